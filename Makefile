@@ -1,5 +1,5 @@
 # CONTRIBUTING.md explains the targets.
-.PHONY: app check quick test full bench
+.PHONY: app check quick test full bench plotly
 
 app:
 	streamlit run app.py
@@ -8,7 +8,7 @@ check:
 	ruff format --check .
 	ruff check .
 	mypy
-	npx --yes @biomejs/biome@2.6.8 ci components
+	npx --yes @biomejs/biome@2.6.8 ci components addnorm
 
 quick:
 	pytest -m "first and not browser and not slow"
@@ -18,6 +18,12 @@ test:
 
 full:
 	pytest -m full
+
+# Another release of plotly's cartesian bundle: make plotly RELEASE=4.1.1
+plotly:
+	cd addnorm/player/plotly && npm pack --silent plotly.js-cartesian-dist-min@$(RELEASE) | xargs tar xzf \
+		&& mv package/plotly-cartesian.min.js package/LICENSE . && rm -r package *.tgz \
+		&& sha256sum plotly-cartesian.min.js LICENSE > SHA256SUMS
 
 bench:
 	python -m benchmarks

@@ -19,11 +19,12 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from components.shell.assets import Scripts
+from components.shell.assets import Scripts, streamlits
 from components.shell.door import Door
 from components.shell.sockets import more_files, watch
 from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
+from components.stage.files import ADDRESSES, PLOTLY_ADDRESS
 from components.stage.route import routes
 from models import log
 from models.service.client import close_trainer, trainer
@@ -82,11 +83,12 @@ class ReadOnly:
         await (self.inner if reads else refusal)(scope, receive, send)
 
 
+compressed = Middleware(Scripts, files=streamlits() | ADDRESSES, prefetch=PLOTLY_ADDRESS)
 app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes()],
-    middleware=[Middleware(Door), Middleware(ReadOnly), Middleware(Scripts), Middleware(Styled)],
+    middleware=[Middleware(Door), Middleware(ReadOnly), compressed, Middleware(Styled)],
 )
 
 # AppTest runs this file as a script: hand it the main script.

@@ -20,7 +20,6 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import app as whole
-from components.shell.assets import Scripts
 from components.stage.route import routes
 from models.service import client, wire, worker
 from models.service.client import WorkerTrainer
@@ -65,7 +64,7 @@ app = st.App(
     whole.MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", whole.health), Route("/computed", computed), *routes()],
-    middleware=[Middleware(whole.ReadOnly), Middleware(Scripts)],
+    middleware=[Middleware(whole.ReadOnly), whole.compressed],
 )
 
 if __name__ == "__main__":

@@ -46,7 +46,6 @@ def watch() -> None:
     panels = _charts(configurations, seeds, against=against, without=clash.keys())
     for run, cfg in enumerate(configurations):
         panels += _column(cfg, run, SPANNED // len(configurations))
-    tag = "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
 
     def opened(run: int) -> None:
         st.switch_page(link.PLAYGROUND, query_params=configurations[run].to_query())
@@ -60,10 +59,10 @@ def watch() -> None:
         shared=" all",
         names=list(letters),
         start=compare_link.begun(),
-        facts=[tag],
+        facts=[share.tag(seeds)],
         on_open=opened,
     )
-    share.share(names, traces, seeds)
+    share.share(names, traces, seeds, panels)
 
 
 def _said(

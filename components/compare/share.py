@@ -1,13 +1,16 @@
-"""A comparison taken home: its configurations, its numbers, and a link that says whether the same came out."""
+"""A comparison taken home: its configurations, its numbers, a file that plays, and a link that checks itself."""
 
 from collections.abc import Callable
+from html import escape
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from components.shell import compare_link
 from components.shell.hide import hidden
-from models.export import compare, comparison_csv, comparison_json, digest_of
+from components.stage.file import as_file
+from components.stage.panels import Panel
+from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
 from models.service.client import trainer
 from models.spec import RunConfig
 from models.trace import Trace
@@ -16,7 +19,7 @@ KEY = "compare_share"
 APART = ","  # between the digests of the columns
 
 
-def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int) -> None:
+def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int, panels: list[Panel]) -> None:
     """A folded panel; closed, it computes nothing. `traces`: by column, none before the first step."""
     if hidden("export"):
         return
@@ -29,12 +32,39 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
             _file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
             if there:
                 _file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
+                _file("File that plays (HTML)", "comparison.html", "text/html", lambda: _played(columns, seeds, panels))
                 query["digest"] = APART.join(
                     digest_of(one[0].first(columns[name].steps), _torch()) for name, one in traces.items()
                 )
         also = " with a digest of the numbers: it runs again and says whether the same came out"
         st.markdown(f"**Link**{also}" if there else "**Link**. Numbers come with the first training step.")
         st.code(f"{(st.context.url or '').partition('?')[0]}?{urlencode(query)}", language=None, wrap_lines=True)
+
+
+def tag(seeds: int) -> str:
+    """How many seeds a column has, and what is drawn of them."""
+    return "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
+
+
+def _played(columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:
+    """The comparison so far as a page of its own. Needs no session."""
+    service = trainer()
+    about = [
+        f"<h2>Column {letter}: {escape(title_of(cfg))}</h2>{about_html(cfg, trace, service.status().versions)}"
+        for letter, cfg in columns.items()
+        if (trace := service.tape(cfg, seeds).trace()) is not None and len(trace)
+    ]
+    title = f"{', '.join(columns)} side by side"
+    return as_file(
+        title,
+        list(columns.values()),
+        panels,
+        seeds=seeds,
+        shared=" all",
+        names=list(columns),
+        facts=[tag(seeds)],
+        below="".join(about),
+    )
 
 
 def _file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:

@@ -27,7 +27,6 @@ from models.spec.overrides import with_override
 from models.spec.pairings import opposite
 
 NAME = "playground"
-STACK_HEIGHT = 108
 
 
 def watch(cfg: RunConfig) -> None:
@@ -67,7 +66,9 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     toggles = not any_hidden(("overrides", "residual"))
     over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
     over.append(
-        Stack(blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else STACK_HEIGHT)
+        Stack(
+            blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else picture.STACK_HEIGHT
+        )
     )
     below(NAME, "over", over, on_toggle=_switch)
     stage(

@@ -1,25 +1,19 @@
-"""The playground's charts: figures of its stage, its panels and its report."""
+"""The playground's charts: figures of its stage and its panels."""
 
-import math
-
-import numpy as np
-
-from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import Series, depth_profile
+from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
-from components.charts.steps import loss_chart, step_map
 from components.shell import projector
 from components.shell.hide import hidden
-from components.shell.naming import chance
 from components.stage import figures
-from components.stage.panels import COLUMNS, Chart, Panel, Text
+from components.stage.panels import COLUMNS, Chart, Headline, Panel, Stack, Text, blocks_of
 from components.stage.profiles import Profile
-from components.stage.view import View
+from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
 TITLE = 30  # pixels above a plot without a legend
+STACK_HEIGHT = 108
 HEIGHT, PLAYER = 270, 80  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
@@ -73,23 +67,15 @@ def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: s
     return _what_it_says(cfg)
 
 
-def report_figures(view: View) -> list[Figure]:
-    """The figures of a report: profiles of the shown row, the whole loss, maps of all steps. Needs no session."""
-    maps = [
-        step_map(
-            title=f"{word} by layer and step",
-            unit="RMS",
-            hue=hue,
-            sites=view.trace.sites,
-            step=view.trace.step,
-            values=values,
-        )
-        for word, hue, values in (
-            ("Signal", SIGNAL, view.trace.act_rms),
-            ("Gradient", GRADIENT, view.trace.grad_rms),
-        )
-    ]
-    return [*_profiles(view), _loss(view), *maps]
+def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
+    """What a file shows of a run over, in and under its player: as the page, and what it lets one choose there."""
+    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
+    chosen = [one for name in PANELS for one in panel(cfg, [], 0, name)]
+    return (
+        [*verdict, Stack(blocks=blocks_of(cfg), height=STACK_HEIGHT)],
+        [player(cfg, 0, large=False)],
+        [*charts(cfg, [], 0, large=False), *chosen],
+    )
 
 
 def _type(figure: Figure, large: bool) -> Figure:
@@ -122,29 +108,3 @@ def _what_it_says(cfg: RunConfig) -> list[Panel]:
         return [Text("The prompt from the held-out chapters, and how the net goes on", says="answers")]
     title, height = ANSWERS[kind]
     return [Chart(title, span=COLUMNS, says="answers", height=height)]
-
-
-def _profiles(view: View) -> list[Figure]:
-    trace, name = view.trace, f"step {view.row}"
-    series = {title: [Series(name, getattr(trace, track)[view.row])] for title, track in PROFILES.items()}
-    hues = (figures.HUES[track] for track in PROFILES.values())
-    return [
-        depth_profile(title=title, unit="RMS", hue=hue, sites=trace.sites, series=one)
-        for hue, (title, one) in zip(hues, series.items(), strict=True)
-    ]
-
-
-def _loss(view: View) -> Figure:
-    """The whole loss."""
-    trace = view.trace
-    frames = [frame for frame in trace.frames if math.isfinite(frame.held_out_loss)]
-    return loss_chart(
-        step=trace.step,
-        loss=trace.loss,
-        shown_step=view.row,
-        held_out_step=np.array([frame.step for frame in frames]),
-        held_out_loss=np.array([frame.held_out_loss for frame in frames]),
-        chance=chance(view.cfg),
-        total_steps=view.cfg.steps,
-        divergence=trace.divergence,
-    )

@@ -1,15 +1,26 @@
-"""Export and share: configuration, numbers, report, script, a link that checks itself; and import."""
+"""Export and share: configuration, script, numbers, a file that plays, a link that checks itself; and import."""
 
 from collections.abc import Callable
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.playground.picture import report_figures
+from components.playground import picture
 from components.shell import link, session
 from components.shell.hide import any_hidden
+from components.stage.file import as_file
+from components.stage.panels import Panel
 from components.stage.view import View
-from models.export import compare, configuration_from, configuration_json, digest_of, standalone_script, trace_csv
+from models.export import (
+    about_html,
+    compare,
+    configuration_from,
+    configuration_json,
+    digest_of,
+    standalone_script,
+    title_of,
+    trace_csv,
+)
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.trace import Trace
@@ -49,10 +60,11 @@ def _downloads(cfg: RunConfig, view: View | None) -> None:
         file("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
         if view is not None:
             file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
-            file("Report (HTML)", "report.html", "text/html", lambda: _report(view))
+            panels = picture.in_file(cfg)
+            file("File that plays (HTML)", "run.html", "text/html", lambda: _played(view, panels))
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
-        + ("" if view is not None else "Numbers and report come with the first training step.")
+        + ("" if view is not None else "Numbers and the file that plays come with the first training step.")
     )
 
 
@@ -63,12 +75,12 @@ def _now(view: View) -> Trace:
     return trace if trace is not None else view.trace
 
 
-def _report(view: View) -> str:
-    from components.playground.report import report_html
-
-    trace = _now(view)
-    whole = View(view.cfg, trace, min(view.row, len(trace) - 1), view.tape)
-    return report_html(view.cfg, trace, report_figures(whole), trainer().status().versions)
+def _played(view: View, panels: tuple[list[Panel], ...]) -> str:
+    """The run so far as a page of its own. Needs no session."""
+    cfg, (over, player, under) = view.cfg, panels
+    about = about_html(cfg, _now(view), trainer().status().versions)
+    facts = [f"seed {cfg.seed}, 1 seed"]
+    return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about)
 
 
 def _link(cfg: RunConfig, view: View | None) -> None:

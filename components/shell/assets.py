@@ -1,13 +1,13 @@
-"""Sends Streamlit's scripts compressed, and has browsers prefetch plotly.
+"""Sends scripts compressed, and has browsers prefetch plotly.
 
-Streamlit 1.67 sends its scripts uncompressed. Here each is compressed once, for all visitors. Plotly is the largest,
-and without the prefetch a browser would ask for it only at the first chart.
+Streamlit 1.67 sends its scripts uncompressed. Here each, and each of the player's, is compressed once, for all
+visitors. Without the prefetch a browser would ask for plotly only at the first chart.
 """
 
 import asyncio
 import gzip
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import streamlit as st
@@ -15,9 +15,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from components.shell.streamlits_own import SCRIPTS, plotly_chunk
+from components.shell.streamlits_own import SCRIPTS
 
-ROUTE = "/static/js/"
 THIS_MACHINE = {"localhost", "127.0.0.1", "[::1]"}
 LEVEL = 5  # of gzip: 6 takes 20% longer and saves 1%
 PIECE = 2**16
@@ -30,25 +29,29 @@ def base_path() -> str:
     return f"/{base}" if base else ""
 
 
-class Scripts:
-    """Middleware that answers requests for scripts with gzip, and adds a plotly prefetch header to every page.
+def streamlits(folder: Path = SCRIPTS) -> dict[str, Path]:
+    """Streamlit's scripts by their addresses below the server's path."""
+    return {f"static/js/{file.name}": file for file in folder.glob("*.js")}
 
-    Not `modulepreload`, which compiles the script at once and delays the controls by about a second.
+
+class Scripts:
+    """Middleware that answers requests for `files`, by address, with gzip, and names `prefetch` to every page.
+
+    Not `modulepreload`, which compiles the script at once and delays the controls.
     """
 
-    def __init__(self, inner: ASGIApp, folder: Path = SCRIPTS) -> None:
+    def __init__(self, inner: ASGIApp, files: Mapping[str, Path], prefetch: str) -> None:
         self.inner = inner
-        self._files = {file.name: file for file in folder.glob("*.js")}
+        self._files = files
         self._packed: dict[str, asyncio.Task[bytes]] = {}
-        chunk = plotly_chunk(folder)
-        self._link = f'<.{ROUTE}{chunk}>; rel="prefetch"; as="script"; crossorigin="anonymous"' if chunk else ""
+        self._link = f'<./{prefetch}>; rel="prefetch"; as="script"; crossorigin="anonymous"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends a compressed script, or the app's own answer with its headers completed."""
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
-        name = _script(scope["path"])
+        name = _address(scope["path"])
         script = name in self._files
         if script and scope["method"] in {"GET", "HEAD"} and _worth_packing(Headers(scope=scope)):
             body = await self._pack(name)
@@ -64,7 +67,7 @@ class Scripts:
                 headers = MutableHeaders(scope=message)
                 if script:
                     headers.add_vary_header("Accept-Encoding")
-                elif self._link and headers.get("content-type", "").startswith("text/html"):
+                elif headers.get("content-type", "").startswith("text/html"):
                     headers.append("link", self._link)
             await send(message)
 
@@ -81,10 +84,10 @@ class Scripts:
             return None
 
 
-def _script(path: str) -> str:
-    """The name of the script at a path; empty for any other path."""
-    route = base_path() + ROUTE
-    return path.removeprefix(route) if path.startswith(route) else ""
+def _address(path: str) -> str:
+    """A path below the server's own; empty for any other path."""
+    base = f"{base_path()}/"
+    return path.removeprefix(base) if path.startswith(base) else ""
 
 
 def _worth_packing(asked: Headers) -> bool:

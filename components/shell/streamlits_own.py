@@ -4,7 +4,6 @@ Nothing else in the app uses one (`tests/project/test_architecture.py`); `tests/
 each what a visitor would miss without it.
 """
 
-from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -56,10 +55,3 @@ def ask_again(seconds: float) -> None:
     message.auto_rerun.interval = seconds
     message.auto_rerun.fragment_id = fragment
     context.enqueue(message)
-
-
-@cache
-def plotly_chunk(folder: Path = SCRIPTS) -> str:
-    """The file name of Streamlit's plotly; empty unless there is exactly one."""
-    files = list(folder.glob("PlotlyChart.*.js"))
-    return files[0].name if len(files) == 1 else ""

@@ -1,24 +1,37 @@
-"""The stage's own scripts, served as modules that import each other and that a browser may keep for ever."""
+"""The player's scripts and plotly, served as files that a browser may keep for ever."""
 
 from hashlib import sha256
-from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
+from addnorm.player import FOLDER, PLOTLY
 from components.shell.assets import KEPT
 
-FOLDER = Path(__file__).with_name("browser")
+
+def _version(*bodies: bytes) -> str:
+    """Part of an address: a new version is a new file."""
+    return sha256(b"".join(bodies)).hexdigest()[:12]
+
+
 MODULES = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*.js"))}
-VERSION = sha256(b"".join(MODULES.values())).hexdigest()[:12]  # part of the address: a new version is a new file
+VERSION = _version(*MODULES.values())
+PLOTLY_VERSION = _version(PLOTLY.read_bytes())
+PLOTLY_ADDRESS = f"stage/{PLOTLY_VERSION}/{PLOTLY.name}"
+ADDRESSES = {f"stage/{VERSION}/{name}": FOLDER / name for name in MODULES} | {PLOTLY_ADDRESS: PLOTLY}
 LOADER = (FOLDER / "loader.js").read_text(encoding="utf-8")
-CSS = Path(__file__).with_name("stage.css").read_text(encoding="utf-8")
+CSS = (FOLDER / "stage.css").read_text(encoding="utf-8")
+HTML = (FOLDER / "stage.html").read_text(encoding="utf-8")
 
 
 async def module(request: Request) -> Response:
-    """Serves a module by its name. An old page that asks for another version gets the newest, which is not cached."""
-    body = MODULES.get(request.path_params["name"])
-    if body is None:
+    """Serves a script by its name. An old page that asks for another version gets the newest, which is not cached."""
+    name, asked = request.path_params["name"], request.path_params["version"]
+    if name == PLOTLY.name:
+        body, version = PLOTLY.read_bytes(), PLOTLY_VERSION
+    elif name in MODULES:
+        body, version = MODULES[name], VERSION
+    else:
         return PlainTextResponse("There is no such script.", 404)
-    current = request.path_params["version"] == VERSION
-    return Response(body, media_type="text/javascript", headers={"cache-control": KEPT if current else "no-cache"})
+    headers = {"cache-control": KEPT if asked == version else "no-cache"}
+    return Response(body, media_type="text/javascript", headers=headers)

@@ -7,16 +7,14 @@ playhead when it rests.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from components.shell import session
-from components.shell.streamlits_own import plotly_chunk
 from components.shell.style import BY
 from components.shell.visitor import owner
-from components.stage.files import CSS, LOADER, VERSION
+from components.stage.files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.stage.lines import before, opening
 from components.stage.panels import Link, Panel
 from components.stage.scenes import Scene
@@ -26,7 +24,6 @@ from models.service.client import key_of, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
 
-HERE = Path(__file__).parent
 Tells = Literal["never", "rest", "follow"]
 
 
@@ -39,7 +36,7 @@ class Recording:
 
 _component = st.components.v2.component(
     "stage",
-    html=(HERE / "stage.html").read_text(encoding="utf-8"),
+    html=HTML,
     css=CSS,
     js=LOADER,
     isolate_styles=False,
@@ -86,7 +83,7 @@ def stage(
     links = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
     data = {
         "version": VERSION,
-        "chunk": plotly_chunk(),
+        "plotly": PLOTLY_ADDRESS,
         "ticket": TICKETS.hand(owner(name, *trained, seeds=seeds)),
         "runs": [
             {"link": _link(run), "recording": run.name}

@@ -7,8 +7,7 @@ import streamlit as st
 
 from components.charts.parts import Figure
 from components.shell import session
-from components.shell.streamlits_own import plotly_chunk
-from components.stage.files import CSS, LOADER, VERSION
+from components.stage.files import CSS, LOADER, PLOTLY_ADDRESS, VERSION
 
 _component = st.components.v2.component(
     "still_chart", html='<div class="stage-still"></div>', css=CSS, js=LOADER, isolate_styles=False
@@ -25,7 +24,7 @@ def still_chart(
     data = {
         "version": VERSION,
         "script": "still",
-        "chunk": plotly_chunk(),
+        "plotly": PLOTLY_ADDRESS,
         "figure": figure,
         "title": alt.removesuffix(", chart"),
         "height": height,

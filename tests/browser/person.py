@@ -176,7 +176,11 @@ class Person:
             return True
 
         until(self.tab, opened, f"{option} of {select}")
-        with suppress(Error):  # the option that was chosen already is no news
+        self._is_answered()
+
+    def _is_answered(self) -> None:
+        """Waits for the script that is begun again for what was chosen."""
+        with suppress(Error):  # what was chosen already is no news
             self.tab.wait_for_function("() => window.begunAgain", timeout=ANSWER)
         settled(self.tab)
 
@@ -185,8 +189,9 @@ class Person:
         kinds = [self.tab.get_by_role(role, name=field, exact=True) for role in ("spinbutton", "textbox", "combobox")]
         found = kinds[0].or_(kinds[1]).or_(kinds[2])
         found.fill(value)
+        self.tab.evaluate(BEGUN_AGAIN)
         found.press("Enter")
-        settled(self.tab)
+        self._is_answered()
 
     def unfolds(self, name: str) -> None:
         """Opens a part of the page that is folded."""

@@ -116,18 +116,6 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
         assert visitors.leave() == []  # before the server does, for which their connections would ask
 
 
-def test_where_plotly_cannot_be_found_the_charts_are_plain_lines(visitors):
-    page = visitors.tab()
-    # Whoever sets window.Plotly is not heard, as if Streamlit stopped to set it.
-    page.add_init_script("Object.defineProperty(window, 'Plotly', { get: () => undefined, set: () => {} })")
-    page.goto(visitors.server.url + link(seed=24))
-    expect(status(page)).to_contain_text("Charts are plain lines here")
-    sketch = chart(page, "Signal by depth").locator("svg.stage-sketch polyline")
-    before = sketch.get_attribute("points")
-    train(page)
-    assert sketch.get_attribute("points") != before
-
-
 def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
     server, seen = left
     waiting.until(lambda: not server.health()["training"], "the end of a run that nobody looks at")

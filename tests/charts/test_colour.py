@@ -179,7 +179,7 @@ def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_has_the_s
         if file.name == "style.css":  # of words of code
             continue
         assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= hues, file
-    stack = (COMPONENTS / "stage/browser/stack.js").read_text(encoding="utf-8")
+    stack = (COMPONENTS.parent / "addnorm/player/stack.js").read_text(encoding="utf-8")
     for hue in (SIGNAL, GRADIENT):
         assert f"[{', '.join(str(int(hue[at : at + 2], 16)) for at in (1, 3, 5))}]" in stack
 

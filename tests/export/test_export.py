@@ -1,5 +1,6 @@
-"""What leaves the page: configuration, table and report; and what comes back in by paste."""
+"""What leaves the page: configuration, table and words; and what comes back in by paste."""
 
+import base64
 import csv
 import io
 import json
@@ -11,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.playground.report import report_html
-from models.export import configuration_from, configuration_json, findings, trace_csv
+from addnorm.player import file_that_plays
+from models.export import about_html, configuration_from, configuration_json, digest_of, findings, trace_csv
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.trace import Columns, Divergence, Trace, trace_of
 from models.training import Run
@@ -197,55 +198,52 @@ def test_an_empty_trace_is_a_table_with_a_header() -> None:
     assert trace_csv(trace_of(columns, np.zeros((0, columns.width), np.float32))).count("\n") == 1
 
 
-# --- report ---
+# --- what a file says of a run ---
 
 
-def report(cfg: RunConfig, trace: Trace, title: str = "Loss", **versions: str) -> str:
-    figure = {"data": [{"type": "scatter", "x": trace.step, "y": trace.loss}], "layout": {"title": {"text": title}}}
-    return report_html(cfg, trace, [figure], versions or {"torch": "2.13.0"})
-
-
-def test_a_report_says_what_was_found_and_how_it_was_made() -> None:
+def test_a_file_says_what_was_found_and_how_it_was_made() -> None:
     trace = trained(TRANSFORMER)
-    page = report(TRANSFORMER, trace, torch="2.13.0+cpu")
-    body = page[page.index("<body>") :]
+    page = about_html(TRANSFORMER, trace, {"torch": "2.13.0+cpu"})
     for sentence in findings(TRANSFORMER, trace):
-        assert sentence.replace("'", "&#x27;") in body
-    assert "x = x + norm_out2(W2(relu(W1(norm_in2(x)))))" in body
-    assert "<tr><td>torch</td><td>2.13.0+cpu</td></tr>" in body
-    assert f"<tr><td>seed</td><td>{TRANSFORMER.seed}</td></tr>" in body
-    assert '<tr class="changed"><td>Width</td><td>width</td><td>8</td></tr>' in body
-    assert "<tr><td>Seed</td><td>seed</td><td>0</td></tr>" in body
+        assert sentence.replace("'", "&#x27;") in page
+    assert "x = x + norm_out2(W2(relu(W1(norm_in2(x)))))" in page
+    assert "<tr><td>torch</td><td>2.13.0+cpu</td></tr>" in page
+    assert f"<tr><td>seed</td><td>{TRANSFORMER.seed}</td></tr>" in page
+    assert digest_of(trace, "2.13.0+cpu") in page
+    assert '<tr class="changed"><td>Width</td><td>width</td><td>8</td></tr>' in page
+    assert "<tr><td>Seed</td><td>seed</td><td>0</td></tr>" in page
 
 
-def test_a_report_needs_no_network() -> None:
-    page = report(TRANSFORMER, trained(TRANSFORMER))
-    assert not re.search(
-        r"<(script|link|img|iframe)[^>]*\s(src|href)=", page[: page.index("<script>")] + page[page.index("<body>") :]
-    )
-    assert "default-src 'none'" in page
-    assert "Plotly" in page[: page.index("<body>")]
-
-
-def test_no_word_in_a_report_is_taken_for_markup() -> None:
+def test_no_word_of_a_file_is_taken_for_markup() -> None:
     hostile = "</script><img src=x onerror=alert(1)>"
-    trace = trained(TRANSFORMER)
-    page = report(TRANSFORMER, trace, title=hostile, **{hostile: hostile})
+    assert hostile not in about_html(TRANSFORMER, trained(TRANSFORMER), {hostile: hostile})
+    page = file_that_plays(hostile, [{"name": hostile}], [json.dumps({"said": hostile}), hostile.encode()])
     assert hostile not in page
     assert "<img" not in page[page.index("<body>") :]
-    figure = re.search(r'<script type="application/json">(.*?)</script>', page, flags=re.S)
-    assert figure is not None
-    assert json.loads(figure[1])["layout"]["title"]["text"] == hostile
+    parts, messages = re.findall(r'<script type="application/json">(.*?)</script>', page, flags=re.DOTALL)
+    assert json.loads(parts) == [{"name": hostile}]
+    assert json.loads(messages) == [{"said": hostile}, base64.b64encode(hostile.encode()).decode()]
 
 
-def test_a_report_of_a_diverged_run_says_where_it_ended() -> None:
+def test_a_file_asks_for_nothing_outside_it() -> None:
+    page = file_that_plays("A run", [], [])
+    assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", page)
+    assert "default-src 'none'" in page
+    imports = json.loads(re.search(r'<script type="importmap">(.*?)</script>', page)[1])["imports"]
+    for name, address in imports.items():
+        script = base64.b64decode(address.removeprefix("data:text/javascript;base64,")).decode()
+        for imported in re.findall(r'^(?:.* from|import) "(.*?)"', script, flags=re.MULTILINE):
+            assert imported in imports, f"{name} imports {imported}"
+
+
+def test_a_file_of_a_diverged_run_says_where_it_ended() -> None:
     columns = Columns(("x0", "b01"), ("b01",), 1)
     rows = np.full((2, columns.width), np.nan, np.float32)
     trace = trace_of(columns, rows, divergence=Divergence(1, "activation", "b01", 1))
     cfg = RunConfig(depth=1)
     assert findings(cfg, trace)[0] == "Diverged at step 1: the first non-finite tensor is the activation at block 1."
-    assert findings(cfg, trace)[0] in report(cfg, trace)
-    assert "<td>1 of 300</td>" in report(cfg, trace)
+    assert findings(cfg, trace)[0] in about_html(cfg, trace, {})
+    assert "<td>1 of 300</td>" in about_html(cfg, trace, {})
 
 
 def test_the_findings_read_the_frame_of_their_row() -> None:

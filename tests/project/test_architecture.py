@@ -269,7 +269,7 @@ STREAMLITS_OWN = "components.shell.streamlits_own"
 PROMISED = ("streamlit", "streamlit.delta_generator", "streamlit.navigation.page")  # the two for annotations
 UNPROMISED = re.compile(
     r"\b(get_script_run_ctx|script_requests|_rerun_data|ThreadState|ForwardMsg|_is_origin_allowed|session_id\s*=|"
-    r"is_history_navigation|PlotlyChart\.|_scriptrunner|st\._[a-z]\w+|streamlit\._[a-z]\w+)"
+    r"is_history_navigation|_scriptrunner|st\._[a-z]\w+|streamlit\._[a-z]\w+)"
 )
 
 

@@ -322,7 +322,11 @@ MARKUP = re.compile(
 
 
 def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram():
-    files = {path: path.read_text("utf-8") for path in (ROOT / "components").rglob("*.js")}
+    files = {
+        path: path.read_text("utf-8")
+        for room in ("components", "addnorm")
+        for path in (ROOT / room).glob("**/[!p]*.js")
+    }
     markup = {(path.name, found[0] or found[1]) for path, text in files.items() for found in MARKUP.findall(text)}
     constants = {(name, what) for name, what in markup if what == "HTML" or what.startswith("'")}
     assert markup - constants == {("diagram.js", "data.svg")}  # whose SVG is made of our own words, escaped
@@ -330,7 +334,10 @@ def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram
 
 
 def test_scripts_stand_in_files_of_their_own():
-    assert {path.name for path in SOURCES if scripts(path)} == {"report.py"}  # whose page is read without this server
+    sources = [*SOURCES, *(ROOT / "addnorm").rglob("*.py")]
+    assert [path for path in sources if scripts(path)] == [
+        ROOT / "addnorm/player/__init__.py"
+    ]  # a page without a server
 
 
 def test_the_server_is_told_to_take_little_and_to_show_no_agent_in():

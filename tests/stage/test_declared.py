@@ -3,15 +3,18 @@
 import asyncio
 import json
 import math
+from hashlib import sha256
 from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from plotly.offline import get_plotlyjs_version
 from starlette.requests import Request
 from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
+from addnorm.player import PLOTLY
 from components.charts.depth import Series
 from components.stage import figures, files, panels, sentences, stage
 from components.stage.asked import Asked
@@ -257,7 +260,18 @@ def test_every_script_is_served_and_kept_by_its_version():
     assert asked("loader.js", "old").headers["cache-control"] == "no-cache"
 
 
-@pytest.mark.parametrize("name", ["route.py", "../route.py", "stage.css", ""])
+def test_plotly_is_the_release_whose_checksums_and_licence_stand_beside_it_and_whose_schema_python_checks():
+    folder = PLOTLY.parent
+    sums = dict(reversed(line.split()) for line in (folder / "SHA256SUMS").read_text("utf-8").splitlines())
+    assert sums == {name: sha256((folder / name).read_bytes()).hexdigest() for name in (PLOTLY.name, "LICENSE")}
+    assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in PLOTLY.read_text("utf-8")[:200]
+    assert "MIT" in (folder / "LICENSE").read_text("utf-8")
+    answer = asked(PLOTLY.name, files.PLOTLY_VERSION)
+    assert answer.body == PLOTLY.read_bytes()
+    assert "immutable" in answer.headers["cache-control"]
+
+
+@pytest.mark.parametrize("name", ["route.py", "../route.py", "stage.css", "plotly/LICENSE", ""])
 def test_nothing_else_is_served(name):
     assert asked(name).status_code == 404
 

@@ -9,7 +9,7 @@ from playwright.sync_api import TimeoutError as NothingYet
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from components.shell.streamlits_own import plotly_chunk
+from components.stage.files import PLOTLY_ADDRESS
 from tests.stage.demo import PAGE
 
 MOMENT = 1_000  # milliseconds after which a mouse that was not heard is moved again
@@ -51,23 +51,12 @@ def zoom(page: Any) -> None:
     raise AssertionError("the drag did not zoom")
 
 
-def test_the_page_sends_the_figure_its_name_its_height_and_the_chunk() -> None:
+def test_the_page_sends_the_figure_its_name_its_height_and_where_plotly_is() -> None:
     page = AppTest.from_file(str(PAGE), default_timeout=60)
     page.query_params["still"] = "1"
     sent = json.loads(page.run().get("bidi_component")[0].proto.json)
-    assert (sent["title"], sent["height"], sent["chunk"]) == ("Loss", 280, plotly_chunk())
+    assert (sent["title"], sent["height"], sent["plotly"]) == ("Loss", 280, PLOTLY_ADDRESS)
     assert sent["figure"]["data"][0]["x"] == [0, 1, 2, 3, 4]
-
-
-def test_streamlit_ships_exactly_one_plotly() -> None:
-    assert plotly_chunk().startswith("PlotlyChart.")
-
-
-@pytest.mark.parametrize("files", [[], ["PlotlyChart.a.js", "PlotlyChart.b.js"]], ids=["none", "two"])
-def test_no_plotly_or_two_of_them_is_none(tmp_path: Any, files: list[str]) -> None:
-    for name in files:
-        (tmp_path / name).touch()
-    assert plotly_chunk(tmp_path) == ""
 
 
 def test_zoom_and_node_survive_new_data_and_a_new_theme(growing: Any) -> None:
@@ -112,12 +101,12 @@ def test_a_click_on_a_point_is_heard(growing: Any) -> None:
     raise AssertionError("the click was not heard")
 
 
-def test_a_chart_has_its_height_and_its_lines_before_plotly_is_there(visitors: Any) -> None:
+def test_a_chart_has_its_height_and_its_table_before_plotly_is_there(visitors: Any) -> None:
     page = visitors.tab()
-    page.route("**/PlotlyChart.*.js", lambda _route: None)
+    page.route("**/plotly-cartesian.min.js", lambda _route: None)
     page.goto(f"{visitors.server.url}/?still=1")
     figure = page.get_by_role("figure", name="Loss, chart")
-    figure.locator("svg.stage-sketch polyline").wait_for(state="attached")
+    figure.wait_for()
     assert figure.bounding_box()["height"] == pytest.approx(280, abs=1)
     page.get_by_role("button", name="Table of Loss").click()
     expect(page.get_by_role("region", name="Loss, table").get_by_role("row").nth(1)).to_contain_text("loss")

@@ -10,7 +10,7 @@ import { Playhead, reach } from "./playhead.js"
 import { RecordedTape } from "./recording.js"
 import { Scenes } from "./scenes.js"
 import { Stack } from "./stack.js"
-import { brief, Connection, Tape } from "./tape.js"
+import { brief, Tape } from "./tape.js"
 import { Heading, Headline, Link, Said, Text } from "./texts.js"
 
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
@@ -50,10 +50,10 @@ window.addEventListener("popstate", noteWay)
 window.addEventListener("click", (event) => event.target.closest?.("a[href]") && noteWay(), true)
 
 class Stage {
-  constructor(root, { base, script }, parts) {
+  constructor(root, host, parts) {
     Object.assign(this, {
       root,
-      script,
+      host,
       parts,
       panels: new Map(),
       scales: {},
@@ -93,9 +93,7 @@ class Stage {
     this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
     this.drop = new Drop(root, (number, tape) => this.take(number, tape))
     this.scenes = new Scenes(root, { entered: () => this.enter() })
-    const address = new URL("tape", base)
-    address.protocol = address.protocol.replace("http", "ws")
-    this.connection = new Connection(address.href, () => this.go())
+    this.connection = host.connect(() => this.go())
     this.resized = 0
     this.sized = new ResizeObserver((entries) => {
       for (const { target, contentRect } of entries)
@@ -137,9 +135,9 @@ class Stage {
     }
     if (!this.asked) {
       this.asked = true
-      load(data.chunk, this.script)
+      load(this.host.plotly)
         .then((plotly) => (this.plotly = plotly))
-        .catch((error) => (this.without = `Charts are plain lines here: ${error.message}.`))
+        .catch((error) => (this.without = `Charts cannot be drawn here, their tables can be opened: ${error.message}.`))
         .then(() => this.go())
     }
     if (once(data.reset)) this.moves.reset()
@@ -499,7 +497,9 @@ class Stage {
 const stages = new Map() // by name, which a stage shares with its parts
 const parts = new Map() // by the name of their stage: what is declared, by element
 
-export const mount = (component, where) => {
+// `host`: where the stage stands. `connect(changed)` gives what its tapes come over (`tape.js`, `file.js`), `plotly` is the
+// address of plotly where it is not on the page yet.
+export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component
   const root = parentElement.querySelector(".stage")
   const name = data.below ?? data.name
@@ -511,7 +511,7 @@ export const mount = (component, where) => {
   if (data.below) {
     stages.get(name)?.declarePanels()
   } else {
-    if (stages.get(name)?.root !== root) stages.set(name, new Stage(root, where, declared))
+    if (stages.get(name)?.root !== root) stages.set(name, new Stage(root, host, declared))
     stages.get(name).declare(component)
   }
   const stage = stages.get(name)

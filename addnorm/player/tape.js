@@ -198,6 +198,19 @@ export class Tape {
   }
 }
 
+// Changes a tape by a message about it, as a server sends them.
+export const hear = (tape, message) => {
+  if (message.kind === "header") tape.describe(message)
+  else if (message.kind === "opening") tape.open(message)
+  else if (message.kind === "frames") tape.add(message.seed, message.frames)
+  else if (message.kind === "said") tape.say(message.said)
+  else if (message.kind === "state") tape.become(message)
+  else if (message.kind === "file") tape.follow(message)
+}
+
+// The head of rows: run, first row, number of rows, turn of the hello; their bytes follow.
+export const headed = (buffer) => [...new Uint32Array(buffer, 0, HEAD_BYTES / 4), new Uint8Array(buffer, HEAD_BYTES)]
+
 export class Connection {
   constructor(address, changed) {
     Object.assign(this, {
@@ -282,20 +295,15 @@ export class Connection {
 
   take(data) {
     if (typeof data !== "string") {
-      const [run, start, count, turn] = new Uint32Array(data, 0, HEAD_BYTES / 4)
-      if (turn === this.turn) this.tapes[run]?.receive(start, count, new Uint8Array(data, HEAD_BYTES))
+      const [run, start, count, turn, rows] = headed(data)
+      if (turn === this.turn) this.tapes[run]?.receive(start, count, rows)
     } else {
       const message = JSON.parse(data)
       const tape = this.tapes[message.run]
       if (message.kind === "trainer") this.trainer = message
       else if (message.turn !== this.turn || !tape)
         return // a reply to an earlier hello
-      else if (message.kind === "header") tape.describe(message)
-      else if (message.kind === "opening") tape.open(message)
-      else if (message.kind === "frames") tape.add(message.seed, message.frames)
-      else if (message.kind === "said") tape.say(message.said)
-      else if (message.kind === "state") tape.become(message)
-      else if (message.kind === "file") tape.follow(message)
+      else hear(tape, message)
     }
     this.changed()
   }

@@ -7,6 +7,16 @@ export const made = (parent, name, className = "") => {
   return el
 }
 
+const NS = "http://www.w3.org/2000/svg"
+
+// A new element of an SVG.
+export const node = (name, attributes, text) => {
+  const made = document.createElementNS(NS, name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  if (text !== undefined) made.textContent = text
+  return made
+}
+
 // Sets the text of an element, if it differs: equal text set again would be announced again and lose a selection.
 export const write = (el, text) => {
   if (el.textContent !== text) el.textContent = text

@@ -1,7 +1,6 @@
 // The panels of one cell of an experiment besides its stack: a guess, digits with the net's answers, a small loss curve.
 
-import { made, write } from "./dom.js"
-import { node as svg } from "./sketch.js"
+import { made, node as svg, write } from "./dom.js"
 import { brief } from "./tape.js"
 
 const SIDE = 8 // pixels of a digit

@@ -3,7 +3,11 @@ const own = [...document.scripts].find((script) => script.src.includes("/static/
 const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
 
 export default async function (component) {
-  const { version, script = "stage" } = component.data
+  const { version, plotly, script = "stage" } = component.data
   const { mount } = await import(new URL(`stage/${version}/${script}.js`, base).href)
-  return mount(component, { base, script: own?.src })
+  const { Connection } = await import(new URL(`stage/${version}/tape.js`, base).href)
+  const address = new URL("tape", base)
+  address.protocol = address.protocol.replace("http", "ws")
+  const connect = (changed) => new Connection(address.href, changed)
+  return mount(component, { connect, plotly: plotly && new URL(plotly, base).href })
 }

@@ -14,14 +14,16 @@ class Still {
     this.sized.observe(root)
   }
 
-  declare({ data, setTriggerValue }, script) {
+  declare({ data, setTriggerValue }, { plotly }) {
     this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
     this.chart.declare({ ...data, run: 0, says: "", fit: 0 })
     this.draw()
-    load(data.chunk, script)
+    load(plotly)
       .then((plotly) => (this.plotly = plotly))
       .then(() => this.draw())
-      .catch((error) => (this.root.title = `This chart is plain lines here: ${error.message}.`))
+      .catch(
+        (error) => (this.root.title = `This chart cannot be drawn here, its table can be opened: ${error.message}.`),
+      )
   }
 
   draw() {
@@ -40,10 +42,10 @@ class Still {
   }
 }
 
-export const mount = (component, { script }) => {
+export const mount = (component, host) => {
   const root = component.parentElement.querySelector(".stage-still")
   if (!charts.has(root)) charts.set(root, new Still(root))
   const still = charts.get(root)
-  still.declare(component, script)
+  still.declare(component, host)
   return whenGone(root, () => charts.delete(root) && still.leave())
 }

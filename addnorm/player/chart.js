@@ -1,9 +1,8 @@
-// A chart of the stage: its sentence, its figure drawn by plotly or as a sketch, and its table.
+// A chart of the stage: its sentence, its figure drawn by plotly, and its table.
 
 import { filled, roomAbove, started } from "./bind.js"
 import { described } from "./describe.js"
 import { write } from "./dom.js"
-import { sketch } from "./sketch.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
@@ -32,11 +31,10 @@ const pen = document.createElement("canvas").getContext("2d") // measures text
 let charts = 0 // of this page: numbers the ids of their descriptions
 let plotly // one promise for all charts of a page
 
-// Loads Streamlit's own plotly, which puts itself on the window.
-export const load = (chunk, script) => {
+// Loads plotly, which puts itself on the window, from its address.
+export const load = (address) => {
   if (window.Plotly) return Promise.resolve(window.Plotly)
-  if (!chunk || !script) return Promise.reject(new Error("no plotly beside Streamlit"))
-  plotly ??= import(new URL(chunk, script).href).then(() => {
+  plotly ??= import(address).then(() => {
     if (!window.Plotly) throw new Error("plotly did not announce itself")
     return window.Plotly
   })
@@ -148,7 +146,7 @@ export class Chart {
       this.tabulate()
     }
     if (!now.playing) write(this.alt, described(this.figure))
-    if (!Plotly) return sketch(this.el, this.figure)
+    if (!Plotly) return // its place is kept, and its numbers are in the table
     if (this.el._dragging) return AGAIN // new data must not end a drag
     // A figure that only changes with the frames is mostly the same as the last one, which plotly would draw again.
     const drawn = this.ofFrames && JSON.stringify([this.figure, theme, this.width])

@@ -1,0 +1,65 @@
+"""What a file says of a run besides its charts: findings, block, equation, configuration, versions, digest. As HTML."""
+
+from collections.abc import Mapping
+from html import escape
+
+from models.export.digest import digest_of
+from models.export.findings import findings
+from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
+from models.spec.code import block_code
+from models.spec.equation import equation
+from models.spec.overrides import in_words
+from models.trace import Trace
+
+PAGE = """{reading}
+<h2>Results</h2>
+<ul>{findings}</ul>
+<h2>What one block does</h2>
+<pre>{code}</pre>
+<p>As an equation, in LaTeX:</p>
+<pre>{equation}</pre>
+<h2>Configuration</h2>
+<table><tr><th>setting</th><th>field</th><th>value</th></tr>{configuration}</table>
+<p>Values in bold differ from the defaults.</p>
+<h2>Seed and versions</h2>
+<table>{versions}</table>
+"""
+
+
+def title_of(cfg: RunConfig) -> str:
+    """A run in a line: its arrangement, net, task and size."""
+    name = arrangement_of(cfg) or "No named arrangement"
+    return f"{name}: {cfg.net} on {cfg.task}, {cfg.depth} blocks of width {cfg.width}"
+
+
+def about_html(cfg: RunConfig, trace: Trace, versions: Mapping[str, str]) -> str:
+    """All that a trace of one row or more says in words. `versions` maps what computed it to its version."""
+    name = arrangement_of(cfg)
+    reading = (
+        f"<p>{escape(ARRANGEMENTS[name].reading)} <em>{escape(ARRANGEMENTS[name].source)}</em></p>" if name else ""
+    )
+    facts = {
+        "seed": str(cfg.seed),
+        "last step": f"{trace.step[-1]} of {cfg.steps}",
+        "digest of the numbers": digest_of(trace.first(cfg.steps), versions.get("torch")),
+        **versions,
+    }
+    return PAGE.format(
+        reading=reading,
+        findings="".join(f"<li>{escape(sentence)}</li>" for sentence in findings(cfg, trace)),
+        code=escape(block_code(cfg)),
+        equation=escape(equation(cfg)),
+        configuration="".join(_setting(cfg, field) for field in knobs()),
+        versions="".join(
+            f"<tr><td>{escape(key)}</td><td>{escape(str(value))}</td></tr>" for key, value in facts.items()
+        ),
+    )
+
+
+def _setting(cfg: RunConfig, field: str) -> str:
+    """One row of the configuration, bold if it differs from the default."""
+    _, knob = knobs()[field]
+    value = getattr(cfg, field)
+    mark = ' class="changed"' if value != getattr(RunConfig, field) else ""
+    said = in_words(value) if field == "overrides" else str(value)
+    return f"<tr{mark}><td>{escape(knob.label)}</td><td>{escape(field)}</td><td>{escape(said) or 'none'}</td></tr>"

@@ -1,0 +1,87 @@
+"""The file that plays: opened from a disk in a browser without a network, it is the page that it was made on."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, train, until_row
+
+MOST_BYTES = 3e6
+LAST = 40
+
+
+def saved(page: Any, into: Path) -> Path:
+    """The file that "Export and share" of a page makes."""
+    page.get_by_text("Export and share", exact=True).click()
+    with page.expect_download() as given:
+        page.get_by_role("button", name="File that plays (HTML)").click()
+    given.value.save_as(into)
+    return into
+
+
+@pytest.fixture
+def offline(browser: Any) -> Iterator[Any]:
+    """Opens a file in a browser that has no network; nothing there may be asked for, and nothing complains."""
+    context = browser.new_context(viewport={"width": 1280, "height": 720}, offline=True)
+    heard: list[str] = []
+
+    def opens(file: Path) -> Any:
+        page = context.new_page()
+        page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: heard.append(str(error)))
+        page.on("request", lambda asked: heard.append(asked.url) if asked.url.startswith(("http", "ws")) else None)
+        page.goto(file.as_uri())
+        return page
+
+    yield opens
+    context.close()
+    assert heard == []
+
+
+@pytest.mark.first
+def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, offline: Any, tmp_path: Path) -> None:
+    page = train(drawn(visitors(link(seed=91))))
+    losses, profiles = line(page, "Loss"), [line(page, name) for name in PROFILES]
+    verdict = page.locator(".stage-headline").inner_text()
+    file = saved(page, tmp_path / "run.html")
+    assert file.stat().st_size < MOST_BYTES
+    played = drawn(offline(file))
+    assert row(played) == 0
+    assert line(played, "Loss") == []
+    press(played, "Step")
+    until_row(played, 1)
+    press(played, "Train")
+    until_row(played, 60)
+    played.get_by_role("button", name="Train", exact=True).wait_for()
+    assert line(played, "Loss") == losses
+    assert [line(played, name) for name in PROFILES] == profiles
+    assert played.locator(".stage-headline").inner_text() == verdict
+    played.get_by_role("button", name="Table of Loss").click()
+    table = played.get_by_role("region", name="Loss, table")
+    assert table.get_by_role("row").count() > 60
+    played.get_by_role("slider", name="Step shown").press("Home")
+    until_row(played, 0)
+    assert line(played, PROFILES[0]) != profiles[0]
+    expect(played.get_by_role("cell", name=re.compile(r"^\d+\.2\.13"))).to_be_visible()  # the digest
+
+
+def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: Any, tmp_path: Path) -> None:
+    query = SMALL.replace("=", "%3D").replace("&", "%26")
+    page = visitors(f"/compare?a={query}&b={query}%26residual%3Dfalse")
+    drawn(page)
+    press(page, "Train all")
+    until_row(page, LAST)
+    page.get_by_role("button", name="Train all").wait_for()
+    lines = chart(page, "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])")
+    played = drawn(offline(saved(page, tmp_path / "comparison.html")))
+    choose(played, "Speed", "full speed")
+    press(played, "Train all")
+    until_row(played, LAST)
+    played.get_by_role("button", name="Train all").wait_for()
+    assert chart(played, "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])") == lines
+    for letter in ("A", "B"):
+        expect(played.get_by_role("heading", name=re.compile(f"^Column {letter}: "))).to_be_visible()
