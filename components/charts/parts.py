@@ -7,7 +7,6 @@ would cost more than the rest of a page. The browser sets the colours of text an
 import math
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,25 +16,12 @@ from models.spec.overrides import PARTS
 
 Figure = dict[str, Any]
 
-MAX_POINTS = 300
 POWERS = np.array([10.0**power for power in range(300)])
 NARROW = 240  # pixels: the width of a legend in a third of a page
 LEGEND_ROW = 17
 TYPE_SIZE = 12  # plotly's own, for text without a size
 NAME_LENGTH = 30
 SITE = re.compile(r"x0|b(?P<block>\d+)(\.(?P<kind>attn|ffn))?")
-
-
-def decimate(values: np.ndarray, points: int = MAX_POINTS) -> np.ndarray:
-    """Indices that keep the shape of a long line: both ends, and the least and the greatest value of every bucket."""
-    if len(values) <= points:
-        return np.arange(len(values))
-    edges = np.linspace(0, len(values), points // 2).astype(int)
-    least, greatest = np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
-    kept = {0, len(values) - 1}
-    for start, end in pairwise(edges):
-        kept |= {start + int(least[start:end].argmin()), start + int(greatest[start:end].argmax())}
-    return np.array(sorted(kept))
 
 
 def rounded(values: np.ndarray | Sequence[float]) -> list[float | None]:

@@ -1,6 +1,6 @@
 """The instruments below the playground's charts. Only the open one is drawn and measured; a closed one costs nothing.
 
-README's "How to add" says what belongs to a new one.
+CONTRIBUTING.md, "How to add", says what belongs to a new one.
 """
 
 import streamlit as st
@@ -58,12 +58,11 @@ def instruments(view: View, at: At) -> bool:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(chosen, anchor=False, help=instrument.help)
             st.markdown(badge(instrument.badge))
-            tables = st.toggle("Tables", key="instrument_tables", help="The numbers behind the charts.")
         unfit = instrument.unfit(view)
         if unfit:
             st.info(unfit)
             return False
-        panel = Panel(chosen, view, at, tables=tables)
+        panel = Panel(chosen, view, at)
         instrument.draw(panel)
     return panel.waiting
 

@@ -20,7 +20,7 @@ QUICK = 1e7  # weights of the branches up to which building six nets needs no bu
 
 
 def draw(panel: Panel) -> None:
-    start = Panel(panel.name, replace(panel.view, row=0), panel.at, tables=panel.tables)  # whatever step is shown
+    start = Panel(panel.name, replace(panel.view, row=0), panel.at)  # whatever step is shown
     if branch_weights(panel.cfg) <= QUICK:
         found = start.ask(answers.SIGNAL)
     else:

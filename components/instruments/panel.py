@@ -9,7 +9,6 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure, site_word, title_of
-from components.charts.table import table_of
 from components.shell import session
 from components.shell.hide import hidden
 from components.shell.visitor import address, visitor
@@ -55,8 +54,8 @@ class Panel:
     `screen`: panels of one screen are measured together; a panel of another screen takes their place.
     """
 
-    def __init__(self, name: str, view: View, at: At, *, tables: bool = False, screen: str = "") -> None:
-        self.name, self.view, self.at, self.tables = name, view, at, tables
+    def __init__(self, name: str, view: View, at: At, *, screen: str = "") -> None:
+        self.name, self.view, self.at = name, view, at
         self.screen = screen or name
         self.waiting = False
 
@@ -87,14 +86,12 @@ class Panel:
         *,
         on_click: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        """Draws a figure, and its numbers below it where tables are switched on; `title`: its name, if not its own.
+        """Draws a figure; `title`: its name, if not its own.
 
         `on_click` is called with x and y of a clicked point.
         """
         title = title or title_of(figure)
         still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height, on_click=on_click)
-        if self.tables:
-            st.dataframe(table_of(figure), alt=f"{title}, table", height=220)
 
     def row(self, *figures: Figure, height: int = 280) -> None:
         """Draws figures side by side."""
@@ -103,12 +100,12 @@ class Panel:
                 self.chart(figure, height=height)
 
     def table(self, title: str, **columns: Sequence[Any] | np.ndarray) -> None:
-        """Draws numbers that no chart shows, where tables are switched on."""
-        if self.tables:
-            words = {
-                name: [site_word(one) if isinstance(one, str) else one for one in column]
-                for name, column in columns.items()
-            }
+        """Draws numbers that no chart shows, folded."""
+        words = {
+            name: [site_word(one) if isinstance(one, str) else one for one in column]
+            for name, column in columns.items()
+        }
+        with st.expander(title, key=self.key(f"{title} table")):
             st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
 
     def choose(self, label: str, blocks: Iterable[int], *, key: str = "block", index: int = 0) -> int:

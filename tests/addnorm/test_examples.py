@@ -23,15 +23,15 @@ def begins_like(shipped: str, fresh: Recording) -> bool:
     )
 
 
-def test_readme_shows_the_recordings_as_they_are_shown(
+def test_the_manual_shows_the_recordings_as_they_are_shown(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    readme = (SHIPPED.parents[1] / "README.md").read_text(encoding="utf-8")
+    manual = (SHIPPED.parents[1] / "docs/your-model.md").read_text(encoding="utf-8")
     for name in ("digits", "x-transformer"):
         assert main(["show", str(SHIPPED / f"{name}.jsonl")]) == 0
         said = capsys.readouterr().out
-        block = next(block for block in readme.split("```\n") if block.startswith(said.splitlines()[0]))
+        block = next(block for block in manual.split("```\n") if block.startswith(said.splitlines()[0]))
         above, below = block.split("...\n")
         assert said.startswith(above)
         assert said.endswith(below)

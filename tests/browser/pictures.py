@@ -1,4 +1,4 @@
-"""README's pictures: `python -m tests.browser.pictures` takes all of them again, `... recordings` this one."""
+"""The pictures of README and docs: `python -m tests.browser.pictures` takes all of them again, `... recordings` this one."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""README's pictures are those that `tests/browser/pictures.py` takes."""
+"""The pictures of README and docs are those that `tests/browser/pictures.py` takes."""
 
 import re
 import struct
@@ -23,7 +23,8 @@ def test_a_picture_can_be_taken_again(visitors, server, name):
     assert size(tab.screenshot()) == size((FOLDER / f"{name}.png").read_bytes())
 
 
-def test_readme_shows_these_pictures_and_they_are_light():
-    shown = re.findall(r"!\[.*\]\(docs/(.*)\.png\)", (FOLDER.parent / "README.md").read_text(encoding="utf-8"))
+def test_these_pictures_are_shown_and_they_are_light():
+    texts = [(FOLDER.parent / name).read_text(encoding="utf-8") for name in ("README.md", "docs/your-model.md")]
+    shown = [name for text in texts for name in re.findall(r"!\[.*\]\((?:docs/)?(.*)\.png\)", text)]
     assert sorted(shown) == sorted(PICTURES)
     assert all((FOLDER / f"{name}.png").stat().st_size < HEAVIEST for name in PICTURES)

@@ -17,14 +17,12 @@ from components.charts.depth import ROLES, Series, depth_profile, log_range
 from components.charts.linear import cosine_chart
 from components.charts.parts import (
     Figure,
-    decimate,
     rounded,
     site_names,
     site_ticks,
 )
-from components.charts.steps import loss_chart, step_map
-from components.charts.table import table_of
-from models.trace import Divergence
+from components.charts.steps import step_map
+from tests.tables import table_of
 
 TINY, HUGE = 1e-45, 1e38
 VALUES = {
@@ -47,10 +45,6 @@ def _cosine(values: np.ndarray) -> Figure:
     return cosine_chart(sites=_sites(len(values)), series=[Series("step 3", values)])
 
 
-def _loss(values: np.ndarray) -> Figure:
-    return loss_chart(step=np.arange(len(values)), loss=values, chance=2.3, total_steps=300)
-
-
 def _map(values: np.ndarray) -> Figure:
     grid = np.tile(values[:, None], (1, 3))
     return step_map(
@@ -64,7 +58,7 @@ def _map(values: np.ndarray) -> Figure:
     )
 
 
-CHARTS = {"profile": _profile, "cosine": _cosine, "loss": _loss, "map": _map}
+CHARTS = {"profile": _profile, "cosine": _cosine, "map": _map}
 
 
 @pytest.mark.parametrize(("chart", "values"), list(product(CHARTS, VALUES)))
@@ -177,26 +171,6 @@ def test_a_held_range_covers_the_data_spans_two_decades_and_never_shrinks(values
     assert log_range((low, high), array) == (low, high)
 
 
-@given(st.integers(2, 4000), st.sampled_from([0.0, 0.1, 0.9]), st.booleans(), st.data())
-def test_decimating_keeps_both_ends_and_every_spike_in_300_points(length, missing, upwards, data):
-    random = np.random.default_rng(length)
-    array = np.where(random.random(length) < missing, np.nan, random.normal(size=length))
-    array[0] = 0.0
-    spike = data.draw(st.integers(0, length - 1))
-    array[spike] = 1e9 if upwards else -1e9
-    kept = decimate(array)
-    assert len(kept) <= 300
-    assert (np.diff(kept) > 0).all()
-    assert (kept[0], kept[-1]) == (0, length - 1)
-    assert spike in kept
-    assert np.nanmin(array[kept]) == np.nanmin(array)
-    assert np.nanmax(array[kept]) == np.nanmax(array)
-
-
-def test_a_short_line_is_kept_whole():
-    assert decimate(np.zeros(300)).tolist() == list(range(300))
-
-
 @given(st.floats(TINY, HUGE))
 def test_numbers_are_sent_with_four_significant_digits(value):
     (sent,) = rounded([value])
@@ -216,57 +190,6 @@ def test_a_grid_is_sent_with_the_digits_of_its_single_numbers(values):
         else:
             assert got == pytest.approx(value, rel=5.01e-4, abs=0)
             assert got == pytest.approx(float(f"{got:.4g}"), rel=1e-15, abs=0)
-
-
-def test_the_loss_axis_is_as_long_as_the_run_from_the_start():
-    for seen in (0, 1, 40):
-        assert _loss(np.full(seen, 2.0))["layout"]["xaxis"]["range"] == [0, 300]
-
-
-def test_the_loss_of_guessing_and_the_shown_step_are_lines():
-    figure = loss_chart(step=np.arange(50), loss=np.full(50, 2.0), shown_step=17, chance=2.3, total_steps=300)
-    guessing, shown = figure["layout"]["shapes"]
-    assert (guessing["y0"], guessing["y1"], guessing["line"]["dash"]) == (2.3, 2.3, "dot")
-    assert (shown["x0"], shown["x1"], shown["line"]["dash"]) == (17, 17, "solid")
-    assert [note["text"] for note in figure["layout"]["annotations"]] == ["chance"]
-
-
-def test_held_out_losses_are_marks_at_their_frames():
-    figure = loss_chart(step=np.arange(9), loss=np.ones(9), held_out_step=[0, 4, 8], held_out_loss=[2.4, 1.5, 1.25])
-    held_out = _named(figure, "held-out")
-    assert (held_out["x"], held_out["y"]) == ([0, 4, 8], [2.4, 1.5, 1.25])
-    assert "markers" in held_out["mode"]
-
-
-@pytest.mark.parametrize("last", [math.nan, math.inf, 3.0], ids=["nan", "inf", "finite, a gradient was not"])
-def test_a_divergence_is_a_cross_at_its_step(last):
-    loss = np.array([2.3, 2.5, last])
-    cross = _named(loss_chart(step=np.arange(3), loss=loss, divergence=Divergence(2, "gradient")), "diverged")
-    assert cross["x"] == [2]
-    assert cross["marker"]["symbol"] == "x"
-    assert cross["customdata"] == [f"{last:.4g}"]
-
-
-def test_no_loss_is_dropped_finite_or_not():
-    loss = np.array([2.3, np.inf, 1.0, np.nan, 0.0])
-    figure = _loss(loss)
-    assert _named(figure, "training")["x"] == [0, 2, 4]
-    assert _named(figure, "diverged")["x"] == [1, 3]
-
-
-@pytest.mark.parametrize("last", [np.nan, np.inf])
-def test_the_last_spike_before_a_divergence_is_still_drawn(last):
-    loss = np.ones(5000)
-    loss[4996], loss[4999] = 1234.0, last
-    assert 1234.0 in _named(_loss(loss), "training")["customdata"]
-
-
-def test_a_loss_beyond_the_axis_keeps_its_value_in_hover_table_and_words():
-    figure = loss_chart(step=np.arange(3), loss=np.array([2.3, 4e7, 1.0]), chance=2.3)
-    assert figure["layout"]["yaxis"]["range"][1] < 12
-    assert _named(figure, "training")["customdata"] == [2.3, 4e7, 1.0]
-    assert table_of(figure)["value"].tolist() == [2.3, 4e7, 1.0]
-    assert "up to 4e+07" in [note["text"] for note in figure["layout"]["annotations"]]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 149, 150, 151, 1000])
@@ -303,10 +226,6 @@ def test_the_shown_step_is_seen_on_a_map():
 def test_roles_differ_without_their_colours():
     codes = {(role["line"].get("dash", "solid"), role["mode"]) for role in ROLES.values()}
     assert len(codes) == len(ROLES)
-    figure = loss_chart(
-        step=np.arange(2), loss=np.ones(2), held_out_step=[0], held_out_loss=[1.0], divergence=Divergence(1, "loss")
-    )
-    assert len({(trace["line"]["dash"], trace["mode"], trace["marker"]["symbol"]) for trace in figure["data"]}) == 3
 
 
 def test_a_long_name_is_shortened_in_the_legend_and_whole_in_hover_and_table():
@@ -375,14 +294,6 @@ def test_the_table_behind_a_profile_is_its_input(values):
     table = table_of(figure)
     assert table["at"].tolist() == site_names(sites, len(values))
     _same_to_four_digits(table["value"], values)
-
-
-def test_the_table_behind_the_loss_is_its_input():
-    loss = np.array([2.34567, 1.23456, np.nan])
-    table = table_of(loss_chart(step=np.arange(3), loss=loss, held_out_step=[1], held_out_loss=[2.22222]))
-    assert table["line"].tolist() == ["training", "training", "held-out", "diverged"]
-    assert table["at"].tolist() == [0, 1, 1, 2]
-    _same_to_four_digits(table["value"], [2.34567, 1.23456, 2.22222, np.nan])
 
 
 def test_the_table_behind_a_map_is_its_input_with_sites_as_rows():

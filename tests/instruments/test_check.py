@@ -163,7 +163,6 @@ def test_the_sentences_say_why_two_numbers_differ():
 def test_the_panel_checks_the_block_that_is_chosen():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Check this number"
-    page.session_state["instrument_tables"] = True
     sound(page.run())
     assert "gradient and finite difference differ by" in words(page)
     box = next(box for box in page.selectbox if box.label == "Block to check")

@@ -281,7 +281,6 @@ def test_plotly_accepts_the_rank_chart(values):
 def opened(**query):
     page = playground(**SMALL, **query)
     page.session_state["instrument"] = "Collapse"
-    page.session_state["instrument_tables"] = True
     return sound(page.run())
 
 

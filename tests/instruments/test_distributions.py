@@ -12,7 +12,6 @@ from scipy import stats
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
-from components.charts.table import table_of
 from components.instruments.distributions import histogram_map, open_layer
 from models.insight.distributions import distributions_sentence, units_sentence
 from models.instruments import INSTRUMENTS
@@ -21,6 +20,7 @@ from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -253,7 +253,6 @@ def test_the_sentence_names_the_tails_and_the_worst_branch():
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Distributions"
-    page.session_state["instrument_tables"] = True
     sound(page.run())
     assert "The kurtosis of one vector is" in words(page)
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()

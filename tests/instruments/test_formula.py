@@ -268,7 +268,6 @@ def test_the_sentence_says_whether_the_seeds_agree():
 def test_the_panel_draws_the_formula_over_the_seeds_once_for_all_steps():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Formula over measurement"
-    page.session_state["instrument_tables"] = True
     sound(page.run())
     assert "by the formula" in words(page)
     assert "v_f" in words(page)

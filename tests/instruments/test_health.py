@@ -335,7 +335,6 @@ def test_plotly_accepts_the_charts_and_nothing_is_dropped():
 def test_the_panel_shows_updates_noise_gains_and_adam():
     page = playground(**SMALL, optimizer="adam", lr="0.001", branch_scale="zero gate")
     page.session_state["instrument"] = "Health"
-    page.session_state["instrument_tables"] = True
     sound(page.run())
     assert "No update has been measured yet." in words(page)
     assert "The gradient noise scale" in words(page) or "told from its noise" in words(page)

@@ -13,7 +13,6 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parameters_to_vector
 
-from components.charts.table import table_of
 from components.instruments import landscape as panel
 from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, minima, sharpness_sentence, slice_sentence
@@ -24,6 +23,7 @@ from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, press, sound, words
+from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -353,7 +353,6 @@ def test_plotly_accepts_the_other_charts():
 def test_the_panel_measures_by_button():
     page = playground(**SMALL | {"width": "8", "batch": "8"})
     page.session_state["instrument"] = "Landscape"
-    page.session_state["instrument_tables"] = True
     page.session_state["instrument_landscape_cells"] = "15 x 15"
     sound(page.run())
     assert "the edge of stability lies at a sharpness of 380" in words(page)

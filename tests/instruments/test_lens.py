@@ -10,7 +10,6 @@ import pytest
 import torch
 from scipy import special, stats
 
-from components.charts.table import table_of
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.lens import distance_chart, lens_map, lens_rows
 from models.insight.lens import attention_sentence, lens_sentence, next_class, settled, tempered
@@ -23,6 +22,7 @@ from models.tasks import alphabet
 from models.training import Replays, finished
 from tests import hand
 from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -331,7 +331,6 @@ def test_the_twelve_likeliest_stand_in_order_and_without_probabilities_there_is_
 def opened(**query):
     page = playground(**SMALL | {"depth": "2"}, **query)
     page.session_state["instrument"] = "Attention and lens"
-    page.session_state["instrument_tables"] = True
     return sound(page.run())
 
 

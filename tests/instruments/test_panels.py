@@ -132,14 +132,6 @@ def test_what_was_measured_of_another_network_is_never_taken_for_this_one():
     assert len(charts(page)["Stream and branch by depth"]["data"][0]["x"]) == 7
 
 
-def test_tables_hold_the_numbers_of_the_charts():
-    page = opened(playground(**SMALL), "Stream and branches")
-    tables = len(page.dataframe)
-    page.session_state["instrument_tables"] = True
-    sound(page.run())
-    assert len(page.dataframe) == tables + 3
-
-
 def test_an_error_of_the_trainer_is_a_sentence_in_the_panel(monkeypatch):
     def broken(replays, cfg, **args):
         raise ValueError("width is 7; legal is another")

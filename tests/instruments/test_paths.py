@@ -226,7 +226,6 @@ def test_the_charts_are_plotlys_and_name_what_is_counted():
 def test_the_panel_shows_both_measurements():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Where the gradient came from"
-    page.session_state["instrument_tables"] = True
     sound(page.run())
     assert "of the gradient comes through the residual" in words(page)
     assert "of 4 branches on average" in words(page)

@@ -320,7 +320,6 @@ def test_the_panel_knows_how_large_the_held_out_splits_are():
 def test_the_panel_operates_on_what_is_chosen():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Surgery"
-    page.session_state["instrument_tables"] = True
     sound(page.run())
     assert "Block 3 skipped: the held-out loss goes from" in words(page)
     assert "has nothing to lose" in words(page)

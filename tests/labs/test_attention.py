@@ -8,7 +8,6 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.charts.table import table_of
 from components.labs.attention import position_words
 from components.labs.attention import recurrence as attention_recurrence
 from components.labs.attention import shapes as attention_shapes
@@ -39,6 +38,7 @@ from tests import hand
 from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab, until
 from tests.stage_page import declared, panels, rests, runs
+from tests.tables import table_of
 
 SOURCE = np.random.default_rng(11)
 X = SOURCE.normal(size=(4, 3)).round(1)

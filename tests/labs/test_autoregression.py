@@ -7,7 +7,6 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.charts.table import table_of
 from components.labs.autoregression.charts import candidates_chart, looks_map, revision_chart
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
@@ -22,6 +21,7 @@ from models.training import Run, finished, still_of
 from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests
+from tests.tables import table_of
 
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
 

@@ -13,7 +13,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from components.charts.colour import SIGNAL
-from components.charts.table import table_of
 from components.labs.gradients.chain import SAID, chain_chart, changes, paths
 from components.labs.gradients.chain import verdict as chain_verdict
 from components.labs.gradients.net import INITS, anchored, net_chart
@@ -39,6 +38,7 @@ from models.training import SeedRuns, profile_at_init
 from tests import hand
 from tests.app_page import charts, sound, walk, words
 from tests.labs_page import lab
+from tests.tables import table_of
 
 DECADES = 0.35  # by which one seed of width 64 may miss the formula over 20 blocks
 

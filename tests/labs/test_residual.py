@@ -11,7 +11,6 @@ import torch
 from streamlit.testing.v1 import AppTest
 from torch import Tensor, nn
 
-from components.charts.table import table_of
 from components.labs import several
 from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import relu_said, slip
@@ -46,6 +45,7 @@ from tests.app_page import charts, sound, words
 from tests.app_page import walk as walk_to
 from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests, runs
+from tests.tables import table_of
 
 X, ATTENTION, FEED_FORWARD = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5]), np.array([0.25, 0.80, -1.0])
 CHAINED = "Attention, then feed-forward, post-norm"

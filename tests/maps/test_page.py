@@ -17,7 +17,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.maps import BEYOND, panel, shared_scale, widths_chart
-from components.charts.table import table_of
 from components.maps.specification import FIRST
 from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
@@ -32,6 +31,7 @@ from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import PATIENCE, by_link, charts, labels, press, sound, words
 from tests.maps.test_maps import BASE, SMALL, made
+from tests.tables import table_of
 from tests.waiting import until
 
 DOWN = 0.2  # of the loss of guessing: below it a net has learned nearly all

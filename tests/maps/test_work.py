@@ -257,14 +257,14 @@ def test_a_scheduler_that_cannot_be_reached_gets_a_sentence_and_falls_back_only_
     assert_all_there(MapStore(SMALL, tmp_path), expected)
 
 
-# --- a cluster, by the commands that the README prints ---
+# --- a cluster, by the commands that docs/command-line.md prints ---
 
 QUIET = ("--no-dashboard", "--host", "127.0.0.1")
 
 
 def printed(start):
-    """The command of the README that begins so, as a list of words without its `python`."""
-    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    """The command printed there that begins so, as a list of words without its `python`."""
+    lines = (ROOT / "docs/command-line.md").read_text(encoding="utf-8").splitlines()
     (found,) = (line for line in lines if line.startswith(start))
     return found.removeprefix("python").split()
 

@@ -1,6 +1,6 @@
-"""What README's "How to add" says is all there is to it: done here with made-up ones, in a copy of the project.
+"""What CONTRIBUTING's "How to add" says is all there is to it: done here with made-up ones, in a copy of the project.
 
-In the copy one of each kind is added in the files that README names and in no other; then runs, several seeds of them, a map's
+In the copy one of each kind is added in the files that it names and in no other; then runs, several seeds of them, a map's
 cell, the script, every view of the block, the instruments and the pages take it.
 """
 
@@ -25,7 +25,7 @@ class Edit(NamedTuple):
     text: str
 
 
-# By the kind of thing, as README's list calls it: what is done to add one.
+# By the kind of thing, as that list calls it: what is done to add one.
 ADDED: dict[str, list[Edit]] = {
     "A norm": [
         Edit(
@@ -594,7 +594,7 @@ def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
 
 @pytest.mark.parametrize("kind", ADDED)
 def test_readme_names_the_files_that_were_touched(kind: str) -> None:
-    _, _, listed = (ROOT / "README.md").read_text("utf-8").partition("## How to add")
+    _, _, listed = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## How to add")
     (said,) = [part for part in listed.partition("\n## ")[0].split("\n- ") if part.startswith(f"**{kind}**")]
     named = set(re.findall(r"`([\w/.<>]+(?:\.py|/))`", said))
     new = {str(Path(edit.file).parent) + "/" for edit in ADDED[kind] if not edit.before}

@@ -10,11 +10,9 @@ import streamlit as st
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from starlette.middleware import Middleware
 from starlette.routing import Route
 
 import app as whole
-from components.shell.assets import Scripts
 from components.stage.route import routes
 from models.service.client import close_trainer, trainer
 
@@ -29,5 +27,5 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 PAGE = Path(__file__).with_name("demo_page.py")
 app = st.App(
-    PAGE, lifespan=lifespan, routes=[Route("/healthz", whole.health), *routes()], middleware=[Middleware(Scripts)]
+    PAGE, lifespan=lifespan, routes=[Route("/healthz", whole.health), *routes()], middleware=[whole.compressed]
 )

@@ -14,7 +14,7 @@ import pytest
 
 from components.charts.colour import LOSS, SIGNAL, shades
 from components.charts.depth import Series, depth_profile, log_range
-from components.charts.parts import decades_axis, decimate, enlarged
+from components.charts.parts import decades_axis, enlarged
 from components.charts.steps import step_map
 from components.stage import figures
 from components.stage.bindings import Row
@@ -47,17 +47,28 @@ def run(code: str, **given: Any) -> Any:
     return json.loads(done.stdout)
 
 
-def test_a_long_line_is_thinned_as_python_thins_it():
-    values = np.random.default_rng(1).normal(size=5003).round(6)
-    assert run("return bind.decimate(Float64Array.from(values))", values=values.tolist()) == decimate(values).tolist()
+@pytest.mark.parametrize("missing", [0.0, 0.1, 0.9])
+def test_a_long_line_keeps_both_ends_and_every_spike_in_300_points(missing):
+    random = np.random.default_rng(1)
+    lines = []
+    for length in (301, 1000, 5003):
+        values = np.where(random.random(length) < missing, np.nan, random.normal(size=length))
+        values[0] = 0.0
+        values[int(random.integers(length))] = 1e9
+        values[int(random.integers(length))] = -1e9
+        lines.append(values)
+    sent = [[None if np.isnan(value) else value for value in values.tolist()] for values in lines]
+    code = "return lines.map((values) => bind.decimate(Float64Array.from(values, (v) => v ?? NaN)))"
+    for values, kept in zip(lines, run(code, lines=sent), strict=True):
+        assert len(kept) <= 300
+        assert kept == sorted(set(kept))
+        assert (kept[0], kept[-1]) == (0, len(values) - 1)
+        assert np.nanmin(values[kept]) == np.nanmin(values)
+        assert np.nanmax(values[kept]) == np.nanmax(values)
 
 
-def test_a_gap_in_a_line_is_neither_its_least_nor_its_greatest():
-    values = np.sin(np.arange(2000) / 50)
-    values[::7] = np.nan
-    sent = [None if np.isnan(value) else value for value in values.tolist()]
-    thinned = run("return bind.decimate(Float64Array.from(values, (v) => v ?? NaN))", values=sent)
-    assert set(thinned) == set(decimate(values).tolist())
+def test_a_short_line_is_kept_whole():
+    assert run("return bind.decimate(new Float64Array(300))") == list(range(300))
 
 
 def test_a_held_axis_is_that_of_python():
