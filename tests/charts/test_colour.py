@@ -25,7 +25,7 @@ from components.charts.colour import (
 from components.charts.depth import ROLES, Series, depth_profile
 from components.charts.linear import cosine_chart, linear_profile
 from components.charts.parts import Figure
-from components.charts.steps import loss_chart, step_map
+from components.charts.steps import step_map
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.collapse import rank_chart
 from components.instruments.formula import prediction_chart
@@ -100,7 +100,6 @@ def figures() -> dict[str, list[Figure]]:
         moving.loss(RunConfig()),
         moving.losses(LABELS, steps=9, chance=2.3, seeds=2),
         moving.recorded_loss(["A", "B"]),
-        loss_chart(step=[0, 1], loss=[2.0, 1.0], held_out_step=[0], held_out_loss=[2.0]),
         sharpness_chart(np.arange(3), ONES, ONES),
         slice_map(np.arange(3.0), np.arange(9.0).reshape(3, 3)),
     ]
