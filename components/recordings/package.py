@@ -14,6 +14,7 @@ def package() -> bytes:
     """The zip: the same files make the same bytes."""
     packed = io.BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
-        for path in (ROOT / "LICENSE", ROOT / "pyproject.toml", *sorted((ROOT / "addnorm").glob("*.py"))):
+        sources = (path for path in sorted((ROOT / "addnorm").rglob("*")) if "__pycache__" not in path.parts)
+        for path in (ROOT / "LICENSE", ROOT / "pyproject.toml", *filter(Path.is_file, sources)):
             archive.writestr(ZipInfo(path.relative_to(ROOT).as_posix()), path.read_bytes(), ZIP_DEFLATED)
     return packed.getvalue()

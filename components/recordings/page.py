@@ -1,5 +1,7 @@
 """The page Your model: a recording by `addnorm.watch`, alone or beside another or a run of the playground."""
 
+from functools import partial
+
 import streamlit as st
 
 from components.recordings import package
@@ -7,6 +9,7 @@ from components.shell import link, session
 from components.shell.address import kept
 from components.stage import figures
 from components.stage.bindings import AtFrame, Row
+from components.stage.file import as_file
 from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Said
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import Recording, stage
@@ -78,12 +81,23 @@ def draw() -> None:
         runs.append(Recording(None if second == SECOND else second))
         labels.append(None)
 
+    panels = _panels(labels)
+    if not any(isinstance(run, Recording) and run.name is None for run in runs):
+        names = [first, *([second] if len(runs) > 1 else [])]
+        st.download_button(
+            "File that plays (HTML)",
+            partial(as_file, " beside ".join(map(_shown, names)), runs, panels, verb="Play"),
+            "recording.html",
+            "text/html",
+            key="recordings_file",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+
     def opened(at: int) -> None:
         st.switch_page(link.PLAYGROUND, query_params=[*LIKE.values()][at].to_query())
 
-    stage(
-        NAME, runs, _panels(labels), tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened
-    )
+    stage(NAME, runs, panels, tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened)
 
 
 def _how(*, expanded: bool) -> None:

@@ -1,26 +1,29 @@
 """A stage as a file: what its page declares and what its connection has sent, in one page that plays anywhere."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from addnorm.player import file_that_plays
 from components.shell.style import BY
-from components.stage.asked import Asked
+from components.stage.asked import MOST_ROWS, Asked, AskedRecording
 from components.stage.lines import Line
 from components.stage.panels import Link, Panel
-from models.service.client import key_of, trainer
+from components.stage.recordings import Reel
+from components.stage.stage import Recording, declared
+from models.service.client import trainer
 from models.spec import RunConfig
 
 
 def as_file(
     title: str,
-    runs: Sequence[RunConfig],
+    runs: Sequence[RunConfig | Recording],
     panels: Sequence[Panel],
     *,
     over: Sequence[Panel] = (),
     under: Sequence[Panel] = (),
     seeds: int = 1,
     shared: str = "",
+    verb: str = "",
     names: Sequence[str] = (),
     facts: Sequence[str] = (),
     below: str = "",
@@ -30,18 +33,18 @@ def as_file(
     `below`: HTML after them; the rest is as `stage.stage` has it. Links are left out: they would lead nowhere.
     """
 
-    def declared(some: Sequence[Panel]) -> list[dict[str, Any]]:
+    def kept(some: Sequence[Panel]) -> list[dict[str, Any]]:
         return [panel.to_json(len(runs), seeds) for panel in some if not isinstance(panel, Link)]
 
     data = {
         "name": "file",
         "ticket": "",
-        "runs": [{"link": key_of(run), "seeds": seeds, "last": run.steps, "opening": None} for run in runs],
-        "panels": declared(panels),
+        "runs": [declared(run, seeds) for run in runs],
+        "panels": kept(panels),
         "at": [0, False],
         "tells": "never",
         "shared": shared,
-        "verb": "",
+        "verb": verb,
         "names": list(names),
         "keys": "",
         "start": "",
@@ -52,11 +55,16 @@ def as_file(
         "scene": 1,
         "by": BY,
     }
-    lines = [Line(number, Asked(run, seeds, have=0, want=0), owner=None) for number, run in enumerate(runs)]
-    service = trainer()
     above, after = (
-        {"name": f"file_{at}", "below": "file", "panels": declared(some)} for at, some in enumerate((over, under))
+        {"name": f"file_{at}", "below": "file", "panels": kept(some)} for at, some in enumerate((over, under))
     )
     parts = [part for part in (above, data, after) if part["panels"]]
-    messages = (message for line in lines for message in line.messages(service, rate=False))
+    messages = (message for number, run in enumerate(runs) for message in _sent(number, run, seeds))
     return file_that_plays(title, parts, messages, below)
+
+
+def _sent(number: int, run: RunConfig | Recording, seeds: int) -> Iterator[str | bytes]:
+    """All that a connection would send about a run by now."""
+    if isinstance(run, RunConfig):
+        return Line(number, Asked(run, seeds, have=0, want=0), owner=None).messages(trainer(), rate=False)
+    return Reel(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)).messages()

@@ -85,12 +85,7 @@ def stage(
         "version": VERSION,
         "plotly": PLOTLY_ADDRESS,
         "ticket": TICKETS.hand(owner(name, *trained, seeds=seeds)),
-        "runs": [
-            {"link": _link(run), "recording": run.name}
-            if isinstance(run, Recording)
-            else {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": next(openings)}
-            for run in runs
-        ],
+        "runs": [declared(run, seeds, None if isinstance(run, Recording) else next(openings)) for run in runs],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "at": [at.step, at.playing],
         "tells": tells,
@@ -150,6 +145,13 @@ def _mounted(
     run: Any = component.opened
     if on_open is not None and type(run) is int and 0 <= run < runs:
         on_open(run)
+
+
+def declared(run: RunConfig | Recording, seeds: int, opening: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What the browser is told of a run of the page."""
+    if isinstance(run, Recording):
+        return {"link": _link(run), "recording": run.name}
+    return {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": opening}
 
 
 def _link(run: RunConfig | Recording) -> str:

@@ -14,9 +14,10 @@ MOST_BYTES = 3e6
 LAST = 40
 
 
-def saved(page: Any, into: Path) -> Path:
-    """The file that "Export and share" of a page makes."""
-    page.get_by_text("Export and share", exact=True).click()
+def saved(page: Any, into: Path, *, within: str = "Export and share") -> Path:
+    """The file that a page makes; `within`: what must be unfolded first."""
+    if within:
+        page.get_by_text(within, exact=True).click()
     with page.expect_download() as given:
         page.get_by_role("button", name="File that plays (HTML)").click()
     given.value.save_as(into)
@@ -85,3 +86,17 @@ def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: An
     assert chart(played, "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])") == lines
     for letter in ("A", "B"):
         expect(played.get_by_role("heading", name=re.compile(f"^Column {letter}: "))).to_be_visible()
+
+
+def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path: Path) -> None:
+    page = drawn(visitors("/recordings?recording=example%3A+digits.jsonl"), *PROFILES)
+    shown = line(page, PROFILES[0])
+    verdict = page.locator(".stage-headline").inner_text()
+    played = drawn(offline(saved(page, tmp_path / "recording.html", within="")), *PROFILES)
+    assert line(played, PROFILES[0]) == shown
+    assert played.locator(".stage-headline").inner_text() == verdict
+    last = row(played)
+    played.get_by_role("slider", name="Step shown").press("Home")
+    until_row(played, 0)
+    assert row(played) < last
+    assert line(played, PROFILES[0]) != shown
