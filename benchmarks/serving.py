@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from benchmarks.report import Figure
 from benchmarks.timing import spread
-from models.service.client import Owner, WorkerTrainer, config_from
+from models.service.client import Requester, WorkerTrainer, config_from
 from tests.load.server import Server, serving
 from tests.load.viewer import PAGE, Viewer
 from tests.waiting import PATIENCE
@@ -51,7 +51,7 @@ class Alone:
         tapes = [self.trainer.want(cfg, cfg.steps, PATIENCE) for cfg in self.cfgs]
         rate = await rate_of(lambda: [tape.length for tape in tapes], seconds)
         for tape in tapes:
-            self.trainer.release(tape, Owner("", ""))
+            self.trainer.release(tape, Requester("", ""))
         return rate
 
 

@@ -8,7 +8,7 @@ from streamlit.navigation.page import StreamlitPage
 from components.shell import address, hide
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
-from components.shell.waiting import stay
+from components.shell.waiting import rerun_if_stale
 
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"
@@ -68,4 +68,4 @@ copy_link()
 drawer(page.url_path)
 page.run()
 address.settle()
-stay()
+rerun_if_stale()

@@ -13,7 +13,7 @@ import numpy as np
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from models.service.client import Tape, trainer
+from models.service.client import RunHistory, trainer
 from models.spec import RunConfig
 from models.trace import Columns, Trace
 
@@ -34,7 +34,7 @@ def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]
     return {panel["title"]: panel for data in said for panel in data["panels"] if panel["kind"] == kind}
 
 
-def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[Tape]:
+def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[RunHistory]:
     """The tapes of the stage, trained to a step, the last one if none is named, or to where they end before."""
     seeds = declared(page, name)["runs"][0]["seeds"]
     found = []

@@ -10,11 +10,11 @@ from components.charts.depth import Series, depth_profile, log_range
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
 from components.shell import session
-from components.shell.address import kept, put, put_again
+from components.shell.address import put, put_again, url_param
 from components.shell.hide import any_hidden, hidden
 from components.shell.text import badge
 from components.stage.profiles import profile_of
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from components.stage.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
@@ -42,8 +42,8 @@ def three_views(cfg: RunConfig, block: int) -> None:
 
 def one_block(cfg: RunConfig) -> int:
     """The stack as a row, and switches for the selected block. Returns its number."""
-    choice = kept(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
-    session.hold(BLOCK, min(int(session.held(BLOCK)), cfg.depth))
+    choice = url_param(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
+    session.set_widget(BLOCK, min(int(session.widget_value(BLOCK)), cfg.depth))
     stack_row(cfg, key="stack_row", chosen_key=BLOCK)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
@@ -93,7 +93,7 @@ def signal(cfg: RunConfig) -> bool:
             series.append(Series("as set", getattr(now, key), "now"))
             held = log_range(None, *(s.values for s in series))
             figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series, range_=held)
-            still_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
+            static_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
     return waiting and not refused
 
 
@@ -124,7 +124,8 @@ def _taken_out(block: int, now: str | bool) -> None:
 
     def change() -> None:
         put_again()
-        put({"overrides": with_override(session.field("overrides"), block, "identity", values[session.held(state)])})
+        value = values[session.widget_value(state)]
+        put({"overrides": with_override(session.field("overrides"), block, "identity", value)})
 
     st.segmented_control("Taken out", list(values), key=state, on_change=change, required=True)
 
@@ -140,7 +141,7 @@ def _switch(
 
     def change() -> None:
         put_again()
-        wanted = bool(session.held(state))
+        wanted = bool(session.widget_value(state))
         value = None if wanted == usual else (True if wanted else off)
         put({"overrides": with_override(session.field("overrides"), block, key, value)})
 

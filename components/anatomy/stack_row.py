@@ -22,11 +22,11 @@ def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
     """Draws the blocks; a click stores the block's number in the session state under `chosen_key`."""
 
     def clicked() -> None:
-        block = getattr(session.held(key), "block", None)
+        block = getattr(session.widget_value(key), "block", None)
         if isinstance(block, int) and 1 <= block <= cfg.depth:  # from a browser: not to be trusted
-            session.hold(chosen_key, block)
+            session.set_widget(chosen_key, block)
 
-    chosen = int(session.held(chosen_key, 1))
+    chosen = int(session.widget_value(chosen_key, 1))
     _component(
         key=key,
         data={"blocks": [_block(cfg, b) for b in range(1, cfg.depth + 1)], "chosen": chosen},

@@ -15,15 +15,15 @@ LONGEST = 100  # characters of a search
 
 def chosen() -> Card | None:
     """The claim that the address names."""
-    address.kept(CHOICE, None, name=KEY, among=CLAIMS)
-    return CLAIMS.get(str(session.held(CHOICE)))
+    address.url_param(CHOICE, None, name=KEY, among=CLAIMS)
+    return CLAIMS.get(str(session.widget_value(CHOICE)))
 
 
 def grid() -> None:
     """Search, topic, and the cards that match."""
     topics = [ALL, *TOPICS]
-    search = address.kept(TEXT, "", name="search", bounds=(0, LONGEST))
-    about = address.kept(TOPIC, ALL, name="topic", among=topics)
+    search = address.url_param(TEXT, "", name="search", bounds=(0, LONGEST))
+    about = address.url_param(TOPIC, ALL, name="topic", among=topics)
     left, right = st.columns([2, 1])
     text = left.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", **search)
     topic = right.selectbox("Topic", topics, format_func=topic_in_words, **about)
@@ -48,7 +48,7 @@ def draw(card: Card) -> None:
             st.button("Next claim", icon=icon, type="tertiary", on_click=_open, args=(after,))
     st.subheader(f"“{card.claim}”", anchor=False)
     st.markdown(f"**Experiment.** {card.setup}")
-    waiting.waits(f"error_{card.key}", lambda: run.watch(card))
+    waiting.poll_while(f"error_{card.key}", lambda: run.watch(card))
 
 
 def _title(card: Card) -> str:
@@ -56,4 +56,4 @@ def _title(card: Card) -> str:
 
 
 def _open(key: str | None) -> None:
-    session.hold(CHOICE, key)
+    session.set_widget(CHOICE, key)

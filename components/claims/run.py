@@ -14,7 +14,7 @@ from components.shell.ways_on import to_compare, to_playground
 from components.stage.view import sentence
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
 from models.claims.numbers import NUMBERS
-from models.service.client import Owner, trainer
+from models.service.client import Requester, trainer
 from models.spec.pairings import MAX_COLUMNS
 from models.spec.plan import block_name
 
@@ -65,7 +65,7 @@ def watch(card: Card) -> bool:
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
     outcome = card.judge(gathered)
-    session.ERRORS_GUESSED.own()[card.key] = GUESSES.get(str(said)) == outcome.verdict
+    session.ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome, str(said))
     st.markdown(f"**What is true.** {typed(card.truth, 'recorded' if card.nets else 'formula')}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
@@ -79,7 +79,7 @@ def mark(card: Card) -> str:
     return "" if right is None else "✓" if right else "✗"
 
 
-def gather(source: Source, who: Owner) -> tuple[Any, float, str]:
+def gather(source: Source, who: Requester) -> tuple[Any, float, str]:
     """A source's answer (None until it is there), the share of it that is done, and an error."""
     if isinstance(source, Computed):
         return NUMBERS[source.name](), 1.0, ""

@@ -42,7 +42,7 @@ def adopt() -> list[str]:
             if untouched or not set(query) & set(compare_link.LETTERS):
                 columns = _given(columns)
             session.COLUMNS.put(columns)
-            session.hold(SEEDS, seeds)
+            session.set_widget(SEEDS, seeds)
             if "digest" in st.query_params:  # it is to be run again
                 compare_link.begin()
             session.COMPARE_NOTES.put(notes)
@@ -58,7 +58,7 @@ def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
 
 def write() -> None:
     """After the widgets: stages the columns for the address. A digest was of the columns that it came with."""
-    there, shown = _columns_in_address(), (session.COLUMNS.get(), session.held(SEEDS))
+    there, shown = _columns_in_address(), (session.COLUMNS.get(), session.widget_value(SEEDS))
     others = compare_link.from_query(there)[:2] != shown
     gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
     address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
@@ -164,7 +164,7 @@ def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, o
 
 
 def _prepared() -> None:
-    name = str(session.held(PAIRING))
+    name = str(session.widget_value(PAIRING))
     if name in PAIRINGS:
         session.COLUMNS.put(list(PAIRINGS[name].make()))
         session.COLUMN_DRAWN.put(None)
@@ -178,10 +178,10 @@ def _add() -> None:
     columns = session.COLUMNS.get()
     first = columns[0]
     shared = {name: getattr(first, name) for name in SHARED}
-    session.COLUMNS.put([*columns, RunConfig.arranged(str(session.held(ADDED)), **shared)][:MAX_COLUMNS])
+    session.COLUMNS.put([*columns, RunConfig.arranged(str(session.widget_value(ADDED)), **shared)][:MAX_COLUMNS])
 
 
 def _take_away() -> None:
     session.COLUMNS.put(session.COLUMNS.get()[:-1])
-    session.hold(TARGET, ALL)
+    session.set_widget(TARGET, ALL)
     session.COLUMN_DRAWN.put(None)

@@ -26,7 +26,7 @@ HEIGHT = 280  # of a chart, in pixels
 def watch() -> None:
     """The player over all columns, the shared charts, the columns."""
     configurations = session.COLUMNS.get()
-    seeds = int(session.held(SEEDS))
+    seeds = int(session.widget_value(SEEDS))
     letters = LETTERS[: len(configurations)]
     refused = [(letter, over_budget(cfg, seeds)) for letter, cfg in zip(letters, configurations, strict=True)]
     for letter, sentence in refused:

@@ -31,10 +31,10 @@ def widget(name: str, value: Any, *, key: str, step: float = 0.001, **more: Any)
 
 def field(name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None]) -> None:
     """Draws the widget of a field of an attempt; `change` is called with key, field and value when it is moved."""
-    session.hold(key, value)
+    session.set_widget(key, value)
 
     def moved() -> None:
-        change(key, name, parsed(name, session.held(key)))
+        change(key, name, parsed(name, session.widget_value(key)))
 
     widget(name, value, key=key, step=0.01, on_change=moved)
 

@@ -129,7 +129,7 @@ def _follow_net() -> None:
 
 def _follow_depth() -> None:
     """Makes the exceptions of a mixed arrangement for the new depth; else drops those of blocks that are gone."""
-    arrangement, depth = str(session.held(PICKER, CUSTOM)), int(session.field("depth"))
+    arrangement, depth = str(session.widget_value(PICKER, CUSTOM)), int(session.field("depth"))
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
         put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
     else:
@@ -150,13 +150,13 @@ def _arrangement_picker(cfg: RunConfig | None) -> None:
 
 def _arrange() -> None:
     put_again()
-    chosen = str(session.held(PICKER))
+    chosen = str(session.widget_value(PICKER))
     if chosen != CUSTOM:
         put(architecture_fields(chosen, int(session.field("depth"))))
 
 
 def _arrangement_help() -> str:
-    name = str(session.held(PICKER))
+    name = str(session.widget_value(PICKER))
     if name == CUSTOM:
         return "A named arrangement sets residual, placement, norm, scales and initialisation at once."
     return f"{ARRANGEMENTS[name].reading} ({ARRANGEMENTS[name].source})"

@@ -34,7 +34,7 @@ PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 def draw() -> None:
     """The open term, and the list."""
-    choice = address.kept(CHOSEN, None, name=KEY, among=ENTRIES, near=_nearest)
+    choice = address.url_param(CHOSEN, None, name=KEY, among=ENTRIES, near=_nearest)
     word = st.selectbox(
         "Term",
         list(ENTRIES),
@@ -83,14 +83,17 @@ def _ways(label: str, words: Sequence[str], key: str) -> None:
     """Terms to open with a press."""
 
     def follow() -> None:
-        session.hold(CHOSEN, session.held(key))
-        session.hold(key, None)
+        session.set_widget(CHOSEN, session.widget_value(key))
+        session.set_widget(key, None)
 
     st.pills(label, words, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
 
 
 def _list() -> None:
-    tip, kept = "Any part of a term or of its meaning", address.kept(SEARCH, "", name="search", bounds=(0, LONGEST))
+    tip, kept = (
+        "Any part of a term or of its meaning",
+        address.url_param(SEARCH, "", name="search", bounds=(0, LONGEST)),
+    )
     text = st.text_input("Search", max_chars=LONGEST, placeholder=tip, **kept)
     found = search(text)
     if not found:

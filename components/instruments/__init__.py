@@ -18,7 +18,7 @@ from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.cards import Card, cards
 from components.shell.hide import hidden
 from components.shell.text import badge
@@ -46,7 +46,7 @@ PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 def instruments(view: View, at: At) -> bool:
     """Draws the instruments as cards, and the open one; whether it waits for an answer."""
     offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
-    kept(session.INSTRUMENT.name, None, name="instrument", among=offered)
+    url_param(session.INSTRUMENT.name, None, name="instrument", among=offered)
     chosen = session.INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]

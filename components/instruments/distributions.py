@@ -107,7 +107,7 @@ def layer_name(site: str, inside: bool) -> str:
 def open_layer(key: str, places: Sequence[str], inside: bool, x: object, _y: object) -> None:
     """Chooses the layer that was clicked in the list under `key`, where it is one of these places."""
     if isinstance(x, int | float) and 0 <= round(x) < len(places):
-        session.hold(key, layer_name(places[round(x)], inside))
+        session.set_widget(key, layer_name(places[round(x)], inside))
 
 
 def _over_time(panel: Panel) -> None:

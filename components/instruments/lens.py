@@ -223,7 +223,7 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
     key, written_key = _text_key(panel), panel.key("written")
     text, count, p = found.args["text"], len(value.tokens), value.probabilities[-1]
     temperature = st.number_input("Temperature (0: the likeliest)", 0.0, 5.0, 0.0, 0.1, key=panel.key("temperature"))
-    answered = session.held(key).replace("↵", "\n") == text
+    answered = session.widget_value(key).replace("↵", "\n") == text
     why_not = ""
     if count >= value.limit:
         limit = f"The context of {value.limit} tokens is full."
@@ -239,7 +239,7 @@ def _go_on(panel: Panel, found: Measured[Lens]) -> None:
         at = next_class(p, temperature, count)
         name = value.classes[at]
         longer = text + name if TASKS[found.cfg.task].kind == "text" else f"{text.strip()} {name}"
-        session.hold(key, longer.replace("\n", "↵"))
+        session.set_widget(key, longer.replace("\n", "↵"))
         entry = {
             "token": shown(name),
             "probability": float(p[at]),

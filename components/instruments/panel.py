@@ -12,11 +12,11 @@ from components.charts.parts import Figure, site_word, title_of
 from components.shell import session
 from components.shell.hide import hidden
 from components.shell.visitor import address, visitor
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.answers import Question, Value
-from models.service.client import Answer, Owner, trainer
+from models.service.client import Answer, Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.spec.query import literal
@@ -91,7 +91,7 @@ class Panel:
         `on_click` is called with x and y of a clicked point.
         """
         title = title or title_of(figure)
-        still_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height, on_click=on_click)
+        static_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height, on_click=on_click)
 
     def row(self, *figures: Figure, height: int = 280) -> None:
         """Draws figures side by side."""
@@ -132,7 +132,7 @@ class Panel:
             before = "" if kept is None else f" What is shown is step {kept.step}{other}."
             st.caption(f"Measuring step {step}: {share:.0%}.{before}")
             return kept
-        session.MEASURED_ASKED.of(self.key(question.name)).take()
+        session.MEASURED_ASKED.of(self.key(question.name)).pop()
         return self._measured(question, answer, step, args)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
@@ -152,21 +152,21 @@ class Panel:
         _, step, args = under_way
         answer = self._answer(question, step, args)
         if answer is not None:
-            begun.take()
+            begun.pop()
             return self._measured(question, answer, step, args) or kept
         share = trainer().share(question, self.cfg, step=step, **args)
         st.progress(min(1.0, share), text=f"Measuring step {step}: {share:.0%}")
 
         def cancel() -> None:
-            begun.take()
+            begun.pop()
             trainer().cancel(question, self.cfg, step=step, **args)
 
         st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
         return kept
 
-    def owner(self, question: str) -> Owner:
+    def owner(self, question: str) -> Requester:
         """This visitor with this instrument; the trainer works for one screen at a time."""
-        return Owner(visitor(), self.screen, f"{self.name} {question}", address=address())
+        return Requester(visitor(), self.screen, f"{self.name} {question}", address=address())
 
     def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Answer[Value] | None:
         owner = self.owner(question.name)

@@ -10,7 +10,7 @@ from models import answers
 from models.answers import Tried
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
-from models.service.client import Owner, trainer
+from models.service.client import Requester, trainer
 from models.spec import knobs
 from models.spec.query import literal
 
@@ -40,7 +40,7 @@ def found(view: View) -> Found:
         return Found([], "")
     asked = {"first": list(first), "without": without}
     # On the screen of the open instrument: a question from another screen would end that instrument's questions.
-    owner = Owner(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies", address=address())
+    owner = Requester(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies", address=address())
     answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=owner, **asked)
     if answer is None:
         share = trainer().share(answers.TRIAL, cfg, **asked)

@@ -6,7 +6,7 @@ from typing import TypeVar
 import streamlit as st
 
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 
 Example = TypeVar("Example")
 
@@ -25,10 +25,10 @@ def choose(
     state = f"{key}_preset"
 
     def put() -> None:
-        load(examples[session.held(state)])
+        load(examples[session.widget_value(state)])
 
     place, beside = st.columns([3, 1], vertical_alignment="bottom") if again else (st.container(), None)
-    choice = kept(state, first or next(iter(examples)), name=name, among=examples)
+    choice = url_param(state, first or next(iter(examples)), name=name, among=examples)
     chosen = str(place.selectbox("Examples", list(examples), format_func=shown, on_change=put, **choice))
     if beside is not None:
         beside.button("Load example", key=f"{key}_again", on_click=put, width="stretch")

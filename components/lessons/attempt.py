@@ -17,7 +17,7 @@ from components.stage.stage import stage
 from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
-from models.service.client import Tape, trainer
+from models.service.client import RunHistory, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 
@@ -35,7 +35,7 @@ def draw(lesson: Lesson) -> None:
     with st.expander("Take an attempt from the playground or a link"):
         _brought(lesson)
     cfg = session.ATTEMPT.of(name).get()
-    if problem := session.ATTEMPT_PROBLEM.of(name).take():
+    if problem := session.ATTEMPT_PROBLEM.of(name).pop():
         st.error(problem)
     astray = out_of_bounds(one, cfg)
     for said in astray:
@@ -43,7 +43,7 @@ def draw(lesson: Lesson) -> None:
     if refusal := over_budget(cfg):
         st.error(refusal)
     elif not astray:
-        waiting.waits(name, lambda: _watch(lesson, cfg))
+        waiting.poll_while(name, lambda: _watch(lesson, cfg))
 
 
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
@@ -111,7 +111,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     return runs.awaited(at.step, [tape])
 
 
-def _verdict(lesson: Lesson, cfg: RunConfig, tape: Tape | None) -> None:
+def _verdict(lesson: Lesson, cfg: RunConfig, tape: RunHistory | None) -> None:
     """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
     if tape is None:
         st.caption("Train the attempt: when the run is over, its numbers decide.")

@@ -15,8 +15,8 @@ BOARD_SECONDS = 2.0  # between two looks at the board while a class is guessing
 
 def chosen() -> Lesson:
     """The lesson in the address; the first where it names none."""
-    address.kept(CHOICE, next(iter(LESSONS)), name=KEY, among=LESSONS)
-    return LESSONS[str(session.held(CHOICE))]
+    address.url_param(CHOICE, next(iter(LESSONS)), name=KEY, among=LESSONS)
+    return LESSONS[str(session.widget_value(CHOICE))]
 
 
 def choose(lesson: Lesson) -> None:
@@ -28,7 +28,7 @@ def choose(lesson: Lesson) -> None:
 
     def change() -> None:
         address.put_again()
-        session.hold(CHOICE, session.held(BOX))
+        session.set_widget(CHOICE, session.widget_value(BOX))
 
     progress.line()
     st.selectbox("Lesson", list(LESSONS), key=BOX, format_func=titles.__getitem__, on_change=change)
@@ -59,7 +59,7 @@ def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
-        waiting.waits(f"lesson_{lesson.key}", lambda: runs.watch(lesson) or runs.unmeasured(lesson))
+        waiting.poll_while(f"lesson_{lesson.key}", lambda: runs.watch(lesson) or runs.unmeasured(lesson))
     left, right = st.columns(2) if board.code() else (st.container(), None)
     with left:
         _guessed(lesson)
@@ -80,7 +80,7 @@ def _watch(lesson: Lesson) -> None:
         board.show(lesson, progress.done(lesson.key).guess)
         return awaits
 
-    waiting.waits(f"lesson_{lesson.key}", body)
+    waiting.poll_while(f"lesson_{lesson.key}", body)
 
 
 def walk(lesson: Lesson) -> None:
@@ -100,7 +100,7 @@ def _way(word: str, lesson: Lesson, icon: str) -> None:
     """A button rather than a link: Streamlit does not change the address for a link to the current page."""
 
     def go() -> None:
-        session.hold(CHOICE, lesson.key)
+        session.set_widget(CHOICE, lesson.key)
 
     st.button(f"{word}: {lesson.title}", key=f"lesson_{word}", icon=icon, type="tertiary", on_click=go)
 

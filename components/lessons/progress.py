@@ -24,7 +24,7 @@ class Done:
 
 def done(key: str) -> Done:
     """The progress in a lesson; empty for a new one."""
-    kept = session.LESSONS_DONE.own()
+    kept = session.LESSONS_DONE.mutable()
     return kept.setdefault(key, Done())
 
 

@@ -16,7 +16,7 @@ from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage
 from components.stage.view import look
 from models.lessons.lesson import Finding, Lesson
-from models.service.client import Tape, trainer
+from models.service.client import RunHistory, trainer
 from models.spec import plan
 
 TITLES = {
@@ -52,12 +52,12 @@ def watch(lesson: Lesson) -> bool:
     return awaited(at.step, tapes)
 
 
-def watched(step: int, tapes: list[Tape]) -> bool:
+def watched(step: int, tapes: list[RunHistory]) -> bool:
     """Whether a playhead at a step has reached the end of all tapes."""
     return all(tape.done for tape in tapes) and step >= max(tape.rest for tape in tapes)
 
 
-def awaited(step: int, tapes: list[Tape]) -> bool:
+def awaited(step: int, tapes: list[RunHistory]) -> bool:
     """Whether a playhead rests at a step whose rows are still to come."""
     return any(step >= tape.length and not (tape.done or tape.error) for tape in tapes if step)
 

@@ -8,13 +8,13 @@ import streamlit as st
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.maps import specification
 from components.shell import session, waiting
-from components.shell.address import kept, put, put_again
+from components.shell.address import put, put_again, url_param
 from components.shell.link import help_of
 from components.shell.naming import chance, settings
 from components.shell.text import badge
 from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
@@ -46,13 +46,13 @@ def draw() -> None:
         st.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
     names = {name: measure.label for name, measure in MEASURES.items()}
-    choice = kept("map_measure", next(iter(names)), name="colour", among=names)
+    choice = url_param("map_measure", next(iter(names)), name="colour", among=names)
     measure = str(st.selectbox("Colour", list(names), format_func=names.__getitem__, **choice))
     if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)
         return
     st.caption(_setting(spec))
-    waiting.waits(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
+    waiting.poll_while(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
 
 
 def _setting(spec: MapSpec) -> str:
@@ -102,7 +102,7 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
 def _chosen() -> str:
     """Which map is open."""
     names = {**{key: prepared.title for key, prepared in PREPARED.items()}, OWN: "Your own map"}
-    choice = kept("map_choice", next(iter(names)), name=KEY, among=names)
+    choice = url_param("map_choice", next(iter(names)), name=KEY, among=names)
     return str(st.selectbox("Map", list(names), format_func=names.__getitem__, **choice))
 
 
@@ -111,7 +111,7 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
 
     def compute() -> None:
         session.MAP_WANTED.put(spec.digest)
-        session.MAPS_BEGUN.own().add(spec.digest)
+        session.MAPS_BEGUN.mutable().add(spec.digest)
         works().begin(spec, visitor(), address())
 
     def pause() -> None:
@@ -176,7 +176,7 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
                 figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
                 key = f"map_panel_{spec.digest}_{name}"
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
-                still_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
+                static_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
     beyond = (
         f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times chance) share the last colour."
         if measure == LOSS
@@ -195,14 +195,14 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
     if isinstance(x, int | float) and isinstance(y, int | float):
         column, row = round(x), round(y)
         if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
-            session.hold(CELL, Cell(name, spec.x.values[column], spec.y.values[row]))
+            session.set_widget(CELL, Cell(name, spec.x.values[column], spec.y.values[row]))
 
 
 def _chosen_cell(spec: MapSpec) -> Cell:
     """The chosen cell; the first where none is."""
     every = cells(spec)
-    kept(CELL, every[0], name="cell", among=every)
-    cell: Cell = session.held(CELL)
+    url_param(CELL, every[0], name="cell", among=every)
+    cell: Cell = session.widget_value(CELL)
     return cell
 
 
@@ -213,7 +213,9 @@ def _cell(spec: MapSpec, cell: Cell) -> None:
 
     def choose(name: str) -> None:
         put_again()
-        session.hold(CELL, Cell(*(session.held(f"map_cell_{part}") for part in ("arrangement", "x", "y"))))
+        session.set_widget(
+            CELL, Cell(*(session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y")))
+        )
 
     for column, part, label, tip, options in (
         (left, "arrangement", "Cell: arrangement", None, spec.arrangements),
@@ -243,7 +245,7 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     st.markdown(f"**{sentence(spec, found)}**")
     other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, found, other)
-    still_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
+    static_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
     edge = (
         " A range that touches an end of the axis may be wider than this map shows."
         if any(w.edge for w in found)

@@ -108,18 +108,18 @@ def put(spec: MapSpec) -> None:
 
 def _fill(spec: MapSpec) -> None:
     """Fills the controls from a map, if it is not the one they were last filled from."""
-    if session.MAP_FILLED.get() and session.held(CHOSEN) is not None:
+    if session.MAP_FILLED.get() and session.widget_value(CHOSEN) is not None:
         return
     session.MAP_FILLED.put(True)
     for name, axis in (("x", spec.x), ("y", spec.y)):
-        session.hold(f"map_{name}", axis.field)
-        session.hold(f"map_{name}_values", ", ".join(map(_written, axis.values)))
-    session.hold(CHOSEN, list(spec.arrangements))
-    session.hold(SEEDS, spec.seeds)
-    session.hold(TARGET, float(spec.target))
+        session.set_widget(f"map_{name}", axis.field)
+        session.set_widget(f"map_{name}_values", ", ".join(map(_written, axis.values)))
+    session.set_widget(CHOSEN, list(spec.arrangements))
+    session.set_widget(SEEDS, spec.seeds)
+    session.set_widget(TARGET, float(spec.target))
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        session.hold(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
+        session.set_widget(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
     session.MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 

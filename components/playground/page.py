@@ -10,10 +10,10 @@ from components.instruments import instruments, remedies
 from components.playground import picture, take_home
 from components.playground.presets import where_to_look
 from components.shell import link, projector, session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.hide import any_hidden, hidden
 from components.shell.naming import ARRANGED
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
 from components.stage.panels import Headline, Panel, Stack, blocks_of
 from components.stage.profiles import Profile, profile_of
@@ -31,14 +31,14 @@ NAME = "playground"
 
 def watch(cfg: RunConfig) -> None:
     """The stage, and measurements at the step where its playhead rests."""
-    if session.LINK_RERUN.take():
+    if session.LINK_RERUN.pop():
         session.STARTED.put(secrets.token_hex(4))
-    waits(NAME, lambda: _watched(cfg))
+    poll_while(NAME, lambda: _watched(cfg))
 
 
 def _watched(cfg: RunConfig) -> bool:
     """Stage, chart controls and instrument. Returns whether an answer is still to come."""
-    if session.SWITCHED.take():
+    if session.SWITCHED.pop():
         st.rerun()  # the controls lie outside this fragment
     before = session.VIEW.get()
     if before is not None and before.cfg != cfg:
@@ -130,7 +130,7 @@ def _leave(before: View, cfg: RunConfig) -> None:
 def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     """Controls for comparison curves, and one of the panels below the charts."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choice = kept("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
+        choice = url_param("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
         panels = st.segmented_control("Show", picture.PANELS, required=True, **choice)
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
@@ -156,7 +156,7 @@ def _look_again(view: View) -> None:
     if session.ROWS.get() != (view.cfg, there):
         known = session.ROWS.get()
         session.ROWS.put((view.cfg, there))
-        if there and known == (view.cfg, False) and session.held(take_home.KEY):
+        if there and known == (view.cfg, False) and session.widget_value(take_home.KEY):
             st.rerun()
 
 
@@ -198,5 +198,5 @@ def _pin(cfg: RunConfig) -> None:
 
 
 def _clear() -> None:
-    session.GHOST.take()
-    session.PINNED.take()
+    session.GHOST.pop()
+    session.PINNED.pop()

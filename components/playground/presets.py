@@ -61,6 +61,6 @@ def presets(cfg: RunConfig) -> None:
 
 def _begin() -> None:
     put_again()
-    chosen = PRESETS.get(str(session.held(KEY)))
+    chosen = PRESETS.get(str(session.widget_value(KEY)))
     if chosen is not None:
         put({name: getattr(chosen.cfg, name) for name in knobs()})

@@ -6,13 +6,13 @@ import streamlit as st
 
 from components.recordings import package
 from components.shell import link, session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.stage import figures
 from components.stage.bindings import AtFrame, Row
 from components.stage.file import as_file
 from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Said
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
-from components.stage.stage import Recording, stage
+from components.stage.stage import RecordingRef, stage
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 
@@ -61,28 +61,28 @@ def draw() -> None:
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
         second = _chosen("Compare with", others, "beside", ALONE)
         if first != OWN:
-            st.button("Drop a file", key="recordings_own", on_click=session.hold, args=(FIRST, OWN))
+            st.button("Drop a file", key="recordings_own", on_click=session.set_widget, args=(FIRST, OWN))
     if first == OWN:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("Drop a recording below, or look at an example:", width="content")
             for name in examples():
                 label = _shown(name).removeprefix(EXAMPLE)
-                st.button(label, key=f"recordings_{name}", on_click=session.hold, args=(FIRST, name))
+                st.button(label, key=f"recordings_{name}", on_click=session.set_widget, args=(FIRST, name))
     _how(expanded=first == OWN and not listed)
     if first == OWN:
         with st.expander("What recording does to training"):
             st.markdown(COST)
-    runs: list[Recording | RunConfig] = [Recording(None if first == OWN else first)]
+    runs: list[RecordingRef | RunConfig] = [RecordingRef(None if first == OWN else first)]
     labels: list[str | None] = [None]
     if second.startswith(TOY):
         runs.append(RunConfig.arranged(second.removeprefix(TOY)))
         labels.append(second)
     elif second != ALONE:
-        runs.append(Recording(None if second == SECOND else second))
+        runs.append(RecordingRef(None if second == SECOND else second))
         labels.append(None)
 
     panels = _panels(labels)
-    if not any(isinstance(run, Recording) and run.name is None for run in runs):
+    if not any(isinstance(run, RecordingRef) and run.name is None for run in runs):
         names = [first, *([second] if len(runs) > 1 else [])]
         st.download_button(
             "File that plays (HTML)",
@@ -141,7 +141,7 @@ def _look_again(listed: set[str]) -> None:
 
 
 def _chosen(label: str, options: list[str], name: str, default: str) -> str:
-    choice = kept(f"recordings_{name}", default, name=name, among=options, exact=True)
+    choice = url_param(f"recordings_{name}", default, name=name, among=options, exact=True)
     return str(st.selectbox(label, options, width=320, format_func=_shown, **choice))
 
 

@@ -26,8 +26,8 @@ from components.shell.session import (
     TAKEN,
     UNTOLD,
     drawn,
-    held,
-    hold,
+    set_widget,
+    widget_value,
 )
 from components.shell.streamlits_own import from_history
 from models.log import event
@@ -70,14 +70,14 @@ def resume() -> None:
 def put(fields: Mapping[str, Any]) -> None:
     """Sets widgets, before they are drawn or in a callback."""
     put_again()
-    known = PUT.own()
+    known = PUT.mutable()
     for name, value in fields.items():
         if drawn(name):
-            before = [held(name), *(known[name][0] if name in known else ())]
+            before = [widget_value(name), *(known[name][0] if name in known else ())]
             known[name] = [old for old in before if old != value], value, _left()
-            if held(name) != value:
+            if widget_value(name) != value:
                 UNTOLD.put(True)
-        hold(name, value)
+        set_widget(name, value)
 
 
 def put_again(*, undrawn: bool = False) -> None:
@@ -87,30 +87,30 @@ def put_again(*, undrawn: bool = False) -> None:
     `undrawn`: no widget of this run has been drawn yet. If the last run ended before it drew them, they would be drawn
     with what this page had when it was left.
     """
-    known = PUT.own()
+    known = PUT.mutable()
     unheard = UNTOLD.get() or _repeats()
     for name, (before, value, left) in list(known.items()):
-        if unheard and held(name) in (*before, *([value] if undrawn else ())):
-            hold(name, value)
-        elif not unheard and (held(name) != value or left != _left()):
+        if unheard and widget_value(name) in (*before, *([value] if undrawn else ())):
+            set_widget(name, value)
+        elif not unheard and (widget_value(name) != value or left != _left()):
             del known[name]
 
 
 def stage(changes: Mapping[str, str | None]) -> None:
     """Stages changes to the address for the end of this run; None removes a key."""
-    STAGED.own().update(changes)
+    STAGED.mutable().update(changes)
 
 
 def settle() -> None:
     """At the end of a run: writes the staged changes and the values of the kept widgets, as one history entry."""
     UNTOLD.put(False)
     for name, (key, default, written) in KEPT.get().items():
-        value = held(key, default)
+        value = widget_value(key, default)
         stage({name: None if value == default else written(value)})
     staged = STAGED.get()
     STAGED.put({})
     query = {key: value for key, value in st.query_params.to_dict().items() if key not in staged}
-    TAKEN.own().update(staged)
+    TAKEN.mutable().update(staged)
     _write(query | {key: value for key, value in staged.items() if value is not None})
 
 
@@ -122,10 +122,10 @@ def adopting(*names: str) -> Iterator[bool]:
     """
     says = {name: st.query_params.get(name) for name in names}
     yield not says.items() <= TAKEN.get().items()
-    TAKEN.own().update(says)
+    TAKEN.mutable().update(says)
 
 
-def kept(
+def url_param(
     key: str,
     default: Any,
     *,
@@ -145,23 +145,23 @@ def kept(
     more.
     """
     text, options = st.query_params.get(name), None if among is None else list(among)
-    known, said = DEFAULTS.own(), SAID.own()
+    known, said = DEFAULTS.mutable(), SAID.mutable()
     with adopting(name) as fresh:
         before = known.get(name)
         moved = text is None and before is not None and before[0] == key and before[1] != default
         if fresh or moved or not drawn(key):
             asked = text if fresh else None
             value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
-            hold(key, value)
+            set_widget(key, value)
             said[name] = wrong, value
-        elif options is not None and not many and held(key) not in (default, *options):
-            hold(key, default)
+        elif options is not None and not many and widget_value(key) not in (default, *options):
+            set_widget(key, default)
         known[name] = (key, default)
     wrong, instead = said.get(name, ("", None))
-    if wrong and held(key) == instead:
+    if wrong and widget_value(key) == instead:
         st.info(wrong)
     plain = exact or (options is None and isinstance(default, str))
-    KEPT.own()[name] = (key, default, str if plain else partial(_text, many=many))
+    KEPT.mutable()[name] = (key, default, str if plain else partial(_text, many=many))
     return {"key": key, "persist_state": "session"}
 
 
@@ -202,7 +202,7 @@ def _as_left(page: str) -> dict[str, str]:
 
 def _write(query: dict[str, str]) -> None:
     """Makes this the address of the current page; noted before it is written, because a rerun may interrupt."""
-    before, left = st.query_params.to_dict(), LEFT.own()
+    before, left = st.query_params.to_dict(), LEFT.mutable()
     left.pop(HERE.get(), None)
     left[HERE.get()] = query
     ECHOES.put([echo for echo in (*ECHOES.get(), before) if echo != query][-MOST_ECHOES:])

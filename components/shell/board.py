@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts.colour import GREY
 from components.charts.parts import Figure, enlarged, finished, frame_of, note
 from components.shell import address, hide, projector, qr, session, visitor
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from models.insight.words import counted
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
@@ -35,7 +35,7 @@ def refused() -> None:
 
 def again(lesson: Lesson) -> None:
     """Counts the visitor's next guess in this lesson, even though there has been one."""
-    session.CLASS_TOLD.own().discard((code(), lesson.key))
+    session.CLASS_TOLD.mutable().discard((code(), lesson.key))
 
 
 def what_counts(lesson: Lesson) -> str:
@@ -67,7 +67,7 @@ def show(lesson: Lesson, guess: str) -> None:
     """Draws the class's guesses, after telling the board this visitor's, once and unless made on a projector."""
     if not code():
         return
-    told = session.CLASS_TOLD.own()
+    told = session.CLASS_TOLD.mutable()
     # Only once: a guess that the teacher has cleared must not come back when the page runs again.
     this = code(), lesson.key
     if guess and this not in told and projector.on():
@@ -91,7 +91,7 @@ def draw(name: str, counts: dict[str, int], *, key: str, scale: float = 1.0) -> 
     """Draws the guesses of a class: a sentence and a chart."""
     st.markdown(sentence(name, counts))
     figure, height = enlarged(guesses_chart(counts), scale), round(scale * (90 + ROW * len(counts)))
-    still_chart(figure, key=key, alt="Guesses of the class, chart", height=height)
+    static_chart(figure, key=key, alt="Guesses of the class, chart", height=height)
 
 
 def _bars(name: str, counts: dict[str, int]) -> None:

@@ -43,7 +43,7 @@ def cards(
     """
 
     def pressed() -> None:
-        name = getattr(session.held(key), "chosen", None)
+        name = getattr(session.widget_value(key), "chosen", None)
         if any(name == card.name and not card.unfit for card in offered):  # it comes from a browser
             choose(str(name))
 

@@ -1,6 +1,6 @@
 """Everything that a visitor's session keeps, by name and type; no other file names a key of it.
 
-Widgets keep their values under their own keys, which their pages choose: `held` and `hold`.
+Widgets keep their values under their own keys, which their pages choose: `widget_value` and `set_widget`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Key(Generic[Value]):
         found: Value = st.session_state.get(self.name, self.default)
         return found
 
-    def own(self) -> Value:
+    def mutable(self) -> Value:
         """Its value, to be changed in place; at first a copy of the default."""
         found: Value = st.session_state.setdefault(self.name, copy(self.default))
         return found
@@ -62,18 +62,18 @@ class Key(Generic[Value]):
         """Sets its value."""
         st.session_state[self.name] = value
 
-    def take(self) -> Value:
+    def pop(self) -> Value:
         """Removes and returns its value, or the default."""
         found: Value = st.session_state.pop(self.name, self.default)
         return found
 
 
-def held(widget: str, default: Any = None) -> Any:
+def widget_value(widget: str, default: Any = None) -> Any:
     """The value of a widget, by its key; the default if it has not been drawn."""
     return st.session_state.get(widget, default)
 
 
-field = held  # the widget of a configuration's field has the field's name as its key
+field = widget_value  # the widget of a configuration's field has the field's name as its key
 
 
 def drawn(widget: str) -> bool:
@@ -86,7 +86,7 @@ def begin(widget: str, value: Any) -> None:
     st.session_state.setdefault(widget, value)
 
 
-def hold(widget: str, value: Any) -> None:
+def set_widget(widget: str, value: Any) -> None:
     """Sets a widget, before it is drawn or in a callback."""
     st.session_state[widget] = value
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.charts.parts import Figure
 from components.shell.style import BADGES, BY
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 
 WRITTEN = {
     "formula": "Written here from a formula; a test computes it.",
@@ -49,7 +49,7 @@ def latex(value: float, digits: int = 3) -> str:
 
 def drawn(figure: Figure, title: str, key: str, height: int = 280) -> None:
     """Draws a figure under its accessible name."""
-    still_chart(figure, key=key, alt=f"{title}, chart", height=height)
+    static_chart(figure, key=key, alt=f"{title}, chart", height=height)
 
 
 def listed(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:

@@ -14,7 +14,7 @@ from starlette.types import Scope
 
 from components.shell import session
 from components.shell.streamlits_own import session_id
-from models.service.client import Owner, tape_key
+from models.service.client import Requester, tape_key
 from models.spec import RunConfig
 from models.spec.limits import LIMITS
 
@@ -29,10 +29,10 @@ def visitor() -> str:
     return session_id()
 
 
-def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Owner:
+def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Requester:
     """This visitor, with a part of the current page and the runs that it shows."""
     tapes = frozenset(tape_key(cfg, seeds) for cfg in runs)
-    return Owner(visitor(), session.HERE.get(), part, tapes, address())
+    return Requester(visitor(), session.HERE.get(), part, tapes, address())
 
 
 def address() -> str:

@@ -13,7 +13,7 @@ SOON_SECONDS = 0.05
 STARTING_SECONDS = 1.5  # while the trainer starts, so as not to disturb the page's first picture
 
 
-def waits(name: str, body: Callable[[], bool]) -> None:
+def poll_while(name: str, body: Callable[[], bool]) -> None:
     """Runs `body` as a fragment, and again as long as it returns that it waits for something.
 
     The page runs again when a wait is over and when the trainer has started, but not when a wait begins: that would
@@ -41,7 +41,7 @@ def waits(name: str, body: Callable[[], bool]) -> None:
     part()
 
 
-def stay() -> None:
+def rerun_if_stale() -> None:
     """Runs this page again if the browser has meanwhile asked for a part of the page just left.
 
     Whoever leaves a page can still press something on it until the browser hears of the new one. Streamlit would then

@@ -140,7 +140,7 @@ def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     return trace | {"bind": binding.to_json()}
 
 
-def still(trace: dict[str, Any], values: np.ndarray, *, ghost: bool = False) -> dict[str, Any]:
+def fixed_trace(trace: dict[str, Any], values: np.ndarray, *, ghost: bool = False) -> dict[str, Any]:
     """The trace with numbers that stay. A log axis marks what it cannot show, as in a bound trace.
 
     `ghost`: of the net before, which is left out where it is far off the axes of the net shown.
@@ -149,7 +149,7 @@ def still(trace: dict[str, Any], values: np.ndarray, *, ghost: bool = False) -> 
     return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers, "ghost": ghost}}
 
 
-def held(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:
+def with_axis(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:
     """The figure with its y axis held as in AXES and the step shown marked as in LINES; `how`: more about the axis."""
     for name, value, known in (("y", y, AXES), ("line", line, LINES)):
         if value not in known:

@@ -15,7 +15,7 @@ from components.charts.parts import (
     site_names,
     site_ticks,
 )
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held, still
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, fixed_trace, with_axis
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
@@ -41,7 +41,7 @@ def profile(
     """A vector of the row at the playhead over depth, on a log axis; `others` stand still, to compare with."""
     hue = HUES[track]
     now = bound(over_depth(STEP, sites, len(sites), "now", hue), Row(track, run))
-    return held(_over_blocks(title, unit, sites, [*_beside(others, sites, hue), now], hue), y="log")
+    return with_axis(_over_blocks(title, unit, sites, [*_beside(others, sites, hue), now], hue), y="log")
 
 
 def cosine(
@@ -69,7 +69,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         bound(_empty(held_out), Frames("held_out_loss", run)),
         bound(crosses | {"hovertemplate": "step %{x}: %{customdata}<extra>diverged</extra>"}, Crosses("loss", run)),
     ]
-    return held({"data": traces, "layout": layout}, y="loss", line="line", chance=guessing)
+    return with_axis({"data": traces, "layout": layout}, y="loss", line="line", chance=guessing)
 
 
 def in_player(cfg: RunConfig) -> Figure:
@@ -116,7 +116,7 @@ def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: i
         "colorscale": colour_scale(HUES[track]),
         "colorbar": colour_bar(unit),
     }
-    return held({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
+    return with_axis({"data": [bound(trace, Map(track, run))], "layout": layout}, line="map")
 
 
 def profiles(
@@ -145,7 +145,7 @@ def profiles(
         title += THIN
         thin = [_at_places(_thin(run, label, hue), places) for run, label in enumerate(labels)]
         traces += [bound(line, Row(track, run, first=True)) for run, line in enumerate(thin)]
-    return held(_over_blocks(title, unit, sites, traces, hue), y="log")
+    return with_axis(_over_blocks(title, unit, sites, traces, hue), y="log")
 
 
 def ratios(
@@ -158,7 +158,7 @@ def ratios(
     ]
     figure = _over_blocks(title, unit, sites, traces, HUES[track], log=False)
     figure["layout"]["shapes"] = [level(y=0, dash="dot")]
-    return held(figure, y="linear")
+    return with_axis(figure, y="linear")
 
 
 def losses(
@@ -194,7 +194,7 @@ def losses(
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
-    return held({"data": traces, "layout": layout}, line="line", top=top)
+    return with_axis({"data": traces, "layout": layout}, line="line", top=top)
 
 
 def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
@@ -244,7 +244,7 @@ def recorded_depth(
         for run, label in enumerate(runs)
     ]
     limits = [{"at": value, "name": name} for value, name in LIMITS.get(track, ())]
-    return held({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
+    return with_axis({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
 
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
@@ -259,7 +259,7 @@ def recorded_loss(runs: Sequence[str | None]) -> Figure:
         for run, label in enumerate(runs)
     ]
     crosses = [bound(_diverged(run, label or "this run"), Crosses("loss", run)) for run, label in enumerate(runs)]
-    return held(
+    return with_axis(
         {"data": traces + crosses, "layout": layout},
         y="loss",
         line="line",
@@ -286,7 +286,7 @@ def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str
     figure = _over_blocks(title, "cosine", sites, traces, SIGNAL, log=False)
     figure["layout"]["yaxis"] |= {"type": "linear", "dtick": 0.25}
     figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
-    return held(figure, y="cosine")
+    return with_axis(figure, y="cosine")
 
 
 def _band(
@@ -347,7 +347,7 @@ def _diverged(run: int, label: str) -> dict[str, Any]:
 def _beside(others: Sequence[Series], sites: Sequence[str], hue: str) -> list[dict[str, Any]]:
     """The lines that stand still; a net of another depth has as many sites of its own."""
     return [
-        still(over_depth(one.name, sites, len(one.values), one.role, hue), one.values, ghost=one.role == "ghost")
+        fixed_trace(over_depth(one.name, sites, len(one.values), one.role, hue), one.values, ghost=one.role == "ghost")
         for one in others
     ]
 

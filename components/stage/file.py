@@ -6,17 +6,17 @@ from typing import Any
 from addnorm.player import file_that_plays
 from components.shell.style import BY
 from components.stage.asked import MOST_ROWS, Asked, AskedRecording
-from components.stage.lines import Line
+from components.stage.lines import RunFeed
 from components.stage.panels import Link, Panel
-from components.stage.recordings import Reel
-from components.stage.stage import Recording, declared
+from components.stage.recordings import RecordingFeed
+from components.stage.stage import RecordingRef, declared
 from models.service.client import trainer
 from models.spec import RunConfig
 
 
 def as_file(
     title: str,
-    runs: Sequence[RunConfig | Recording],
+    runs: Sequence[RunConfig | RecordingRef],
     panels: Sequence[Panel],
     *,
     over: Sequence[Panel] = (),
@@ -63,8 +63,8 @@ def as_file(
     return file_that_plays(title, parts, messages, below)
 
 
-def _sent(number: int, run: RunConfig | Recording, seeds: int) -> Iterator[str | bytes]:
+def _sent(number: int, run: RunConfig | RecordingRef, seeds: int) -> Iterator[str | bytes]:
     """All that a connection would send about a run by now."""
     if isinstance(run, RunConfig):
-        return Line(number, Asked(run, seeds, have=0, want=0), owner=None).messages(trainer(), rate=False)
-    return Reel(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)).messages()
+        return RunFeed(number, Asked(run, seeds, have=0, want=0), owner=None).messages(trainer(), rate=False)
+    return RecordingFeed(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)).messages()

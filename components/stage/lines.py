@@ -13,7 +13,7 @@ from components.charts.tasks import decision_map, digit_mistakes, sequence_table
 from components.stage import sentences
 from components.stage.asked import Asked
 from models import answers
-from models.service.client import Owner, Tape, Trainer, key_of, question_message, tape_key
+from models.service.client import Requester, RunHistory, Trainer, key_of, question_message, tape_key
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace, rows_of
@@ -99,10 +99,10 @@ def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> d
     return opening(cfg, [first.value, *others])  # only the first has a frame
 
 
-class Line:
+class RunFeed:
     """A run of a connection, by its number there. `owner`: on whose behalf it may be trained; None: not at all."""
 
-    def __init__(self, number: int, asked: Asked, owner: Owner | None, turn: int = 0) -> None:
+    def __init__(self, number: int, asked: Asked, owner: Requester | None, turn: int = 0) -> None:
         self.number, self.turn = number, turn
         self.cfg, self.seeds, self.want = asked.cfg, asked.seeds, asked.want
         self.key = tape_key(asked.cfg, asked.seeds)
@@ -149,7 +149,7 @@ class Line:
             self._state = state
             yield self._json({"kind": "state"} | state)
 
-    def _rows(self, tape: Tape) -> Iterator[bytes]:
+    def _rows(self, tape: RunHistory) -> Iterator[bytes]:
         assert tape.columns is not None
         width = tape.columns.width * self.seeds
         most = max(1, PIECE_BYTES // (4 * width))
@@ -158,7 +158,7 @@ class Line:
             yield HEAD.pack(self.number, self.sent, len(rows), self.turn) + np.ascontiguousarray(rows, "<f4").tobytes()
             self.sent += len(rows)
 
-    def _frame_messages(self, tape: Tape) -> Iterator[str]:
+    def _frame_messages(self, tape: RunHistory) -> Iterator[str]:
         for seed in range(self.seeds):
             frames = tape.frames_from(seed, self._frames[seed])
             if frames:
@@ -166,7 +166,7 @@ class Line:
                 new = [frame_json(self.cfg, frame) for frame in frames]
                 yield self._json({"kind": "frames", "seed": seed, "frames": new})
 
-    def _sentences(self, tape: Tape) -> Iterator[str]:
+    def _sentences(self, tape: RunHistory) -> Iterator[str]:
         said, more = sentences.along(tape), True
         while more:
             trace = tape.trace()
@@ -186,7 +186,7 @@ class Line:
             self._opened = "recording"
             yield self._json({"kind": "opening"} | opening(self.cfg, [trace], recorded=True))
 
-    def _state_of(self, trainer: Trainer, tape: Tape, rate: bool) -> dict[str, Any]:
+    def _state_of(self, trainer: Trainer, tape: RunHistory, rate: bool) -> dict[str, Any]:
         """The state of this run: whether it is over, how it ended, what it waits for."""
         fates = [
             None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences

@@ -105,7 +105,7 @@ class Readers:
 _readers: dict[tuple[asyncio.AbstractEventLoop, bool], Readers] = {}  # those of the examples wait for no folder
 
 
-class Reel:
+class RecordingFeed:
     """A recording of a connection, by its number there: sends what has been appended to the file."""
 
     keys: tuple[str, ...] = ()  # the trainer has no news of a recording

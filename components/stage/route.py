@@ -17,9 +17,9 @@ from components.shell.visitor import address_of
 from components.stage.asked import Asked, Hello, Rate, Wish, heavy, said, understood
 from components.stage.crowd import Crowd
 from components.stage.files import module
-from components.stage.lines import Line
+from components.stage.lines import RunFeed
 from components.stage.news import News
-from components.stage.recordings import Reel
+from components.stage.recordings import RecordingFeed
 from components.stage.tickets import TICKETS, At
 from models.service.client import Trainer, trainer
 
@@ -65,7 +65,7 @@ class Connection:
     def __init__(self, websocket: WebSocket) -> None:
         self.websocket = websocket
         self.address = address_of(websocket.scope)
-        self.lines: list[Line | Reel] = []
+        self.lines: list[RunFeed | RecordingFeed] = []
         self.wake, self.ended = asyncio.Event(), asyncio.Event()
         self.ticket = ""  # a valid one: a guest's
         self.loop = asyncio.get_running_loop()
@@ -126,7 +126,9 @@ class Connection:
             self.ticket = heard.ticket if owner is not None else ""
             CROWD.shown(self)
             self.lines = [
-                Line(number, run, owner, heard.turn) if isinstance(run, Asked) else Reel(number, run, heard.turn)
+                RunFeed(number, run, owner, heard.turn)
+                if isinstance(run, Asked)
+                else RecordingFeed(number, run, heard.turn)
                 for number, run in enumerate(heard.runs)
             ]
             self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
@@ -155,7 +157,7 @@ class Connection:
             if tick:
                 looked = now
             for line in lines:
-                new = line.read() if isinstance(line, Reel) else _each(line.messages(service, rate=tick))
+                new = line.read() if isinstance(line, RecordingFeed) else _each(line.messages(service, rate=tick))
                 await self._send(new, line)
             if lines and tick:
                 await self._send_status(service)
@@ -167,7 +169,7 @@ class Connection:
                 pass
             self.wake.clear()
 
-    async def _send(self, messages: AsyncIterator[str | bytes], line: Line | Reel) -> None:
+    async def _send(self, messages: AsyncIterator[str | bytes], line: RunFeed | RecordingFeed) -> None:
         async for message in messages:
             if line not in self.lines:
                 return  # a new hello has come meanwhile

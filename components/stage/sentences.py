@@ -16,7 +16,7 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
-from models.service.client import Tape
+from models.service.client import RunHistory
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -82,9 +82,9 @@ class Said:
             return self.next < len(trace)
 
 
-_kept: WeakKeyDictionary[Tape, Said] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[RunHistory, Said] = WeakKeyDictionary()
 
 
-def along(tape: Tape) -> Said:
+def along(tape: RunHistory) -> Said:
     """The sentences of a tape so far, shared by all its viewers."""
     return _kept.setdefault(tape, Said())

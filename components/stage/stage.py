@@ -28,7 +28,7 @@ Tells = Literal["never", "rest", "follow"]
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordingRef:
     """A recording of the folder by its name; None: a file of the visitor's, which only the browser reads."""
 
     name: str | None
@@ -45,7 +45,7 @@ _component = st.components.v2.component(
 
 def stage(
     name: str,
-    runs: Sequence[RunConfig | Recording],
+    runs: Sequence[RunConfig | RecordingRef],
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
@@ -85,7 +85,7 @@ def stage(
         "version": VERSION,
         "plotly": PLOTLY_ADDRESS,
         "ticket": TICKETS.hand(owner(name, *trained, seeds=seeds)),
-        "runs": [declared(run, seeds, None if isinstance(run, Recording) else next(openings)) for run in runs],
+        "runs": [declared(run, seeds, None if isinstance(run, RecordingRef) else next(openings)) for run in runs],
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "at": [at.step, at.playing],
         "tells": tells,
@@ -147,26 +147,26 @@ def _mounted(
         on_open(run)
 
 
-def declared(run: RunConfig | Recording, seeds: int, opening: dict[str, Any] | None = None) -> dict[str, Any]:
+def declared(run: RunConfig | RecordingRef, seeds: int, opening: dict[str, Any] | None = None) -> dict[str, Any]:
     """What the browser is told of a run of the page."""
-    if isinstance(run, Recording):
+    if isinstance(run, RecordingRef):
         return {"link": _link(run), "recording": run.name}
     return {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": opening}
 
 
-def _link(run: RunConfig | Recording) -> str:
+def _link(run: RunConfig | RecordingRef) -> str:
     return key_of(run) if isinstance(run, RunConfig) else f"recording={run.name or ''}"
 
 
-def place(name: str, runs: Sequence[RunConfig | Recording], seeds: int = 1) -> At:
+def place(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -> At:
     """Where the playhead of a stage is: as its connection or else the page last heard; at 0 for other runs."""
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at = TICKETS.place(owner(name, *trained, seeds=seeds)) or _heard(name, runs)
     return At(min(max(at.step, 0), max((cfg.steps for cfg in trained), default=0)), at.playing)
 
 
-def _heard(name: str, runs: Sequence[RunConfig | Recording]) -> At:
-    said: Any = getattr(session.held(f"stage_{name}"), "at", None)
+def _heard(name: str, runs: Sequence[RunConfig | RecordingRef]) -> At:
+    said: Any = getattr(session.widget_value(f"stage_{name}"), "at", None)
     if not isinstance(said, dict) or said.get("runs") != [_link(run) for run in runs]:
         return At()
     step = said.get("step")
@@ -189,7 +189,7 @@ def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | No
 
 def _said(key: str, what: str, kind: type, heard: Callable[[Any], None] | None) -> None:
     """Passes on what the browser has said, if it is of the expected type."""
-    said: Any = getattr(session.held(key), what, None)
+    said: Any = getattr(session.widget_value(key), what, None)
     if heard is not None and type(said) is kind:
         heard(said)
 

@@ -14,7 +14,7 @@ _component = st.components.v2.component(
 )
 
 
-def still_chart(
+def static_chart(
     figure: Figure, *, key: str, alt: str, height: int = 300, on_click: Callable[[Any, Any], None] | None = None
 ) -> None:
     """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is loaded.
@@ -40,6 +40,6 @@ def still_chart(
 
 def _clicked(key: str, on_click: Callable[[Any, Any], None] | None) -> None:
     """Passes on where a chart was clicked, if it is a pair: it comes from a browser."""
-    point = getattr(session.held(key), "clicked", None)
+    point = getattr(session.widget_value(key), "clicked", None)
     if on_click is not None and isinstance(point, list | tuple) and len(point) == 2:
         on_click(*point)

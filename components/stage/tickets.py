@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from models.service.client import Owner
+from models.service.client import Requester
 
 TICKET_SECONDS = 3600.0  # since its last use
 MOST = 5000
@@ -27,7 +27,7 @@ class At:
 @dataclass
 class _Ticket:
     name: str
-    owner: Owner
+    owner: Requester
     until: float
     noted: tuple[frozenset[str], At] | None = None
 
@@ -42,7 +42,7 @@ class Tickets:
     _by_part: OrderedDict[tuple[str, str, str], _Ticket] = field(default_factory=OrderedDict, repr=False)
     _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)
 
-    def hand(self, owner: Owner) -> str:
+    def hand(self, owner: Requester) -> str:
         """The ticket of an owner's part, the same as long as it is used, and valid for the part's current tapes."""
         part = owner.session, owner.screen, owner.part
         with self._lock:
@@ -57,7 +57,7 @@ class Tickets:
             self._by_part[part] = ticket
             return ticket.name
 
-    def owner(self, name: str) -> Owner | None:
+    def owner(self, name: str) -> Requester | None:
         """The owner of a ticket; None if there is no such ticket any more. Counts as a use."""
         with self._lock:
             self._drop_old()
@@ -75,7 +75,7 @@ class Tickets:
             if ticket is not None:
                 ticket.noted = None if at is None else (tapes, at)
 
-    def place(self, owner: Owner) -> At | None:
+    def place(self, owner: Requester) -> At | None:
         """Where an owner's playhead was last noted; None if no connection is on these tapes."""
         with self._lock:
             ticket = self._by_part.get((owner.session, owner.screen, owner.part))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from models import answers
-from models.service.client import Tape, trainer
+from models.service.client import RunHistory, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -21,7 +21,7 @@ class View:
     cfg: RunConfig
     trace: Trace
     row: int
-    tape: Tape | None = None
+    tape: RunHistory | None = None
     recorded: bool = False
 
     @property

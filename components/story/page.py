@@ -7,7 +7,7 @@ import streamlit as st
 from components.shell import address, hide, projector, session
 from components.shell.link import START
 from components.shell.naming import chance
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Curve, Digit, Digits, Panel, Stack, blocks_of
 from components.stage.scenes import Choice, Scene
@@ -45,7 +45,9 @@ def draw() -> None:
     ]
     keys = projector.HINT if projector.on() else ""
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
-    waits("story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed")
+    poll_while(
+        "story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed"
+    )
     to_playground(_net(own), "Your net in the playground")
     # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
     if st.button("Open the four nets side by side", icon=":material/home:", type="tertiary"):

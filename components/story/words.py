@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from components.shell.naming import chance
 from components.stage.view import View
 from models.insight.outcome import LEARNS, by_block, final_loss, outcome, share, through, times
-from models.service.client import Tape
+from models.service.client import RunHistory
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -16,7 +16,7 @@ class Seen:
 
     cfg: RunConfig
     view: View | None
-    tape: Tape
+    tape: RunHistory
 
     @property
     def before(self) -> Trace | None:

@@ -40,14 +40,14 @@ def draw() -> None:
     left, right = st.columns(2)
     with left:
         target = _target()
-        choice = address.kept("teacher_projector", False, name="projector")
+        choice = address.url_param("teacher_projector", False, name="projector")
         large = st.toggle("Projector view", help=f"Large type, few elements. {projector.HINT}", **choice)
     with right:
         code, opened = _class()
     whole = (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
     names = IN_LESSONS if target in LESSONS else whole if target == PLAYGROUND else ("verdict",)
     usual = list(IN_LESSONS[:2]) if target in LESSONS else []
-    choice = address.kept(
+    choice = address.url_param(
         f"teacher_hide_{target in LESSONS}{'_page' * (target in ('start', 'story'))}",
         usual,
         name="hides",
@@ -78,14 +78,14 @@ def _named(name: str) -> str:
 def _target() -> str:
     titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
     titles |= {target: title for target, (_, title) in SHOWN.items()}
-    choice = address.kept("teacher_target", next(iter(titles)), name="open", among=titles)
+    choice = address.url_param("teacher_target", next(iter(titles)), name="open", among=titles)
     return str(st.selectbox("Open", list(titles), format_func=titles.__getitem__, **choice))
 
 
 def _class() -> tuple[str, str]:
     """Code and key of this page's class while it is open, else empty strings. Only the button opens one."""
     code, key = _mine()
-    refused = session.TEACHER_REFUSED.take()
+    refused = session.TEACHER_REFUSED.pop()
     if key:
         problem = board().look_after(code, key)
         if not problem:
@@ -133,7 +133,7 @@ def _mine() -> tuple[str, str]:
 
 
 def _open() -> None:
-    code, given = str(session.held(CODE)).strip(), str(session.held(PASSWORD, ""))
+    code, given = str(session.widget_value(CODE)).strip(), str(session.widget_value(PASSWORD, ""))
     if not hmac.compare_digest(given.encode(), class_password().encode()):
         session.TEACHER_REFUSED.put("That is not this server's password for opening a class.")
         return
@@ -177,7 +177,7 @@ def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
 def _board(target: str, code: str, key: str) -> None:
     st.subheader("Board", anchor=False)
     tip = "Until then only this page shows the guesses; all others show only how many there are."
-    choice = address.kept("teacher_hold", False, name="hold")
+    choice = address.url_param("teacher_hold", False, name="hold")
     board().keep_back(code, key, st.toggle("Hide until I reveal", help=tip, **choice))
 
     @st.fragment(run_every=POLL_SECONDS)

@@ -25,7 +25,7 @@ from models.instruments.surgery import lesions, sublayers, surgery
 from models.instruments.translation import translation
 from models.instruments.trial import trial
 from models.spec import RunConfig
-from models.training import Replays, Still, Work, followed
+from models.training import Replays, Snapshot, Work, followed
 
 Instrument = Callable[..., Work[Any]]
 
@@ -34,11 +34,11 @@ def of_still(measure: Callable[..., Any]) -> Instrument:
     """An instrument on the net of one step: `step` goes to the replay, all other arguments to `measure`."""
 
     def instrument(replays: Replays, cfg: RunConfig, *, step: int, **args: Any) -> Work[Any]:
-        def measured(still: Still) -> Work[Any]:
-            result = measure(still, **args)
+        def measured(snapshot: Snapshot) -> Work[Any]:
+            result = measure(snapshot, **args)
             return (yield from result) if isinstance(result, Generator) else result
 
-        return (yield from followed(replays.still(cfg, min(max(0, int(step)), cfg.steps)), measured))
+        return (yield from followed(replays.snapshot(cfg, min(max(0, int(step)), cfg.steps)), measured))
 
     return instrument
 

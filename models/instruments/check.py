@@ -12,21 +12,21 @@ from models.nets import Net
 from models.nets.hooks import Hook, hooked
 from models.spec import plan
 from models.spec.knob import check_whole
-from models.training import Still, Work, cross_entropy
+from models.training import Snapshot, Work, cross_entropy
 
 # Relative to what is moved, from large, where the curvature shows, to small, where the rounding of the loss shows.
 STEPS = tuple(10.0**-power for power in range(2, 8))
 WEIGHTS, STREAM = "weights", "stream"
 
 
-def check(still: Still, *, block: int) -> Work[Check]:
+def check(snapshot: Snapshot, *, block: int) -> Work[Check]:
     """The slopes of the loss by a block's weight matrices and by the stream at its last site.
 
     They are taken along the gradient and along a fixed random direction. The chosen step is the one whose difference is
     closest to that of the next larger step. ValueError for a block that the net does not have.
     """
-    check_whole("block", block, 1, still.cfg.depth)
-    bench = _Bench(*still.exact(), last_site(still, block))
+    check_whole("block", block, 1, snapshot.cfg.depth)
+    bench = _Bench(*snapshot.exact(), last_site(snapshot, block))
     matrices = [p for p in list(bench.model.stream.blocks.values())[block - 1].parameters() if p.ndim > 1]
     moved: dict[str, tuple[list[Tensor], list[Tensor]]] = {}
     slopes = bench.gradients(matrices)
@@ -38,7 +38,7 @@ def check(still: Still, *, block: int) -> Work[Check]:
     for name, (tensors, gradient) in moved.items():
         rms[name] = _length(gradient) / sum(part.numel() for part in gradient) ** 0.5
         scale = _length(tensors) if name == WEIGHTS else bench.size
-        for title, direction in _directions(gradient, still.cfg.seed).items():
+        for title, direction in _directions(gradient, snapshot.cfg.seed).items():
             what.append(name)
             along.append(title)
             slope = sum((a * b).sum().item() for a, b in zip(gradient, direction, strict=True))
@@ -53,9 +53,9 @@ def check(still: Still, *, block: int) -> Work[Check]:
     return Check(tuple(what), tuple(along), rms, bench.loss().item(), *columns)
 
 
-def last_site(still: Still, block: int) -> int:
+def last_site(snapshot: Snapshot, block: int) -> int:
     """The index of a block's last site."""
-    return max(at for at, sublayer in enumerate(plan(still.cfg).sublayers, 1) if sublayer.block == block)
+    return max(at for at, sublayer in enumerate(plan(snapshot.cfg).sublayers, 1) if sublayer.block == block)
 
 
 class _Bench:

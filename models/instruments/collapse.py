@@ -14,7 +14,7 @@ from addnorm.probe import accumulate_dtype
 from models.answers import Collapse
 from models.instruments.attention import attention_in, attention_of, visible
 from models.nets.branches import Attention
-from models.training import Still, Work, cross_entropy, statistics_kept, watching
+from models.training import Snapshot, Work, cross_entropy, statistics_kept, watching
 
 SETS = 32  # samples of the batch that are measured, where each is a set
 VECTORS = 256  # tokens that are measured, where the whole batch is one set
@@ -22,11 +22,11 @@ OF_SITES = ("cosine", "spread", "rank", "participation")
 OF_BLOCKS = ("entropy", "sharpest", "max_logit")
 
 
-def collapse(still: Still) -> Work[Collapse]:
+def collapse(snapshot: Snapshot) -> Work[Collapse]:
     """The means of `site_numbers` by site, and of `attention_numbers` and `query_key_share` by block."""
-    within = still.cfg.net == "transformer" and still.cfg.tokens > 1
-    attentions = [attention_in(block) for block in still.model.stream.blocks.values()] if within else []
-    stream, inputs, shares = _pass(still, attentions)
+    within = snapshot.cfg.net == "transformer" and snapshot.cfg.tokens > 1
+    attentions = [attention_in(block) for block in snapshot.model.stream.blocks.values()] if within else []
+    stream, inputs, shares = _pass(snapshot, attentions)
     sets = [x_BTD[:SETS] if within else x_BTD.flatten(0, 1)[None, :VECTORS] for x_BTD in stream]
     sites, heads, work = [], [], len(sets) + len(attentions)
     for x_GND in sets:
@@ -98,22 +98,22 @@ def query_key_share(attention: Attention) -> float:
     return (q + k) / (q + k + v) if q + k + v else math.nan
 
 
-def _pass(still: Still, attentions: list[Attention | None]) -> tuple[list[Tensor], list[Tensor], list[float]]:
+def _pass(snapshot: Snapshot, attentions: list[Attention | None]) -> tuple[list[Tensor], list[Tensor], list[float]]:
     """The stream at every site on the step's batch, the input of each attention, and its `query_key_share`."""
-    x, y = still.batch()
-    net, exact = still.model.stream, accumulate_dtype(x.device)
+    x, y = snapshot.batch()
+    net, exact = snapshot.model.stream, accumulate_dtype(x.device)
     # The input of a branch's function is the output of its input scale.
     readers = [part.input_scale for part in net.sublayers if isinstance(getattr(part, "function", None), Attention)]
     taps = [*net.stream_taps, *(readers if attentions else ())]
     with (
         torch.set_grad_enabled(bool(attentions)),
-        statistics_kept(still.model),
+        statistics_kept(snapshot.model),
         watching(taps, gradients=False) as probe,
     ):
-        loss = cross_entropy(still.model(x), y)
+        loss = cross_entropy(snapshot.model(x), y)
         tensors = probe.tensors()
         if attentions:
-            still.model.zero_grad()
+            snapshot.model.zero_grad()
             loss.backward()
     shares = [query_key_share(attention) if attention else math.nan for attention in attentions]
     sites = len(net.stream_taps)

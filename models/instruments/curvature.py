@@ -19,7 +19,7 @@ from models.nets.build import matrix_size
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch
 from models.tasks.base import NO_LOSS
-from models.training import Replays, Still, Work, cross_entropy
+from models.training import Replays, Snapshot, Work, cross_entropy
 from models.training.replay import even_steps, within
 from models.training.schedule import learning_rates
 
@@ -53,36 +53,38 @@ def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]
     steps = even_steps(last, LOOKS)
     rates, rows, start, samples = learning_rates(cfg), [], None, 0
     for at, look in enumerate(steps):
-        still = yield from within(replays.still(cfg, look), at / len(steps), (at + 0.3) / len(steps))
-        if still.step < look:
+        snapshot = yield from within(replays.snapshot(cfg, look), at / len(steps), (at + 0.3) / len(steps))
+        if snapshot.step < look:
             break
-        found, samples = yield from within(sharpness_of(still, start), (at + 0.3) / len(steps), (at + 1) / len(steps))
+        found, samples = yield from within(
+            sharpness_of(snapshot, start), (at + 0.3) / len(steps), (at + 1) / len(steps)
+        )
         start = found.vector if found.vector.isfinite().all() else None
         rows.append((look, rates[min(look, cfg.steps - 1)], found.value, found.residual, found.products))
     return Sharpness(samples, *(np.array([row[at] for row in rows]) for at in range(5)))
 
 
-def sharpness_of(still: Still, start: Tensor | None = None) -> Work[tuple[Eigenvalue, int]]:
+def sharpness_of(snapshot: Snapshot, start: Tensor | None = None) -> Work[tuple[Eigenvalue, int]]:
     """The largest eigenvalue of the Hessian of the batch's loss, and over how many samples it was taken.
 
     Power iteration begins at `start`, else at a random vector that the seed decides.
     """
-    parts, samples = yield from within(hessian(still), 0.0, 1 / 7)
+    parts, samples = yield from within(hessian(snapshot), 0.0, 1 / 7)
     if start is None:
-        count = sum(p.numel() for p in still.model.parameters() if p.requires_grad)
-        start = torch.randn(count, generator=generator(still.cfg.seed, "sharpness"), dtype=torch.float64)
+        count = sum(p.numel() for p in snapshot.model.parameters() if p.requires_grad)
+        start = torch.randn(count, generator=generator(snapshot.cfg.seed, "sharpness"), dtype=torch.float64)
     return (yield from within(largest(parts, start), 1 / 7, 1.0)), samples
 
 
-def hessian(still: Still) -> Work[tuple[list[Product], int]]:
+def hessian(snapshot: Snapshot) -> Work[tuple[list[Product], int]]:
     """Products with the Hessian over parts of the step's batch, which add up to H v, and the number of samples.
 
     Batch norm mixes samples, so there is then one part.
     """
-    model, x, y = still.exact()
-    work = PRODUCT_PASSES * max(1, matrix_size(model.stream)) * still.cfg.tokens
+    model, x, y = snapshot.exact()
+    work = PRODUCT_PASSES * max(1, matrix_size(model.stream)) * snapshot.cfg.tokens
     samples = max(1, min(len(x), int(PRODUCT_WORK / work)))
-    size = samples if normed_over_batch(still.cfg) else max(1, min(samples, int(PART_WORK / work)))
+    size = samples if normed_over_batch(snapshot.cfg) else max(1, min(samples, int(PART_WORK / work)))
     parts, counted = [], (y[:samples] != NO_LOSS).sum()
     for part_x, part_y in zip(x[:samples].split(size), y[:samples].split(size), strict=True):
         parts.append(_product(model, part_x, part_y, (part_y != NO_LOSS).sum() / counted))
@@ -135,13 +137,13 @@ def _power(parts: Sequence[Product], start: Tensor, shift: float) -> Work[Eigenv
     return Eigenvalue(value, residual, ITERATIONS, v)
 
 
-def stream_jacobian(still: Still) -> Work[StreamJacobian]:
+def stream_jacobian(snapshot: Snapshot) -> Work[StreamJacobian]:
     """The singular values of d x_end / d x0 of the last token, before the final norm. ValueError beyond WIDEST."""
-    width = still.cfg.width
+    width = snapshot.cfg.width
     if width > WIDEST:
         raise ValueError(f"width is {width}; the Jacobian is taken up to {WIDEST}")
-    model, x, _ = still.exact()
-    x = x if normed_over_batch(still.cfg) else x[:1]  # without batch norm no other sample matters
+    model, x, _ = snapshot.exact()
+    x = x if normed_over_batch(snapshot.cfg) else x[:1]  # without batch norm no other sample matters
     weights = matrix_size(model)
     model.requires_grad_(False)
     x0 = model.position(model.embed(x)).requires_grad_()
@@ -155,7 +157,7 @@ def stream_jacobian(still: Still) -> Work[StreamJacobian]:
     jacobian = torch.cat(rows)
     finite = bool(jacobian.isfinite().all())
     values = torch.linalg.svdvals(jacobian).numpy() if finite else np.full(width, np.nan)
-    return StreamJacobian(values, still.cfg.tokens, len(x))
+    return StreamJacobian(values, snapshot.cfg.tokens, len(x))
 
 
 def _flat(parts: tuple[Tensor, ...]) -> Tensor:

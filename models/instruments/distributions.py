@@ -11,7 +11,7 @@ from models.instruments.stream import rms, watched
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import frame_steps
-from models.training import Replays, Still, Work
+from models.training import Replays, Snapshot, Work
 
 BIN = 0.25  # width of a bin, in units of the RMS: distributions of all sizes then share one axis
 FURTHEST = 24  # bins on either side of the one at 0; the outermost are open, so that no value is lost
@@ -27,18 +27,18 @@ class Histogram(NamedTuple):
     lost: float
 
 
-def distributions(still: Still) -> Work[Distributions]:
+def distributions(snapshot: Snapshot) -> Work[Distributions]:
     """The stream's values by site on the step's batch, and the units of the branches that have an activation."""
-    net, sites = still.model.stream, plan(still.cfg).sites
+    net, sites = snapshot.model.stream, plan(snapshot.cfg).sites
     inside = [at for at, sublayer in enumerate(net.sublayers, 1) if _activation(sublayer) is not None]
-    tensors = watched(still, [*net.stream_taps, *(_place(still.model, at, inside=True) for at in inside)])
+    tensors = watched(snapshot, [*net.stream_taps, *(_place(snapshot.model, at, inside=True) for at in inside)])
     points, activations = tensors[: len(sites)], tensors[len(sites) :]
     histograms, tails = [], []
     for x in points:
         histograms.append(histogram(x))
         tails.append(kurtosis(x))
         yield len(tails) / len(points)
-    units = [shares_of_units(a, still.cfg.activation) for a in activations]
+    units = [shares_of_units(a, snapshot.cfg.activation) for a in activations]
     dead, always_on, saturated = (
         np.array([found[key] for found in units if key in found], np.float32)
         for key in ("dead", "always_on", "saturated")
@@ -70,7 +70,7 @@ def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside
     at = arranged.sites.index(site)
     steps = [frame for frame in frame_steps(cfg.steps) if frame <= max(0, int(step))]
     histograms = yield from replays.film(
-        cfg, steps, lambda still: histogram(watched(still, [_place(still.model, at, inside=inside)])[0])
+        cfg, steps, lambda snapshot: histogram(watched(snapshot, [_place(snapshot.model, at, inside=inside)])[0])
     )
     return Film(**_stacked(histograms), steps=np.array(steps[: len(histograms)]))
 

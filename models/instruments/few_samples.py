@@ -20,7 +20,7 @@ from models.nets import Net
 from models.spec import RunConfig
 from models.spec.knob import check_whole
 from models.tasks import TaskData
-from models.training import Replays, Run, Still, Work, cross_entropy, still_of
+from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
 from models.training.frames import evaluating
 from models.training.replay import even_steps, trained, within
 
@@ -82,9 +82,9 @@ def few_samples(
                 looks.append(losses(run))
             for name, series in zip(("train", "held_out", "accuracy"), zip(*looks, strict=True), strict=True):
                 rows[name].append(list(series))
-            still = replace(still_of(run), task=AllOfThem(run.task.task, samples))  # type: ignore[attr-defined,arg-type]
-            rows["rise"].append(rise(still))
-            eigenvalue, _ = yield from within(sharpness_of(still), (done + 0.85) / total, (done + 1) / total)
+            snapshot = replace(snapshot_of(run), task=AllOfThem(run.task.task, samples))  # type: ignore[attr-defined,arg-type]
+            rows["rise"].append(rise(snapshot))
+            eigenvalue, _ = yield from within(sharpness_of(snapshot), (done + 0.85) / total, (done + 1) / total)
             rows["sharpness"].append(eigenvalue.value)
             done += 1
         for name, by_seed in rows.items():
@@ -103,15 +103,15 @@ def losses(run: Run) -> tuple[float, float, float]:
 
 
 @torch.no_grad()
-def rise(still: Still) -> float:
+def rise(snapshot: Snapshot) -> float:
     """The median rise of the batch's loss, REACH away along random filter-normalised directions."""
-    model, (x, y) = still.copy(), still.batch()
+    model, (x, y) = snapshot.copy(), snapshot.batch()
     middle = cross_entropy(model(x), y).item()
     higher = []
     for which in range(DIRECTIONS):
-        moved: Net = still.copy()
+        moved: Net = snapshot.copy()
         for (_, p), along in zip(
-            matrices(moved), direction(moved, still.cfg.seed, f"few samples {which}"), strict=True
+            matrices(moved), direction(moved, snapshot.cfg.seed, f"few samples {which}"), strict=True
         ):
             p.add_(along, alpha=REACH)
         higher.append(cross_entropy(moved(x), y).item() - middle)

@@ -16,7 +16,7 @@ from models.nets import Net
 from models.spec import TASKS
 from models.spec.knob import check_whole
 from models.tasks.base import NO_LOSS
-from models.training import Still, Work
+from models.training import Snapshot, Work
 from models.training.frames import evaluating
 
 LONGEST = 200  # tokens of one answer
@@ -24,7 +24,7 @@ LONGEST_PROMPT = 2000  # tokens of a prompt, of which the rest is dropped
 
 
 def continuation(
-    still: Still, *, text: str, count: int = 1, temperature: float = 0.0, seed: int = 0, end: str = ""
+    snapshot: Snapshot, *, text: str, count: int = 1, temperature: float = 0.0, seed: int = 0, end: str = ""
 ) -> Work[Continuation]:
     """What the net says after a text: at most `count` tokens, fewer if it says the `end` symbol.
 
@@ -32,7 +32,7 @@ def continuation(
     no loss. ValueError for a text without a known token, and for a count beyond LONGEST.
     """
     check_whole("count", count, 1, LONGEST)
-    cfg, names, known = still.cfg, class_names(still.cfg), symbols(still.cfg)
+    cfg, names, known = snapshot.cfg, class_names(snapshot.cfg), symbols(snapshot.cfg)
     prompt = pieces(cfg, text)[:LONGEST_PROMPT]
     unknown = [token for token in prompt if token not in known]
     tokens = [token for token in prompt if token in known]
@@ -43,7 +43,7 @@ def continuation(
     if not slides:
         tokens = tokens[: cfg.tokens]
     read = tokens[-cfg.tokens :]
-    asked = (still.task.held_out[1][0] != NO_LOSS).tolist()
+    asked = (snapshot.task.held_out[1][0] != NO_LOSS).tolist()
     said: list[str] = []
     probabilities: list[np.ndarray] = []
     stopped = "length"
@@ -54,7 +54,7 @@ def continuation(
         if not asked[min(len(tokens), cfg.tokens) - 1]:
             stopped = "unasked"
             break
-        p_C = _next_probabilities(still.model, [known[token] for token in tokens[-cfg.tokens :]])
+        p_C = _next_probabilities(snapshot.model, [known[token] for token in tokens[-cfg.tokens :]])
         if not np.isfinite(p_C).all():
             stopped = "not finite"
             break
@@ -77,29 +77,29 @@ def continuation(
     )
 
 
-def revision(still: Still, *, text: str) -> Revision:
+def revision(snapshot: Snapshot, *, text: str) -> Revision:
     """Whether the last token of a text changes what the net says at the places before it, in eval mode and float64.
 
     ValueError for fewer than two tokens.
     """
-    ids = codes(still.cfg, text)
+    ids = codes(snapshot.cfg, text)
     if len(ids) < 2:
         raise ValueError("text has one token; two are needed, one to be said first and one to be appended")
-    model = still.copy()
+    model = snapshot.copy()
     device = next(model.parameters()).device
     model = model.to(accumulate_dtype(device))
     x = torch.tensor([ids], device=device)
     return Revision(
-        tokens=tuple(pieces(still.cfg, text)),
-        classes=tuple(class_names(still.cfg)),
+        tokens=tuple(pieces(snapshot.cfg, text)),
+        classes=tuple(class_names(snapshot.cfg)),
         causal=_changed(model, x, causal=True),
         none=_changed(model, x, causal=False),
     )
 
 
-def refinement(still: Still, *, text: str) -> Refinement:
+def refinement(snapshot: Snapshot, *, text: str) -> Refinement:
     """The lens of a text, with the attention of every block."""
-    by_block = [lens(still, text=text, block=block) for block in range(1, still.cfg.depth + 1)]
+    by_block = [lens(snapshot, text=text, block=block) for block in range(1, snapshot.cfg.depth + 1)]
     return Refinement(**vars(by_block[-1]) | {"attention": np.stack([block.attention for block in by_block])})
 
 

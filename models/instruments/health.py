@@ -11,7 +11,7 @@ from models.nets.norms import NORM_TYPES, DynamicTanh
 from models.nets.sublayer import Gate
 from models.spec.knob import check_whole
 from models.spec.plan import normed_over_batch
-from models.training import Still, Work, build_optimizer, cross_entropy
+from models.training import Snapshot, Work, build_optimizer, cross_entropy
 
 PARTS = 8  # micro-batches: enough for a variance, and as cheap as a few steps
 MOST_PARTS = 512  # the largest batch, in micro-batches of one sample
@@ -20,26 +20,26 @@ NEAR = 0.1  # distance of |update| / lr from 1 that counts as close
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
-def health(still: Still, parts: int = PARTS) -> Work[Health]:
+def health(snapshot: Snapshot, parts: int = PARTS) -> Work[Health]:
     """The gradient's noise over `parts` micro-batches of the step's batch, gates and gains, and Adam's state.
 
     ValueError for a number of parts that no batch can have.
     """
     check_whole("parts", parts, 2, MOST_PARTS)
-    gains, adam = gates_and_gains(still.model), adam_state(still)
-    return Health((yield from gradient_noise(still, parts)), gains, adam)
+    gains, adam = gates_and_gains(snapshot.model), adam_state(snapshot)
+    return Health((yield from gradient_noise(snapshot, parts)), gains, adam)
 
 
-def gradient_noise(still: Still, parts: int) -> Work[GradientNoise]:
+def gradient_noise(snapshot: Snapshot, parts: int) -> Work[GradientNoise]:
     """Signal and noise over `parts` micro-batches, or as many as the batch has. Samples left over are not used."""
-    normed = normed_over_batch(still.cfg)
-    count = min(parts, still.cfg.batch // (BATCH_NORM_SAMPLES if normed else 1))
+    normed = normed_over_batch(snapshot.cfg)
+    count = min(parts, snapshot.cfg.batch // (BATCH_NORM_SAMPLES if normed else 1))
     count = count if count > 1 else 0
-    size = still.cfg.batch // count if count else 0
-    small, big = yield from _squares(still, count, size)
+    size = snapshot.cfg.batch // count if count else 0
+    small, big = yield from _squares(snapshot, count, size)
     signal, noise = signal_and_noise(small, big, count)
     square, trace = two_batches(float(small.sum()), float(big.sum()), size, count * size)
-    empty = [not list(block.parameters()) for block in still.model.stream.blocks.values()]
+    empty = [not list(block.parameters()) for block in snapshot.model.stream.blocks.values()]
     signal[:-1][empty] = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = signal / noise
@@ -88,16 +88,16 @@ def gates_and_gains(net: Net) -> Gains:
     )
 
 
-def adam_state(still: Still) -> AdamState | None:
+def adam_state(snapshot: Snapshot) -> AdamState | None:
     """The state of Adam by block after its last update; None for other optimisers and before the first update."""
-    if not any("exp_avg" in kept for kept in still.optimizer.values()):
+    if not any("exp_avg" in kept for kept in snapshot.optimizer.values()):
         return None
     defaults = build_optimizer(
-        still.cfg.optimizer, still.model.parameters(), lr=still.cfg.lr, weight_decay=0.0
+        snapshot.cfg.optimizer, snapshot.model.parameters(), lr=snapshot.cfg.lr, weight_decay=0.0
     ).defaults
     ratios, near = [], []
-    for block in still.model.stream.blocks:
-        kept = [state for name, state in still.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
+    for block in snapshot.model.stream.blocks:
+        kept = [state for name, state in snapshot.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
         moved = [_corrected(state, *defaults["betas"]) for state in kept]
         if not moved:
             moved = [(torch.tensor([torch.nan]), torch.tensor([torch.nan]))]
@@ -108,9 +108,9 @@ def adam_state(still: Still) -> AdamState | None:
     return AdamState(np.array(ratios, np.float32), np.array(near, np.float32))
 
 
-def _squares(still: Still, parts: int, size: int) -> Work[tuple[np.ndarray, np.ndarray]]:
+def _squares(snapshot: Snapshot, parts: int, size: int) -> Work[tuple[np.ndarray, np.ndarray]]:
     """The mean of |g_i|^2 over the micro-batches, and |mean of g_i|^2: by block, then for all other parameters."""
-    net, (x, y) = still.model, still.batch()
+    net, (x, y) = snapshot.model, snapshot.batch()
     exact = accumulate_dtype(x.device)
     places = {p: at for at, block in enumerate(net.stream.blocks.values()) for p in block.parameters()}
     depth = len(net.stream.blocks)

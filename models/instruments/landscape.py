@@ -6,13 +6,13 @@ from torch import Tensor, nn
 
 from models.answers import Landscape
 from models.generator import generator
-from models.training import Still, Work, cross_entropy
+from models.training import Snapshot, Work, cross_entropy
 
 CELLS = (15, 21, 25)  # along each side, odd: the net itself is the middle one
 REACH = (0.01, 2.0)
 
 
-def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[Landscape]:
+def landscape(snapshot: Snapshot, *, cells: int = 21, reach: float = 1.0) -> Work[Landscape]:
     """The loss of the step's batch at theta + a d + b e, with a along columns and b along rows, -reach to reach.
 
     In train mode; d and e move matrices, not biases, gains or gates. ValueError for `cells` not in CELLS and for a
@@ -22,10 +22,10 @@ def landscape(still: Still, *, cells: int = 21, reach: float = 1.0) -> Work[Land
         raise ValueError(f"cells is {cells!r}; legal is one of {', '.join(map(str, CELLS))}")
     if not REACH[0] <= reach <= REACH[1]:
         raise ValueError(f"reach is {reach!r}; legal is {REACH[0]:g} to {REACH[1]:g}")
-    model, (x, y) = still.model, still.batch()
+    model, (x, y) = snapshot.model, snapshot.batch()
     places = [p for _, p in matrices(model)]
     start = [p.detach().clone() for p in places]
-    d, e = (direction(model, still.cfg.seed, which) for which in ("d", "e"))
+    d, e = (direction(model, snapshot.cfg.seed, which) for which in ("d", "e"))
     half = cells // 2
     axis = (np.arange(cells) - half) * reach / half
     loss = np.empty((cells, cells))

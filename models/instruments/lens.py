@@ -20,27 +20,27 @@ from models.spec.plan import normed_over_batch
 from models.spec.tasks import SYMBOLS
 from models.tasks import alphabet
 from models.tasks.base import NO_LOSS
-from models.training import Still, watching
+from models.training import Snapshot, watching
 from models.training.frames import evaluating
 
 UNREAD = -1  # stands for a class where there is none
 
 
-def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int = 1) -> Lens:
+def lens(snapshot: Snapshot, *, text: str | None = None, sample: int = 0, block: int = 1) -> Lens:
     """What the net makes of a text, or without one of a held-out sample, at all positions, in eval mode.
 
     ValueError for a text, a sample or a block that there is not.
     """
-    x, y = _inputs(still, text, sample)
-    net = still.model.stream
+    x, y = _inputs(snapshot, text, sample)
+    net = snapshot.model.stream
     check_whole("block", block, 1, len(net.blocks))
     chosen = list(net.blocks.values())[block - 1]
     attention = attention_in(chosen)
     readers = [] if attention is None else [chosen["attn"].input_scale]  # type: ignore[index]
     sites = len(net.stream_taps)
-    with torch.no_grad(), evaluating(still.model):
+    with torch.no_grad(), evaluating(snapshot.model):
         with watching([*net.stream_taps, *net.branch_taps, *readers], gradients=False) as probe:
-            still.model(x)
+            snapshot.model(x)
             tensors = probe.tensors()
         weights = (
             x.new_zeros(0, *x.shape[1:2] * 2) if attention is None else attention_weights(attention, tensors[-1])[0]
@@ -48,14 +48,14 @@ def lens(still: Still, *, text: str | None = None, sample: int = 0, block: int =
         branches = [branch.expand_as(tensors[0]) for branch in tensors[sites : sites + len(net.branch_taps)]]
         ends = ENDS[type(net)](net, tensors[:sites], branches)
         read = [at for at, end in enumerate(ends) if end is not None]
-        logits_STC = still.model.read_out(torch.cat([end for end in ends if end is not None]))
-    asked = still.task.held_out[1][0, : x.shape[1]] != NO_LOSS
+        logits_STC = snapshot.model.read_out(torch.cat([end for end in ends if end is not None]))
+    asked = snapshot.task.held_out[1][0, : x.shape[1]] != NO_LOSS
     return Lens(
-        tokens=tuple(_token_names(still.cfg, x[0])),
-        limit=still.cfg.tokens,
-        samples=len(still.task.held_out[0]),
-        classes=tuple(class_names(still.cfg)),
-        batch_norm=normed_over_batch(still.cfg),
+        tokens=tuple(_token_names(snapshot.cfg, x[0])),
+        limit=snapshot.cfg.tokens,
+        samples=len(snapshot.task.held_out[0]),
+        classes=tuple(class_names(snapshot.cfg)),
+        batch_norm=normed_over_batch(snapshot.cfg),
         asked=asked.cpu().numpy(),
         truth=y[0].where(y[0] != NO_LOSS, UNREAD).cpu().numpy(),
         attention=weights.float().cpu().numpy(),
@@ -128,13 +128,13 @@ ENDS: dict[type[Stack], Ends] = {Stack: _one_stream, ResiDualStack: _two_streams
 # --- texts ---
 
 
-def _inputs(still: Still, text: str | None, sample: int) -> tuple[Tensor, Tensor]:
+def _inputs(snapshot: Snapshot, text: str | None, sample: int) -> tuple[Tensor, Tensor]:
     """One sample x and its classes y, none of which are known for a typed text."""
     if text is None:
-        x, y = still.task.held_out
+        x, y = snapshot.task.held_out
         check_whole("sample", sample, 0, len(x) - 1)
         return x[sample : sample + 1], y[sample : sample + 1]
-    typed = torch.tensor([codes(still.cfg, text)], device=next(still.model.parameters()).device)
+    typed = torch.tensor([codes(snapshot.cfg, text)], device=next(snapshot.model.parameters()).device)
     return typed, torch.full_like(typed, NO_LOSS)
 
 

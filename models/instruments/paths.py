@@ -19,24 +19,24 @@ from models.nets.build import matrix_size
 from models.nets.hooks import Hook, hooked
 from models.nets.stacks import DLCLStack, ResiDualStack, Stack
 from models.tasks.base import NO_LOSS
-from models.training import Still, Work, cross_entropy
+from models.training import Snapshot, Work, cross_entropy
 
 WORK = 2e10  # multiplications that a walk may take, a few seconds of one core; a larger net gets fewer samples
 SLICE = 2e8  # multiplications between two yields
 PLAIN_WALK = 3  # passes through the weights of a walk with one gradient: forward, backward to the stream, and slack
 
 
-def gradient_shares(still: Still) -> Work[GradientShares]:
+def gradient_shares(snapshot: Snapshot) -> Work[GradientShares]:
     """The gradient at every add, split by whether it came through the skip or through the branch."""
-    samples = affordable_samples(still, PLAIN_WALK)
-    walk = yield from _walked(still, samples=samples, counted=False)
+    samples = affordable_samples(snapshot, PLAIN_WALK)
+    walk = yield from _walked(snapshot, samples=samples, counted=False)
     return GradientShares(samples, *(np.array(values) for values in zip(*reversed(walk.adds), strict=True)))
 
 
-def path_lengths(still: Still) -> Work[PathLengths]:
+def path_lengths(snapshot: Snapshot) -> Work[PathLengths]:
     """The gradient at x0, split by the number of branches that it passed."""
-    samples = affordable_samples(still, (still.cfg.sublayers + 1) / 2)
-    walk = yield from _walked(still, samples=samples, counted=True)
+    samples = affordable_samples(snapshot, (snapshot.cfg.sublayers + 1) / 2)
+    walk = yield from _walked(snapshot, samples=samples, counted=True)
     by_count = walk.at_start.flatten(1)
     whole, lengths = by_count.sum(0), by_count.norm(dim=1)
     return PathLengths(
@@ -48,15 +48,15 @@ def path_lengths(still: Still) -> Work[PathLengths]:
     )
 
 
-def affordable_samples(still: Still, passes: float) -> int:
+def affordable_samples(snapshot: Snapshot, passes: float) -> int:
     """How many samples of the batch keep a walk with `passes` passes through the weights within WORK."""
-    weights = sum(matrix_size(sublayer) for sublayer in still.model.stream.sublayers)
-    return max(1, min(still.cfg.batch, int(WORK / (max(1, weights) * still.cfg.tokens * passes))))
+    weights = sum(matrix_size(sublayer) for sublayer in snapshot.model.stream.sublayers)
+    return max(1, min(snapshot.cfg.batch, int(WORK / (max(1, weights) * snapshot.cfg.tokens * passes))))
 
 
-def _walked(still: Still, *, samples: int, counted: bool) -> Work["_Walk"]:
+def _walked(snapshot: Snapshot, *, samples: int, counted: bool) -> Work["_Walk"]:
     """A walk of the loss's gradient from the head to x0; `counted` splits it by the number of branches passed."""
-    model, x, y_all = still.exact()
+    model, x, y_all = snapshot.exact()
     model.requires_grad_(False)
     x, y = x[:samples], y_all[:samples]
     inputs, out = _forward(model, x)

@@ -16,7 +16,7 @@ from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
 from models.spec import TASKS, RunConfig
 from models.tasks.book import codes, split, windows
-from models.training import Still, Work, watching
+from models.training import Snapshot, Work, watching
 from models.training.frames import evaluating
 
 LEARNED_FROM = 256  # sequences that the decoder learns from
@@ -26,27 +26,31 @@ LONGER = 2  # times the length of the training texts
 LONG_WINDOWS = 256
 
 
-def place(still: Still) -> Work[Place]:
+def place(snapshot: Snapshot) -> Work[Place]:
     """How well a linear decoder finds a token's place in the sequence from the stream, at each site, in eval mode.
 
     It is a ridge regression onto the T places, learned from training sequences and tested on held-out ones. ValueError
     where there is one token, or where tokens are no symbols.
     """
-    cfg = still.cfg
+    cfg = snapshot.cfg
     _check_reads_symbols(cfg)
-    learned_x, _ = still.task.draw(LEARNED_FROM, generator(cfg.seed, "place"))
-    tested_x, _ = still.task.held_out
+    learned_x, _ = snapshot.task.draw(LEARNED_FROM, generator(cfg.seed, "place"))
+    tested_x, _ = snapshot.task.held_out
     parts: list[list[Tensor]] = []
     batches = [*learned_x.split(READ), *tested_x.split(READ)]
     for at, x in enumerate(batches, start=1):
-        parts.append(_stream(still, x))
+        parts.append(_stream(snapshot, x))
         yield at / (len(batches) + 1)
     cut = LEARNED_FROM // READ
     learned, tested = (
         [torch.cat(site).flatten(0, 1) for site in zip(*half, strict=True)] for half in (parts[:cut], parts[cut:])
     )
     scores = [decoded(x, z, cfg.tokens) for x, z in zip(learned, tested, strict=True)]
-    table = still.model.position.table_TD if isinstance(still.model.position, Positions) else torch.empty(0, cfg.width)
+    table = (
+        snapshot.model.position.table_TD
+        if isinstance(snapshot.model.position, Positions)
+        else torch.empty(0, cfg.width)
+    )
     return Place(
         accuracy=np.array([accuracy for accuracy, _ in scores], np.float32),
         r2=np.array([r2 for _, r2 in scores], np.float32),
@@ -77,13 +81,13 @@ def decoded(learned_ND: Tensor, tested_ND: Tensor, tokens: int) -> tuple[float, 
     return accuracy, 1 - missed.item()
 
 
-def beyond(still: Still) -> Work[Beyond]:
+def beyond(snapshot: Snapshot) -> Work[Beyond]:
     """The cross-entropy by place on held-out texts twice as long as those of training, in eval mode.
 
     The weights are the same; sinusoids and rotations are computed for the further places. ValueError for a learned
     table, which has no rows for them, and for a task other than the book.
     """
-    cfg = still.cfg
+    cfg = snapshot.cfg
     if cfg.task != "book":
         raise ValueError(f"task is {cfg.task!r}; only the book has longer texts")
     if cfg.position == "learned":
@@ -91,7 +95,7 @@ def beyond(still: Still) -> Work[Beyond]:
             f"a learned table has {cfg.tokens} rows: there is none for token {cfg.tokens + 1}, and the net cannot read "
             "it"
         )
-    model, long = still.copy().eval(), LONGER * cfg.tokens
+    model, long = snapshot.copy().eval(), LONGER * cfg.tokens
     device = next(model.parameters()).device
     if isinstance(model.position, Positions):
         model.position = Positions(sinusoids(long, cfg.width).to(device), learned=False)
@@ -111,11 +115,11 @@ def beyond(still: Still) -> Work[Beyond]:
     return Beyond((total_T / LONG_WINDOWS).cpu().numpy(), cfg.tokens, LONG_WINDOWS)
 
 
-def _stream(still: Still, x: Tensor) -> list[Tensor]:
+def _stream(snapshot: Snapshot, x: Tensor) -> list[Tensor]:
     """The stream at every site (B, T, D), in float64 where the device has it."""
-    taps = still.model.stream.stream_taps
-    with torch.no_grad(), evaluating(still.model), watching(taps, gradients=False) as probe:
-        still.model(x)
+    taps = snapshot.model.stream.stream_taps
+    with torch.no_grad(), evaluating(snapshot.model), watching(taps, gradients=False) as probe:
+        snapshot.model(x)
         return [site.to(accumulate_dtype(x.device)) for site in probe.tensors()]
 
 

@@ -9,12 +9,12 @@ from torch import Tensor, nn
 
 from addnorm.probe import accumulate_dtype
 from models.answers import Stream
-from models.training import Still, statistics_kept, watching
+from models.training import Snapshot, statistics_kept, watching
 
 
-def stream(still: Still) -> Stream:
+def stream(snapshot: Snapshot) -> Stream:
     """Sizes and angles of the stream and its branches on the step's batch."""
-    points, branches = passed(still)
+    points, branches = passed(snapshot)
     before, after = points[:-1], points[1:]
     return Stream(
         stream_rms=_numbers([rms(x) for x in points]),
@@ -25,19 +25,19 @@ def stream(still: Still) -> Stream:
     )
 
 
-def passed(still: Still) -> tuple[list[Tensor], list[Tensor]]:
+def passed(snapshot: Snapshot) -> tuple[list[Tensor], list[Tensor]]:
     """The stream at every site and every branch before its add, (B, T, D) each."""
-    net = still.model.stream
-    tensors = watched(still, [*net.stream_taps, *net.branch_taps])
+    net = snapshot.model.stream
+    tensors = watched(snapshot, [*net.stream_taps, *net.branch_taps])
     points, branches = tensors[: len(net.stream_taps)], tensors[len(net.stream_taps) :]
     return points, [branch.expand_as(points[0]) for branch in branches]
 
 
-def watched(still: Still, modules: Sequence[nn.Module]) -> list[Tensor]:
+def watched(snapshot: Snapshot, modules: Sequence[nn.Module]) -> list[Tensor]:
     """The outputs of some modules on the step's batch, in float64 where the device has it."""
-    x, _ = still.batch()
-    with torch.no_grad(), statistics_kept(still.model), watching(modules, gradients=False) as probe:
-        still.model(x)
+    x, _ = snapshot.batch()
+    with torch.no_grad(), statistics_kept(snapshot.model), watching(modules, gradients=False) as probe:
+        snapshot.model(x)
         return [tensor.to(accumulate_dtype(x.device)) for tensor in probe.tensors()]
 
 

@@ -16,7 +16,7 @@ from models.spec.overrides import PARTS
 from models.spec.plan import block_name
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
-from models.training import Still, Work, cross_entropy
+from models.training import Snapshot, Work, cross_entropy
 from models.training.frames import evaluating
 
 Parts = dict[str, nn.Module]  # new modules by their path in the stack
@@ -30,33 +30,33 @@ class Silent(nn.Module):
 
 
 def surgery(
-    still: Still, *, operation: str, block: int, other: int | None = None, slot: str | None = None
+    snapshot: Snapshot, *, operation: str, block: int, other: int | None = None, slot: str | None = None
 ) -> Work[Surgery]:
     """The held-out split in eval mode, before and after one operation on the net.
 
     `other` is the block to swap with, `slot` (a key of `norm_slots`) the norm to remove. ValueError for an operation, a
     block or a slot that this net does not have.
     """
-    net = still.model.stream
-    check_whole("block", block, 1, still.cfg.depth)
-    parts = _swapped(still, block, other) if operation == SWAP else _parts(still, operation, block, slot)
-    before = held_out(still.model, still.task)
+    net = snapshot.model.stream
+    check_whole("block", block, 1, snapshot.cfg.depth)
+    parts = _swapped(snapshot, block, other) if operation == SWAP else _parts(snapshot, operation, block, slot)
+    before = held_out(snapshot.model, snapshot.task)
     yield 0.5
     with replaced(net, parts):
-        after = held_out(still.model, still.task)
+        after = held_out(snapshot.model, snapshot.task)
     changed = (before[2] != after[2]).float().mean().item()
     return Surgery(loss=(before[0], after[0]), accuracy=(before[1], after[1]), changed=changed)
 
 
-def lesions(still: Still) -> Work[Lesions]:
+def lesions(snapshot: Snapshot) -> Work[Lesions]:
     """The held-out split for the intact net, and with each single block skipped or its branches zeroed."""
     figures: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
-    loss, accuracy, _ = held_out(still.model, still.task)
-    for block in range(1, still.cfg.depth + 1):
+    loss, accuracy, _ = held_out(snapshot.model, snapshot.task)
+    for block in range(1, snapshot.cfg.depth + 1):
         for name, parts in (("skipped", skipping), ("zeroed", zeroing)):
-            with replaced(still.model.stream, parts(still.model.stream, block)):
-                figures[name].append(held_out(still.model, still.task)[:2])
-            yield (block - (name == "skipped") / 2) / still.cfg.depth
+            with replaced(snapshot.model.stream, parts(snapshot.model.stream, block)):
+                figures[name].append(held_out(snapshot.model, snapshot.task)[:2])
+            yield (block - (name == "skipped") / 2) / snapshot.cfg.depth
     curves = {
         f"{name}_{what}": np.array([pair[at] for pair in pairs])
         for name, pairs in figures.items()
@@ -65,24 +65,24 @@ def lesions(still: Still) -> Work[Lesions]:
     return Lesions(loss, accuracy, **curves)
 
 
-def sublayers(still: Still) -> Work[Sublayers]:
+def sublayers(snapshot: Snapshot) -> Work[Sublayers]:
     """The held-out split with the attention or the feed-forward net of one block skipped, and of all blocks.
 
     ValueError for a net without them.
     """
-    net, blocks = still.model.stream, range(1, still.cfg.depth + 1)
-    if still.cfg.net != "transformer":
-        raise ValueError(f"net is {still.cfg.net!r}; only a transformer has attention and feed-forward nets")
-    loss, accuracy, _ = held_out(still.model, still.task)
+    net, blocks = snapshot.model.stream, range(1, snapshot.cfg.depth + 1)
+    if snapshot.cfg.net != "transformer":
+        raise ValueError(f"net is {snapshot.cfg.net!r}; only a transformer has attention and feed-forward nets")
+    loss, accuracy, _ = held_out(snapshot.model, snapshot.task)
     without: dict[str, Without] = {}
     for at, kind in enumerate(PARTS):
         figures = []
         for block in blocks:
             with replaced(net, skipping(net, block, kind)):
-                figures.append(held_out(still.model, still.task)[:2])
-            yield (at + block / still.cfg.depth) / len(PARTS)
+                figures.append(held_out(snapshot.model, snapshot.task)[:2])
+            yield (at + block / snapshot.cfg.depth) / len(PARTS)
         with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
-            all_loss, all_accuracy, _ = held_out(still.model, still.task)
+            all_loss, all_accuracy, _ = held_out(snapshot.model, snapshot.task)
         losses, accuracies = np.array(figures).T
         without[kind] = Without(losses, accuracies, all_loss, all_accuracy)
     return Sublayers(loss, accuracy, without)
@@ -130,30 +130,30 @@ def _put(net: nn.Module, parts: Mapping[str, nn.Module]) -> None:
         net.get_submodule(owner)._modules[name] = module
 
 
-def _parts(still: Still, operation: str, block: int, slot: str | None) -> Parts:
+def _parts(snapshot: Snapshot, operation: str, block: int, slot: str | None) -> Parts:
     """The parts of an operation other than a swap."""
     plain: dict[str, Callable[[Stack, int], Parts]] = {SKIP: skipping, ZERO: zeroing}
     if operation in plain:
-        return plain[operation](still.model.stream, block)
+        return plain[operation](snapshot.model.stream, block)
     if operation != UNNORM:
         raise ValueError(f"operation is {operation!r}; legal is one of {', '.join(OPERATIONS)}")
-    slots = norm_slots(still.cfg, block)
+    slots = norm_slots(snapshot.cfg, block)
     if slot not in slots:
         legal = f"one of {', '.join(slots)}" if slots else "none: no slot of it holds one"
         raise ValueError(f"slot is {slot!r}; legal for block {block} is {legal}")
     return {slots[slot]: nn.Identity()}
 
 
-def _swapped(still: Still, block: int, other: int | None) -> Parts:
+def _swapped(snapshot: Snapshot, block: int, other: int | None) -> Parts:
     """Two blocks with the same parts, each with the weights and statistics of the other."""
-    fitting = partners(still.cfg, block)
+    fitting = partners(snapshot.cfg, block)
     if other not in fitting:
         legal = (
             f"one of {', '.join(map(str, fitting))}" if fitting else "none: no other block is built of the same parts"
         )
         raise ValueError(f"other is {other!r}; legal for block {block} is {legal}")
     assert other is not None
-    own, spare = still.model.stream, still.copy().stream
+    own, spare = snapshot.model.stream, snapshot.copy().stream
     for here, there in ((block, other), (other, block)):
         spare.get_submodule(_place(here)).load_state_dict(own.get_submodule(_place(there)).state_dict())
     return {_place(moved): spare.get_submodule(_place(moved)) for moved in (block, other)}

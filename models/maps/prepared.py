@@ -23,7 +23,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedMap:
     """The recorded runs of a prepared map, with the versions and the day of the recording."""
 
     outcomes: Sequence[Outcome]
@@ -74,14 +74,14 @@ PREPARED: dict[str, Prepared] = {
 
 
 @cache
-def recording(key: str) -> Recording | None:
+def recording(key: str) -> RecordedMap | None:
     """The recording of a prepared map; None if the file is missing or belongs to another specification."""
     try:
         stored = json.loads(file_of(key).read_text(encoding="utf-8"))
         if stored["digest"] != PREPARED[key].spec.digest:
             return None
         runs = tuple(Outcome.unpacked(run) for run in stored["runs"])
-        return Recording(runs, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
+        return RecordedMap(runs, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -16,18 +16,18 @@ from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import config_from, key_of, tape_key
 from models.service.owners import Owners
-from models.service.shelf import ANSWER_BYTES, TAPE_BYTES, Shelf, question_message, want_message
-from models.service.tape import Tape
+from models.service.result_cache import ANSWER_BYTES, TAPE_BYTES, ResultCache, question_message, want_message
+from models.service.tape import RunHistory
 from models.service.wire import Message
-from models.service.wishes import NOBODY, Owner
+from models.service.wishes import NOBODY, Requester
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated
 
 __all__ = [
     "Answer",
-    "Owner",
+    "Requester",
+    "RunHistory",
     "Status",
-    "Tape",
     "Trainer",
     "WorkerTrainer",
     "close_trainer",
@@ -58,7 +58,7 @@ class WorkerTrainer:
         answer_bytes: int = ANSWER_BYTES,
     ) -> None:
         self.command, self.back_off = command, back_off
-        self._shelf = Shelf(tape_bytes, answer_bytes)
+        self._shelf = ResultCache(tape_bytes, answer_bytes)
         self._trains, self._measures = Owners(), Owners()
         self._running: Connection | None = None
         self._connection: Connection | None = None  # the same, once it is ready
@@ -83,13 +83,13 @@ class WorkerTrainer:
             waiting = len(self._shelf.queue)
             return len(self._shelf.wanted()) - waiting, waiting
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
         return self._shelf.tape(cfg, seeds)
 
     def want(
-        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
-    ) -> Tape:
+        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
+    ) -> RunHistory:
         """Asks for `until` rows. After an error it is tried again, but not at once."""
         with self._shelf.lock:
             tape = self._shelf.kept(cfg, seeds)
@@ -102,7 +102,7 @@ class WorkerTrainer:
                 self._post(want_message(tape, wish, self._lives) if self._connection else None)
             return tape
 
-    def release(self, tape: Tape, owner: Owner) -> None:
+    def release(self, tape: RunHistory, owner: Requester) -> None:
         """Notes that a session wants no more rows of a tape for now."""
         with self._shelf.lock:
             tape.release(owner.session)
@@ -113,12 +113,12 @@ class WorkerTrainer:
         with self._shelf.lock:
             self._shelf.listeners.append(hear)
 
-    def place(self, tape: Tape) -> int:
+    def place(self, tape: RunHistory) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
         return self._shelf.place(tape)
 
     def ask(
-        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
+        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
         """The answer to a question, from the shelf or the worker; identical open questions are sent once."""
         try:

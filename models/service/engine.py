@@ -18,7 +18,7 @@ from models.service.messages import config_from, key_of, packed
 from models.service.questions import QUESTIONS
 from models.service.sharing import Payer, Turns, payers, ranked
 from models.service.wire import Message
-from models.service.wishes import Wish, Wishes
+from models.service.wishes import RowRequest, Wishes
 from models.spec import RunConfig
 from models.spec.budget import Machine, held_bytes, over_budget
 from models.spec.limits import LIMITS
@@ -128,7 +128,7 @@ class Engine:
         self.slots[key] = slot
         self.slots.move_to_end(key)
         self.wanted[key] = None
-        slot.wishes.add(Wish(*(message[part] for part in Wish._fields)))
+        slot.wishes.add(RowRequest(*(message[part] for part in RowRequest._fields)))
         if message["since"] is not None:
             slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], [], False
             if slot.run is not None:

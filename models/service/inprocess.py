@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from models.answers import Question, Value
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.shelf import Shelf, question_message, want_message
-from models.service.tape import Tape
+from models.service.result_cache import ResultCache, question_message, want_message
+from models.service.tape import RunHistory
 from models.service.wire import Message
-from models.service.wishes import Owner, Wish
+from models.service.wishes import Requester, RowRequest
 from models.spec import RunConfig
 from models.spec.budget import Machine
 
@@ -25,7 +25,7 @@ class InProcessTrainer:
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
         self.steps_per_want = steps_per_want
-        self._shelf = Shelf()
+        self._shelf = ResultCache()
         self._status = Status("ready", SENTENCES["ready"])
         self._closed = False
 
@@ -40,35 +40,35 @@ class InProcessTrainer:
         """None: a run is trained within `want`."""
         return 0, 0
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
         return self._shelf.tape(cfg, seeds)
 
     def want(
-        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
-    ) -> Tape:
+        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
+    ) -> RunHistory:
         """Trains towards `until` rows."""
         with self._shelf.lock:
             tape = self._shelf.kept(cfg, seeds)
             if not (tape.done or tape.resting or until <= tape.length or self._closed):
-                self._engine.want(want_message(tape, Wish(until, seconds), 1))
+                self._engine.want(want_message(tape, RowRequest(until, seconds), 1))
                 if tape.key in self._engine.slots:
                     self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
             return tape
 
-    def release(self, tape: Tape, owner: Owner) -> None:
+    def release(self, tape: RunHistory, owner: Requester) -> None:
         """Does nothing: here a run is trained only while it is asked for."""
 
     def listen(self, hear: Callable[[str], None]) -> None:
         """Calls `hear` with the key of every tape or answer that changes."""
         self._shelf.listeners.append(hear)
 
-    def place(self, tape: Tape) -> int:
+    def place(self, tape: RunHistory) -> int:
         """Always 0: nothing ever waits here."""
         return 0
 
     def ask(
-        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
+        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
         """The answer to a question, computed before this returns."""
         try:

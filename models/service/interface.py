@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol
 
 from models.answers import Question, Value
-from models.service.tape import RETRY_SECONDS, Tape
-from models.service.wishes import Owner
+from models.service.tape import RETRY_SECONDS, RunHistory
+from models.service.wishes import Requester
 from models.spec import RunConfig
 
 WISH_SECONDS = 80.0  # more than the minute between two polls of a hidden tab
@@ -67,18 +67,18 @@ class Trainer(Protocol):
     def busy(self) -> tuple[int, int]:
         """How many runs are being trained, and how many wait in the queue."""
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
 
     def want(
-        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Owner | None = None
-    ) -> Tape:
+        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
+    ) -> RunHistory:
         """Asks for `until` rows. The wish expires after `seconds`, so it is repeated while somebody watches.
 
         A session trains for one screen at a time: its wishes for any screen but this owner's end at once.
         """
 
-    def release(self, tape: Tape, owner: Owner) -> None:
+    def release(self, tape: RunHistory, owner: Requester) -> None:
         """Notes that a session wants no more rows of a tape for now."""
 
     def listen(self, hear: Callable[[str], None]) -> None:
@@ -87,11 +87,11 @@ class Trainer(Protocol):
         The call is made in the thread that receives messages, so it must be quick; one that fails is logged.
         """
 
-    def place(self, tape: Tape) -> int:
+    def place(self, tape: RunHistory) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
 
     def ask(
-        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Owner | None = None, **args: Any
+        self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
         """The answer to a question of `models.answers`, or None if it is not there within `wait` seconds.
 

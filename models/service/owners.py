@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Container, Iterable
 
-from models.service.wishes import Owner
+from models.service.wishes import Requester
 
 MOST_SESSIONS = 1000
 
@@ -17,7 +17,7 @@ class Owners:
     def __init__(self) -> None:
         self._wanted: OrderedDict[str, tuple[str, dict[str, frozenset[str]]]] = OrderedDict()
 
-    def want(self, owner: Owner, keys: Iterable[str], known: Container[str]) -> set[str]:
+    def want(self, owner: Requester, keys: Iterable[str], known: Container[str]) -> set[str]:
         """Notes what an owner wants; returns the known keys that its session no longer wants."""
         screen, parts = self._wanted.pop(owner.session, (owner.screen, {}))
         before = frozenset().union(*parts.values())

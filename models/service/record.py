@@ -10,7 +10,7 @@ from models.service.messages import packed
 from models.service.recorded import FILE, RECORDED
 from models.service.wire import send
 from models.training import Run, profile_at_init
-from models.training.replay import finished, still_of
+from models.training.replay import finished, snapshot_of
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     cfg = spoken.opening()
     run = Run(cfg)
     run.advance(cfg.steps)
-    value = finished(continuation(still_of(run), text=spoken.PROMPT, **spoken.SETTINGS))
+    value = finished(continuation(snapshot_of(run), text=spoken.PROMPT, **spoken.SETTINGS))
     with spoken.FILE.open("wb") as stream:
         send(stream, {"query": cfg.to_query(), "value": packed(value), "loss": run.trace().loss})
 

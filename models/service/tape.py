@@ -11,7 +11,7 @@ import numpy as np
 
 from models.service.messages import unpacked
 from models.service.wire import Message, size
-from models.service.wishes import NOBODY, Owner, Wish, Wishes
+from models.service.wishes import NOBODY, Requester, RowRequest, Wishes
 from models.spec import RunConfig
 from models.spec.remembered import config_bytes
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
@@ -21,7 +21,7 @@ RATE_SECONDS = 2.0
 RETRY_SECONDS = 10.0
 
 
-class Tape:
+class RunHistory:
     """The rows, frames and divergence of one run. Written rows never change, so earlier traces stay right."""
 
     def __init__(self, cfg: RunConfig, key: str, seeds: int = 1) -> None:
@@ -114,9 +114,9 @@ class Tape:
         with self._lock:
             return self._frames[seed][start:]
 
-    def wish(self, until: int, seconds: float, owner: Owner = NOBODY) -> Wish:
+    def wish(self, until: int, seconds: float, owner: Requester = NOBODY) -> RowRequest:
         """Notes that somebody wants `until` rows, and returns the wish. All steps bring the closing row with them."""
-        wish = Wish(min(until, self.cfg.steps), seconds, owner.session, owner.address)
+        wish = RowRequest(min(until, self.cfg.steps), seconds, owner.session, owner.address)
         with self._lock:
             self.wishes.add(wish)
         return wish
@@ -126,7 +126,7 @@ class Tape:
         with self._lock:
             self.wishes.release(session)
 
-    def live_wishes(self) -> list[Wish]:
+    def live_wishes(self) -> list[RowRequest]:
         """Wishes for rows that are not there yet."""
         with self._lock:
             return [] if self.done else self.wishes.alive(self.length)

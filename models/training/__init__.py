@@ -7,7 +7,7 @@ from models.training.device import available_devices, resolve_device
 from models.training.frames import mean_cosine, statistics_kept
 from models.training.loss import cross_entropy
 from models.training.optimizers import OPTIMIZERS, build_optimizer
-from models.training.replay import Replays, Still, Work, finished, followed, still_of
+from models.training.replay import Replays, Snapshot, Work, finished, followed, snapshot_of
 from models.training.run import Run, profile_at_init
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "Replays",
     "Run",
     "SeedRuns",
-    "Still",
+    "Snapshot",
     "Trace",
     "Work",
     "available_devices",
@@ -30,7 +30,7 @@ __all__ = [
     "mean_cosine",
     "profile_at_init",
     "resolve_device",
+    "snapshot_of",
     "statistics_kept",
-    "still_of",
     "watching",
 ]

@@ -20,7 +20,7 @@ Work = Generator[float, None, Result]  # yields the share of the work that is do
 
 
 @dataclass(frozen=True)
-class Still:
+class Snapshot:
     """The net of one step, before that step's update: a copy in train mode that an instrument may change at will.
 
     `optimizer` is a copy of the optimiser's state by parameter name.
@@ -56,11 +56,11 @@ class Replays:
         self.live, self.kept = live, kept
         self._runs: OrderedDict[RunConfig, Run] = OrderedDict()
 
-    def still(self, cfg: RunConfig, step: int) -> Work[Still]:
+    def snapshot(self, cfg: RunConfig, step: int) -> Work[Snapshot]:
         """The net of `step`, or of the last step where the run diverges earlier."""
         live = self.live(cfg)
         if live is not None and live.step == step:
-            return still_of(live)
+            return snapshot_of(live)
         run = self._runs.pop(cfg, None)
         if run is None or run.step > step:
             run = Run(cfg, probe=False, frames=False)
@@ -68,28 +68,28 @@ class Replays:
         self._runs[cfg] = run
         while len(self._runs) > self.kept:
             self._runs.popitem(last=False)
-        return still_of(run)
+        return snapshot_of(run)
 
-    def film(self, cfg: RunConfig, steps: list[int], look: Callable[[Still], Result]) -> Work[list[Result]]:
+    def film(self, cfg: RunConfig, steps: list[int], look: Callable[[Snapshot], Result]) -> Work[list[Result]]:
         """What `look` returns at each of `steps`, in ascending order; fewer where the run diverges earlier."""
         results: list[Result] = []
         for at, step in enumerate(steps):
-            still = yield from within(self.still(cfg, step), at / len(steps), (at + 1) / len(steps))
-            if still.step < step:
+            snapshot = yield from within(self.snapshot(cfg, step), at / len(steps), (at + 1) / len(steps))
+            if snapshot.step < step:
                 break
-            results.append(look(still))
+            results.append(look(snapshot))
             yield (at + 1) / len(steps)
         return results
 
 
-def still_of(run: Run) -> Still:
+def snapshot_of(run: Run) -> Snapshot:
     """The net of a run as it is now."""
     names: dict[Tensor, str] = {parameter: name for name, parameter in run.model.named_parameters()}
     state = {
         names[parameter]: {key: value.detach().clone() for key, value in kept.items() if isinstance(value, Tensor)}
         for parameter, kept in run.optimizer.state.items()
     }
-    return Still(run.cfg, run.step, _copy(run.cfg, run.model).to(run.device), run.task, state)
+    return Snapshot(run.cfg, run.step, _copy(run.cfg, run.model).to(run.device), run.task, state)
 
 
 def trained(run: Run, step: int) -> Work[None]:
@@ -121,18 +121,18 @@ def within(work: Work[Result], low: float, high: float) -> Work[Result]:
         yield low + done * (high - low)
 
 
-def followed(first: Work[Still], second: Callable[[Still], Work[Result]]) -> Work[Result]:
+def followed(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
     """Two pieces of work whose progress is one: half each, or all the second's where the first has nothing to do."""
     low = 0.0
     while True:
         try:
             done = next(first)
         except StopIteration as end:
-            still: Still = end.value
+            snapshot: Snapshot = end.value
             break
         low = 0.5
         yield done * low
-    return (yield from within(second(still), low, 1.0))
+    return (yield from within(second(snapshot), low, 1.0))
 
 
 def even_steps(last: int, count: int) -> list[int]:

@@ -6,7 +6,7 @@ from components.anatomy import page
 from components.controls import panel, settled
 from components.shell import hide, link
 from components.shell.drawer import settings
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 
 st.title("Anatomy of a block", anchor=False)
@@ -27,5 +27,5 @@ block = page.one_block(cfg)
 page.three_views(cfg, block)
 page.history(cfg)
 st.subheader("Where the signal breaks", anchor=False)
-waits("anatomy", lambda: page.signal(cfg))
+poll_while("anatomy", lambda: page.signal(cfg))
 to_playground(cfg, "Train it in the playground")

@@ -35,8 +35,8 @@ def named(cfg):
     return "-".join(map(str, cfg.to_query().values()))
 
 
-def still(cfg, step=3):
-    return finished(Replays().still(cfg, step))
+def snapshot(cfg, step=3):
+    return finished(Replays().snapshot(cfg, step))
 
 
 def chosen(found, key):
@@ -53,7 +53,7 @@ def sentence_of(found):
 def test_every_arrangement_agrees_with_differences_and_with_its_tape(cfg):
     run = Run(cfg)
     run.advance(4)
-    found = finished(check(still(cfg), block=2))
+    found = finished(check(snapshot(cfg), block=2))
     assert found.what == ("weights", "weights", "stream", "stream")
     error = np.abs(found.analytic - chosen(found, "difference"))
     smooth = chosen(found, "kinks") == 0
@@ -71,7 +71,7 @@ def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
     cfg = RunConfig(
         **TINY | {"placement": "none", "norm": "none", "layers_per_branch": 1, "activation": "identity", "depth": 1}
     )
-    own = still(cfg, 0)
+    own = snapshot(cfg, 0)
     parts = {name: value.detach().double().numpy() for name, value in own.model.state_dict().items()}
     x, y = (part.numpy() for part in own.batch())
     start = x.reshape(len(x), -1).astype(float) @ parts["embed.weight"].T + parts["embed.bias"]
@@ -91,7 +91,7 @@ def test_the_slopes_are_those_of_a_linear_net_written_out_with_numpy():
 
 
 def test_nothing_that_was_moved_stays_moved():
-    own = still(RunConfig(**TINY))
+    own = snapshot(RunConfig(**TINY))
     before = {name: value.clone() for name, value in own.model.double().state_dict().items()}
     finished(check(own, block=1))
     assert all(torch.equal(before[name], value) for name, value in own.model.state_dict().items())
@@ -99,7 +99,7 @@ def test_nothing_that_was_moved_stays_moved():
 
 def test_the_error_falls_with_the_square_of_the_step_until_rounding():
     cfg = RunConfig(**TINY | {"activation": "tanh"})
-    found = finished(check(still(cfg), block=1))
+    found = finished(check(snapshot(cfg), block=1))
     errors = relative_error(found.analytic[:, None], found.difference)[0]
     assert errors[0] / errors[1] == pytest.approx(100, rel=0.3)
     assert chosen(found, "step")[0] == pytest.approx(found.step[0][0] * STEPS[found.chosen[0]] / STEPS[0])
@@ -107,30 +107,30 @@ def test_the_error_falls_with_the_square_of_the_step_until_rounding():
 
 
 def test_a_wrong_gradient_is_caught(monkeypatch):
-    own = still(RunConfig(**TINY | {"activation": "tanh"}))
+    own = snapshot(RunConfig(**TINY | {"activation": "tanh"}))
     wrong = torch.autograd.grad
     monkeypatch.setattr(torch.autograd, "grad", lambda *given, **more: [1.001 * grad for grad in wrong(*given, **more)])
     assert "differ by a relative 0.001" in sentence_of(finished(check(own, block=1)))
 
 
 def test_kinks_of_relu_are_counted_at_large_steps():
-    found = finished(check(still(RunConfig(**TINY | {"batch": 64, "depth": 4})), block=1))
+    found = finished(check(snapshot(RunConfig(**TINY | {"batch": 64, "depth": 4})), block=1))
     assert found.kinks[0, 0] > 0
     assert (np.diff(found.kinks, axis=1) <= 0).all()
 
 
 def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refused():
     cfg = RunConfig(**TINY, overrides=((1, "identity", True),))
-    found = finished(check(still(cfg), block=1))
+    found = finished(check(snapshot(cfg), block=1))
     assert found.what == ("stream", "stream")
     assert list(found.rms) == ["stream"]
     with pytest.raises(ValueError, match="block is 3; legal is a whole number from 1 to 2"):
-        finished(check(still(cfg), block=3))
+        finished(check(snapshot(cfg), block=3))
 
 
 def test_a_run_that_diverged_has_nothing_to_check():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
-    own = still(cfg, 40)
+    own = snapshot(cfg, 40)
     assert own.step < 40
     found = finished(check(own, block=8))
     assert "nothing to check" in sentence_of(found)
@@ -141,7 +141,7 @@ def test_a_step_after_the_last_update_has_no_row():
     cfg = RunConfig(**TINY)
     run = Run(cfg)
     run.advance(10)
-    found = finished(check(still(cfg, 10), block=1))
+    found = finished(check(snapshot(cfg, 10), block=1))
     assert tape_rows(Measured(found, cfg, 10, {"block": 1}), run.trace())["tape"] == ["no row of the tape"] * 2
 
 

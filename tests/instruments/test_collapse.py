@@ -29,7 +29,7 @@ NETS = {"mlp": {"net": "mlp"}, "transformer": ROWS}
 
 
 def still_at(cfg, step=0):
-    return finished(Replays().still(cfg, step))
+    return finished(Replays().snapshot(cfg, step))
 
 
 def measured(cfg, step=0):
@@ -172,10 +172,10 @@ def test_even_attention_has_all_the_entropy_and_a_decided_one_none(gain, entropy
 
 def test_the_share_of_queries_and_keys_is_that_of_the_gradient_of_the_step():
     cfg = RunConfig.arranged("pre-norm", **TINY, **ROWS)
-    found, still = measured(cfg, 3), still_at(cfg, 3)
-    x, y = still.batch()
-    cross_entropy(still.model(x)[y != -100], y[y != -100]).backward()
-    for at, module in enumerate(attention_modules(still.model)):
+    found, snapshot = measured(cfg, 3), still_at(cfg, 3)
+    x, y = snapshot.batch()
+    cross_entropy(snapshot.model(x)[y != -100], y[y != -100]).backward()
+    for at, module in enumerate(attention_modules(snapshot.model)):
         q, k, v = ((one.weight.grad.double().numpy() ** 2).sum() for one in (module.w_q, module.w_k, module.w_v))
         assert found.query_key_share[at] == pytest.approx((q + k) / (q + k + v), rel=1e-4)
 
@@ -211,10 +211,10 @@ def test_every_arrangement_of_both_nets_stays_within_the_bounds(arrangement, net
     ids=str,
 )
 def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(net, other):
-    still = still_at(RunConfig(**TINY | NETS[net] | other), 2)
-    before = {name: value.clone() for name, value in still.model.state_dict().items()}
-    found = finished(collapse(still))
-    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
+    snapshot = still_at(RunConfig(**TINY | NETS[net] | other), 2)
+    before = {name: value.clone() for name, value in snapshot.model.state_dict().items()}
+    found = finished(collapse(snapshot))
+    assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
     assert np.isfinite(found.cosine).all()
     if net == "transformer":
         assert np.isnan(found.entropy).tolist() == ["overrides" in other, False]
@@ -235,9 +235,9 @@ def test_one_vector_is_compared_with_none_and_one_token_attends_to_nothing():
 @pytest.mark.parametrize("net", NETS)
 def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     cfg = RunConfig(**TINY | NETS[net] | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
-    still = still_at(cfg, 40)
-    assert still.step < 40
-    found = finished(collapse(still))
+    snapshot = still_at(cfg, 40)
+    assert snapshot.step < 40
+    found = finished(collapse(snapshot))
     assert np.isnan(found.cosine[-1])
     assert "no cosine" in collapse_sentence(plan(cfg).sites, "Vectors", 8, found.cosine, found.rank)
 

@@ -29,7 +29,7 @@ NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "di
 
 
 def measured(cfg, step=0):
-    return finished(distributions(finished(Replays().still(cfg, step))))
+    return finished(distributions(finished(Replays().snapshot(cfg, step))))
 
 
 def by_hand(cfg):
@@ -153,20 +153,20 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
 )
 def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other):
     cfg = RunConfig(**TINY | other)
-    still = finished(Replays().still(cfg, 3))
-    before = {name: value.clone() for name, value in still.model.state_dict().items()}
-    found = finished(distributions(still))
+    snapshot = finished(Replays().snapshot(cfg, 3))
+    before = {name: value.clone() for name, value in snapshot.model.state_dict().items()}
+    found = finished(distributions(snapshot))
     assert np.isfinite(found.shares).all()
-    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
+    assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
     assert found.inside == (("b02",) if "overrides" in other else ("b01", "b02"))
     assert len(found.dead) == (0 if "activation" in other else len(found.inside))
 
 
 def test_a_run_that_diverged_says_what_is_lost():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
-    still = finished(Replays().still(cfg, 40))
-    assert still.step < 40
-    found = finished(distributions(still))
+    snapshot = finished(Replays().snapshot(cfg, 40))
+    assert snapshot.step < 40
+    found = finished(distributions(snapshot))
     assert found.lost[-1] > 0
     assert np.isnan(found.dead[-1])
     text = distributions_sentence(

@@ -11,7 +11,7 @@ from models.instruments.lens import codes, lens
 from models.service.wire import size
 from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import alphabet
-from models.training import Replays, Run, finished, still_of
+from models.training import Replays, Run, finished, snapshot_of
 from tests.instruments.test_lens import TINY, looked
 
 BOOK = RunConfig.arranged("pre-norm", **TINY)
@@ -19,10 +19,10 @@ TEXT = "Call me"
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
 
 
-def still(cfg: RunConfig = BOOK, steps: int = 3):
+def snapshot(cfg: RunConfig = BOOK, steps: int = 3):
     run = Run(cfg, probe=False, frames=False)
     run.advance(steps)
-    return still_of(run)
+    return snapshot_of(run)
 
 
 def goes_on(one, **args):
@@ -36,7 +36,7 @@ def spoken(one, text):
 
 
 def test_every_token_is_the_likeliest_after_all_that_was_said_before():
-    one = still()
+    one = snapshot()
     found = goes_on(one, text=TEXT, count=40)
     text = TEXT
     for said, p in zip(found.said, found.probabilities, strict=True):
@@ -48,7 +48,7 @@ def test_every_token_is_the_likeliest_after_all_that_was_said_before():
 
 
 def test_one_at_a_time_says_the_same_as_all_at_once_for_one_seed_and_other_seeds_say_other_things():
-    one, text, settings = still(), TEXT, {"temperature": 1.0, "seed": 5}
+    one, text, settings = snapshot(), TEXT, {"temperature": 1.0, "seed": 5}
     for _ in range(30):
         text += goes_on(one, text=text, **settings).said[0]
     assert text == TEXT + "".join(goes_on(one, text=TEXT, count=30, **settings).said)
@@ -56,7 +56,7 @@ def test_one_at_a_time_says_the_same_as_all_at_once_for_one_seed_and_other_seeds
 
 
 def test_a_seed_draws_classes_as_often_as_they_are_likely():
-    one = still()
+    one = snapshot()
     p = spoken(one, TEXT)
     drawn = [goes_on(one, text=TEXT, temperature=1.0, seed=seed).said[0] for seed in range(600)]
     share = np.array([drawn.count(name) for name in alphabet()]) / 600
@@ -64,7 +64,7 @@ def test_a_seed_draws_classes_as_often_as_they_are_likely():
 
 
 def test_the_end_symbol_ends_it_and_is_the_last_thing_said():
-    one = still()
+    one = snapshot()
     free = goes_on(one, text=TEXT, count=60, temperature=1.0).said
     end = free[20]
     found = goes_on(one, text=TEXT, count=60, temperature=1.0, end=end)
@@ -73,7 +73,7 @@ def test_the_end_symbol_ends_it_and_is_the_last_thing_said():
 
 
 def test_unknown_characters_are_left_out_and_a_long_prompt_is_read_from_its_end():
-    one, long = still(), "There now is your insular city of the Manhattoes"
+    one, long = snapshot(), "There now is your insular city of the Manhattoes"
     found = goes_on(one, text="é" + long + "ß")
     assert found.unknown == ("é", "ß")
     assert found.cut == len(long) - 32
@@ -82,7 +82,7 @@ def test_unknown_characters_are_left_out_and_a_long_prompt_is_read_from_its_end(
 
 
 def test_a_sequence_is_answered_to_its_end_and_not_before_its_question_is_whole():
-    one = still(RunConfig.arranged("pre-norm", **TINY | {"task": "copy"}))
+    one = snapshot(RunConfig.arranged("pre-norm", **TINY | {"task": "copy"}))
     found = goes_on(one, text=SIXTEEN, count=40)
     assert (len(found.said), found.stopped) == (16, "full")
     assert goes_on(one, text="3 1 4").stopped == "unasked"
@@ -91,14 +91,14 @@ def test_a_sequence_is_answered_to_its_end_and_not_before_its_question_is_whole(
 
 
 def test_what_recall_says_is_written_as_the_symbol_that_it_is():
-    one = still(RunConfig.arranged("pre-norm", **TINY | {"task": "recall"}))
+    one = snapshot(RunConfig.arranged("pre-norm", **TINY | {"task": "recall"}))
     found = goes_on(one, text="3 17 1 20 4 30 5 25 9 16 2 22 6 28 8 19 5", count=3)
     assert (len(found.said), found.stopped) == (1, "unasked")
     assert int(found.said[0]) == 16 + found.probabilities[0].argmax()
 
 
 def test_a_net_that_is_not_finite_says_nothing():
-    one = still()
+    one = snapshot()
     with torch.no_grad():
         one.model.head.bias[0] = torch.nan
     found = goes_on(one, text=TEXT, count=3)
@@ -108,19 +108,19 @@ def test_a_net_that_is_not_finite_says_nothing():
 @pytest.mark.parametrize("bad", [{"text": ""}, {"text": "éß"}, {"text": "a", "count": 0}, {"text": "a", "count": 201}])
 def test_what_cannot_be_gone_on_with_is_refused(bad):
     with pytest.raises(ValueError, match=r"prompt|count"):
-        goes_on(still(), **bad)
+        goes_on(snapshot(), **bad)
 
 
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 def test_no_arrangement_revises_what_it_said_under_the_causal_mask_and_all_do_without(arrangement):
-    found = revision(still(RunConfig.arranged(arrangement, **TINY)), text=TEXT)
+    found = revision(snapshot(RunConfig.arranged(arrangement, **TINY)), text=TEXT)
     assert found.causal.difference.shape == (len(TEXT) - 1,)
     assert found.causal.difference.max() < 1e-12
     assert found.none.difference.min() > 1e-9
 
 
 def test_the_differences_are_those_of_attention_by_hand(monkeypatch):
-    one = still()
+    one = snapshot()
     found = revision(one, text=TEXT)
     model, x = one.model.double().eval(), torch.tensor([codes(one.cfg, TEXT)])
     monkeypatch.setattr(F, "scaled_dot_product_attention", unmasked)
@@ -138,11 +138,11 @@ def unmasked(q, k, v, is_causal):
 
 def test_one_token_has_nothing_before_it_to_revise():
     with pytest.raises(ValueError, match="two are needed"):
-        revision(still(), text="a")
+        revision(snapshot(), text="a")
 
 
 def test_the_refinement_is_the_lens_with_the_attention_of_every_block_by_hand():
-    one = still()
+    one = snapshot()
     found = refinement(one, text=TEXT)
     plain = lens(one, text=TEXT)
     for name in ("top", "chance", "kl", "probabilities"):

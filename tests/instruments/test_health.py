@@ -27,16 +27,16 @@ NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "di
 
 
 def still_at(cfg, step=0):
-    return finished(Replays().still(cfg, step))
+    return finished(Replays().snapshot(cfg, step))
 
 
-def measured(still, **args):
-    return finished(health(still, **args)).noise
+def measured(snapshot, **args):
+    return finished(health(snapshot, **args)).noise
 
 
-def per_sample_gradients(still):
+def per_sample_gradients(snapshot):
     """The gradient of every sample of the batch, in float64, by vmap: parameter -> (B, ...)."""
-    model, (x, y) = still.copy().double(), still.batch()
+    model, (x, y) = snapshot.copy().double(), snapshot.batch()
     x = x.double() if x.is_floating_point() else x
 
     def loss(parameters, x_TF, y_T):
@@ -57,8 +57,8 @@ def rows(gradients, prefix, parts):
 @pytest.mark.parametrize("parts", [2, 4, 8])
 @pytest.mark.parametrize("net", NETS)
 def test_signal_and_noise_are_those_of_per_sample_gradients(net, parts):
-    still = still_at(RunConfig.arranged("pre-norm", **TINY, **NETS[net]), 3)
-    found, gradients = measured(still, parts=parts), per_sample_gradients(still)
+    snapshot = still_at(RunConfig.arranged("pre-norm", **TINY, **NETS[net]), 3)
+    found, gradients = measured(snapshot, parts=parts), per_sample_gradients(snapshot)
     assert (found.parts, found.part_size) == (parts, 8 // parts)
     for at in range(2):
         g = rows(gradients, f"stream.blocks.b{at + 1:02d}.", parts)
@@ -97,10 +97,10 @@ def test_two_batches_by_hand():
 
 
 def test_equal_samples_have_no_noise_and_a_signal_without_bound():
-    still = still_at(RunConfig(**TINY))
-    x, y = still.batch()
+    snapshot = still_at(RunConfig(**TINY))
+    x, y = snapshot.batch()
     same = type("Same", (), {"batch": lambda self, step: (x[:1].repeat(8, 1, 1), y[:1].repeat(8, 1))})()
-    found = measured(type(still)(still.cfg, still.step, still.model, same, {}))
+    found = measured(type(snapshot)(snapshot.cfg, snapshot.step, snapshot.model, same, {}))
     assert found.noise_trace == pytest.approx(0, abs=1e-6 * found.gradient_square)
     assert (found.snr > 1e6).all()
 
@@ -134,8 +134,8 @@ def test_a_number_of_parts_that_no_batch_has_is_refused(parts):
 @pytest.mark.full
 def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tape(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
-    still = still_at(cfg, 2)
-    found, gained = measured(still), gates_and_gains(still.model)
+    snapshot = still_at(cfg, 2)
+    found, gained = measured(snapshot), gates_and_gains(snapshot.model)
     run = Run(cfg)
     run.advance(3)
     whole = run.trace().grad_norm[2] ** 2
@@ -161,8 +161,8 @@ def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tap
     ids=str,
 )
 def test_other_parts_are_measured_too(other):
-    still = still_at(RunConfig(**TINY | other), 2)
-    found, gained = measured(still), gates_and_gains(still.model)
+    snapshot = still_at(RunConfig(**TINY | other), 2)
+    found, gained = measured(snapshot), gates_and_gains(snapshot.model)
     gone = "overrides" in other
     assert np.isnan(found.snr).tolist() == [gone, False]
     assert np.isfinite(found.noise_trace)
@@ -203,22 +203,22 @@ def test_the_state_of_adam_is_the_recursion_over_all_gradients(optimizer):
     cfg = RunConfig(**TINY, optimizer=optimizer, lr=1e-3, activation="tanh", weight_decay=0.1)
     m, v, replays = 0.0, 0.0, Replays()
     for step in range(4):
-        still = finished(replays.still(cfg, step))
-        x, y = still.batch()
-        cross_entropy(still.model(x).flatten(0, 1), y.flatten()).backward()
-        g = np.concatenate([p.grad.double().numpy().ravel() for p in still.model.stream.blocks["b02"].parameters()])
-        g = g + (0.1 * _weights(still) if optimizer == "adam" else 0)  # Adam's decay is a part of the gradient
+        snapshot = finished(replays.snapshot(cfg, step))
+        x, y = snapshot.batch()
+        cross_entropy(snapshot.model(x).flatten(0, 1), y.flatten()).backward()
+        g = np.concatenate([p.grad.double().numpy().ravel() for p in snapshot.model.stream.blocks["b02"].parameters()])
+        g = g + (0.1 * _weights(snapshot) if optimizer == "adam" else 0)  # Adam's decay is a part of the gradient
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
     m, v = m / (1 - 0.9**4), v / (1 - 0.999**4)
-    found = adam_state(finished(replays.still(cfg, 4)))
+    found = adam_state(finished(replays.snapshot(cfg, 4)))
     assert found.ratio[1] == pytest.approx(np.sqrt((m**2).mean() / v.mean()), rel=1e-4)
     assert found.near[1] == pytest.approx((abs(abs(m) / (np.sqrt(v) + 1e-8) - 1) <= 0.1).mean(), abs=0.005)
     assert 0.05 < found.near[1] < 0.95
 
 
-def _weights(still):
+def _weights(snapshot):
     """The weights of block 2 in the order of its parameters, 0 for what decay leaves alone."""
-    parameters = still.model.stream.blocks["b02"].parameters()
+    parameters = snapshot.model.stream.blocks["b02"].parameters()
     return np.concatenate(
         [(p.detach().double().numpy() if p.ndim > 1 else np.zeros(p.shape)).ravel() for p in parameters]
     )

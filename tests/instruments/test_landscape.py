@@ -47,7 +47,7 @@ def name_of(cfg):
 
 
 def still_at(cfg, step=3):
-    return finished(Replays().still(cfg, step))
+    return finished(Replays().snapshot(cfg, step))
 
 
 @pytest.fixture
@@ -78,16 +78,17 @@ def test_every_row_of_a_direction_is_as_long_as_that_of_the_net_and_nothing_but_
 
 def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
     cfg = RunConfig.arranged("pre-norm", **TINY)
-    still = still_at(cfg)
+    snapshot = still_at(cfg)
     d, e = (
-        dict(zip(_matrices(still.model), direction(still.model, cfg.seed, which), strict=True)) for which in ("d", "e")
+        dict(zip(_matrices(snapshot.model), direction(snapshot.model, cfg.seed, which), strict=True))
+        for which in ("d", "e")
     )
     moved = build_model(cfg)
-    own = still.model.state_dict()
+    own = snapshot.model.state_dict()
     moved.load_state_dict({name: p + 0.5 * d[name] - 0.25 * e[name] if name in d else p for name, p in own.items()})
-    x, y = still.batch()
+    x, y = snapshot.batch()
     expected = F.cross_entropy(moved(x)[:, 0], y[:, 0]).item()
-    found = finished(landscape(still, cells=25, reach=0.75))
+    found = finished(landscape(snapshot, cells=25, reach=0.75))
     column, row = (int(np.argmin(np.abs(found.axis - place))) for place in (0.5, -0.25))
     assert found.axis[column] == pytest.approx(0.5)
     assert found.loss[row, column] == pytest.approx(expected, rel=1e-4)
@@ -122,9 +123,9 @@ def test_a_slice_that_there_is_not_is_refused_by_name(args, said):
 
 def full_hessian(cfg, step):
     """The Hessian of the step's loss by all parameters, differentiated twice at once, in float64."""
-    still = still_at(cfg, step)
-    model = still.model.double()
-    x, y = still.batch()
+    snapshot = still_at(cfg, step)
+    model = snapshot.model.double()
+    x, y = snapshot.batch()
     x = x.double() if x.is_floating_point() else x
     shapes = {name: p.shape for name, p in model.named_parameters()}
     buffers = dict(model.named_buffers())
@@ -219,9 +220,9 @@ def test_a_net_that_is_too_large_for_its_batch_is_measured_on_fewer_samples(monk
 
 @pytest.mark.parametrize("cfg", EVERY, ids=name_of)
 def test_the_singular_values_are_those_of_finite_differences(cfg):
-    still = still_at(cfg)
-    model = still.model.double()
-    x = still.batch()[0].double()
+    snapshot = still_at(cfg)
+    model = snapshot.model.double()
+    x = snapshot.batch()[0].double()
     with torch.no_grad():
         x0 = model.position(model.embed(x))
         columns = []
@@ -261,14 +262,14 @@ def test_a_wide_stream_has_no_whole_jacobian():
 @pytest.mark.parametrize("net", NETS.values(), ids=NETS)
 def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     cfg = RunConfig(**DIVERGES | net)
-    still = still_at(cfg, 40)
-    assert still.step < 40
-    walked, stretched = finished(landscape(still, cells=3)), finished(stream_jacobian(still_at(cfg, 40)))
+    snapshot = still_at(cfg, 40)
+    assert snapshot.step < 40
+    walked, stretched = finished(landscape(snapshot, cells=3)), finished(stream_jacobian(still_at(cfg, 40)))
     assert not np.isfinite(walked.loss[1, 1])
     assert "not finite" in slice_sentence(walked.axis, walked.loss)
     assert np.isnan(stretched.singular_values).all()
     assert "not finite" in jacobian_sentence(stretched.singular_values)
-    found = finished(sharpness(Replays(), cfg, step=still.step))
+    found = finished(sharpness(Replays(), cfg, step=snapshot.step))
     columns = {key: getattr(found, key) for key in ("steps", "rate", "sharpness", "residual")}
     assert "not finite" in sharpness_sentence(cfg.optimizer, **columns)
     go.Figure(slice_map(walked.axis, walked.loss))

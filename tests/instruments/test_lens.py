@@ -48,21 +48,21 @@ OTHERS = [
 
 
 def still_at(cfg, step=3):
-    return finished(Replays().still(cfg, step))
+    return finished(Replays().snapshot(cfg, step))
 
 
-def read_by_net(still, text=TEXT):
+def read_by_net(snapshot, text=TEXT):
     """The net's own probabilities (T, C) in eval mode."""
-    still.model.eval()
+    snapshot.model.eval()
     with torch.no_grad():
-        return still.model(torch.tensor([codes(still.cfg, text)]))[0].double().softmax(-1).numpy()
+        return snapshot.model(torch.tensor([codes(snapshot.cfg, text)]))[0].double().softmax(-1).numpy()
 
 
 def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():
-    still = still_at(RunConfig.arranged("pre-norm", **TINY))
-    found = lens(still, text=TEXT, block=2)
-    net = still.model.double()
-    eps = still.cfg.eps
+    snapshot = still_at(RunConfig.arranged("pre-norm", **TINY))
+    found = lens(snapshot, text=TEXT, block=2)
+    net = snapshot.model.double()
+    eps = snapshot.cfg.eps
     x = net.position(net.embed.weight[torch.tensor([[alphabet().index(one) for one in TEXT]])])
     points, weights = [x], None
     for block in net.stream.blocks.values():
@@ -106,22 +106,22 @@ def looked(x, attention):
 
 @pytest.mark.parametrize("arrangement", [name for name in ARRANGEMENTS if name != "DLCL"])
 def test_the_lens_of_a_site_is_the_net_cut_off_there(arrangement):
-    still = still_at(RunConfig.arranged(arrangement, **TINY))
-    found = lens(still, text=TEXT)
-    np.testing.assert_allclose(found.probabilities, read_by_net(still), rtol=1e-4, atol=1e-7)
-    places = [(block, kind) for block in still.model.stream.blocks.values() for kind in block]
+    snapshot = still_at(RunConfig.arranged(arrangement, **TINY))
+    found = lens(snapshot, text=TEXT)
+    np.testing.assert_allclose(found.probabilities, read_by_net(snapshot), rtol=1e-4, atol=1e-7)
+    places = [(block, kind) for block in snapshot.model.stream.blocks.values() for kind in block]
     for site, (block, kind) in reversed(list(enumerate(places))):
         block[kind] = IdentitySublayer()
-        cut = read_by_net(still)
-        np.testing.assert_allclose(found.chance[site], cut.max(-1), rtol=1e-4, err_msg=plan(still.cfg).sites[site])
+        cut = read_by_net(snapshot)
+        np.testing.assert_allclose(found.chance[site], cut.max(-1), rtol=1e-4, err_msg=plan(snapshot.cfg).sites[site])
         np.testing.assert_array_equal(found.top[site], cut.argmax(-1))
 
 
 def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
-    still = still_at(RunConfig.arranged("DLCL", **TINY))
-    found, net, outputs = lens(still, text=TEXT), still.model.eval(), []
+    snapshot = still_at(RunConfig.arranged("DLCL", **TINY))
+    found, net, outputs = lens(snapshot, text=TEXT), snapshot.model.eval(), []
     with torch.no_grad():
-        x = net.stream.norms[0](net.position(net.embed(torch.tensor([codes(still.cfg, TEXT)]))))
+        x = net.stream.norms[0](net.position(net.embed(torch.tensor([codes(snapshot.cfg, TEXT)]))))
         outputs.append(x)
         for at, block in enumerate([*net.stream.blocks.values(), None]):
             weights = net.stream.weights[at].tolist()
@@ -132,7 +132,7 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
             np.testing.assert_allclose(found.chance[2 * at], p.max(-1).values, rtol=1e-4)
             if block is not None:
                 outputs.append(net.stream.norms[at + 1](block["ffn"](block["attn"](x))))
-    np.testing.assert_allclose(found.probabilities, read_by_net(still), rtol=1e-4)
+    np.testing.assert_allclose(found.probabilities, read_by_net(snapshot), rtol=1e-4)
     assert found.read.tolist() == [True, False, True, False, True]
     assert (found.top[[1, 3]] == -1).all()
     assert np.isnan(found.kl[[1, 3]]).all()
@@ -169,24 +169,24 @@ def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
 
 
 def test_batch_norm_reads_with_its_running_statistics_and_leaves_them_as_they_are():
-    still = still_at(RunConfig(**TINY | {"norm": "batch norm"}))
-    before = {name: value.clone() for name, value in still.model.state_dict().items()}
-    found = lens(still, text=TEXT)
+    snapshot = still_at(RunConfig(**TINY | {"norm": "batch norm"}))
+    before = {name: value.clone() for name, value in snapshot.model.state_dict().items()}
+    found = lens(snapshot, text=TEXT)
     assert found.batch_norm == 1
-    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
-    np.testing.assert_allclose(found.probabilities, read_by_net(still), rtol=1e-4)
-    for part in still.model.modules():
+    assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
+    np.testing.assert_allclose(found.probabilities, read_by_net(snapshot), rtol=1e-4)
+    for part in snapshot.model.modules():
         if isinstance(part, TokenBatchNorm):
             part.running_var.mul_(9)
-    assert np.abs(lens(still, text=TEXT).probabilities - found.probabilities).max() > 1e-3
+    assert np.abs(lens(snapshot, text=TEXT).probabilities - found.probabilities).max() > 1e-3
 
 
 def test_a_held_out_sample_is_the_one_of_the_task():
-    still = still_at(RunConfig(**TINY | {"task": "digits"}))
-    x, y = still.task.held_out
-    found = lens(still, sample=7)
-    still.model.eval()
-    np.testing.assert_allclose(found.probabilities, still.model(x[7:8])[0].softmax(-1).detach(), rtol=1e-4)
+    snapshot = still_at(RunConfig(**TINY | {"task": "digits"}))
+    x, y = snapshot.task.held_out
+    found = lens(snapshot, sample=7)
+    snapshot.model.eval()
+    np.testing.assert_allclose(found.probabilities, snapshot.model(x[7:8])[0].softmax(-1).detach(), rtol=1e-4)
     assert found.truth.tolist() == [-1] * 7 + [int(y[7, -1])]
     assert found.asked.tolist() == [False] * 7 + [True]
     assert found.samples == 359
@@ -235,11 +235,11 @@ def test_a_run_that_diverged_says_nothing_and_says_that():
     cfg = RunConfig(
         **TINY | {"lr": 10.0, "depth": 8, "placement": "none", "norm": "none", "init_gain": 10.0, "steps": 40}
     )
-    still = still_at(cfg, 40)
-    assert still.step < 40
+    snapshot = still_at(cfg, 40)
+    assert snapshot.step < 40
     with torch.no_grad():
-        still.model.stream.blocks["b01"]["ffn"].function.w1.weight.fill_(torch.inf)
-    found = lens(still, text=TEXT)
+        snapshot.model.stream.blocks["b01"]["ffn"].function.w1.weight.fill_(torch.inf)
+    found = lens(snapshot, text=TEXT)
     assert found.top[-1].tolist() == [-1] * len(TEXT)
     assert "not finite" in sentence_of(cfg, found)
     go.Figure(lens_map("t", plan(cfg).sites, found, 0))

@@ -46,13 +46,13 @@ CASES = [RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in product(
 CASES += [RunConfig(**TINY | other) for other in OTHERS]
 
 
-def still(cfg, step=3):
-    return finished(Replays().still(cfg, step))
+def snapshot(cfg, step=3):
+    return finished(Replays().snapshot(cfg, step))
 
 
 def gradient_at_x0(cfg, step=3):
     """By autograd through the net in one piece, in float64, at what the stack is given."""
-    own = still(cfg, step)
+    own = snapshot(cfg, step)
     net = own.model.double()
     x, y = own.batch()
     start = net.position(net.embed(x.double() if x.is_floating_point() else x)).detach().requires_grad_()
@@ -64,13 +64,13 @@ def gradient_at_x0(cfg, step=3):
 @pytest.mark.parametrize("cfg", CASES, ids=named)
 def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
     """With as many numbers of branches as there are branches: none is counted twice and none is lost."""
-    walk = finished(module._walked(still(cfg), samples=cfg.batch, counted=True))
+    walk = finished(module._walked(snapshot(cfg), samples=cfg.batch, counted=True))
     expected = gradient_at_x0(cfg)
     scale = expected.abs().max()
     assert (walk.at_start.sum(0) - expected).abs().max() < 1e-12 * scale
     alive = sum(not one.identity for one in plan(cfg).sublayers)
     assert len(walk.at_start) == alive + 1
-    found = finished(path_lengths(still(cfg)))
+    found = finished(path_lengths(snapshot(cfg)))
     assert found.projection.sum() == pytest.approx(1)
     assert found.share.sum() == pytest.approx(1)
     assert found.whole == pytest.approx(expected.norm().item())
@@ -78,7 +78,7 @@ def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
 
 @pytest.mark.parametrize("cfg", CASES, ids=named)
 def test_skip_and_branch_make_up_the_whole_at_every_add(cfg):
-    found = finished(gradient_shares(still(cfg)))
+    found = finished(gradient_shares(snapshot(cfg)))
     assert {len(one) for one in vars(found).values() if isinstance(one, np.ndarray)} == {cfg.sublayers}
     np.testing.assert_allclose(found.skip_projection + found.branch_projection, 1, rtol=1e-12)
     for at, one in enumerate(plan(cfg).sublayers):
@@ -92,7 +92,7 @@ def test_skip_and_branch_make_up_the_whole_at_every_add(cfg):
 def test_their_sum_is_the_gradient_that_the_tape_shows_before_the_sublayer(cfg):
     run = Run(cfg)
     run.advance(4)
-    found = finished(gradient_shares(still(cfg)))
+    found = finished(gradient_shares(snapshot(cfg)))
     np.testing.assert_allclose(found.sum_rms, run.trace().grad_rms[3][:-1], rtol=2e-3)
 
 
@@ -109,7 +109,7 @@ def linear_net(depth):
         activation="identity",
         device="cpu",
     )
-    own = still(cfg, 0)
+    own = snapshot(cfg, 0)
     matrices = [block["mlp"].function.w.weight.detach().double() for block in own.model.stream.blocks.values()]
     net = own.model.double()
     end = net.stream(net.position(net.embed(own.batch()[0].double()))).detach().requires_grad_()
@@ -129,7 +129,7 @@ def test_a_linear_net_splits_into_the_products_over_all_paths():
                 path = path @ matrices[at]
             total = total + path
         lengths.append(total.norm().item())
-    found = finished(path_lengths(still(cfg, 0)))
+    found = finished(path_lengths(snapshot(cfg, 0)))
     np.testing.assert_allclose(found.length, lengths, rtol=1e-10)
     np.testing.assert_allclose(found.share, np.array(lengths) / sum(lengths), rtol=1e-10)
     assert found.whole < sum(lengths)
@@ -137,7 +137,7 @@ def test_a_linear_net_splits_into_the_products_over_all_paths():
 
 def test_the_parts_at_each_add_of_a_linear_net_are_g_and_g_times_the_matrix():
     cfg, matrices, g = linear_net(3)
-    found = finished(gradient_shares(still(cfg, 0)))
+    found = finished(gradient_shares(snapshot(cfg, 0)))
     for at in reversed(range(3)):
         through, both = g @ matrices[at], g + g @ matrices[at]
         assert found.skip_rms[at] == pytest.approx(g.square().mean().sqrt().item())
@@ -148,42 +148,42 @@ def test_the_parts_at_each_add_of_a_linear_net_are_g_and_g_times_the_matrix():
 
 def test_fewer_samples_have_the_gradient_that_they_have_in_the_whole_batch(monkeypatch):
     cfg = RunConfig(**TINY)
-    whole = finished(module._walked(still(cfg), samples=cfg.batch, counted=True)).at_start
-    some = finished(module._walked(still(cfg), samples=2, counted=True)).at_start
+    whole = finished(module._walked(snapshot(cfg), samples=cfg.batch, counted=True)).at_start
+    some = finished(module._walked(snapshot(cfg), samples=2, counted=True)).at_start
     torch.testing.assert_close(some, whole[:, :2], rtol=1e-12, atol=1e-15)
     monkeypatch.setattr(module, "WORK", 1.0)
-    assert finished(path_lengths(still(cfg))).samples == 1
-    assert finished(gradient_shares(still(cfg))).samples == 1
+    assert finished(path_lengths(snapshot(cfg))).samples == 1
+    assert finished(gradient_shares(snapshot(cfg))).samples == 1
 
 
 def test_a_slice_takes_few_gradients_and_changes_no_number(monkeypatch):
     cfg = RunConfig(**TINY | {"depth": 4})
-    whole = finished(path_lengths(still(cfg)))
+    whole = finished(path_lengths(snapshot(cfg)))
     monkeypatch.setattr(module, "SLICE", 1.0)
-    shares = list(path_lengths(still(cfg)))
+    shares = list(path_lengths(snapshot(cfg)))
     assert len(shares) > 20
     assert shares == sorted(shares)
     assert 0 <= shares[0] <= shares[-1] <= 1
-    np.testing.assert_allclose(finished(path_lengths(still(cfg))).length, whole.length, rtol=1e-12)
+    np.testing.assert_allclose(finished(path_lengths(snapshot(cfg))).length, whole.length, rtol=1e-12)
 
 
 def test_attention_outside_is_not_touched_while_a_walk_rests():
     """Live runs are trained between two slices, and another kernel would change their last bits."""
     before = torch.backends.cuda.flash_sdp_enabled()
-    walk = path_lengths(still(CASES[1]))
+    walk = path_lengths(snapshot(CASES[1]))
     next(walk)
     assert torch.backends.cuda.flash_sdp_enabled() == before
     assert before
 
 
 def test_branches_that_start_at_zero_pass_nothing_on():
-    found = finished(path_lengths(still(RunConfig.arranged("ReZero", **TINY), 0)))
+    found = finished(path_lengths(snapshot(RunConfig.arranged("ReZero", **TINY), 0)))
     np.testing.assert_array_equal(found.share, [1, 0, 0])
 
 
 def test_a_run_that_diverged_has_no_share_and_the_sentences_say_so():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
-    own = still(cfg, 40)
+    own = snapshot(cfg, 40)
     assert own.step < 40
     shares, lengths = finished(gradient_shares(own)), finished(path_lengths(own))
     assert np.isnan(shares.skip_projection).all()

@@ -12,15 +12,15 @@ from models.instruments.position import LEARNED_FROM, beyond, decoded, place
 from models.nets.embedding import sinusoids
 from models.spec import RunConfig
 from models.tasks.base import HELD_OUT_SEED
-from models.training import Replays, Run, cross_entropy, finished, still_of
+from models.training import Replays, Run, cross_entropy, finished, snapshot_of
 
 SMALL = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, steps=20)
 
 
-def still(cfg: RunConfig = SMALL, steps: int = 0):
+def snapshot(cfg: RunConfig = SMALL, steps: int = 0):
     run = Run(cfg, probe=False, frames=False)
     run.advance(steps)
-    return still_of(run)
+    return snapshot_of(run)
 
 
 def test_a_place_that_is_written_into_the_stream_is_read_and_noise_is_not():
@@ -54,18 +54,18 @@ def test_a_stream_that_is_not_finite_has_no_answer():
 
 
 def test_the_table_is_that_of_the_net_and_rotary_and_none_have_no_rows():
-    found = finished(place(still()))
+    found = finished(place(snapshot()))
     np.testing.assert_array_equal(found.table, sinusoids(32, 16).numpy())
     assert found.accuracy.shape == found.r2.shape == (5,)
     assert found.chance == 1 / 32
     assert (found.learned_from, found.tested) == (LEARNED_FROM, 64)
     for position in ("rotary", "none"):
-        assert len(finished(place(still(replace(SMALL, position=position)))).table) == 0
+        assert len(finished(place(snapshot(replace(SMALL, position=position)))).table) == 0
 
 
 def test_with_a_skip_the_place_stays_and_without_it_fades():
     deep = replace(SMALL, depth=6, width=32)
-    kept, lost = (finished(place(still(replace(deep, residual=on)))).accuracy for on in (True, False))
+    kept, lost = (finished(place(snapshot(replace(deep, residual=on)))).accuracy for on in (True, False))
     assert kept[0] == lost[0] > 0.8
     assert kept[-1] > 0.4
     assert lost[-1] < 0.15
@@ -73,7 +73,7 @@ def test_with_a_skip_the_place_stays_and_without_it_fades():
 
 def test_without_positions_only_the_mask_tells_the_place():
     masked, free = (
-        finished(place(still(replace(SMALL, position="none", mask=mask)))).r2 for mask in ("causal", "none")
+        finished(place(snapshot(replace(SMALL, position="none", mask=mask)))).r2 for mask in ("causal", "none")
     )
     assert masked[0] < 0.02
     assert masked[-1] > 0.05
@@ -82,12 +82,12 @@ def test_without_positions_only_the_mask_tells_the_place():
 
 def test_tasks_without_places_are_refused_in_words():
     with pytest.raises(ValueError, match="no sequences of symbols"):
-        finished(place(still(RunConfig(depth=1, width=8))))
+        finished(place(snapshot(RunConfig(depth=1, width=8))))
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative bias", "alibi", "none"])
 def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(position):
-    one = still(replace(SMALL, position=position), steps=3)
+    one = snapshot(replace(SMALL, position=position), steps=3)
     found = finished(beyond(one))
     assert found.loss.shape == (64,)
     assert found.tokens == 32
@@ -102,13 +102,13 @@ def test_the_first_half_of_a_longer_text_costs_what_the_net_of_the_run_says(posi
 
 def test_a_learned_table_has_no_rows_beyond_its_length():
     with pytest.raises(ValueError, match="none for token 33"):
-        finished(beyond(still(replace(SMALL, position="learned"))))
+        finished(beyond(snapshot(replace(SMALL, position="learned"))))
     with pytest.raises(ValueError, match="only the book"):
-        finished(beyond(still(replace(SMALL, task="copy"))))
+        finished(beyond(snapshot(replace(SMALL, task="copy"))))
 
 
 def test_the_net_that_was_asked_is_as_it_was():
-    one = still()
+    one = snapshot()
     x = one.task.draw(2, generator(HELD_OUT_SEED, "again"))[0]
     with torch.no_grad():
         before = one.model(x)

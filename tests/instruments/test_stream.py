@@ -13,7 +13,7 @@ CFG = RunConfig(depth=3, width=16, batch=8, steps=20, placement="none", norm="no
 
 
 def measured(cfg, step=0):
-    return stream(finished(Replays().still(cfg, step)))
+    return stream(finished(Replays().snapshot(cfg, step)))
 
 
 def test_every_number_is_that_of_the_stream_worked_out_with_numpy():

@@ -42,7 +42,7 @@ STEP = 4
 
 
 def still_at(cfg, step=STEP):
-    return finished(Replays().still(cfg, step))
+    return finished(Replays().snapshot(cfg, step))
 
 
 def cut(cfg, step=STEP, **args):
@@ -211,13 +211,13 @@ def test_what_cannot_be_done_is_refused_by_name(args, said):
 @pytest.mark.full
 def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
-    still = still_at(cfg)
-    before, parts = {name: value.clone() for name, value in still.model.state_dict().items()}, str(still.model)
-    found = finished(lesions(still))
-    assert str(still.model) == parts
-    assert all(torch.equal(before[name], value) for name, value in still.model.state_dict().items())
+    snapshot = still_at(cfg)
+    before, parts = {name: value.clone() for name, value in snapshot.model.state_dict().items()}, str(snapshot.model)
+    found = finished(lesions(snapshot))
+    assert str(snapshot.model) == parts
+    assert all(torch.equal(before[name], value) for name, value in snapshot.model.state_dict().items())
     for key, operation in (("skipped", SKIP), ("zeroed", ZERO)):
-        alone = finished(surgery(still, operation=operation, block=3))
+        alone = finished(surgery(snapshot, operation=operation, block=3))
         assert getattr(found, f"{key}_loss")[2] == pytest.approx(alone.loss[1], rel=1e-9)
         assert getattr(found, f"{key}_accuracy")[2] == alone.accuracy[1]
         assert getattr(found, f"{key}_loss").shape == (3,)
@@ -227,14 +227,14 @@ def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangeme
 @pytest.mark.parametrize("kind", ["attn", "ffn"])
 def test_a_sublayer_that_is_skipped_is_the_net_built_without_it(arrangement, kind):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS["transformer"])
-    still = still_at(cfg)
-    before = str(still.model)
-    found = finished(sublayers(still))
-    assert str(still.model) == before
-    one, all_of_them = (scored(built_without(cfg, blocks, still.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
+    snapshot = still_at(cfg)
+    before = str(snapshot.model)
+    found = finished(sublayers(snapshot))
+    assert str(snapshot.model) == before
+    one, all_of_them = (scored(built_without(cfg, blocks, snapshot.model, kind), cfg) for blocks in ([2], [1, 2, 3]))
     assert (found.without[kind].loss[1], found.without[kind].accuracy[1]) == pytest.approx(one, rel=1e-5)
     assert (found.without[kind].all_loss, found.without[kind].all_accuracy) == pytest.approx(all_of_them, rel=1e-5)
-    assert (found.loss, found.accuracy) == pytest.approx(scored(still.model, cfg), rel=1e-5)
+    assert (found.loss, found.accuracy) == pytest.approx(scored(snapshot.model, cfg), rel=1e-5)
 
 
 def test_an_mlp_has_no_sublayers_of_two_kinds():
@@ -275,9 +275,9 @@ def test_a_net_of_nothing_but_cut_blocks_reads_its_embedding():
 
 def test_a_run_that_diverged_has_no_lesions_to_compare():
     cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
-    still = still_at(cfg, 40)
-    assert still.step < 40
-    found = finished(lesions(still))
+    snapshot = still_at(cfg, 40)
+    assert snapshot.step < 40
+    found = finished(lesions(snapshot))
     assert not np.isfinite(found.loss)
     names = [block_name(block) for block in range(1, 9)]
     assert "not finite" in lesion_sentence(names, found.loss, found.skipped_loss, 2.3)

@@ -33,7 +33,7 @@ from models.labs.position_kinds import KINDS, added, scores, turns
 from models.labs.positions import by_distance, sinusoids
 from models.spec import RunConfig
 from models.spec.vocabulary import POSITIONS
-from models.training import Run, still_of
+from models.training import Run, snapshot_of
 from tests import hand
 from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab, until
@@ -218,7 +218,7 @@ def test_a_learned_row_starts_as_large_as_sines_and_cosines():
     learned, table = added("learned", 200, 64), added("sinusoidal", 200, 64)
     assert np.square(learned).mean() == pytest.approx(np.square(table).mean(), rel=0.05)
     cfg = RunConfig.arranged("pre-norm", net="transformer", task="book", position="learned", width=64, depth=1)
-    model = still_of(Run(cfg, probe=False, frames=False)).model
+    model = snapshot_of(Run(cfg, probe=False, frames=False)).model
     assert model.position.table_TD.square().mean().item() == pytest.approx(0.5, rel=0.1)
 
 

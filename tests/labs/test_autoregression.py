@@ -17,7 +17,7 @@ from models.instruments.generation import continuation
 from models.service.spoken import PROMPT, opening, spoken
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
-from models.training import Run, finished, still_of
+from models.training import Run, finished, snapshot_of
 from tests.app_page import charts, press, sound, walk, words
 from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests
@@ -41,7 +41,7 @@ def test_the_prompts_of_all_examples_can_be_read():
         run = Run(configuration(example.task, "pre-norm", 1, 50), probe=False, frames=False)
         end = "" if example.end == "none" else example.end
         settings = {"count": example.length, "temperature": example.temperature, "end": end}
-        found = finished(continuation(still_of(run), text=example.prompt, **settings))
+        found = finished(continuation(snapshot_of(run), text=example.prompt, **settings))
         assert found.said
         assert found.unknown == ()
 
@@ -49,9 +49,9 @@ def test_the_prompts_of_all_examples_can_be_read():
 @pytest.mark.full
 def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     run = Run(configuration("copy", "pre-norm", 1, 300), probe=False, frames=False)
-    before = finished(continuation(still_of(run), text=SIXTEEN, count=20))
+    before = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     run.advance(300)
-    after = finished(continuation(still_of(run), text=SIXTEEN, count=20))
+    after = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     assert sum(a == b for a, b in zip(before.said, SIXTEEN.split(), strict=True)) < 8
     assert sum(a == b for a, b in zip(after.said, SIXTEEN.split(), strict=True)) > 12
     assert after.stopped == "full"

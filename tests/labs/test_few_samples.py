@@ -18,7 +18,7 @@ from models.instruments.surgery import held_out
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.training import Replays, Run, cross_entropy, finished, profile_at_init, still_of
+from models.training import Replays, Run, cross_entropy, finished, profile_at_init, snapshot_of
 from tests.app_page import charts, press, sound, words
 from tests.labs_page import lab, until
 
@@ -78,7 +78,7 @@ def test_every_batch_is_drawn_from_the_same_few_for_all_seeds():
 def test_the_rise_is_the_median_over_directions_as_long_as_the_filters():
     run = Run(TINY, probe=False, frames=False)
     run.advance(4)
-    still = still_of(run)
+    still = snapshot_of(run)
     x, y = still.batch()
     loss = cross_entropy(still.model(x), y).item()
     higher = []

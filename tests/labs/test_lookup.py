@@ -9,7 +9,7 @@ from components.labs.autoregression.rows import NEAREST, alike, counted, steps
 from models.instruments.lookup import lookup
 from models.spec import RunConfig
 from models.tasks import alphabet
-from models.training import Run, still_of
+from models.training import Run, snapshot_of
 from tests.app_page import sound, words
 from tests.labs_page import lab
 
@@ -22,7 +22,7 @@ def net(**fields):
     )
     run = Run(cfg, frames=False)
     run.advance(3)
-    return still_of(run)
+    return snapshot_of(run)
 
 
 def what_enters(still, ids):

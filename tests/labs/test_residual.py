@@ -335,12 +335,12 @@ def test_all_nets_and_tasks_are_legal_and_differ_in_their_task_alone():
 
 def test_a_branch_share_is_what_the_instrument_measures():
     from models.instruments.stream import stream
-    from models.training import still_of
+    from models.training import snapshot_of
 
     seen = view("spiral", row=5)
     run = Run(seen.cfg, frames=False)
     run.advance(5)
-    np.testing.assert_allclose(shares(seen), stream(still_of(run)).share, rtol=1e-4)
+    np.testing.assert_allclose(shares(seen), stream(snapshot_of(run)).share, rtol=1e-4)
 
 
 def test_the_chart_divides_what_a_share_is_made_of_block_by_block():

@@ -21,7 +21,7 @@ from components.recordings.page import LIKE, OWN
 from components.stage import recordings
 from components.stage.asked import AskedRecording, Hello, read
 from components.stage.figures import LIMITS
-from components.stage.recordings import Reel, opened
+from components.stage.recordings import RecordingFeed, opened
 from models.service.client import key_of
 from models.spec import RunConfig
 from tests.app_page import address, by_link, labels, press, sound, words
@@ -36,11 +36,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def reel(name: str, file: str = "", have: int = 0) -> Reel:
-    return Reel(0, AskedRecording(name, file, have, 0), turn=7)
+def reel(name: str, file: str = "", have: int = 0) -> RecordingFeed:
+    return RecordingFeed(0, AskedRecording(name, file, have, 0), turn=7)
 
 
-def sent(one: Reel) -> tuple[list[dict[str, Any]], bytes]:
+def sent(one: RecordingFeed) -> tuple[list[dict[str, Any]], bytes]:
     """What comes of a recording: what is said, and its bytes, whose heads must fit."""
     said, data, start = [], b"", None
     for message in one.messages():

@@ -262,7 +262,7 @@ LENGTHS = Instrument(
             '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
     """What each branch returns at the playhead, over depth, on a log axis."""
     now = bound(over_depth(STEP, sites, len(sites), "now", SIGNAL), Row("branch_rms", run))
-    return held(_over_blocks("Branch by depth", "RMS", sites, [now], SIGNAL), y="log")
+    return with_axis(_over_blocks("Branch by depth", "RMS", sites, [now], SIGNAL), y="log")
 
 
 ''',

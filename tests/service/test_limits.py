@@ -18,10 +18,10 @@ from models.service.connection import ROOT
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.owners import MOST_SESSIONS, Owners
+from models.service.result_cache import ResultCache, question_message, want_message
 from models.service.sharing import CLASS, Payer, Questions, Turns, ranked
-from models.service.shelf import Shelf, question_message, want_message
 from models.service.wire import Message
-from models.service.wishes import Owner, Wish, Wishes
+from models.service.wishes import Requester, RowRequest, Wishes
 from models.spec import RunConfig
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
@@ -175,7 +175,7 @@ class Readers:
     """An engine and the shelf that its messages are filed in, as in the two processes."""
 
     def __init__(self) -> None:
-        self.shelf = Shelf()
+        self.shelf = ResultCache()
         self.heard: list[Message] = []
         self.engine = Engine(self.hear)
 
@@ -185,7 +185,7 @@ class Readers:
 
     def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0, address: str = "") -> None:
         tape = self.shelf.kept(cfg)
-        wish = tape.wish(until or cfg.steps, seconds, Owner(session, "", address=address))
+        wish = tape.wish(until or cfg.steps, seconds, Requester(session, "", address=address))
         self.engine.want(want_message(tape, wish, 1))
 
     def places(self, *runs: RunConfig) -> list[int]:
@@ -320,27 +320,27 @@ def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
 def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
     owners = Owners()
     known = {"a", "b", "c"}
-    assert owners.want(Owner("anna", "one", "left"), "a", known) == set()
-    assert owners.want(Owner("anna", "one", "right"), "b", known) == set()
-    assert owners.want(Owner("ben", "one", "left"), "a", known) == set()
-    assert owners.want(Owner("anna", "two"), "c", known) == {"a", "b"}
+    assert owners.want(Requester("anna", "one", "left"), "a", known) == set()
+    assert owners.want(Requester("anna", "one", "right"), "b", known) == set()
+    assert owners.want(Requester("ben", "one", "left"), "a", known) == set()
+    assert owners.want(Requester("anna", "two"), "c", known) == {"a", "b"}
     assert [owners.anybody(key) for key in "abc"] == [True, False, True]
-    assert owners.want(Owner("anna", "two"), "c", known) == set()
+    assert owners.want(Requester("anna", "two"), "c", known) == set()
 
 
 def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_part_wants() -> None:
     owners = Owners()
     known = {"a", "b", "c"}
-    owners.want(Owner("anna", "one", "left"), ["a", "b"], known)
-    owners.want(Owner("anna", "one", "right"), ["b"], known)
-    assert owners.want(Owner("anna", "one", "left"), ["c"], known) == {"a"}
-    assert owners.want(Owner("anna", "one", "right"), ["c"], known) == {"b"}
+    owners.want(Requester("anna", "one", "left"), ["a", "b"], known)
+    owners.want(Requester("anna", "one", "right"), ["b"], known)
+    assert owners.want(Requester("anna", "one", "left"), ["c"], known) == {"a"}
+    assert owners.want(Requester("anna", "one", "right"), ["c"], known) == {"b"}
 
 
 @pytest.mark.full
 def test_the_runs_of_one_part_never_take_each_others_place() -> None:
     runs = [small(seed) for seed in range(70, 73)]
-    who = Owner("anna", "page", "player", frozenset(map(key_of, runs)))
+    who = Requester("anna", "page", "player", frozenset(map(key_of, runs)))
     trainer = WorkerTrainer()
     try:
         for _ in range(3):  # as a page does at each poll
@@ -355,15 +355,15 @@ def test_the_runs_of_one_part_never_take_each_others_place() -> None:
 def test_what_sessions_hold_is_bounded() -> None:
     owners = Owners()
     for session in range(MOST_SESSIONS + 5):
-        owners.want(Owner(str(session), "one"), [str(session)], set())
+        owners.want(Requester(str(session), "one"), [str(session)], set())
     assert not owners.anybody("0")
     assert owners.anybody(str(MOST_SESSIONS + 4))
 
 
 def test_a_wish_that_is_given_up_leaves_those_of_others() -> None:
     wishes = Wishes()
-    wishes.add(Wish(50, 60.0, "anna"))
-    wishes.add(Wish(20, 60.0, "ben"))
+    wishes.add(RowRequest(50, 60.0, "anna"))
+    wishes.add(RowRequest(20, 60.0, "ben"))
     wishes.release("anna")
     assert wishes.furthest(0) == 20
 
@@ -373,12 +373,12 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
     long = [replace(small(seed), steps=5000) for seed in (50, 51)]
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        first = trainer.want(long[0], 5000, owner=Owner("anna", "first"))
-        other = trainer.want(small(52), 40, owner=Owner("ben", "first"))
-        trainer.ask(Question("slow", dict), small(1), owner=Owner("anna", "panel"), path=str(path))
+        first = trainer.want(long[0], 5000, owner=Requester("anna", "first"))
+        other = trainer.want(small(52), 40, owner=Requester("ben", "first"))
+        trainer.ask(Question("slow", dict), small(1), owner=Requester("anna", "panel"), path=str(path))
         until(lambda: first.length and pieces(path), "work on both")
-        trainer.want(long[1], 5000, owner=Owner("anna", "second"))
-        trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
+        trainer.want(long[1], 5000, owner=Requester("anna", "second"))
+        trainer.ask(answers.PROFILE, small(1), owner=Requester("anna", "another panel"))
         assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
         finished(other)  # what ben wants goes on
         until(
@@ -396,12 +396,12 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
 def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        tape = trainer.want(small(60), 40, owner=Owner("anna", "first"))
-        trainer.want(small(60), 40, owner=Owner("ben", "first"))
+        tape = trainer.want(small(60), 40, owner=Requester("anna", "first"))
+        trainer.want(small(60), 40, owner=Requester("ben", "first"))
         for session in ("anna", "ben"):
-            trainer.ask(Question("slow", dict), small(1), owner=Owner(session, "panel"), path=str(path))
-        trainer.want(small(61), 40, owner=Owner("anna", "second"))
-        trainer.ask(answers.PROFILE, small(1), owner=Owner("anna", "another panel"))
+            trainer.ask(Question("slow", dict), small(1), owner=Requester(session, "panel"), path=str(path))
+        trainer.want(small(61), 40, owner=Requester("anna", "second"))
+        trainer.ask(answers.PROFILE, small(1), owner=Requester("anna", "another panel"))
         assert finished(tape).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")
@@ -557,11 +557,11 @@ def test_a_session_s_first_measurement_begins_where_others_have_many_in_work(
     monkeypatch.setattr(engine, "MOST_JOBS", 2)
     monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
     for at in range(5):
-        who = Owner("many", "")
+        who = Requester("many", "")
         readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": f"many {at}"}, who))
     for _ in range(4):
         readers.engine.work()
-    readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": "one"}, Owner("one", "")))
+    readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": "one"}, Requester("one", "")))
     for _ in range(4):
         readers.engine.work()
     assert begun == ["many 0", "many 1", "one"]

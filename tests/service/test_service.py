@@ -25,11 +25,11 @@ from hypothesis.extra import numpy as st_np
 from models import answers
 from models.answers import Question
 from models.service import client, engine, shelf, wire
-from models.service.client import Tape, WorkerTrainer
+from models.service.client import RunHistory, WorkerTrainer
 from models.service.connection import ROOT
 from models.service.inprocess import InProcessTrainer
 from models.service.messages import key_of
-from models.service.shelf import Shelf
+from models.service.result_cache import ResultCache
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.remembered import config_bytes, remembered
@@ -53,12 +53,12 @@ def bent(setup: str) -> WorkerTrainer:
     return WorkerTrainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
 
 
-def finished(tape: Tape) -> Tape:
+def finished(tape: RunHistory) -> RunHistory:
     until(lambda: tape.done or tape.error, "the end of the run")
     return tape
 
 
-def rows_of(tape: Tape) -> np.ndarray:
+def rows_of(tape: RunHistory) -> np.ndarray:
     trace = tape.trace()
     assert trace is not None
     return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
@@ -642,7 +642,7 @@ def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
 # Bounds
 
 
-def progress(tape: Tape, rows: int) -> dict[str, Any]:
+def progress(tape: RunHistory, rows: int) -> dict[str, Any]:
     """What the engine would send for `rows` rows of a run with one site."""
     columns = {"sites": ["x0"], "branches": [], "depth": 0}
     return {
@@ -663,7 +663,7 @@ def progress(tape: Tape, rows: int) -> dict[str, Any]:
 
 
 def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted() -> None:
-    kept = Shelf(tape_bytes=100_000)
+    kept = ResultCache(tape_bytes=100_000)
     tapes = [kept.kept(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
     tapes[1].wish(5000, PATIENCE)
     for tape in tapes:
@@ -675,7 +675,7 @@ def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wa
 
 def test_a_dropped_tape_starts_afresh_and_is_not_confused_by_rows_meant_for_the_old_one() -> None:
     cfg = RunConfig(steps=100)
-    kept = Shelf()
+    kept = ResultCache()
     tape = kept.kept(cfg)
     kept.apply(progress(tape, 10) | {"start": 50, "columns": None, "length": 60})
     assert tape.length == 0
@@ -718,7 +718,7 @@ def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_tape(worker: Wo
 def test_a_tape_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...]) -> None:
     """Configuration and link are counted, however many exceptions for single blocks there are."""
     odd = tuple((block, *overrides) for block in range(1, depth + 1, 2)) if overrides else ()
-    kept, count = Shelf(), 40
+    kept, count = ResultCache(), 40
     kept.kept(RunConfig(depth=depth, overrides=odd))  # what is loaded by the first is not the others'
     tracemalloc.start()
     began = tracemalloc.get_traced_memory()[0]
@@ -731,7 +731,7 @@ def test_a_tape_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...]) -> 
 
 
 def test_empty_tapes_are_dropped_before_any_with_rows() -> None:
-    kept = Shelf(tape_bytes=150_000)
+    kept = ResultCache(tape_bytes=150_000)
     finished_long_ago = kept.kept(RunConfig(steps=5000))
     kept.apply(progress(finished_long_ago, 2000))
     for seed in range(1, 200):
@@ -769,7 +769,7 @@ def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
 
 
 def test_errors_are_few_and_short_and_weigh_on_no_answer() -> None:
-    kept = Shelf()
+    kept = ResultCache()
     kept.apply({"kind": "answer", "key": "good", "value": {"x": 1.0}, "error": ""})
     tracemalloc.start()
     began = tracemalloc.get_traced_memory()[0]
@@ -787,7 +787,7 @@ def test_the_key_of_a_question_has_a_fixed_length_and_an_answer_counts_it() -> N
     short, long = (shelf.question_message(answers.LENS, SMALL, {"text": "x" * count}) for count in (1, 5000))
     assert short["key"] != long["key"]
     assert len(short["key"]) == len(long["key"]) == 64
-    kept = Shelf(answer_bytes=10_000)
+    kept = ResultCache(answer_bytes=10_000)
     for at in range(1000):
         kept.apply({"kind": "answer", "key": f"{at:064}", "value": {}, "error": ""})
     assert len(kept.answers) < 10_000 / 64

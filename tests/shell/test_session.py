@@ -21,7 +21,7 @@ def visit(monkeypatch):
 def test_what_one_visitor_changes_in_place_is_not_there_for_the_next(visit):
     key = Key("told", {"first"})
     visit()
-    key.own().add("mine")
+    key.mutable().add("mine")
     assert key.get() == {"first", "mine"}
     visit()
     assert not key.there
@@ -31,7 +31,7 @@ def test_what_one_visitor_changes_in_place_is_not_there_for_the_next(visit):
 def test_what_is_taken_is_gone(visit):
     key, state = Key("refused", ""), visit()
     key.put("no")
-    assert (state, key.there, key.take(), key.there, key.get()) == ({}, True, "no", False, "")
+    assert (state, key.there, key.pop(), key.there, key.get()) == ({}, True, "no", False, "")
 
 
 def test_several_of_a_kind_have_places_of_their_own(visit):
@@ -45,8 +45,8 @@ def test_several_of_a_kind_have_places_of_their_own(visit):
 def test_a_widget_that_was_drawn_is_not_set_again_by_what_it_begins_with(visit):
     state = visit()
     session.begin("prompt", "Call me")
-    session.hold("prompt", "Ishmael")
+    session.set_widget("prompt", "Ishmael")
     session.begin("prompt", "Call me")
-    assert state == {"prompt": session.held("prompt")} == {"prompt": "Ishmael"}
+    assert state == {"prompt": session.widget_value("prompt")} == {"prompt": "Ishmael"}
     assert session.drawn("prompt")
-    assert session.held("other", 3) == 3
+    assert session.widget_value("other", 3) == 3

@@ -9,11 +9,11 @@ from components.shell import waiting
 def page_with_a_part_that_waits() -> None:
     import streamlit as st
 
-    from components.shell.waiting import waits
+    from components.shell.waiting import poll_while
 
     state = st.session_state
     state.runs = state.get("runs", 0) + 1
-    waits("test", lambda: state.get("waiting", True))
+    poll_while("test", lambda: state.get("waiting", True))
     state.pressed = state.get("pressed", 0) + st.button("Press")
 
 

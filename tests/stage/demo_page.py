@@ -6,7 +6,7 @@ from components.shell.visitor import visitor
 from components.stage import figures
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.stage import stage
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from models.spec import RunConfig, plan
 
 st.set_page_config(layout="wide")
@@ -20,7 +20,7 @@ def grow() -> None:
         return
     line = {"type": "scatter", "name": "loss", "x": list(range(points)), "y": [2.0 - at / 400 for at in range(points)]}
     axes = {"xaxis": {"range": [0, 400]}, "yaxis": {"range": [0, 2.5]}, "uirevision": "loss", "margin": {"t": 10}}
-    still_chart({"data": [line], "layout": axes}, key="loss", alt="Loss, chart", height=280, on_click=clicked)
+    static_chart({"data": [line], "layout": axes}, key="loss", alt="Loss, chart", height=280, on_click=clicked)
     st.caption(st.session_state.get("clicked", ""))
 
 

@@ -18,12 +18,12 @@ from addnorm.player import PLOTLY
 from components.charts.depth import Series
 from components.stage import figures, files, panels, sentences, stage
 from components.stage.asked import Asked
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, held
-from components.stage.lines import Line
+from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
+from components.stage.lines import RunFeed
 from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
 from components.stage.tickets import TICKETS
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
-from models.service.client import Owner, key_of
+from models.service.client import Requester, key_of
 from models.service.inprocess import InProcessTrainer
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
@@ -71,7 +71,7 @@ def test_a_fold_is_one_of_those_there_are():
 @pytest.mark.parametrize("wrong", [{"y": "square"}, {"line": "dotted"}])
 def test_an_axis_is_held_in_a_way_that_there_is(wrong):
     with pytest.raises(ValueError, match="one of"):
-        held({"data": [], "layout": {}}, **wrong)
+        with_axis({"data": [], "layout": {}}, **wrong)
 
 
 def test_bindings_travel_as_json():
@@ -178,8 +178,10 @@ def test_a_tape_is_spoken_about_once_for_all_who_look(tape, monkeypatch):
 
 def test_a_run_is_over_only_once_its_rows_have_been_sent():
     trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
-    line = Line(
-        0, Asked(SMALL, seeds=1, have=0, want=SMALL.steps + 1), Owner("a", "here", "part", frozenset({key_of(SMALL)}))
+    line = RunFeed(
+        0,
+        Asked(SMALL, seeds=1, have=0, want=SMALL.steps + 1),
+        Requester("a", "here", "part", frozenset({key_of(SMALL)})),
     )
     messages = line.messages(trainer, rate=False)
     assert json.loads(next(messages))["kind"] == "opening"

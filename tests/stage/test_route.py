@@ -25,7 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from components.stage import asked, recordings, route
 from components.stage.tickets import TICKETS, Tickets
 from models.service import client
-from models.service.client import Owner, tape_key
+from models.service.client import Requester, tape_key
 from models.spec import RunConfig
 from models.spec.overrides import OVERRIDE_KEYS
 from models.training import Run
@@ -65,7 +65,9 @@ sessions = iter(range(10**6))
 
 def ticket(*cfgs: RunConfig, seeds: int = 1) -> str:
     """One that a page of a session of its own would hand out for these runs."""
-    return TICKETS.hand(Owner(f"s{next(sessions)}", "here", "part", frozenset(tape_key(cfg, seeds) for cfg in cfgs)))
+    return TICKETS.hand(
+        Requester(f"s{next(sessions)}", "here", "part", frozenset(tape_key(cfg, seeds) for cfg in cfgs))
+    )
 
 
 def computed(cfg: RunConfig) -> np.ndarray:
@@ -184,9 +186,9 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
     monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
     before, after = other(74, LONG), other(75, LONG)
     with Browser(url) as page:
-        mine = TICKETS.hand(Owner("moves", "here", "part", frozenset({tape_key(before)})))
+        mine = TICKETS.hand(Requester("moves", "here", "part", frozenset({tape_key(before)})))
         page.hello(before, ticket=mine, want=ALL).until_rows(5)
-        TICKETS.hand(Owner("moves", "here", "part", frozenset({tape_key(after)})))
+        TICKETS.hand(Requester("moves", "here", "part", frozenset({tape_key(after)})))
         page.hello(after, ticket=mine, want=ALL).until_rows(5)
         until(lambda: not client.trainer().tape(before).wanted, "the end of the work")
         page.wish(0)
@@ -217,19 +219,19 @@ def test_a_ticket_trains_the_runs_of_its_page_and_no_others(url: str) -> None:
 
 def test_a_ticket_is_the_same_for_every_drawing_of_a_page_and_good_for_what_it_shows_now() -> None:
     tickets = Tickets()
-    first = tickets.hand(Owner("a", "page", "part", frozenset({"x"})))
-    assert tickets.hand(Owner("a", "page", "part", frozenset({"y"}))) == first
-    assert tickets.owner(first) == Owner("a", "page", "part", frozenset({"y"}))
-    assert tickets.hand(Owner("b", "page", "part", frozenset({"y"}))) != first
+    first = tickets.hand(Requester("a", "page", "part", frozenset({"x"})))
+    assert tickets.hand(Requester("a", "page", "part", frozenset({"y"}))) == first
+    assert tickets.owner(first) == Requester("a", "page", "part", frozenset({"y"}))
+    assert tickets.hand(Requester("b", "page", "part", frozenset({"y"}))) != first
 
 
 def test_an_old_ticket_is_none_and_the_longest_unused_goes_first() -> None:
     old = Tickets(seconds=0.0)
-    assert old.owner(old.hand(Owner("a", "page"))) is None
+    assert old.owner(old.hand(Requester("a", "page"))) is None
     few = Tickets(most=2)
-    first, second = few.hand(Owner("a", "page")), few.hand(Owner("b", "page"))
+    first, second = few.hand(Requester("a", "page")), few.hand(Requester("b", "page"))
     assert few.owner(first) is not None
-    third = few.hand(Owner("c", "page"))
+    third = few.hand(Requester("c", "page"))
     assert [few.owner(one) is not None for one in (first, second, third)] == [True, False, True]
 
 

@@ -10,10 +10,10 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names
 from components.instruments.panel import Panel
 from components.labs import several
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Sublayers
@@ -42,19 +42,21 @@ def draw() -> None:
         "skipped."
     )
     cfgs = controls()
-    waits(NAME, lambda: watch(cfgs))
+    poll_while(NAME, lambda: watch(cfgs))
 
 
 def controls() -> list[RunConfig]:
     """The three nets that are set."""
     one, two, three = st.columns(3)
     task = str(
-        one.selectbox("Task of the three nets", list(TASKS), **kept(f"{NAME}_task", "sort", name="task", among=TASKS))
+        one.selectbox(
+            "Task of the three nets", list(TASKS), **url_param(f"{NAME}_task", "sort", name="task", among=TASKS)
+        )
     )
-    depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 2, name="blocks", bounds=DEPTHS))
+    depth = two.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 2, name="blocks", bounds=DEPTHS))
     key = f"{NAME}_steps_{task}"
     steps = three.number_input(
-        "Training steps", *STEPS, step=20, **kept(key, TASKS[task][0], name=f"updates-{task}", bounds=STEPS)
+        "Training steps", *STEPS, step=20, **url_param(key, TASKS[task][0], name=f"updates-{task}", bounds=STEPS)
     )
     return [configuration(task, kind, int(depth), int(steps)) for kind in NETS.values()]
 

@@ -9,7 +9,7 @@ from components.labs.attention import head_shown as shown
 from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
 from components.labs.examples import choose, numbered
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge
 from models.labs.attention import attend, divisor, visible
 from models.labs.attention_examples import PROJECTIONS, Projection
@@ -52,7 +52,7 @@ def draw() -> None:
     shown.scaling(with_it, without)
     shown.linear(x, (w_q, w_k, w_v), by)
     st.subheader("Look closer", anchor=False)
-    choice = kept(f"{KEY}_closer", None, name="closer", among=CLOSER)
+    choice = url_param(f"{KEY}_closer", None, name="closer", among=CLOSER)
     closer = st.segmented_control("Look closer", CLOSER, label_visibility="collapsed", **choice)
     if closer == LEARNING:
         head_learning.draw(x, (w_q, w_k, w_v), at, head.divisor, seen)
@@ -64,9 +64,9 @@ def _example() -> str:
     def load(example: Projection) -> None:
         for part in PARTS:
             table.put(f"{KEY}_{part}", getattr(example, part))
-        session.hold(f"{KEY}_causal", example.causal)
-        session.hold(f"{KEY}_scaled", _scaled(example))
-        session.hold(f"{KEY}_pads", [])
+        session.set_widget(f"{KEY}_causal", example.causal)
+        session.set_widget(f"{KEY}_scaled", _scaled(example))
+        session.set_widget(f"{KEY}_pads", [])
 
     return choose(KEY, PROJECTIONS, load, again=True)
 
@@ -78,14 +78,14 @@ def _scaled(example: Projection) -> bool:
 def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[int], int]:
     """Whether scores are scaled, whether later tokens are masked, which tokens are padding, and the query token."""
     tip = "Divides every score by the square root of the key size. Off: scores stay as they are."
-    scaled = st.toggle("Divide by √d_k", help=tip, **kept(f"{KEY}_scaled", _scaled(example), name="scaled"))
+    scaled = st.toggle("Divide by √d_k", help=tip, **url_param(f"{KEY}_scaled", _scaled(example), name="scaled"))
     tip = "A token sees itself and earlier tokens: scores of later tokens become minus infinity."
-    causal = st.toggle("Causal mask", help=tip, **kept(f"{KEY}_causal", example.causal, name="causal"))
+    causal = st.toggle("Causal mask", help=tip, **url_param(f"{KEY}_causal", example.causal, name="causal"))
     tip = "Tokens that only fill up the sequence: no token attends to them."
-    choice = kept(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
+    choice = url_param(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
     named = numbered("token", count).__getitem__
     pads = st.multiselect("Padding", range(count), format_func=named, help=tip, **choice)
-    choice = kept(f"{KEY}_token", 0, name="token", among=range(count))
+    choice = url_param(f"{KEY}_token", 0, name="token", among=range(count))
     at = st.selectbox("Query token", range(count), format_func=named, **choice)
     return bool(scaled), bool(causal), frozenset(pads), int(at)
 

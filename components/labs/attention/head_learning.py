@@ -9,7 +9,7 @@ from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.examples import numbered
 from components.labs.lines import lines
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number, vector
 from models.labs.attention_learning import Learning, Matrices, descent, learning
 
@@ -23,7 +23,7 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
     count = len(x)
     one, two, three = st.columns(3)
     tip = "The loss is half the squared distance between the query token's output and this token's current value."
-    choice = kept(f"{KEY}_target", count - 1, name="wish", among=range(count))
+    choice = url_param(f"{KEY}_target", count - 1, name="wish", among=range(count))
     wish = int(
         one.selectbox(
             "Target output: the value of",
@@ -34,10 +34,12 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
         )
     )
     lr = float(
-        two.number_input("Learning rate", *RATES, format="%g", **kept(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES))
+        two.number_input(
+            "Learning rate", *RATES, format="%g", **url_param(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES)
+        )
     )
     steps = int(
-        three.number_input("Steps of descent", *STEPS, **kept(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS))
+        three.number_input("Steps of descent", *STEPS, **url_param(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS))
     )
     target = x[wish] @ matrices[2]
     found = learning(x, matrices, at, target, by=by, seen=seen)

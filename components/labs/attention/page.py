@@ -13,7 +13,7 @@ from components.labs.attention import scaling as attention_scaling
 from components.labs.attention import shapes as attention_shapes
 from components.labs.attention import trained as attention_trained
 from components.labs.attention import translation as attention_translation
-from components.shell.address import kept
+from components.shell.address import url_param
 
 KEY = "attention"
 PARTS: dict[str, Callable[[], None]] = {
@@ -31,6 +31,6 @@ PARTS: dict[str, Callable[[], None]] = {
 
 def draw() -> None:
     """The choice, and the part that is chosen."""
-    choice = kept(f"{KEY}_part", next(iter(PARTS)), name="part", among=PARTS)
+    choice = url_param(f"{KEY}_part", next(iter(PARTS)), name="part", among=PARTS)
     part = st.segmented_control("Part", list(PARTS), required=True, **choice)
     PARTS[str(part)]()

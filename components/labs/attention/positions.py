@@ -11,7 +11,7 @@ from components.labs.attention.charts import signed_map
 from components.labs.examples import choose
 from components.labs.lines import lines
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.labs.position_kinds import KINDS, added, bias, one_head, scores
 from models.labs.positions import angles, by_distance, order_difference
@@ -30,7 +30,7 @@ def draw() -> None:
     kind, count, width, seed = _controls()
     st.markdown(f"**{kind.capitalize()}**: {KINDS[kind]}.")
     if kind == SINES:
-        choice = kept(f"{KEY}_place", 1, name="place", bounds=(0, count - 1))
+        choice = url_param(f"{KEY}_place", 1, name="place", bounds=(0, count - 1))
         place = int(st.number_input("Position written out", 0, count - 1, **choice))
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         st.markdown(f"{said.row(place, width)} {badge('formula')}")
@@ -129,7 +129,7 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     if kind in (SINES, "learned"):
         tip = "What a head sees: rows times W_Q against rows times W_K. Off: row against row."
         projected = bool(
-            st.toggle("Through random W_Q and W_K", help=tip, **kept(f"{KEY}_projected", False, name="projected"))
+            st.toggle("Through random W_Q and W_K", help=tip, **url_param(f"{KEY}_projected", False, name="projected"))
         )
     table = scores(kind, count, width, seed=seed, projected=projected)
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
@@ -157,21 +157,21 @@ def _order(seed: int) -> None:
 
 def _controls() -> tuple[str, int, int, int]:
     def load(example: tuple[int, int]) -> None:
-        session.hold(f"{KEY}_count", example[0])
-        session.hold(f"{KEY}_width", example[1])
-        session.hold(f"{KEY}_kind", SINES)
+        session.set_widget(f"{KEY}_count", example[0])
+        session.set_widget(f"{KEY}_width", example[1])
+        session.set_widget(f"{KEY}_kind", SINES)
 
     example = choose(KEY, EXAMPLES, load, name="table")
     if example == "Four features":
         st.info(said.slip())
-    choice = kept(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
+    choice = url_param(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
     kind = str(st.segmented_control("Position", list(KINDS), required=True, **choice))
     one, two, three = st.columns(3)
-    choice = kept(f"{KEY}_count", EXAMPLES[example][0], name="positions", bounds=COUNTS)
+    choice = url_param(f"{KEY}_count", EXAMPLES[example][0], name="positions", bounds=COUNTS)
     count = int(one.slider("Positions", *COUNTS, **choice))
     tip = "Of a token; for rotary, of a query or key. An even number, because they come in pairs."
-    choice = kept(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
+    choice = url_param(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
     width = int(two.slider("Features", min(WIDTHS), max(WIDTHS), step=WIDTHS.step, help=tip, **choice))
     tip = "Seeds the learned table, W_Q and W_K, the query and key, and the attention head below."
-    seed = int(three.number_input("Seed", *SEEDS, help=tip, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
+    seed = int(three.number_input("Seed", *SEEDS, help=tip, **url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
     return kind, count, width, seed

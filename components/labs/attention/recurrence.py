@@ -5,9 +5,9 @@ import pandas as pd
 import streamlit as st
 
 from components.labs.attention.charts import waiting_graph
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, listed
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from models.labs.attention import reach
 
 KEY = "attention_recurrence"
@@ -17,14 +17,14 @@ TITLES = {True: "Recurrent cell", False: "Causal attention"}
 
 def draw() -> None:
     """Both graphs, and the steps from every token to every position."""
-    count = int(st.slider("Tokens", *COUNTS, **kept(f"{KEY}_count", 7, name="length", bounds=COUNTS)))
+    count = int(st.slider("Tokens", *COUNTS, **url_param(f"{KEY}_count", 7, name="length", bounds=COUNTS)))
     found = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
     st.markdown(f"**{said(found[True], found[False])}** {badge('formula')}")
     st.latex(r"h_t=f(h_{t-1},x_t)\qquad\text{or}\qquad\mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d_k}}\right)V")
     for column, (recurrent, steps) in zip(st.columns(2), found.items(), strict=True):
         with column:
             title = TITLES[recurrent]
-            still_chart(
+            static_chart(
                 waiting_graph(title, steps, recurrent=recurrent),
                 key=f"{KEY}_{recurrent}",
                 alt=f"{title}, chart",

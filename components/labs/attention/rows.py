@@ -9,7 +9,7 @@ from components.controls import number_table as table
 from components.labs.attention.head_words import shares
 from components.labs.examples import choose, numbered
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, listed, number, vector
 from models.labs.attention import entropy, softmax
 from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, Row
@@ -29,12 +29,12 @@ def draw() -> None:
     if others:
         st.caption(f"Only the first of these {1 + len(others)} rows is used.")
     left, middle, right = st.columns(3, vertical_alignment="bottom")
-    choice = kept(f"{KEY}_kind", example.kind, name="kind", among=(SCORES, WEIGHTS))
+    choice = url_param(f"{KEY}_kind", example.kind, name="kind", among=(SCORES, WEIGHTS))
     kind = str(left.segmented_control("These are", [SCORES, WEIGHTS], required=True, **choice))
     tip = "The square root of the key size: 2 for keys of 4 entries."
-    choice = kept(f"{KEY}_by", example.by, name="divisor", bounds=DIVISORS)
+    choice = url_param(f"{KEY}_by", example.by, name="divisor", bounds=DIVISORS)
     by = middle.number_input("Divide scores by", *DIVISORS, format="%g", help=tip, **choice)
-    choice = kept(f"{KEY}_weigh", bool(example.values), name="weigh")
+    choice = url_param(f"{KEY}_weigh", bool(example.values), name="weigh")
     with_values = right.toggle("Weight values with them", **choice)
     st.markdown(f"{steps(numbers, kind, float(by))} {badge('formula')}")
     weights = softmax(numbers / by) if kind == SCORES else numbers
@@ -109,9 +109,9 @@ def _weighed(weights: np.ndarray, example: Row) -> None:
 def _example() -> Row:
     def load(example: Row) -> None:
         table.put(f"{KEY}_row", np.array([example.numbers]))
-        session.hold(f"{KEY}_kind", example.kind)
-        session.hold(f"{KEY}_by", example.by)
-        session.hold(f"{KEY}_weigh", bool(example.values))
+        session.set_widget(f"{KEY}_kind", example.kind)
+        session.set_widget(f"{KEY}_by", example.by)
+        session.set_widget(f"{KEY}_weigh", bool(example.values))
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 

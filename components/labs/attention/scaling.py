@@ -9,7 +9,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.lines import by_name, lines
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
 
@@ -34,8 +34,8 @@ def draw() -> None:
     """The formula, the experiment, and its results."""
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
     left, right = st.columns(2)
-    size = int(left.select_slider("Key size d_k", SIZES, **kept(f"{KEY}_size", 64, name="d_k", among=SIZES)))
-    choice = kept(f"{KEY}_seed", 0, name="draws", bounds=SEEDS)
+    size = int(left.select_slider("Key size d_k", SIZES, **url_param(f"{KEY}_size", 64, name="d_k", among=SIZES)))
+    choice = url_param(f"{KEY}_seed", 0, name="draws", bounds=SEEDS)
     seed = int(right.number_input("Seed of the draws", *SEEDS, **choice))
     found = experiment(seed)
     at = SIZES.index(size)

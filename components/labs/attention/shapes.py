@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, listed
 from components.stage.view import sentence
 from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
@@ -72,12 +72,12 @@ def _sizes() -> Sizes:
     for columns in (list(CONTROLS)[:3], list(CONTROLS)[3:]):
         for column, name in zip(st.columns(3), columns, strict=False):
             label, most, tip = CONTROLS[name]
-            choice = kept(f"{KEY}_{name}", getattr(EXAMPLE, name), name=name, bounds=(1, most))
+            choice = url_param(f"{KEY}_{name}", getattr(EXAMPLE, name), name=name, bounds=(1, most))
             found[name] = int(column.number_input(label, 1, most, help=tip, **choice))
 
     def again() -> None:
         for name in CONTROLS:
-            session.hold(f"{KEY}_{name}", getattr(EXAMPLE, name))
+            session.set_widget(f"{KEY}_{name}", getattr(EXAMPLE, name))
 
     st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
     return Sizes(**found)

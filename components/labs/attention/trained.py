@@ -12,9 +12,9 @@ from components.labs.attention.charts import signed_map
 from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Place
@@ -38,18 +38,18 @@ def draw() -> None:
         "sublayer a linear decoder reads a token's position in the text from its vector."
     )
     cfgs = controls()
-    waits(NAME, lambda: watch(cfgs))
+    poll_while(NAME, lambda: watch(cfgs))
 
 
 def controls() -> list[RunConfig]:
     """The two nets that are set."""
     one, two, three = st.columns(3)
     tip = "How both nets are told the positions of tokens."
-    choice = kept(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
+    choice = url_param(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
     position = one.selectbox("Position of both nets", list(KINDS), help=tip, **choice)
-    depth = two.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
+    depth = two.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
     steps = three.number_input(
-        "Training steps", *STEPS, step=20, **kept(f"{NAME}_steps", 300, name="steps", bounds=STEPS)
+        "Training steps", *STEPS, step=20, **url_param(f"{NAME}_steps", 300, name="steps", bounds=STEPS)
     )
     return [configuration(residual, str(position), int(depth), int(steps)) for residual in NETS.values()]
 

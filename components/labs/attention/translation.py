@@ -12,10 +12,10 @@ from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.labs.lines import lines
 from components.labs.long import by_button
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.naming import chance
 from components.shell.text import badge, drawn, listed, number
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.stage.view import sentence
 from models import answers
 from models.answers import Translation
@@ -36,18 +36,20 @@ def draw() -> None:
         "transformers in this app are decoders alone."
     )
     cfg = controls()
-    waits(KEY, lambda: watch(cfg))
+    poll_while(KEY, lambda: watch(cfg))
 
 
 def controls() -> RunConfig:
     """The net that is set."""
     one, two, three, four = st.columns(4)
-    task = str(one.selectbox("Task of the pair", ASKED, **kept(f"{KEY}_task", ASKED[0], name="pair-task", among=ASKED)))
-    depth = two.slider("Blocks in each", *DEPTHS, **kept(f"{KEY}_depth", 1, name="pair-blocks", bounds=DEPTHS))
-    steps = three.number_input(
-        "Training steps", *STEPS, step=20, **kept(f"{KEY}_steps", 240, name="pair-steps", bounds=STEPS)
+    task = str(
+        one.selectbox("Task of the pair", ASKED, **url_param(f"{KEY}_task", ASKED[0], name="pair-task", among=ASKED))
     )
-    seed = four.number_input("Seed", *SEEDS, **kept(f"{KEY}_seed", 0, name="pair-seed", bounds=SEEDS))
+    depth = two.slider("Blocks in each", *DEPTHS, **url_param(f"{KEY}_depth", 1, name="pair-blocks", bounds=DEPTHS))
+    steps = three.number_input(
+        "Training steps", *STEPS, step=20, **url_param(f"{KEY}_steps", 240, name="pair-steps", bounds=STEPS)
+    )
+    seed = four.number_input("Seed", *SEEDS, **url_param(f"{KEY}_seed", 0, name="pair-seed", bounds=SEEDS))
     st.caption(sentence(TASKS[task].reading))
     return configuration(task, int(depth), int(steps), int(seed))
 
@@ -66,16 +68,16 @@ def watch(cfg: RunConfig) -> bool:
 def _show(cfg: RunConfig, found: Translation) -> None:
     """The selected step: what the net can do, and where it looks."""
     steps = [int(step) for step in found.steps]
-    choice = kept(f"{KEY}_step", steps[-1], name="at-step", among=steps)
+    choice = url_param(f"{KEY}_step", steps[-1], name="at-step", among=steps)
     at = steps.index(int(st.select_slider("Step", steps, **choice)))
     st.markdown(f"**{said(found, at, chance(cfg))}** {badge('measured')}")
     block, heads = cfg.depth, found.looks.shape[2]
     one, two = st.columns(2)
     if cfg.depth > 1:
-        choice = kept(f"{KEY}_block", cfg.depth, name="pair-block", among=range(1, cfg.depth + 1))
+        choice = url_param(f"{KEY}_block", cfg.depth, name="pair-block", among=range(1, cfg.depth + 1))
         block = int(two.selectbox("Block of the decoder", range(1, cfg.depth + 1), **choice))
     names = ["mean of the heads", *(f"head {head + 1}" for head in range(heads))]
-    choice = kept(f"{KEY}_head", names[0], name="pair-head", among=names)
+    choice = url_param(f"{KEY}_head", names[0], name="pair-head", among=names)
     head = names.index(str(one.selectbox("Head of cross-attention", names, **choice)))
     left, right = st.columns(2)
     with left:

@@ -8,7 +8,7 @@ from components.instruments.panel import Panel
 from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.text import NAME, position_in
 from components.labs.autoregression.words import looks_sentence, revision_sentence
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.link import PAGES
 from components.shell.text import badge, drawn
 from components.shell.ways_on import to_playground
@@ -67,7 +67,9 @@ def refined(panel: Panel, text: str) -> None:
     places, choice = range(len(tokens)), position_in(found, text, "position", name="place")
     position = int(left.selectbox("Position in the text", places, format_func=names.__getitem__, **choice))
     heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value.attention.shape[1]))]
-    head = heads.index(str(right.selectbox("Head", heads, **kept(f"{NAME}_head", heads[0], name="head", among=heads))))
+    head = heads.index(
+        str(right.selectbox("Head", heads, **url_param(f"{NAME}_head", heads[0], name="head", among=heads)))
+    )
     st.markdown(f"**{_says(value, sites, position)}**")
     if not value.asked[position]:
         st.caption("Training has no loss at this position: the net was never taught what to predict here.")

@@ -16,7 +16,7 @@ from components.shell import session
 from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import place, stage
@@ -36,7 +36,7 @@ def draw() -> None:
     """The whole lab."""
     cfg = controls()
     if cfg is not None:
-        waits(NAME, lambda: watch(cfg))
+        poll_while(NAME, lambda: watch(cfg))
 
 
 def controls() -> RunConfig | None:
@@ -108,9 +108,9 @@ def _likely(view: View) -> None:
 
 def _take() -> None:
     """Puts an example into the controls."""
-    example = EXAMPLES[str(session.held(f"{NAME}_example"))]
-    session.hold(f"{NAME}_task", example.task)
-    session.hold(f"{NAME}_prompt_{example.task}", example.prompt)
-    session.hold(f"{NAME}_temperature", example.temperature)
-    session.hold(f"{NAME}_length", example.length)
-    session.hold(f"{NAME}_end_{example.task}", example.end)
+    example = EXAMPLES[str(session.widget_value(f"{NAME}_example"))]
+    session.set_widget(f"{NAME}_task", example.task)
+    session.set_widget(f"{NAME}_prompt_{example.task}", example.prompt)
+    session.set_widget(f"{NAME}_temperature", example.temperature)
+    session.set_widget(f"{NAME}_length", example.length)
+    session.set_widget(f"{NAME}_end_{example.task}", example.end)

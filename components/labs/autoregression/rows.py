@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.instruments.panel import Panel
 from components.labs.autoregression.text import NAME, position_in
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, listed, number, vector
 from models.answers import LOOKUP, Lookup
 from models.insight.lens import shown
@@ -18,7 +18,7 @@ GPT2 = 50_257, 768  # symbols and features of the smallest
 def looked_up(panel: Panel, text: str) -> None:
     """One token of the text on its way into the net."""
     st.subheader("A token is a row of a table", anchor=False)
-    if not st.toggle("Show how it is looked up", **kept(f"{NAME}_rows", False, name="rows")):
+    if not st.toggle("Show how it is looked up", **url_param(f"{NAME}_rows", False, name="rows")):
         return
     found = panel.ask(LOOKUP, text=text)
     if found is None:

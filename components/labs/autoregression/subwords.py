@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.labs.autoregression.text import NAME
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, listed
 from models.insight.lens import shown
 from models.labs.subwords import MOST, READ, Join, learned, pieces
@@ -21,9 +21,9 @@ def draw() -> None:
         "the two neighbours that stand side by side most often, again and again, so that frequent words become one "
         "token and rare ones stay several."
     )
-    choice = kept(f"{NAME}_subword_text", EXAMPLE, name="pieces", bounds=(1, LONGEST))
+    choice = url_param(f"{NAME}_subword_text", EXAMPLE, name="pieces", bounds=(1, LONGEST))
     text = str(st.text_input("Text to split", max_chars=LONGEST, **choice)) or EXAMPLE
-    count = int(st.slider("Joins", 0, MOST, step=10, **kept(f"{NAME}_joins", 200, name="joins", bounds=(0, MOST))))
+    count = int(st.slider("Joins", 0, MOST, step=10, **url_param(f"{NAME}_joins", 200, name="joins", bounds=(0, MOST))))
     joins, symbols = learned()
     found = pieces(text, count)
     st.code(" | ".join(_seen(one) for one in found), language=None, wrap_lines=True)

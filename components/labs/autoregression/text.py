@@ -13,7 +13,7 @@ from components.labs.autoregression.charts import candidates_chart
 from components.labs.autoregression.examples import NO_END, Example
 from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed
 from components.stage.view import sentence
 from models import answers
@@ -53,17 +53,17 @@ class Written:
 
 
 def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, Any]:
-    """`address.kept` for a control of this page. `task`: for controls with a value per task."""
+    """`address.url_param` for a control of this page. `task`: for controls with a value per task."""
     key, short = (joint.join(filter(None, parts)) for joint, parts in (("_", (NAME, name, task)), ("-", (name, task))))
-    return kept(key, default, name=short, **legal)
+    return url_param(key, default, name=short, **legal)
 
 
 def position_in(found: Measured[Any], text: str, control: str, *, name: str) -> dict[str, Any]:
-    """As `address.kept`, for a choice among the text's positions, while `found` is measured on that text."""
+    """As `address.url_param`, for a choice among the text's positions, while `found` is measured on that text."""
     key, places = f"{NAME}_{control}", range(len(found.value.tokens))
     if found.args != {"text": text}:  # still of another text, with other positions
         return {"key": key, "persist_state": "session"}
-    return kept(key, places[-1], name=name, among=places)
+    return url_param(key, places[-1], name=name, among=places)
 
 
 def adopt(task: str, example: Example) -> None:

@@ -12,7 +12,7 @@ from components.charts.parts import Figure
 from components.controls import number_table as table
 from components.labs.examples import choose, numbered
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.link import defined, help_of
 from components.shell.text import badge, drawn, latex, listed, number, typed
 from models.insight.gaussian import ACTIVATIONS
@@ -83,10 +83,10 @@ def chain_chart(factors: np.ndarray) -> Figure:
 def _example() -> Preset:
     def load(preset: Preset) -> None:
         factors = preset.factors
-        session.hold(f"{KEY}_mode", MODES[not _alike(factors)])
+        session.set_widget(f"{KEY}_mode", MODES[not _alike(factors)])
         if _alike(factors):
-            session.hold(f"{KEY}_factor", factors[0])
-            session.hold(f"{KEY}_depth", len(factors))
+            session.set_widget(f"{KEY}_factor", factors[0])
+            session.set_widget(f"{KEY}_depth", len(factors))
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
@@ -105,16 +105,16 @@ def _alike(factors: tuple[float, ...]) -> bool:
 def _factors(preset: tuple[float, ...]) -> np.ndarray:
     """The factors (L,) that are set, from the first layer to the last."""
     mode = st.segmented_control(
-        "Factors", MODES, required=True, **kept(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES)
+        "Factors", MODES, required=True, **url_param(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES)
     )
     one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
     if mode == MODES[0]:
         left, right = st.columns(2)
         tip = "The factor by which a layer multiplies the gradient: its weight times the slope of its activation."
-        choice = kept(f"{KEY}_factor", one[0], name="factor", bounds=FACTORS)
+        choice = url_param(f"{KEY}_factor", one[0], name="factor", bounds=FACTORS)
         factor = left.number_input("Factor", *FACTORS, step=0.05, format="%g", help=tip, **choice)
         tip = defined("Layers of the chain, each with this factor.", "depth")
-        choice = kept(f"{KEY}_depth", len(one), name="length", bounds=(1, DEEPEST))
+        choice = url_param(f"{KEY}_depth", len(one), name="length", bounds=(1, DEEPEST))
         depth = right.slider("Depth", 1, DEEPEST, help=tip, **choice)
         return np.full(int(depth), float(factor))
     values = table.table(
@@ -170,17 +170,19 @@ def _updates(weights: np.ndarray) -> None:
         "input:"
     )
     left, middle, right = st.columns(3)
-    x = left.number_input("Input $x_0$", *TOKENS, step=0.5, **kept(f"{KEY}_input", 1.0, name="input", bounds=TOKENS))
-    choice = kept(f"{KEY}_target", 1.0, name="target", bounds=TOKENS)
+    x = left.number_input(
+        "Input $x_0$", *TOKENS, step=0.5, **url_param(f"{KEY}_input", 1.0, name="input", bounds=TOKENS)
+    )
+    choice = url_param(f"{KEY}_target", 1.0, name="target", bounds=TOKENS)
     target = middle.number_input("Target $t$", *TOKENS, step=0.5, **choice)
     tip = "φ. The factor by which a layer multiplies the gradient is now its weight times the slope of φ at its z."
-    choice = kept(f"{KEY}_phi", "identity", name="phi", among=ACTIVATIONS)
+    choice = url_param(f"{KEY}_phi", "identity", name="phi", among=ACTIVATIONS)
     activation = str(right.selectbox("Activation of the chain", list(ACTIVATIONS), help=tip, **choice))
     left, right = st.columns(2)
     count = len(weights)
     layers = range(1, count + 1)
-    at = int(left.selectbox("Layer", layers, **kept(f"{KEY}_layer", 1, name="layer", among=layers)))
-    choice = kept(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
+    at = int(left.selectbox("Layer", layers, **url_param(f"{KEY}_layer", 1, name="layer", among=layers)))
+    choice = url_param(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
     rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
     bare, skipped = (derivatives(weights, x, target, ACTIVATIONS[activation], skip=skip) for skip in (False, True))
     for found, plus, words in ((bare, "", ""), (skipped, "1+", r"\text{with a residual}\\&")):

@@ -11,11 +11,11 @@ from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.labs.gradients.words import compared, expected
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.link import help_of
 from components.shell.text import badge, drawn
 from components.shell.visitor import owner
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage.view import sentence
 from models import answers
@@ -37,7 +37,7 @@ WAIT_SECONDS = 1.5
 def draw() -> None:
     """The section."""
     cfg, seeds = controls()
-    waits("gradients", lambda: watch(cfg, seeds))
+    poll_while("gradients", lambda: watch(cfg, seeds))
 
 
 def controls() -> tuple[RunConfig, int]:
@@ -144,4 +144,4 @@ def _mean(values: np.ndarray) -> float:
 
 
 def _kept(name: str, default: Any, **legal: Any) -> dict[str, Any]:
-    return kept(f"{KEY}_{name}", default, name=name, **legal)
+    return url_param(f"{KEY}_{name}", default, name=name, **legal)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL, shades
 from components.charts.parts import Figure, finished, frame_of, level, rounded
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 
@@ -21,13 +21,15 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 def draw() -> None:
     """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
-    choice = kept(f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=ACTIVATIONS, many=True)
+    choice = url_param(
+        f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=ACTIVATIONS, many=True
+    )
     shown = st.multiselect("Activations", list(ACTIVATIONS), **choice)
     left, right = st.columns(2)
-    choice = kept(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
+    choice = url_param(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
     z = left.slider("z", -REACH, REACH, step=0.05, help="The activation's input.", **choice)
     tip = "The standard deviation of z. With fan-in weights and an input of RMS 1 it is 1."
-    choice = kept(f"{KEY}_spread", 1.0, name="spread", bounds=SPREADS)
+    choice = url_param(f"{KEY}_spread", 1.0, name="spread", bounds=SPREADS)
     spread = right.slider("Spread of z", *SPREADS, step=0.1, help=tip, **choice)
     left, right = st.columns(2)
     for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):

@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.charts.colour import LOSS
 from components.labs.lines import by_name, lines
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import MOST_STEPS, curvatures, descent_steps, features_apart, squares
@@ -16,7 +16,7 @@ KEY = "normalization_ratio"
 
 def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """Steps to converge by the ratio of the features' scales, raw and standardised."""
-    choice = kept(KEY, 100, name="ratio", among=RATIOS)
+    choice = url_param(KEY, 100, name="ratio", among=RATIOS)
     ratio = int(st.select_slider("Scale of one feature relative to the other", RATIOS, **choice))
     samples = features_apart(ratio)
     standard = normalised(samples, "z-score").values

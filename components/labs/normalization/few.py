@@ -9,9 +9,9 @@ from components.charts.colour import LOSS
 from components.charts.parts import Figure
 from components.labs.lines import by_name, lines
 from components.labs.long import by_button
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from models import answers
 from models.answers import Overfitting
 from models.insight.few_samples import flatter, generalises
@@ -30,22 +30,24 @@ def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) 
         "is not used."
     )
     cfg, samples = controls()
-    waits(KEY, lambda: watch(cfg, samples))
+    poll_while(KEY, lambda: watch(cfg, samples))
 
 
 def controls() -> tuple[RunConfig, int]:
     """The configuration that is set, and the number of samples."""
     one, two, three = st.columns(3, vertical_alignment="bottom")
     samples = int(
-        one.select_slider("Digits to learn from", SAMPLES, **kept(f"{KEY}_samples", 100, name="digits", among=SAMPLES))
+        one.select_slider(
+            "Digits to learn from", SAMPLES, **url_param(f"{KEY}_samples", 100, name="digits", among=SAMPLES)
+        )
     )
-    choice = kept(f"{KEY}_lr", 0.01, name="rate", bounds=RATES)
+    choice = url_param(f"{KEY}_lr", 0.01, name="rate", bounds=RATES)
     lr = float(two.number_input("Learning rate of all nets", *RATES, format="%g", **choice))
     tip = (
         "Without it the net without a norm starts training with a final stream about a quarter larger (measured before "
         "training, six seeds), and no norm levels it before the head."
     )
-    level = bool(three.toggle("Branches times 1/√depth", help=tip, **kept(f"{KEY}_level", True, name="level")))
+    level = bool(three.toggle("Branches times 1/√depth", help=tip, **url_param(f"{KEY}_level", True, name="level")))
     return configuration(lr, level), samples
 
 

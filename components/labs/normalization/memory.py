@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.controls import number_table as table
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 
@@ -21,7 +21,7 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
     running = session.RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
         running = fresh(len(features))
-    choice = kept(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
+    choice = url_param(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
     mode = st.segmented_control("Mode", MODES, required=True, **choice)
 
     def learn(batches: int) -> None:
@@ -34,7 +34,7 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
         st.button("Train on this batch once", key=f"{KEY}_learn_1", on_click=learn, args=(1,))
         st.button("Train on it 10 times", key=f"{KEY}_learn_10", on_click=learn, args=(10,))
         st.button("Reset the statistics", key=f"{KEY}_forget", on_click=session.RUNNING.put, args=(None,))
-    if refused := session.LEARNING_REFUSED.take():
+    if refused := session.LEARNING_REFUSED.pop():
         st.error(refused)
     _told(values, counted, running, features)
     if mode == "train":
@@ -61,7 +61,7 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
 
 def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     """The data shifted at inference, and what that does to batch norm and layer norm."""
-    choice = kept(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
+    choice = url_param(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
     shift = st.number_input("Shift of the data at inference", *SHIFTS, step=0.5, format="%g", width=220, **choice)
     moved = values + shift
     batch = np.abs(

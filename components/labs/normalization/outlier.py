@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.labs.lines import by_name, lines
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.labs.normalization_laws import left_over, with_outlier
 
@@ -22,10 +22,10 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
         return
     left, right = st.columns(2)
     features = range(values.shape[1])
-    choice = kept(f"{KEY}_outlier_feature", 0, name="feature", among=features)
+    choice = url_param(f"{KEY}_outlier_feature", 0, name="feature", among=features)
     feature = int(left.selectbox("Feature", features, format_func=lambda at: f"feature {at + 1}", **choice))
     tip = "In ranges of the feature, beyond its maximum."
-    choice = kept(f"{KEY}_outlier_far", 10.0, name="far", bounds=FURTHEST)
+    choice = url_param(f"{KEY}_outlier_far", 10.0, name="far", bounds=FURTHEST)
     far = float(right.number_input("Distance of the outlier", *FURTHEST, format="%g", help=tip, **choice))
     moved = with_outlier(values, row, feature, far)
     before, after = ({method: left_over(x, row, feature, method, eps) for method in METHODS} for x in (values, moved))

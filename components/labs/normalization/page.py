@@ -12,7 +12,7 @@ from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
 from components.labs.normalization.steps import steps
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import typed
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, Normed, normalised
 from models.labs.tables import TABLES, Example
@@ -75,8 +75,8 @@ def _chosen_table() -> tuple[Example, np.ndarray]:
 
     def load(example: Example) -> None:
         table.put(KEY, example.values)
-        session.hold(f"{KEY}_method", example.method)
-        session.hold(f"{KEY}_padding", _pads(example))
+        session.set_widget(f"{KEY}_method", example.method)
+        session.set_widget(f"{KEY}_padding", _pads(example))
 
     example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
     if example.note:
@@ -133,7 +133,7 @@ def _counted(tokens: int, choice: dict[str, Any]) -> np.ndarray | None:
 
 
 def _kept(control: str, default: Any, name: str = "", **legal: Any) -> dict[str, Any]:
-    return kept(f"{KEY}_{control}", default, name=name or control, **legal)
+    return url_param(f"{KEY}_{control}", default, name=name or control, **legal)
 
 
 def _divisors(count: int) -> list[int]:

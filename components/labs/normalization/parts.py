@@ -17,7 +17,7 @@ from components.labs.normalization.recurrent import recurrent
 from components.labs.normalization.saturation import saturation
 from components.labs.normalization.swallows import swallowed
 from components.shell.text import badge, drawn
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.stage.view import sentence
 from models import answers
 from models.labs.normalization import normalised
@@ -69,7 +69,7 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
         )
         return answer is None
 
-    waits("normalization_torch", answered)
+    poll_while("normalization_torch", answered)
 
 
 def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:

@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.labs.lines import by_name, lines
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.labs.recurrent import FEATURES, Cell, read
 
@@ -16,8 +16,8 @@ COUNTS, SEEDS = (2, 12), (0, 999)
 def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
     left, right = st.columns(2)
-    count = int(left.slider("Sequences", *COUNTS, **kept(f"{KEY}_rnn_count", 6, name="batch", bounds=COUNTS)))
-    choice = kept(f"{KEY}_rnn_seed", 0, name="seed", bounds=SEEDS)
+    count = int(left.slider("Sequences", *COUNTS, **url_param(f"{KEY}_rnn_count", 6, name="batch", bounds=COUNTS)))
+    choice = url_param(f"{KEY}_rnn_seed", 0, name="seed", bounds=SEEDS)
     seed = int(right.number_input("Seed of lengths and weights", *SEEDS, **choice))
     found = read(count, seed)
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")

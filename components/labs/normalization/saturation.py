@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.charts.colour import GRADIENT
 from components.labs.lines import by_name, lines
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization_laws import SATURATED, Slopes, slopes
@@ -18,7 +18,7 @@ TIMES, SIZES = (1.0, 100.0), (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
     """The table times a factor, through tanh and sigmoid, with and without a layer norm before them."""
     tip = "Multiplies every number of the table, as larger weights in the layer before would."
-    choice = kept(f"{KEY}_times", 10.0, name="times", bounds=TIMES)
+    choice = url_param(f"{KEY}_times", 10.0, name="times", bounds=TIMES)
     times = float(st.number_input("Times", *TIMES, step=1.0, format="%g", help=tip, width=220, **choice))
     st.latex(r"\tanh'(z)=1-\tanh^2(z)\qquad\sigma'(z)=\sigma(z)\,(1-\sigma(z))")
     found = {

@@ -9,7 +9,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, drawn, number, vector
 from models.labs.residual import WALKS, cosine, walk
 from models.spec.plan import block_name
@@ -25,7 +25,9 @@ def draw() -> None:
     st.subheader("The stream as a memory", anchor=False)
     x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
     tip = "Multiplies the branch's output. At 0 the block is the identity."
-    size = st.slider("Size of F", *SIZES, step=0.1, help=tip, **kept(f"{KEY}_size", 1.0, name="size", bounds=SIZES))
+    size = st.slider(
+        "Size of F", *SIZES, step=0.1, help=tip, **url_param(f"{KEY}_size", 1.0, name="size", bounds=SIZES)
+    )
     written = size * branch
     name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total = walk(x, [written], "none")[0].sum
@@ -60,7 +62,7 @@ def sizes(x: np.ndarray, written: np.ndarray) -> str:
 def _after_many_blocks(size: float) -> None:
     """What is left of a token after many random branch outputs."""
     seed = st.number_input(
-        "Seed of the branches", *SEEDS, width=200, **kept(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
+        "Seed of the branches", *SEEDS, width=200, **url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
     )
     said = remembered(WIDTH, BLOCKS, size, int(seed))
     drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")

@@ -7,7 +7,7 @@ import streamlit as st
 from components.controls import number_table as table
 from components.labs.examples import choose
 from components.shell import session
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.link import defined
 from components.shell.text import badge, listed, number, vector
 from models.labs.residual import EPS, WALKED, WALKS, Normed, Step, Walk, layer_norm, left_over, walk
@@ -32,11 +32,11 @@ def draw() -> np.ndarray:
     st.caption("The first row is the token; each further row is the output of one sublayer's branch.")
     left, right = st.columns(2)
     help_ = "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input."
-    choice = kept(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
+    choice = url_param(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
     placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
     tip = defined("The factor on the residual; 0 removes it.", "skip weight")
     skip = right.number_input(
-        "Skip weight", *SKIPS, step=0.5, help=tip, **kept(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
+        "Skip weight", *SKIPS, step=0.5, help=tip, **url_param(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
     )
     steps = walk(values[0], values[1:], str(placement), skip=skip, relu=_relu(str(placement)))
     if not steps:
@@ -57,7 +57,7 @@ def _relu(placement: str) -> bool:
         "As in the first residual nets: the stream is relu(x + F). Not with a norm after the add.", "ReLU after the add"
     )
     normed = PLACEMENTS[placement].norm_add
-    chosen = st.toggle("ReLU after the add", disabled=normed, help=tip, **kept(f"{KEY}_relu", False, name="relu"))
+    chosen = st.toggle("ReLU after the add", disabled=normed, help=tip, **url_param(f"{KEY}_relu", False, name="relu"))
     return bool(chosen) and not normed
 
 
@@ -83,8 +83,8 @@ def slip(example: Walk) -> str:
 def _example() -> Walk:
     def load(example: Walk) -> None:
         table.put(f"{KEY}_token", _rows(example))
-        session.hold(f"{KEY}_placement", example.placement)
-        session.hold(f"{KEY}_skip", 1.0)
+        session.set_widget(f"{KEY}_placement", example.placement)
+        session.set_widget(f"{KEY}_skip", 1.0)
 
     example = WALKS[choose(KEY, WALKS, load, first=FIRST)]
     if said := slip(example):
@@ -190,7 +190,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
         + f" {badge('formula')}"
     )
     normed = layer_norm(steps[-1].after)
-    if not steps[-1].norm_add and PLACEMENTS[session.held(f"{KEY}_placement")].final_norm:
+    if not steps[-1].norm_add and PLACEMENTS[session.widget_value(f"{KEY}_placement")].final_norm:
         st.caption(f"This placement has a final norm, so the output head reads {vector(normed.values.round(3))}.")
 
 

@@ -6,10 +6,10 @@ import streamlit as st
 from components.charts.parts import Figure
 from components.labs import several
 from components.labs.residual.words import aside_sentence
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.naming import chance
 from components.shell.text import badge, listed, number
-from components.shell.waiting import waits
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
@@ -34,7 +34,7 @@ SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
 def draw() -> None:
     """The section."""
     cfgs = controls()
-    waits(NAME, lambda: watch(cfgs))
+    poll_while(NAME, lambda: watch(cfgs))
 
 
 def controls() -> list[RunConfig]:
@@ -48,9 +48,9 @@ def controls() -> list[RunConfig]:
     )
     left, right = st.columns(2)
     tip = "How the branches start. Without a residual no layer can stand aside: its branch is the stream."
-    choice = kept(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
+    choice = url_param(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
     net = left.selectbox("Trained net", list(NETS), help=tip, format_func=_in_words, **choice)
-    depth = right.slider("Blocks", *DEPTHS, **kept(f"{NAME}_depth", 12, name="depth", bounds=DEPTHS))
+    depth = right.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 12, name="depth", bounds=DEPTHS))
     return [configuration(str(net), task, int(depth)) for task in TASKS]
 
 

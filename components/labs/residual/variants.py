@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.shell.address import kept
+from components.shell.address import url_param
 from components.shell.text import badge, latex, listed, number, vector
 from components.shell.ways_on import to_playground
 from models.insight.words import counted
@@ -25,10 +25,10 @@ def draw(values: np.ndarray) -> None:
         return
     left, right = st.columns(2)
     tip = "The factor on the residual in N(weight * x + F)."
-    choice = kept(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
+    choice = url_param(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
     weight = left.slider("Weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
     tip = "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper."
-    choice = kept(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
+    choice = url_param(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
     repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
     _table(x, branches, weight, repeats)
     _recursive(x, branches[0], repeats)
@@ -117,7 +117,7 @@ def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     weights = average_weights(len(branches))
     if len(branches) > 1:
         tip = "The weight of y0, the token itself, in the input of block 2; the rest goes to y1. Learned; 0.5 at first."
-        choice = kept(f"{KEY}_dlcl", 0.5, name="dlcl", bounds=(0.0, 1.0))
+        choice = url_param(f"{KEY}_dlcl", 0.5, name="dlcl", bounds=(0.0, 1.0))
         own = st.slider("DLCL: weight of the token in what block 2 reads", 0.0, 1.0, step=0.05, help=tip, **choice)
         weights[1] = [own, 1 - own]
     reads, outputs = combined(x, branches, weights)

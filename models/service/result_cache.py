@@ -13,9 +13,9 @@ from models.answers import Question, Value
 from models.log import event, told
 from models.service.interface import Answer
 from models.service.messages import tape_key, unpacked
-from models.service.tape import Tape
+from models.service.tape import RunHistory
 from models.service.wire import Message, size
-from models.service.wishes import NOBODY, Owner, Wish
+from models.service.wishes import NOBODY, Requester, RowRequest
 from models.spec import RunConfig
 
 TAPE_BYTES = 256 * 2**20
@@ -25,7 +25,7 @@ LIVES = 2  # deaths of the worker after which the work it died over is given up
 LONGEST_QUESTION = 2**16  # bytes of a question's configuration and arguments: eight times the longest that a page asks
 
 
-class Shelf:
+class ResultCache:
     """Tapes and answers by key, the least recently used dropped first. Callers hold `lock`.
 
     `errors`: answers without a value, kept just long enough to be shown to whoever asked.
@@ -35,7 +35,7 @@ class Shelf:
         self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
         self.lock = RLock()
         self.changed = Condition(self.lock)
-        self.tapes: OrderedDict[str, Tape] = OrderedDict()
+        self.tapes: OrderedDict[str, RunHistory] = OrderedDict()
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.at = ""  # the question that the worker works on now
@@ -45,16 +45,16 @@ class Shelf:
         self.listeners: list[Callable[[str], None]] = []
         self._deaf: set[Callable[[str], None]] = set()  # listeners that failed when they were last told
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
         key = tape_key(cfg, seeds)
         with self.lock:
             if key not in self.tapes:
-                return Tape(cfg, key, seeds)
+                return RunHistory(cfg, key, seeds)
             self.tapes.move_to_end(key)
             return self.tapes[key]
 
-    def kept(self, cfg: RunConfig, seeds: int = 1) -> Tape:
+    def kept(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration, kept from now on: for whoever may have it trained."""
         with self.lock:
             tape = self.tape(cfg, seeds)
@@ -62,7 +62,7 @@ class Shelf:
             self._drop_tapes()
             return tape
 
-    def wanted(self) -> list[Tape]:
+    def wanted(self) -> list[RunHistory]:
         """The tapes of which somebody wants more rows."""
         with self.lock:
             return [tape for tape in self.tapes.values() if tape.wanted]
@@ -108,7 +108,7 @@ class Shelf:
             self.open.pop(key, None)
             self.shares.pop(key, None)
 
-    def place(self, tape: Tape) -> int:
+    def place(self, tape: RunHistory) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
         with self.lock:
             return self.queue.index(tape.key) + 1 if tape.key in self.queue and tape.wanted else 0
@@ -183,7 +183,9 @@ class Shelf:
                 del self.tapes[key]
 
 
-def question_message(question: Question[Any], cfg: RunConfig, args: dict[str, Any], owner: Owner = NOBODY) -> Message:
+def question_message(
+    question: Question[Any], cfg: RunConfig, args: dict[str, Any], owner: Requester = NOBODY
+) -> Message:
     """The message of a question to the engine; equal questions have equal keys.
 
     ValueError, before anything is made of it, if its configuration and arguments are longer than LONGEST_QUESTION.
@@ -196,7 +198,7 @@ def question_message(question: Question[Any], cfg: RunConfig, args: dict[str, An
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
 
 
-def want_message(tape: Tape, wish: Wish, connection: int) -> Message:
+def want_message(tape: RunHistory, wish: RowRequest, connection: int) -> Message:
     """The message of a wish to the engine; on a new connection it says how many rows are here already."""
     since = None if tape.connection == connection else tape.length
     tape.connection = connection
