@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from benchmarks.report import Figure
-from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LEARNT, final_loss
+from models.insight.baseline import LEARNT, loss_of_guessing
+from models.insight.outcome import final_loss
 from models.insight.postmortem import postmortem
 from models.insight.remedy import candidates, failed, ranked
 from models.instruments.trial import trial

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.report import Figure
-from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LEARNT, final_loss
+from models.insight.baseline import LEARNT, loss_of_guessing
+from models.insight.outcome import final_loss
 from models.insight.starts import DEPTHS, EARLY, RATES, STARTS, STEPS, UPDATE_DEPTH, UPDATES, WORDS, Group
 from models.insight.verdict import LARGE_UPDATE, verdict
 from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NORMS, PLACEMENTS, RunConfig

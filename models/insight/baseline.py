@@ -11,6 +11,7 @@ from pathlib import Path
 from models.spec import TASKS
 from models.spec.tasks import SYMBOLS
 
+LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
 DATA = Path(__file__).parents[1] / "tasks" / "data"
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.insight.baseline import LEARNT
 from models.trace import Trace
 
 CLOSE = 1.1  # factor up to which two losses are level
-LEARNED = 0.9  # of what guessing costs
 Runs = Mapping[str, Sequence[Trace]]
 
 
@@ -44,7 +44,7 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     each = f"held-out loss{of}: {'; '.join(stands[name].said(name) for name in order)}"
     if not np.isfinite(best.middle):
         verdict = "none has a finite loss"
-    elif best.middle > LEARNED * guessing:
+    elif best.middle > LEARNT * guessing:
         verdict = f"none has learned yet, chance is {guessing:.2f}"
     elif not np.isfinite(second.middle):
         verdict = f"{order[0]} alone is left"

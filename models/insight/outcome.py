@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from models.insight.verdict import COLLAPSED, LAST, LEARNT
+from models.insight.baseline import LEARNT
+from models.insight.verdict import COLLAPSED, LAST
 from models.insight.words import decades
 from models.trace import Trace
 

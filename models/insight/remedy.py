@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from models.answers import Tried
-from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LEARNT, final_loss
+from models.insight.baseline import LEARNT, loss_of_guessing
+from models.insight.outcome import final_loss
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import in_words

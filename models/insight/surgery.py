@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from models.insight.baseline import LEARNT
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.trace import site_in_words
@@ -17,9 +18,8 @@ OPERATIONS = {
     SWAP: "Two blocks exchange all their weights and statistics; fixed factors and residuals stay where they are.",
 }
 
-NOT_LEARNED = 0.9  # held-out loss over the loss of guessing, above which a net has nothing to lose
 SLIGHT = 0.1  # share of what the net has learned, below which a cut costs little
-FATAL = 0.9  # and above which it costs everything
+FATAL = 0.9  # of it, above which a cut costs everything
 
 
 def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
@@ -74,7 +74,7 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     worst, middle = int(np.argmax(cost)), float(np.median(cost))
     most = f"{cost[worst]:+.2g}" if np.isfinite(cost[worst]) else "no finite loss at all"
     figures = f"most for {site_in_words(names[worst])} ({most}), {middle:+.2g} for the median block"
-    if intact > NOT_LEARNED * guessing:
+    if intact > LEARNT * guessing:
         return (
             "A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: "
             f"{figures}."
@@ -100,7 +100,7 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], gues
     whole = losses[""]
     if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
         return f"At step {step} a held-out loss is not finite: nothing can be compared."
-    if whole > NOT_LEARNED * guessing:
+    if whole > LEARNT * guessing:
         return (
             f"At step {step} the whole net has a held-out loss of {whole:.3g}, chance {guessing:.3g}: nothing is "
             "learned yet."

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from addnorm import findings
+from models.insight.baseline import LEARNT
 from models.insight.starts import became
 from models.insight.theory import he_twice
 from models.insight.words import LEVEL, change_in_words, counted, decades, factor, of_their_size, times, vectors
@@ -23,7 +24,6 @@ VANISHING = findings.VANISHING  # factor by which one of them falls
 COLLAPSED = findings.ALIKE  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
 LARGE_UPDATE = 0.3  # of a block's weights in one step (`starts.UPDATES`)
-LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
 LAST = 20  # rows whose mean loss counts: a single batch says less
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet

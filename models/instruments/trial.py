@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from models.answers import Trial, Tried
-from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LEARNT
+from models.insight.baseline import LEARNT, loss_of_guessing
 from models.insight.remedy import NEARLY, candidates
 from models.spec import RunConfig
 from models.training import Replays, Run, Work

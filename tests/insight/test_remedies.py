@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LEARNT
+from models.insight.baseline import LEARNT, loss_of_guessing
 from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
 from models.insight.remedy import NEARLY, ORDER, candidates, failed, ranked
 from models.instruments.trial import trial
