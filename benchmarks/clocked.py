@@ -34,8 +34,8 @@ _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 def _clocked(kind: str) -> WorkerTrainer:
     """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
     trainer = WorkerTrainer(COMMAND)
-    shelf = trainer._shelf
-    file: Callable[[Message], None] = shelf.apply
+    results = trainer._results
+    file: Callable[[Message], None] = results.apply
 
     def noted(message: Message) -> None:
         if message["kind"] == "progress" and message["added"]:
@@ -43,7 +43,7 @@ def _clocked(kind: str) -> WorkerTrainer:
             _computed.setdefault(message["key"], []).append((end - message["seconds"], end, *rows))
         file(message)
 
-    shelf.apply = noted  # type: ignore[method-assign]
+    results.apply = noted  # type: ignore[method-assign]
     return trainer
 
 

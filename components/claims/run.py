@@ -11,6 +11,7 @@ from components.shell import session
 from components.shell.text import badge, drawn, listed, number, typed
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
+from components.stage.answer import answer
 from components.stage.view import sentence
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
 from models.claims.numbers import NUMBERS
@@ -18,7 +19,7 @@ from models.service.client import Requester, trainer
 from models.spec.pairings import MAX_COLUMNS
 from models.spec.plan import block_name
 
-NAME, WAIT_SECONDS = "error", 0.4
+NAME = "error"
 ROLES = ("now", "other", "formula", "initial")
 GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
@@ -84,10 +85,8 @@ def gather(source: Source, who: Requester) -> tuple[Any, float, str]:
     if isinstance(source, Computed):
         return NUMBERS[source.name](), 1.0, ""
     if isinstance(source, Asked):
-        answer = trainer().ask(source.question, source.cfg, wait=WAIT_SECONDS, owner=who, **source.args)
-        if answer is None:
-            return None, trainer().share(source.question, source.cfg, **source.args), ""
-        return answer.value, 1.0, answer.error
+        reply = answer(source.question, source.cfg, owner=who, **source.args)
+        return reply.value, reply.share if reply.waiting else 1.0, reply.refusal
     tape = trainer().want(source.cfg, source.cfg.steps, owner=who)
     if tape.error:
         return None, 0.0, tape.error

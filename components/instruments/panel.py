@@ -12,16 +12,14 @@ from components.charts.parts import Figure, site_word, title_of
 from components.shell import session
 from components.shell.hide import hidden
 from components.shell.visitor import address, visitor
+from components.stage.answer import Reply, answer
 from components.stage.still import static_chart
 from components.stage.tickets import At
-from components.stage.view import View, sentence
+from components.stage.view import View
 from models.answers import Question, Value
-from models.service.client import Answer, Requester, trainer
+from models.service.client import Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
-from models.spec.query import literal
-
-WAIT_SECONDS = 0.4  # how long a run of the page waits for an answer before it draws without
 
 
 @dataclass(frozen=True)
@@ -125,15 +123,14 @@ class Panel:
             st.caption(f"Measured at step {kept.step}{later}.")
             return kept
         step = self._asked_step(question, args)
-        answer = self._answer(question, step, args)
-        if answer is None:
-            share = trainer().share(question, self.cfg, step=step, **args)
+        reply = self._answer(question, step, args)
+        if reply.waiting:
             other = "" if same else " of the previous settings"
             before = "" if kept is None else f" What is shown is step {kept.step}{other}."
-            st.caption(f"Measuring step {step}: {share:.0%}.{before}")
+            st.caption(f"Measuring step {step}: {reply.share:.0%}.{before}")
             return kept
         session.MEASURED_ASKED.of(self.key(question.name)).pop()
-        return self._measured(question, answer, step, args)
+        return self._measured(question, reply, step, args)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
         """As `ask`, for work that takes long: it starts at a button, shows its progress, and can be cancelled."""
@@ -150,12 +147,11 @@ class Panel:
             st.button(label, key=start, icon=":material/labs:", on_click=begun.put, args=(wanted,), disabled=fresh)
             return kept
         _, step, args = under_way
-        answer = self._answer(question, step, args)
-        if answer is not None:
+        reply = self._answer(question, step, args)
+        if not reply.waiting:
             begun.pop()
-            return self._measured(question, answer, step, args) or kept
-        share = trainer().share(question, self.cfg, step=step, **args)
-        st.progress(min(1.0, share), text=f"Measuring step {step}: {share:.0%}")
+            return self._measured(question, reply, step, args) or kept
+        reply.show(f"Measuring step {step}")
 
         def cancel() -> None:
             begun.pop()
@@ -168,20 +164,19 @@ class Panel:
         """This visitor with this instrument; the trainer works for one screen at a time."""
         return Requester(visitor(), self.screen, f"{self.name} {question}", address=address())
 
-    def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Answer[Value] | None:
-        owner = self.owner(question.name)
-        answer = trainer().ask(question, self.cfg, wait=WAIT_SECONDS, owner=owner, step=step, **args)
-        self.waiting |= answer is None
-        return answer
+    def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Reply[Value]:
+        reply = answer(question, self.cfg, owner=self.owner(question.name), step=step, **args)
+        self.waiting |= reply.waiting
+        return reply
 
     def _measured(
-        self, question: Question[Value], answer: Answer[Value], step: int, args: dict[str, Any]
+        self, question: Question[Value], reply: Reply[Value], step: int, args: dict[str, Any]
     ) -> Measured[Value] | None:
-        """Keeps an answer for later runs of the page; None if it is an error, which is said."""
-        if answer.value is None:
-            st.error(literal(sentence(answer.error)))  # it may quote what was typed
+        """Keeps a value for later runs of the page; None if it was refused, which is said."""
+        if reply.value is None:
+            reply.show("")
             return None
-        measured = Measured(answer.value, self.cfg, step, args)
+        measured = Measured(reply.value, self.cfg, step, args)
         session.MEASURED.of(self.key(question.name)).put(measured)
         st.caption(f"Measured at step {step}.")
         return measured

@@ -1,20 +1,20 @@
 """Remedies for a run that failed: the trainer tries changes of it, and those that help are offered."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from components.shell import session
 from components.shell.hide import any_hidden, hidden
 from components.shell.visitor import address, visitor
-from components.stage.view import View, sentence
+from components.stage.answer import answer
+from components.stage.view import View
 from models import answers
 from models.answers import Tried
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
-from models.service.client import Requester, trainer
+from models.service.client import Requester
 from models.spec import knobs
 from models.spec.query import literal
-
-WAIT_SECONDS = 0.4
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,14 @@ def found(view: View) -> Found:
     every = candidates(cfg, first, without)
     if not every:
         return Found([], "")
-    asked = {"first": list(first), "without": without}
+    asked: dict[str, Any] = {"first": list(first), "without": without}
     # On the screen of the open instrument: a question from another screen would end that instrument's questions.
     owner = Requester(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies", address=address())
-    answer = trainer().ask(answers.TRIAL, cfg, wait=WAIT_SECONDS, owner=owner, **asked)
-    if answer is None:
-        share = trainer().share(answers.TRIAL, cfg, **asked)
-        return Found([], f"Trying changes of this run for a few steps each: {share:.0%}.", waiting=True)
-    if answer.value is None:
-        return Found([], literal(sentence(answer.error)))
-    tried = answer.value.tried
+    reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
+    if reply.value is None:
+        said = f"Trying changes of this run for a few steps each: {reply.share:.0%}."
+        return Found([], said if reply.waiting else literal(reply.refusal), waiting=reply.waiting)
+    tried = reply.value.tried
     helped = ranked(every, tried, diverged=trace.divergence is not None)
     offers = [(every[at], _result(tried[at])) for at in helped]
     failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)

@@ -7,12 +7,9 @@ import streamlit as st
 
 from components.shell import session
 from components.shell.visitor import owner
-from components.stage.view import sentence
+from components.stage.answer import answer
 from models.answers import Question, Value
-from models.service.client import trainer
 from models.spec import RunConfig
-
-WAIT_SECONDS = 0.4
 
 
 def by_button(
@@ -34,13 +31,8 @@ def by_button(
         start, icon = (cfg, args), ":material/play_arrow:"
         st.button(label, key=f"{key}_start", icon=icon, on_click=begun.put, args=(start,))
         return False
-    answer = trainer().ask(question, cfg, wait=WAIT_SECONDS, owner=owner(key), step=0, **args)
-    if answer is None:
-        share = trainer().share(question, cfg, step=0, **args)
-        st.progress(min(1.0, share), text=f"{doing}: {share:.0%}")
-        return True
-    if answer.value is None:
-        st.error(sentence(answer.error))
-    else:
-        show(answer.value)
-    return False
+    reply = answer(question, cfg, owner=owner(key), step=0, **args)
+    reply.show(doing)
+    if reply.value is not None:
+        show(reply.value)
+    return reply.waiting

@@ -58,7 +58,7 @@ class WorkerTrainer:
         answer_bytes: int = ANSWER_BYTES,
     ) -> None:
         self.command, self.back_off = command, back_off
-        self._shelf = ResultCache(tape_bytes, answer_bytes)
+        self._results = ResultCache(tape_bytes, answer_bytes)
         self._trains, self._measures = Owners(), Owners()
         self._running: Connection | None = None
         self._connection: Connection | None = None  # the same, once it is ready
@@ -72,30 +72,30 @@ class WorkerTrainer:
 
     def status(self) -> Status:
         """The state of the trainer."""
-        with self._shelf.lock:  # whoever hears that the trainer has failed finds no wish left
+        with self._results.lock:  # whoever hears that the trainer has failed finds no wish left
             if not (self._thread.is_alive() or self._closing.is_set()):
                 return Status("failed", SENTENCES["unattended"])
             return self._status
 
     def busy(self) -> tuple[int, int]:
         """How many runs are being trained, and how many wait in the queue."""
-        with self._shelf.lock:
-            waiting = len(self._shelf.queue)
-            return len(self._shelf.wanted()) - waiting, waiting
+        with self._results.lock:
+            waiting = len(self._results.queue)
+            return len(self._results.wanted()) - waiting, waiting
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
-        return self._shelf.tape(cfg, seeds)
+        return self._results.tape(cfg, seeds)
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> RunHistory:
         """Asks for `until` rows. After an error it is tried again, but not at once."""
-        with self._shelf.lock:
-            tape = self._shelf.kept(cfg, seeds)
+        with self._results.lock:
+            tape = self._results.kept(cfg, seeds)
             if owner:
-                for key in self._trains.want(owner, {tape.key} | owner.runs, self._shelf.tapes):
-                    self.release(self._shelf.tapes[key], owner)
+                for key in self._trains.want(owner, {tape.key} | owner.runs, self._results.tapes):
+                    self.release(self._results.tapes[key], owner)
             idle = tape.done or tape.resting or until <= tape.length or self.status().state == "failed"
             if not idle:
                 wish = tape.wish(until, seconds, owner or NOBODY)
@@ -104,62 +104,62 @@ class WorkerTrainer:
 
     def release(self, tape: RunHistory, owner: Requester) -> None:
         """Notes that a session wants no more rows of a tape for now."""
-        with self._shelf.lock:
+        with self._results.lock:
             tape.release(owner.session)
             self._post({"kind": "release", "key": tape.key, "session": owner.session})
 
     def listen(self, hear: Callable[[str], None]) -> None:
         """Calls `hear` with the key of every tape or answer that changes; an empty key stands for any."""
-        with self._shelf.lock:
-            self._shelf.listeners.append(hear)
+        with self._results.lock:
+            self._results.listeners.append(hear)
 
     def place(self, tape: RunHistory) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
-        return self._shelf.place(tape)
+        return self._results.place(tape)
 
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
-        """The answer to a question, from the shelf or the worker; identical open questions are sent once."""
+        """The answer to a question, from what is kept or the worker; identical open questions are sent once."""
         try:
             message = question_message(question, cfg, args, owner or NOBODY)
         except ValueError as too_long:
             return Answer(None, str(too_long))
-        key, shelf = message["key"], self._shelf
-        with shelf.lock:
+        key, results = message["key"], self._results
+        with results.lock:
             if owner:
-                for other in self._measures.want(owner, {key}, shelf.open):
+                for other in self._measures.want(owner, {key}, results.open):
                     self._give_up_on(other)
-            answer = shelf.answer(key, question)
+            answer = results.answer(key, question)
             if answer is None and self.status().state != "failed":
-                asked = shelf.open.get(key)
+                asked = results.open.get(key)
                 if asked is None:
-                    shelf.open[key] = message | {"at": time.monotonic()}
+                    results.open[key] = message | {"at": time.monotonic()}
                     self._post(message)
                 elif time.monotonic() - asked["at"] >= RENEW_SECONDS:
                     asked["at"] = time.monotonic()
                     self._post({"kind": "renew", "key": key})  # not asked again: the answer may be on its way
             if answer is None and wait > 0:
-                shelf.changed.wait_for(lambda: key not in shelf.open, wait)
-                answer = shelf.answer(key, question)
+                results.changed.wait_for(lambda: key not in results.open, wait)
+                answer = results.answer(key, question)
             if answer is None and (status := self.status()).state == "failed":
                 return Answer(None, status.sentence)
             return answer
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer is done, from 0 to 1."""
-        with self._shelf.lock, suppress(ValueError):  # one that is too long is never asked
-            return self._shelf.shares.get(question_message(question, cfg, args)["key"], 0.0)
+        with self._results.lock, suppress(ValueError):  # one that is too long is never asked
+            return self._results.shares.get(question_message(question, cfg, args)["key"], 0.0)
         return 0.0
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
         """Notes that nobody waits for this answer any more."""
-        with self._shelf.lock, suppress(ValueError):
+        with self._results.lock, suppress(ValueError):
             self._drop(question_message(question, cfg, args)["key"])
 
     def close(self) -> None:
         """Ends the worker and waits for it, a few seconds at most."""
-        with self._shelf.lock:
+        with self._results.lock:
             self._closing.set()
             self._give_up(SENTENCES["closed"])
             connection = self._running
@@ -173,7 +173,7 @@ class WorkerTrainer:
             self._drop(key)
 
     def _drop(self, key: str) -> None:
-        self._shelf.drop(key)
+        self._results.drop(key)
         self._post({"kind": "cancel", "key": key})
 
     def _post(self, message: Message | None) -> None:
@@ -183,7 +183,7 @@ class WorkerTrainer:
 
     def _give_up(self, sentence: str) -> None:
         self._status = Status("failed", sentence)
-        self._shelf.give_up()
+        self._results.give_up()
 
     def _supervise(self) -> None:
         """The thread of this trainer: starts the worker, files what it sends, and restarts it when it ends.
@@ -192,7 +192,7 @@ class WorkerTrainer:
         """
         while not self._closing.is_set():
             ending = self._live()
-            with self._shelf.lock:
+            with self._results.lock:
                 self._connection = self._running = None
                 if self._closing.is_set():
                     return
@@ -202,7 +202,7 @@ class WorkerTrainer:
                     event("trainer_given_up", logging.ERROR)
                     self._give_up(SENTENCES["given up"].format(times=self._failures, ending=ending, rest=REST_SECONDS))
                 else:
-                    self._shelf.worker_lost(at_work=self._status.state == "ready")
+                    self._results.worker_lost(at_work=self._status.state == "ready")
                     self._status = Status("restarting", SENTENCES["restarting"].format(ending=ending), ending=ending)
             rest = self.back_off[min(max(self._failures, 1), len(self.back_off)) - 1]
             self._closing.wait(REST_SECONDS if given_up else rest)
@@ -215,7 +215,7 @@ class WorkerTrainer:
         except OSError as error:
             self._failures += 1
             return f"because {self.command[0]} did not start ({error.strerror})"
-        with self._shelf.lock:
+        with self._results.lock:
             self._running = connection
             if self._closing.is_set():
                 connection.post(None)
@@ -234,13 +234,13 @@ class WorkerTrainer:
     def _hear(self, message: Message, connection: Connection) -> None:
         """Files a message of the worker; one that is ready is told what is wanted."""
         if message["kind"] != "ready":
-            return self._shelf.apply(message)
+            return self._results.apply(message)
         self._ready_at = time.monotonic()
         speed = message["machine"]
         calibrated(Machine(**speed))
         known = {f"slower_{what}": times for what, times in speed.items()} | message["versions"]
         event("trainer_ready", pid=message["pid"], devices=",".join(message["devices"]), **known)
-        with self._shelf.lock:
+        with self._results.lock:
             if not self._closing.is_set():
                 known = message["versions"], tuple(message["devices"]), message["pid"]
                 self._status = Status("ready", SENTENCES["ready"], *known, ending=self._status.ending)
@@ -251,10 +251,10 @@ class WorkerTrainer:
         """Tells a worker what is still wanted: no sooner than it is ready, so that it is known what it died over."""
         self._lives += 1
         self._connection = connection
-        for tape in self._shelf.wanted():
+        for tape in self._results.wanted():
             for wish in tape.live_wishes():
                 self._post(want_message(tape, wish, self._lives))
-        for question in self._shelf.open.values():
+        for question in self._results.open.values():
             self._post(question)
 
 

@@ -25,13 +25,13 @@ class InProcessTrainer:
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
         self.steps_per_want = steps_per_want
-        self._shelf = ResultCache()
+        self._results = ResultCache()
         self._status = Status("ready", SENTENCES["ready"])
         self._closed = False
 
     def status(self) -> Status:
         """The state of the trainer."""
-        with self._shelf.lock:
+        with self._results.lock:
             if not self._closed:
                 _ = self._engine  # which announces the versions
             return self._status
@@ -42,14 +42,14 @@ class InProcessTrainer:
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
-        return self._shelf.tape(cfg, seeds)
+        return self._results.tape(cfg, seeds)
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> RunHistory:
         """Trains towards `until` rows."""
-        with self._shelf.lock:
-            tape = self._shelf.kept(cfg, seeds)
+        with self._results.lock:
+            tape = self._results.kept(cfg, seeds)
             if not (tape.done or tape.resting or until <= tape.length or self._closed):
                 self._engine.want(want_message(tape, RowRequest(until, seconds), 1))
                 if tape.key in self._engine.slots:
@@ -61,7 +61,7 @@ class InProcessTrainer:
 
     def listen(self, hear: Callable[[str], None]) -> None:
         """Calls `hear` with the key of every tape or answer that changes."""
-        self._shelf.listeners.append(hear)
+        self._results.listeners.append(hear)
 
     def place(self, tape: RunHistory) -> int:
         """Always 0: nothing ever waits here."""
@@ -75,11 +75,11 @@ class InProcessTrainer:
             message = question_message(question, cfg, args)
         except ValueError as too_long:
             return Answer(None, str(too_long))
-        with self._shelf.lock:
-            if self._shelf.answer(message["key"], question) is None and not self._closed:
+        with self._results.lock:
+            if self._results.answer(message["key"], question) is None and not self._closed:
                 self._engine.answer(message)
                 self._engine.finish(message["key"])
-            return self._shelf.answer(message["key"], question) or Answer(None, self._status.sentence)
+            return self._results.answer(message["key"], question) or Answer(None, self._status.sentence)
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """Always 0: answers are never half done here."""
@@ -90,10 +90,10 @@ class InProcessTrainer:
 
     def close(self) -> None:
         """Trains no more."""
-        with self._shelf.lock:
+        with self._results.lock:
             self._closed = True
             self._status = Status("failed", SENTENCES["closed"])
-            self._shelf.give_up()
+            self._results.give_up()
 
     @cached_property
     def _engine(self) -> "Engine":
@@ -111,4 +111,4 @@ class InProcessTrainer:
             known = message["versions"], tuple(message["devices"]), message["pid"]
             self._status = Status("ready", SENTENCES["ready"], *known)
         else:
-            self._shelf.apply(message)
+            self._results.apply(message)

@@ -1,4 +1,4 @@
-"""The shelf: tapes and answers that the web process keeps, both bounded in bytes."""
+"""Tapes and answers that the web process keeps, both bounded in bytes."""
 
 import json
 import logging

@@ -172,27 +172,27 @@ def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cos
 
 
 class Readers:
-    """An engine and the shelf that its messages are filed in, as in the two processes."""
+    """An engine and the results that its messages are filed in, as in the two processes."""
 
     def __init__(self) -> None:
-        self.shelf = ResultCache()
+        self.results = ResultCache()
         self.heard: list[Message] = []
         self.engine = Engine(self.hear)
 
     def hear(self, message: Message) -> None:
         self.heard.append(message)
-        self.shelf.apply(message)
+        self.results.apply(message)
 
     def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0, address: str = "") -> None:
-        tape = self.shelf.kept(cfg)
+        tape = self.results.kept(cfg)
         wish = tape.wish(until or cfg.steps, seconds, Requester(session, "", address=address))
         self.engine.want(want_message(tape, wish, 1))
 
     def places(self, *runs: RunConfig) -> list[int]:
-        return [self.shelf.place(self.shelf.tape(cfg)) for cfg in runs]
+        return [self.results.place(self.results.tape(cfg)) for cfg in runs]
 
     def lengths(self, *runs: RunConfig) -> list[int]:
-        return [self.shelf.tape(cfg).length for cfg in runs]
+        return [self.results.tape(cfg).length for cfg in runs]
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_everybody_who_waits_gets_a_turn_and_the_queue_is_empty_in_the_end(reade
     for cfg in runs:
         readers.want(cfg)
     while readers.engine.work():
-        trained = [cfg for cfg in runs if 0 < readers.shelf.tape(cfg).length < 40]
+        trained = [cfg for cfg in runs if 0 < readers.results.tape(cfg).length < 40]
         assert len(trained) <= 2
     assert readers.lengths(*runs) == [41] * 5
     assert readers.places(*runs) == [0] * 5

@@ -24,7 +24,7 @@ from hypothesis.extra import numpy as st_np
 
 from models import answers
 from models.answers import Question
-from models.service import client, engine, shelf, wire
+from models.service import client, engine, result_cache, wire
 from models.service.client import RunHistory, WorkerTrainer
 from models.service.connection import ROOT
 from models.service.inprocess import InProcessTrainer
@@ -334,7 +334,7 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
     try:
         open_gate = tmp_path / "open"
         trainer.ask(Question("gated", dict), SMALL, gate=str(open_gate))
-        until(lambda: trainer._shelf.at, "the worker at the gate")
+        until(lambda: trainer._results.at, "the worker at the gate")
         for n in range(5):
             trainer.ask(Question("note", dict), SMALL, n=n)
         open_gate.touch()
@@ -506,7 +506,7 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypa
 
 @pytest.mark.full
 def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "LIVES", 2)
+    monkeypatch.setattr(result_cache, "LIVES", 2)
     trainer = bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")
     try:
         answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
@@ -698,7 +698,7 @@ def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pyte
         trainer.want(cfg, 6)
     trainer.want(RunConfig(depth=2, width=16, steps=6, seed=4, device="cpu"), 3)
     assert len(trainer._engine.slots) == 2
-    trainer._shelf.tapes.clear()
+    trainer._results.tapes.clear()
     tape = trainer.want(cfgs[0], 3)
     assert rows_of(tape).tobytes() == expected(cfgs[0], 3).tobytes()
 
@@ -707,10 +707,10 @@ def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pyte
 
 
 def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_tape(worker: WorkerTrainer) -> None:
-    before = len(worker._shelf.tapes)
+    before = len(worker._results.tapes)
     for seed in range(7000, 7050):
         assert worker.tape(RunConfig(seed=seed)).length == 0
-    assert len(worker._shelf.tapes) == before
+    assert len(worker._results.tapes) == before
     assert worker.want(RunConfig(seed=7000), 0) is worker.tape(RunConfig(seed=7000))
 
 
@@ -756,7 +756,7 @@ def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
     worker: WorkerTrainer, long: dict[str, Any]
 ) -> None:
     until(lambda: worker.status().state == "ready", "the worker")
-    pid, shelf_ = worker.status().pid, worker._shelf
+    pid, shelf_ = worker.status().pid, worker._results
     before = len(shelf_.open), len(shelf_.errors), len(shelf_.answers)
     answer = worker.ask(answers.LENS, SMALL, wait=PATIENCE, step=0, **long)
     assert answer is not None
@@ -777,14 +777,14 @@ def test_errors_are_few_and_short_and_weigh_on_no_answer() -> None:
         kept.apply({"kind": "answer", "key": str(at), "value": None, "error": f"{at}" + "x" * 3_000_000})
     assert tracemalloc.get_traced_memory()[0] - began < 1e6
     tracemalloc.stop()
-    for at in range(2 * shelf.MOST_ERRORS):
+    for at in range(2 * result_cache.MOST_ERRORS):
         kept.apply({"kind": "answer", "key": f"more {at}", "value": None, "error": "no"})
-    assert len(kept.errors) == shelf.MOST_ERRORS
+    assert len(kept.errors) == result_cache.MOST_ERRORS
     assert list(kept.answers) == ["good"]
 
 
 def test_the_key_of_a_question_has_a_fixed_length_and_an_answer_counts_it() -> None:
-    short, long = (shelf.question_message(answers.LENS, SMALL, {"text": "x" * count}) for count in (1, 5000))
+    short, long = (result_cache.question_message(answers.LENS, SMALL, {"text": "x" * count}) for count in (1, 5000))
     assert short["key"] != long["key"]
     assert len(short["key"]) == len(long["key"]) == 64
     kept = ResultCache(answer_bytes=10_000)
@@ -813,13 +813,13 @@ questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
     trainer = bent(setup)
     try:
         until(lambda: trainer.status().state == "ready", "the worker")
-        with trainer._shelf.lock:  # so that all are asked before any is answered
+        with trainer._results.lock:  # so that all are asked before any is answered
             for at in range(5):
                 trainer.ask(Question("note", dict), SMALL, at=at)
             trainer.ask(Question("die", dict), SMALL)
         answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
         assert answer is not None
-        assert f"died {shelf.LIVES} times over this question" in answer.error
+        assert f"died {result_cache.LIVES} times over this question" in answer.error
         for at in range(5):
             note = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, at=at)
             assert note is not None
@@ -873,7 +873,7 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
 ) -> None:
     trainer = WorkerTrainer(back_off=[0.0])
     raised: list[str] = []
-    apply = trainer._shelf.apply
+    apply = trainer._results.apply
 
     def fails_once(message: dict[str, Any]) -> None:
         if message["kind"] == "progress" and not raised:
@@ -881,7 +881,7 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
             raise RuntimeError("a secret")
         apply(message)
 
-    monkeypatch.setattr(trainer._shelf, "apply", fails_once)
+    monkeypatch.setattr(trainer._results, "apply", fails_once)
     try:
         tape = finished(trainer.want(SMALL, SMALL.steps, seconds=PATIENCE))
         assert raised == [tape.key]

@@ -8,18 +8,17 @@ import numpy as np
 import streamlit as st
 
 from components.instruments.lens import TEXTS
-from components.instruments.panel import WAIT_SECONDS, Measured, Panel
+from components.instruments.panel import Measured, Panel
 from components.labs.autoregression.charts import candidates_chart
 from components.labs.autoregression.examples import NO_END, Example
 from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell import session
 from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed
-from components.stage.view import sentence
+from components.stage.answer import answer
 from models import answers
 from models.answers import Continuation
 from models.insight.lens import shown, tempered
-from models.service.client import trainer
 from models.service.spoken import PROMPT, SETTINGS, spoken
 from models.spec import TASKS, RunConfig
 
@@ -169,18 +168,13 @@ def _generated(panel: Panel, written: Written) -> None:
     if written.wanted is None:
         return
     step, args = written.wanted
-    answer = trainer().ask(
-        answers.CONTINUATION, panel.cfg, wait=WAIT_SECONDS, owner=panel.owner("generate"), step=step, **args
-    )
-    if answer is None:
-        panel.waiting = True
-        st.progress(min(1.0, trainer().share(answers.CONTINUATION, panel.cfg, step=step, **args)), text="Generating")
-        return
-    written.wanted = None
-    if answer.value is None:
-        st.error(sentence(answer.error))
-    else:
-        _append(written, answer.value, args, step)
+    reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("generate"), step=step, **args)
+    reply.show("Generating")
+    panel.waiting |= reply.waiting
+    if not reply.waiting:
+        written.wanted = None
+    if reply.value is not None:
+        _append(written, reply.value, args, step)
 
 
 def _append(written: Written, value: Continuation, args: dict[str, Any], step: int) -> None:

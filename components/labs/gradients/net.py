@@ -17,11 +17,11 @@ from components.shell.text import badge, drawn
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.view import sentence
+from components.stage.answer import answer
+from components.stage.view import PROFILE_SECONDS
 from models import answers
 from models.insight.gaussian import ACTIVATIONS
 from models.insight.theory import Law, law
-from models.service.client import trainer
 from models.spec import INITS as ALL_INITS
 from models.spec import RunConfig
 from models.trace import Trace
@@ -31,7 +31,6 @@ NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
 INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
 LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
-WAIT_SECONDS = 1.5
 
 
 def draw() -> None:
@@ -79,20 +78,17 @@ def controls() -> tuple[RunConfig, int]:
 def watch(cfg: RunConfig, seeds: int) -> bool:
     """Both charts, of the previous net until the answer arrives. Returns whether it is still to come."""
     before = session.NET_SEEN.get()
-    answer = trainer().ask(answers.PROFILES, cfg, wait=WAIT_SECONDS, owner=owner(KEY), seeds=seeds)
-    if answer is not None and answer.value is None:
-        st.error(sentence(answer.error))
-        return False
-    if answer is not None and answer.value is not None:
-        before = cfg, answer.value.traces
+    reply = answer(answers.PROFILES, cfg, wait=PROFILE_SECONDS, owner=owner(KEY), seeds=seeds)
+    if reply.value is not None:
+        before = cfg, reply.value.traces
         session.NET_SEEN.put(before)
-    if before is None:
-        st.caption("torch is loading in the trainer")
-        return True
-    if answer is None:
-        st.caption("Measuring; below is still the previous net.")
+    elif reply.refusal or before is None:
+        reply.show("Measuring")
+        return reply.waiting
+    else:
+        reply.show("Measuring; below is still the previous net")
     _show(*before)
-    return answer is None
+    return reply.waiting
 
 
 def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:

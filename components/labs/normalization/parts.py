@@ -18,14 +18,12 @@ from components.labs.normalization.saturation import saturation
 from components.labs.normalization.swallows import swallowed
 from components.shell.text import badge, drawn
 from components.shell.waiting import poll_while
-from components.stage.view import sentence
+from components.stage.answer import answer
 from models import answers
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import TINY_EPS, by_hand, shortfall, sized, told
-from models.service.client import trainer
 from models.spec import RunConfig
 
-WAIT_SECONDS = 0.4
 TRUE_EPS = 1e-5  # the eps that torch's layer norm has by default
 SIZES = [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0, 10.0]
 Part = Callable[[np.ndarray, int, float, list[str]], None]
@@ -54,20 +52,17 @@ def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[st
     )
 
     def answered() -> bool:
-        answer = trainer().ask(answers.LAYER_NORM, RunConfig(), wait=WAIT_SECONDS, row=x.tolist(), eps=eps)
+        reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=eps)
+        reply.show("Asking torch")
         rows = {"by hand": hand, "formula": formula}
-        if answer is None:
-            st.caption("Asking torch ...")
-        elif answer.value is None:
-            st.error(sentence(answer.error))
-        else:
-            ours = np.asarray(answer.value.row, float)
+        if reply.value is not None:
+            ours = np.asarray(reply.value.row, float)
             rows |= {"torch": ours, "torch - formula": ours - formula, "torch - by hand": ours - hand}
             st.caption(f"torch's layer norm, run in the trainer, compared with the formula. {badge('measured')}")
         st.dataframe(
             pd.DataFrame(rows, index=numbered("feature", size)).T, alt="Layer norm by hand and by torch, table"
         )
-        return answer is None
+        return reply.waiting
 
     poll_while("normalization_torch", answered)
 
