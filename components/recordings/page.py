@@ -56,7 +56,8 @@ def draw() -> None:
     listed = recordings()
     known = [*listed, *examples()]
     _look_again(set(listed))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    above = st.container(horizontal=True, vertical_alignment="bottom")
+    with above:
         first = _chosen("Recording", [OWN, *known], "recording", OWN)
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
         second = _chosen("Compare with", others, "beside", ALONE)
@@ -84,7 +85,7 @@ def draw() -> None:
     panels = _panels(labels)
     if not any(isinstance(run, RecordingRef) and run.name is None for run in runs):
         names = [first, *([second] if len(runs) > 1 else [])]
-        st.download_button(
+        above.download_button(
             "File that plays (HTML)",
             partial(as_file, " beside ".join(map(_shown, names)), runs, panels, verb="Play"),
             "recording.html",
