@@ -1,13 +1,13 @@
 """Instruments on the page: a closed one does no work, an open one measures the step shown and keeps its picture."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from components.instruments import INSTRUMENTS, remedies
 from components.shell.style import BADGES
+from components.stage.answer import Reply
 from models.answers import Trial, Tried
 from models.insight.remedy import Remedy
 from models.instruments import INSTRUMENTS as MEASURED
@@ -158,9 +158,8 @@ def test_a_post_mortem_says_what_was_tried_without_help(monkeypatch):
     came = Trial(
         (Tried(30, 2.4, 2.4, -1, False, False), Tried(30, 2.4, 1.0, -1, True, True))
     )  # the third was not tried
-    answers = SimpleNamespace(ask=lambda *_, **__: SimpleNamespace(value=came, error=""))
     monkeypatch.setattr(remedies, "candidates", lambda *_: (first, second, third))
-    monkeypatch.setattr(remedies, "trainer", lambda: answers)
+    monkeypatch.setattr(remedies, "answer", lambda *_, **__: Reply(came))
     page = opened(trained(playground(**DIVERGES)), "Post-mortem")
     assert "another" in labels(page)
     assert "Tried without success: one change." in words(page)

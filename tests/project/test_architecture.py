@@ -212,7 +212,7 @@ def test_what_the_session_keeps_is_named_in_one_place():
                 astray.append(f"{module}, line {node.lineno}: session_state")
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                astray += [f"{module}: {ast.unparse(node)}"] if name in ("held", "hold", "begin") else []
+                astray += [f"{module}: {ast.unparse(node)}"] if name in ("widget_value", "set_widget", "begin") else []
     assert astray == []
 
 

@@ -246,7 +246,7 @@ def test_a_page_whose_first_run_ended_before_its_controls_shows_the_net_that_was
 @pytest.mark.parametrize("before", [0, 1, 9], ids=lambda count: f"{count} controls set")
 def test_a_page_whose_first_run_ended_while_it_adopted_its_address_adopts_it_in_the_next(monkeypatch, before) -> None:
     holds = chain(repeat(session.set_widget, before), [lambda *_: st.stop()], repeat(session.set_widget))
-    monkeypatch.setattr(address_keeper, "hold", lambda *said: next(holds)(*said))  # noqa: PLW0108 - each time the next
+    monkeypatch.setattr(address_keeper, "set_widget", lambda *said: next(holds)(*said))  # noqa: PLW0108 - each time the next
     page = playground(**SMALL | {"depth": "6"})
     page = sound(page.run())
     assert configuration(page).depth == page.slider(key="depth").value == 6

@@ -305,7 +305,7 @@ def keys_in_addresses() -> set[str]:
         module = ".".join(path.relative_to(components.parent).with_suffix("").parts)
         text = path.read_text(encoding="utf-8")
         if path.parent.name in {"playground", "anatomy", "instruments"}:
-            found |= set(re.findall(r"kept\(.*name=\"(\w+)\"", text))
+            found |= set(re.findall(r"url_param\(.*name=\"(\w+)\"", text))
         for key in re.findall(r"query_params\.get\(([A-Z][\w.]+|[a-z_]+\.[A-Z]+|\"\w+\")", text):
             found.add(key.strip('"') if key.startswith('"') else attrgetter(key)(importlib.import_module(module)))
     return found
