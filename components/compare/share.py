@@ -8,6 +8,7 @@ import streamlit as st
 
 from components.shell import compare_link
 from components.shell.hide import hidden
+from components.shell.naming import names_of
 from components.stage.file import as_file
 from components.stage.panels import Panel
 from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
@@ -54,7 +55,7 @@ def _played(columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> s
         for letter, cfg in columns.items()
         if (trace := service.tape(cfg, seeds).trace()) is not None and len(trace)
     ]
-    title = f"{', '.join(columns)} side by side"
+    title = " beside ".join(names_of(list(columns.values())))
     return as_file(
         title,
         list(columns.values()),
