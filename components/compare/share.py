@@ -32,8 +32,14 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
         with st.container(horizontal=True):
             _file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
             if there:
+                title = " beside ".join(names_of(list(columns.values())))
                 _file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
-                _file("File that plays (HTML)", "comparison.html", "text/html", lambda: _played(columns, seeds, panels))
+                _file(
+                    "File that plays (HTML)",
+                    "comparison.html",
+                    "text/html",
+                    lambda: _played(title, columns, seeds, panels),
+                )
                 query["digest"] = APART.join(
                     digest_of(one[0].first(columns[name].steps), _torch()) for name, one in traces.items()
                 )
@@ -47,7 +53,7 @@ def tag(seeds: int) -> str:
     return "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
 
 
-def _played(columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:
+def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:
     """The comparison so far as a page of its own. Needs no session."""
     service = trainer()
     about = [
@@ -55,7 +61,6 @@ def _played(columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> s
         for letter, cfg in columns.items()
         if (trace := service.tape(cfg, seeds).trace()) is not None and len(trace)
     ]
-    title = " beside ".join(names_of(list(columns.values())))
     return as_file(
         title,
         list(columns.values()),
