@@ -1,6 +1,6 @@
 """A stage as a file: what its page declares and what its connection has sent, in one page that plays anywhere."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from addnorm.player import file_that_plays
@@ -12,6 +12,9 @@ from components.stage.recordings import RecordingFeed
 from components.stage.stage import RecordingRef, declared
 from models.service.client import trainer
 from models.spec import RunConfig
+
+MOST_BYTES = 20_000_000  # of a recording in a file
+PIECE_LEFT_OUT = ""
 
 
 def as_file(
@@ -36,6 +39,8 @@ def as_file(
     def kept(some: Sequence[Panel]) -> list[dict[str, Any]]:
         return [panel.to_json(len(runs), seeds) for panel in some if not isinstance(panel, Link)]
 
+    messages = [message for number, run in enumerate(runs) for message in _sent(number, run, seeds)]
+    cut = [f"the first {MOST_BYTES / 1e6:g} MB of the recording"] if PIECE_LEFT_OUT in messages else []
     data = {
         "name": "file",
         "ticket": "",
@@ -50,7 +55,7 @@ def as_file(
         "start": "",
         "reset": "",
         "stop_loss": 0.0,
-        "facts": list(facts),
+        "facts": [*facts, *cut],
         "scenes": [],
         "scene": 1,
         "by": BY,
@@ -59,12 +64,22 @@ def as_file(
         {"name": f"file_{at}", "below": "file", "panels": kept(some)} for at, some in enumerate((over, under))
     )
     parts = [part for part in (above, data, after) if part["panels"]]
-    messages = (message for number, run in enumerate(runs) for message in _sent(number, run, seeds))
-    return file_that_plays(title, parts, messages, below)
+    return file_that_plays(title, parts, filter(None, messages), below)
 
 
 def _sent(number: int, run: RunConfig | RecordingRef, seeds: int) -> Iterator[str | bytes]:
     """All that a connection would send about a run by now."""
     if isinstance(run, RunConfig):
         return RunFeed(number, Asked(run, seeds, have=0, want=0), owner=None).messages(trainer(), rate=False)
-    return RecordingFeed(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)).messages()
+    return _first(RecordingFeed(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)).messages())
+
+
+def _first(messages: Iterable[str | bytes]) -> Iterator[str | bytes]:
+    """What there is of a recording up to MOST_BYTES: who presses a button must not fill the server's memory."""
+    room = MOST_BYTES
+    for message in messages:
+        room -= len(message)
+        if room < 0:
+            yield PIECE_LEFT_OUT
+            return
+        yield message

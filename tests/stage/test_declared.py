@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.player import PLOTLY
 from components.charts.depth import Series
-from components.stage import figures, files, panels, sentences, stage
+from components.stage import figures, file, files, panels, sentences, stage
 from components.stage.asked import Asked
 from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
 from components.stage.lines import RunFeed
@@ -283,3 +283,15 @@ def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
     for kind in (Chart, Headline, Stack, panels.Heading, panels.Link, panels.Text):
         assert issubclass(kind, Panel)
         assert f"{kind.kind}: {kind.__name__}" in source
+
+
+def test_of_a_large_recording_a_file_takes_the_beginning_and_says_so(monkeypatch, tmp_path):
+    row = json.dumps({"step": 0, "loss": 1.0}) + "\n"
+    (tmp_path / "large.jsonl").write_text(row * 30_000)
+    monkeypatch.setenv("PLAYGROUND_RECORDINGS", str(tmp_path))
+    runs, shown = [stage.RecordingRef("large.jsonl")], [Headline()]
+    whole = file.as_file("large", runs, shown)
+    assert "MB of the recording" not in whole
+    monkeypatch.setattr(file, "MOST_BYTES", 300_000)
+    assert "the first 0.3 MB of the recording" in file.as_file("large", runs, shown)
+    assert len(whole) - len(file.as_file("large", runs, shown)) > 400_000
