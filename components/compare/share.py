@@ -1,6 +1,7 @@
 """A comparison taken home: its configurations, its numbers, a file that plays, and a link that checks itself."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from urllib.parse import urlencode
 
@@ -9,7 +10,7 @@ import streamlit as st
 from components.shell import compare_link
 from components.shell.hide import hidden
 from components.shell.naming import names_of
-from components.stage.file import as_file
+from components.stage.file import TOO_LARGE, as_file, fits
 from components.stage.panels import Panel
 from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
 from models.service.client import trainer
@@ -34,12 +35,11 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
             if there:
                 title = " beside ".join(names_of(list(columns.values())))
                 _file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
-                _file(
-                    "File that plays (HTML)",
-                    "comparison.html",
-                    "text/html",
-                    lambda: _played(title, columns, seeds, panels),
-                )
+                if fits(list(columns.values()), seeds):
+                    play = partial(_played, title, columns, seeds, panels)
+                    _file("File that plays (HTML)", "comparison.html", "text/html", play)
+                else:
+                    st.caption(TOO_LARGE)
                 query["digest"] = APART.join(
                     digest_of(one[0].first(columns[name].steps), _torch()) for name, one in traces.items()
                 )

@@ -8,7 +8,7 @@ import streamlit as st
 from components.playground import picture
 from components.shell import link, session
 from components.shell.hide import any_hidden
-from components.stage.file import as_file
+from components.stage.file import TOO_LARGE, as_file, fits
 from components.stage.panels import Panel
 from components.stage.view import View
 from models.export import (
@@ -61,7 +61,10 @@ def _downloads(cfg: RunConfig, view: View | None) -> None:
         if view is not None:
             file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
             panels = picture.in_file(cfg)
-            file("File that plays (HTML)", "run.html", "text/html", lambda: _played(view, panels))
+            if fits([cfg]):
+                file("File that plays (HTML)", "run.html", "text/html", lambda: _played(view, panels))
+            else:
+                st.caption(TOO_LARGE)
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
         + ("" if view is not None else "Numbers and the file that plays come with the first training step.")

@@ -13,8 +13,9 @@ from components.stage.stage import RecordingRef, declared
 from models.service.client import trainer
 from models.spec import RunConfig
 
-MOST_BYTES = 20_000_000  # of a recording in a file
+MOST_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
 PIECE_LEFT_OUT = ""
+TOO_LARGE = f"More than {MOST_BYTES / 1e6:g} MB of rows: too many for a file that plays."
 
 
 def as_file(
@@ -65,6 +66,12 @@ def as_file(
     )
     parts = [part for part in (above, data, after) if part["panels"]]
     return file_that_plays(title, parts, filter(None, messages), below)
+
+
+def fits(runs: Sequence[RunConfig], seeds: int = 1) -> bool:
+    """Whether the rows that there are of some runs are few enough for a file."""
+    tapes = [trainer().tape(run, seeds) for run in runs]
+    return 4 * seeds * sum(tape.length * tape.columns.width for tape in tapes if tape.columns) <= MOST_BYTES
 
 
 def _sent(number: int, run: RunConfig | RecordingRef, seeds: int) -> Iterator[str | bytes]:

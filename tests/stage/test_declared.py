@@ -295,3 +295,14 @@ def test_of_a_large_recording_a_file_takes_the_beginning_and_says_so(monkeypatch
     monkeypatch.setattr(file, "MOST_BYTES", 300_000)
     assert "the first 0.3 MB of the recording" in file.as_file("large", runs, shown)
     assert len(whole) - len(file.as_file("large", runs, shown)) > 400_000
+
+
+def test_a_run_of_too_many_rows_is_not_offered_as_a_file(monkeypatch):
+    trainer = InProcessTrainer()
+    trainer.want(SMALL, SMALL.steps + 1, 60.0)
+    while not trainer.tape(SMALL).done:
+        trainer.want(SMALL, SMALL.steps + 1, 60.0)
+    monkeypatch.setattr(file, "trainer", lambda: trainer)
+    assert file.fits([SMALL])
+    monkeypatch.setattr(file, "MOST_BYTES", 1000)
+    assert not file.fits([SMALL])
