@@ -188,12 +188,12 @@ import torch
 
 from models.answers import Lengths
 from models.instruments.stream import passed
-from models.training import Still
+from models.training import Snapshot
 
 
-def lengths(still: Still) -> Lengths:
+def lengths(snapshot: Snapshot) -> Lengths:
     """The least and the greatest RMS of a token at every site."""
-    sizes = torch.stack([x.square().mean(-1).sqrt().flatten() for x in passed(still)[0]])
+    sizes = torch.stack([x.square().mean(-1).sqrt().flatten() for x in passed(snapshot)[0]])
     return Lengths(sizes.amin(1).cpu().numpy(), sizes.amax(1).cpu().numpy())
 ''',
         ),
@@ -361,7 +361,7 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.stage.still import still_chart
+from components.stage.still import static_chart
 from models.service.client import trainer
 from models.spec import RunConfig
 
@@ -370,7 +370,7 @@ st.markdown("See how large the signal is at each point of a small net.")
 trace = trainer().want(RunConfig(depth=2, width=16, batch=8), 1).trace()
 series = [Series("signal", trace.act_rms[0])]
 figure = depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=trace.sites, series=series)
-still_chart(figure, key="sizes", alt="Signal by depth, chart")
+static_chart(figure, key="sizes", alt="Signal by depth, chart")
 ''',
         ),
         Edit(
