@@ -90,10 +90,8 @@ def _ways(label: str, words: Sequence[str], key: str) -> None:
 
 
 def _list() -> None:
-    tip, kept = (
-        "Any part of a term or of its meaning",
-        address.url_param(SEARCH, "", name="search", bounds=(0, LONGEST)),
-    )
+    tip = "Any part of a term or of its meaning"
+    kept = address.url_param(SEARCH, "", name="search", bounds=(0, LONGEST))
     text = st.text_input("Search", max_chars=LONGEST, placeholder=tip, **kept)
     found = search(text)
     if not found:

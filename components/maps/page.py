@@ -213,9 +213,8 @@ def _cell(spec: MapSpec, cell: Cell) -> None:
 
     def choose(name: str) -> None:
         put_again()
-        session.set_widget(
-            CELL, Cell(*(session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y")))
-        )
+        chosen = (session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y"))
+        session.set_widget(CELL, Cell(*chosen))
 
     for column, part, label, tip, options in (
         (left, "arrangement", "Cell: arrangement", None, spec.arrangements),

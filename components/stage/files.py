@@ -16,9 +16,11 @@ def _version(*bodies: bytes) -> str:
 
 MODULES = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*.js"))}
 VERSION = _version(*MODULES.values())
-PLOTLY_VERSION = _version(PLOTLY.read_bytes())
+BUNDLE = PLOTLY.read_bytes()
+PLOTLY_VERSION = _version(BUNDLE)
 PLOTLY_ADDRESS = f"stage/{PLOTLY_VERSION}/{PLOTLY.name}"
 ADDRESSES = {f"stage/{VERSION}/{name}": FOLDER / name for name in MODULES} | {PLOTLY_ADDRESS: PLOTLY}
+SCRIPTS = {name: (VERSION, body) for name, body in MODULES.items()} | {PLOTLY.name: (PLOTLY_VERSION, BUNDLE)}
 LOADER = (FOLDER / "loader.js").read_text(encoding="utf-8")
 CSS = (FOLDER / "stage.css").read_text(encoding="utf-8")
 HTML = (FOLDER / "stage.html").read_text(encoding="utf-8")
@@ -26,12 +28,8 @@ HTML = (FOLDER / "stage.html").read_text(encoding="utf-8")
 
 async def module(request: Request) -> Response:
     """Serves a script by its name. An old page that asks for another version gets the newest, which is not cached."""
-    name, asked = request.path_params["name"], request.path_params["version"]
-    if name == PLOTLY.name:
-        body, version = PLOTLY.read_bytes(), PLOTLY_VERSION
-    elif name in MODULES:
-        body, version = MODULES[name], VERSION
-    else:
+    version, body = SCRIPTS.get(request.path_params["name"], ("", b""))
+    if not version:
         return PlainTextResponse("There is no such script.", 404)
-    headers = {"cache-control": KEPT if asked == version else "no-cache"}
+    headers = {"cache-control": KEPT if request.path_params["version"] == version else "no-cache"}
     return Response(body, media_type="text/javascript", headers=headers)

@@ -111,9 +111,11 @@ class RecordingFeed:
     keys: tuple[str, ...] = ()  # the trainer has no news of a recording
     key = ""
 
-    def __init__(self, number: int, asked: AskedRecording, turn: int = 0) -> None:
+    whole = True  # whether all of the file is sent, which may be larger than `most`
+
+    def __init__(self, number: int, asked: AskedRecording, turn: int = 0, most: int = LARGEST - 1) -> None:
         self.number, self.turn, self.name, self.want = number, turn, asked.recording, asked.want
-        self.file, self.sent = asked.file, asked.have
+        self.file, self.sent, self.most = asked.file, asked.have, most
         self._told: dict[str, Any] = {}
         self._reading = self._missed = False
 
@@ -157,7 +159,8 @@ class RecordingFeed:
                 if name != self.file or facts.st_size < self.sent:
                     self.file, self.sent, self._told = name, 0, {}
                 yield from self._say(name, self.sent, "")
-                end = min(facts.st_size, LARGEST - 1)
+                end = min(facts.st_size, self.most)
+                self.whole = end == facts.st_size
                 while self.sent < end and (piece := os.pread(file, min(PIECE_BYTES, end - self.sent), self.sent)):
                     yield HEAD.pack(self.number, self.sent, len(piece), self.turn) + piece
                     self.sent += len(piece)

@@ -79,28 +79,28 @@ def stage(
     may switch pages. ValueError if a panel is bound to what is not among the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    at, openings = place(name, runs, seeds), iter(_openings(trained, seeds))
+    at = place(name, runs, seeds)
     links = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
-    data = {
-        "version": VERSION,
-        "plotly": PLOTLY_ADDRESS,
-        "ticket": TICKETS.hand(owner(name, *trained, seeds=seeds)),
-        "runs": [declared(run, seeds, None if isinstance(run, RecordingRef) else next(openings)) for run in runs],
-        "panels": [panel.to_json(len(runs), seeds) for panel in panels],
-        "at": [at.step, at.playing],
-        "tells": tells,
-        "shared": shared,
-        "verb": verb,
-        "names": list(names),
-        "keys": keys,
-        "start": start,
-        "reset": reset,
-        "stop_loss": stop_loss,
-        "facts": list(facts),
-        "scenes": [one.to_json(len(runs), seeds) for one in scenes],
-        "scene": scene,
-        "by": BY,
-    }
+    data = declaration(
+        runs,
+        panels,
+        seeds=seeds,
+        openings=_openings(trained, seeds),
+        at=at,
+        tells=tells,
+        shared=shared,
+        verb=verb,
+        names=names,
+        keys=keys,
+        start=start,
+        reset=reset,
+        stop_loss=stop_loss,
+        facts=facts,
+        scenes=scenes,
+        scene=scene,
+    )
+    ticket = TICKETS.hand(owner(name, *trained, seeds=seeds))
+    data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
     _mounted(name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
     return at
 
@@ -147,11 +147,49 @@ def _mounted(
         on_open(run)
 
 
-def declared(run: RunConfig | RecordingRef, seeds: int, opening: dict[str, Any] | None = None) -> dict[str, Any]:
-    """What the browser is told of a run of the page."""
-    if isinstance(run, RecordingRef):
-        return {"link": _link(run), "recording": run.name}
-    return {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": opening}
+def declaration(
+    runs: Sequence[RunConfig | RecordingRef],
+    panels: Sequence[Panel],
+    *,
+    seeds: int = 1,
+    openings: Sequence[dict[str, Any] | None] = (),
+    at: At = At(),  # noqa: B008 - frozen
+    tells: Tells = "never",
+    shared: str = "",
+    verb: str = "",
+    names: Sequence[str] = (),
+    keys: str = "",
+    start: str = "",
+    reset: str = "",
+    stop_loss: float = 0.0,
+    facts: Sequence[str] = (),
+    scenes: Sequence[Scene] = (),
+    scene: int = 1,
+) -> dict[str, Any]:
+    """What the player is told, on a page as in a file. `openings`: row 0 of every trained run, as far as known."""
+    first = iter(openings)
+    return {
+        "runs": [
+            {"link": _link(run), "recording": run.name}
+            if isinstance(run, RecordingRef)
+            else {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": next(first, None)}
+            for run in runs
+        ],
+        "panels": [panel.to_json(len(runs), seeds) for panel in panels],
+        "at": [at.step, at.playing],
+        "tells": tells,
+        "shared": shared,
+        "verb": verb,
+        "names": list(names),
+        "keys": keys,
+        "start": start,
+        "reset": reset,
+        "stop_loss": stop_loss,
+        "facts": list(facts),
+        "scenes": [one.to_json(len(runs), seeds) for one in scenes],
+        "scene": scene,
+        "by": BY,
+    }
 
 
 def _link(run: RunConfig | RecordingRef) -> str:
