@@ -1,4 +1,4 @@
-"""A callback for Hugging Face: `Trainer(..., callbacks=[WatchCallback("run.jsonl")])`. Needs `transformers`."""
+"""A callback for Hugging Face: `Trainer(..., callbacks=[HuggingFaceCallback("run.jsonl")])`. Needs `transformers`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 from addnorm.recorder import Tape
 
 
-class WatchCallback(TrainerCallback):
+class HuggingFaceCallback(TrainerCallback):
     """Records what `Trainer` trains. Takes the arguments of `watch`, except model, optimiser and AMP's scaler."""
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:

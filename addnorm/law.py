@@ -44,7 +44,7 @@ LIKE = {
 
 
 @dataclass(frozen=True)
-class Law:
+class GrowthLaw:
     """`kind`: constant, slight, root, linear, exponential or none; empty without a fit. `rate`: from site to site."""
 
     kind: str = ""
@@ -65,30 +65,30 @@ class Law:
         }[self.kind]
 
 
-def law_of(values: Sequence[float]) -> Law:
+def law_of(values: Sequence[float]) -> GrowthLaw:
     """The law that sizes over depth follow."""
     if len(values) < FEWEST or not all(0 < value < math.inf for value in values):
-        return Law()
+        return GrowthLaw()
     most = max(values)
     spread = most / min(values)
     logs = [math.log(value) for value in values]
     start, rate = straight(logs, [1.0] * len(logs))
     exponential = _distance(logs, [start + rate * at for at in range(len(logs))])
     if spread <= SAME and abs(rate * (len(logs) - 1)) <= max(2 * exponential, math.log(TREND)):
-        return Law("constant", spread)
+        return GrowthLaw("constant", spread)
     if spread < CLEAR:
-        return Law("slight", spread)
+        return GrowthLaw("slight", spread)
     rising = values if rate > 0 else [1 / value for value in values]
     fits = {name: _grown(values, power) for name, power in POWERS.items()} | {"exponential": exponential}
     others = [_grown(rising, power) for power in (*BETWEEN, *(POWERS.values() if rate < 0 else ()))]
     kind = min(fits, key=fits.__getitem__)
     best, second = sorted([*fits.values(), *others])[:2]
     if fits[kind] > min(best, POOR * math.log(spread)) or second < APART * best:
-        return Law("none", spread)
-    return Law(kind, spread, math.exp(rate) if kind == "exponential" else math.nan)
+        return GrowthLaw("none", spread)
+    return GrowthLaw(kind, spread, math.exp(rate) if kind == "exponential" else math.nan)
 
 
-def law_of_stream(values: Sequence[float]) -> Law:
+def law_of_stream(values: Sequence[float]) -> GrowthLaw:
     """The law of all sites, else of every second one: alternating sublayers may add much and little by turns."""
     law, second = law_of(values), law_of(values[::-2][::-1])
     if law.kind != "none" or second.kind in ("", "slight"):
@@ -128,7 +128,7 @@ def likeness(recording: Recording) -> str:
     return alike(act, grad, summed=any(recording.sites[place].kind == "sum" for place in places))
 
 
-def laws(recording: Recording, at: int) -> tuple[Law, Law]:
+def laws(recording: Recording, at: int) -> tuple[GrowthLaw, GrowthLaw]:
     """The laws that the stream over depth and its gradient on the way back follow in one row."""
     places = stream_of(recording.sites)
     act, grad = ([recording.row(name, at)[place] for place in places] for name in ("act", "grad"))
@@ -167,7 +167,7 @@ def alike(act: Sequence[float], grad: Sequence[float], *, summed: bool) -> str:
     return next((name for name, does in fits.items() if does), "")
 
 
-def _same_product(stream: Law, gradient: Law) -> bool:
+def _same_product(stream: GrowthLaw, gradient: GrowthLaw) -> bool:
     """Whether stream and gradient are products over the layers of the same factors."""
     if not stream.kind == gradient.kind == "exponential":
         return False

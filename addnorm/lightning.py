@@ -1,4 +1,4 @@
-"""A callback for (PyTorch) Lightning: `Trainer(..., callbacks=[WatchCallback("run.jsonl")])`. Needs `lightning`."""
+"""A callback for (PyTorch) Lightning: `Trainer(..., callbacks=[LightningCallback("run.jsonl")])`. Needs `lightning`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ else:
     Callback = import_module("lightning.pytorch" if find_spec("lightning") else "pytorch_lightning").Callback
 
 
-class WatchCallback(Callback):
+class LightningCallback(Callback):
     """Records training with automatic optimisation. Takes the arguments of `watch`, except model, optimiser and scaler.
 
     A training step may call parts of the module instead of the module itself, so a forward pass is taken to last from

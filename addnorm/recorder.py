@@ -24,7 +24,7 @@ from addnorm.cosine import cosines_of
 from addnorm.header import header
 from addnorm.model import bare, is_compiled, refused
 from addnorm.probe import Hook, Probe
-from addnorm.rows import Fetch, Part, Row, Rows, parts_of
+from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
 from addnorm.sites import chosen_modules, find_sites, noted, offered, outputs_of
 from addnorm.trace import Tracer
 from addnorm.weights import Samples, Weights, changes
@@ -103,9 +103,9 @@ class Tape:
         self._first: dict[int, tuple[Part, list[Fetch]]] = {}  # what the traced pass measured, by node
         self._first_sites: dict[int, int] = {}  # sites by the node that they turned out to be
         self._rows = Rows(self._write)
-        self._row = Row(0)
-        self._newest: Row | None = None  # the last closed row, for a loss that is told later
-        self._before: tuple[Row, Samples] | None = None  # weights as they were before an update, and its row
+        self._row = PendingRow(0)
+        self._newest: PendingRow | None = None  # the last closed row, for a loss that is told later
+        self._before: tuple[PendingRow, Samples] | None = None  # weights as they were before an update, and its row
         self._steps = self._written = 0
         self._passes = 0
         self._failing = self._closure = self._compiled = False
@@ -270,7 +270,7 @@ class Tape:
             hook = tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
             self._undo.append(hook.remove)
 
-    def _first_gradient(self, row: Row, node: int, grad: Tensor) -> None:
+    def _first_gradient(self, row: PendingRow, node: int, grad: Tensor) -> None:
         if row is self._row and (at := self._first_sites.get(node)) is not None:
             row.parts += parts_of([("grad", at, grad.detach())])
 
@@ -324,12 +324,12 @@ class Tape:
             self._probe.release()
         self._steps += 1
         self._passes = 0
-        self._row = Row(self._steps)
+        self._row = PendingRow(self._steps)
         failure = self._writer.failure if self._writer is not None else None
         if failure is not None:
             raise failure
 
-    def _set_scales(self, row: Row, skipped: bool) -> None:
+    def _set_scales(self, row: PendingRow, skipped: bool) -> None:
         """Gives a row the learning rate and AMP's scale, as they are before the update."""
         if self._optimizer is not None:
             lr = self._optimizer.param_groups[0].get("lr")
@@ -388,7 +388,7 @@ class Tape:
         if self._writer is not None:
             self._writer.write(lambda: line)
 
-    def _write(self, row: Row) -> None:
+    def _write(self, row: PendingRow) -> None:
         sites, blocks = len(self.sites), len(self._blocks)
         if self._writer is not None:
             self._written += self._writer.write(lambda: row.line(sites, blocks))

@@ -72,7 +72,7 @@ def dense(tensor: Tensor) -> Tensor:
 
 
 @dataclass
-class Row:
+class PendingRow:
     """What has been measured of one step so far."""
 
     step: int
@@ -159,13 +159,13 @@ def _ratio(change: float | None, old: float | None) -> float | None:
 class Rows:
     """Rows that wait for their numbers, the newest also for its loss. Each is written once, in order, when complete."""
 
-    def __init__(self, write: Callable[[Row], None], most: int = 64) -> None:
+    def __init__(self, write: Callable[[PendingRow], None], most: int = 64) -> None:
         self._write = write
         self._most = most
-        self.waiting: list[Row] = []
+        self.waiting: list[PendingRow] = []
         self.dropped = 0
 
-    def add(self, row: Row) -> None:
+    def add(self, row: PendingRow) -> None:
         """Takes a row. Where the device is far behind, the oldest row is dropped rather than waited for."""
         self.waiting.append(row)
         while len(self.waiting) > 1 and self.waiting[0].ready():

@@ -8,7 +8,7 @@ import tempfile
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
-from addnorm.huggingface import WatchCallback
+from addnorm.huggingface import HuggingFaceCallback
 from examples.data import book, windows
 
 
@@ -21,7 +21,7 @@ def main(path: str = "recordings/gpt2.jsonl", steps: int = 150) -> None:
     model = GPT2LMHeadModel(
         GPT2Config(vocab_size=symbols, n_positions=64, n_embd=64, n_layer=6, n_head=4, bos_token_id=0, eos_token_id=0)
     )
-    callback = WatchCallback(path, meta={"task": "book"})
+    callback = HuggingFaceCallback(path, meta={"task": "book"})
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder,

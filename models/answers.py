@@ -33,7 +33,7 @@ class Profiles:
 
 
 @dataclass(frozen=True)
-class Signal:
+class SignalAtInit:
     """Signal, gradient and branch gains of K seeds before training, on Gaussian input of unit mean square."""
 
     seeds: tuple[int, ...]  # (K,)
@@ -141,7 +141,7 @@ class PathLengths:
 
 
 @dataclass(frozen=True)
-class Check:
+class GradientCheck:
     """Slopes of the loss along directions of length 1, by autograd and by central differences with K steps; float64."""
 
     what: tuple[str, ...]  # what each direction moves: a block's weights, or the stream after it
@@ -397,7 +397,7 @@ class Translation:
 
 
 @dataclass(frozen=True)
-class Place:
+class PositionProbe:
     """How well a ridge regression reads a token's place from the stream, on held-out sequences."""
 
     accuracy: np.ndarray  # (S,); NaN if the stream is not finite
@@ -421,7 +421,7 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class Normed:
+class TorchNormed:
     """torch's own layer norm of a row of numbers, in float64."""
 
     row: np.ndarray  # (D,)
@@ -506,7 +506,7 @@ class ClosedBranches:
 PROFILE = Question("profile", Trace)
 PROFILES = Question("profiles", Profiles)
 
-SIGNAL = Question("signal", Signal)
+SIGNAL = Question("signal", SignalAtInit)
 STREAM = Question("stream", Stream)
 DISTRIBUTIONS = Question("distributions", Distributions)
 LAYER_FILM = Question("layer film", Film)
@@ -514,7 +514,7 @@ COLLAPSE = Question("collapse", Collapse)
 
 GRADIENT_SHARES = Question("gradient shares", GradientShares)
 PATH_LENGTHS = Question("path lengths", PathLengths)
-CHECK = Question("check", Check)
+CHECK = Question("check", GradientCheck)
 HEALTH = Question("health", Health)
 
 LANDSCAPE = Question("landscape", Landscape)
@@ -532,10 +532,10 @@ CONTINUATION = Question("continuation", Continuation)
 REVISION = Question("revision", Revision)
 REFINEMENT = Question("refinement", Refinement)
 TRANSLATION = Question("translation", Translation)
-PLACE = Question("place", Place)
+PLACE = Question("place", PositionProbe)
 BEYOND = Question("beyond", Beyond)
 
-LAYER_NORM = Question("layer norm", Normed)
+LAYER_NORM = Question("layer norm", TorchNormed)
 BY_HAND = Question("by hand", ByHand)
 SMALL_TOKENS = Question("small tokens", SmallTokens)
 WHO_IS_SEEN = Question("who is seen", WhoIsSeen)

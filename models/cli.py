@@ -12,9 +12,10 @@ import sys
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlencode
 
+from addnorm.__main__ import Parser
 from models.catalogue import CATALOGUE, listing
 from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
 from models.insight.words import counted
@@ -26,13 +27,6 @@ from models.spec.query import TRUTH
 
 BAR = 30  # characters of the progress bar
 SLICE_SECONDS = 0.2  # between updates of the progress bar
-
-
-class Parser(argparse.ArgumentParser):
-    """Prints an error as one sentence, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from models.service.connection import ROOT
+from models.service.worker_process import ROOT
 from models.spec import RunConfig, knobs
 from tests import stage_page
 

@@ -71,7 +71,7 @@ export class Guess {
   }
 }
 
-export class Digits {
+export class TenDigits {
   constructor(place) {
     const el = made(place, "figure", "stage-digits")
     this.caption = made(el, "figcaption")

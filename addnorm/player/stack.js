@@ -33,7 +33,7 @@ const mixed = (scale, share) => {
 const word = (value) =>
   value === 0 ? "exactly 0" : Number.isFinite(value) ? Number(value.toPrecision(3)) : "not finite"
 
-export class Stack {
+export class LivingStack {
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =

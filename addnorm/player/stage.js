@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
-import { Curve, Digit, Digits, Guess } from "./cell.js"
+import { Curve, Digit, Guess, TenDigits } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
@@ -9,9 +9,9 @@ import { listen } from "./keys.js"
 import { Playhead, reach } from "./playhead.js"
 import { RecordedTape } from "./recording.js"
 import { Scenes } from "./scenes.js"
-import { Stack } from "./stack.js"
+import { LivingStack } from "./stack.js"
 import { brief, Tape } from "./tape.js"
-import { Heading, Headline, Link, Said, Text } from "./texts.js"
+import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
 
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
@@ -22,15 +22,15 @@ const LATE_SECONDS = 10 // after which a growing recording without news is looke
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
 const PANELS = {
   chart: Chart,
-  stack: Stack,
+  stack: LivingStack,
   headline: Headline,
   heading: Heading,
   link: Link,
-  said: Said,
+  said: Sentence,
   text: Text,
   curve: Curve,
   digit: Digit,
-  digits: Digits,
+  digits: TenDigits,
   guess: Guess,
 }
 

@@ -76,7 +76,7 @@ export class Link {
 }
 
 // A sentence of a tape, if it has one.
-export class Said {
+export class Sentence {
   constructor(place) {
     this.el = made(place, "p", "stage-sentence")
   }

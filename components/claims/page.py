@@ -33,7 +33,9 @@ def grid() -> None:
         st.info("No claim contains all these words.")
         return
     titles = {_title(card): card for card in left_over}
-    offered = [cards.Card(title, topic_in_words(card.topic), mark=run.mark(card)) for title, card in titles.items()]
+    offered = [
+        cards.ChoiceCard(title, topic_in_words(card.topic), mark=run.mark(card)) for title, card in titles.items()
+    ]
     cards.cards("Claim", offered, None, key="errors", choose=lambda title: _open(titles[title].key))
 
 

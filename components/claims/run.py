@@ -13,7 +13,7 @@ from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.answer import answer
 from components.stage.view import sentence
-from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Lines, Outcome, Source, Trained
+from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Lines, Source, Trained
 from models.claims.numbers import NUMBERS
 from models.service.client import Requester, trainer
 from models.spec.pairings import MAX_COLUMNS
@@ -93,7 +93,7 @@ def gather(source: Source, who: Requester) -> tuple[Any, float, str]:
     return (tape.trace() if tape.done else None), tape.length / source.cfg.steps, ""
 
 
-def show(card: Card, outcome: Outcome, guess: str) -> None:
+def show(card: Card, outcome: Judgement, guess: str) -> None:
     """The verdict beside the guess, its sentence, the numbers and their chart."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict}{condition}."

@@ -11,7 +11,7 @@ from components.shell.hide import hidden
 from components.shell.naming import chance, names_of
 from components.stage import figures
 from components.stage.panels import COLUMNS as SPANNED
-from components.stage.panels import Chart, Heading, Headline, Link, Panel, Stack, blocks_of
+from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, blocks_of
 from components.stage.stage import place, stage
 from models.insight.compared import ahead, sizes
 from models.service.client import key_of, trainer
@@ -104,7 +104,9 @@ def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
         else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
     )
     return [
-        Stack(f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"),
+        LivingStack(
+            f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"
+        ),
         said,
         Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}"),
     ]

@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.shell import address, session
 from components.shell.link import PAGES
-from models.lessons.glossary import ENTRIES, Entry, Sense, key_of, near, search
+from models.lessons.glossary import ENTRIES, GlossaryEntry, Sense, key_of, near, search
 
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
@@ -63,7 +63,7 @@ def _nearest(asked: str) -> str:
     return f" Did you mean **{ENTRIES[close].word}**?" if close else ""
 
 
-def _open(entry: Entry) -> None:
+def _open(entry: GlossaryEntry) -> None:
     with st.container(border=True):
         st.subheader(entry.word, anchor=False)
         for sense in entry.senses:

@@ -12,14 +12,14 @@ from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
 from components.instruments.landscape import LANDSCAPE
 from components.instruments.lens import LENS
-from components.instruments.panel import Instrument, Panel
+from components.instruments.panel import Instrument, InstrumentPanel
 from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.shell import session
 from components.shell.address import url_param
-from components.shell.cards import Card, cards
+from components.shell.cards import ChoiceCard, cards
 from components.shell.hide import hidden
 from components.shell.text import badge
 from components.stage.tickets import At
@@ -49,7 +49,7 @@ def instruments(view: View, at: At) -> bool:
     url_param(session.INSTRUMENT.name, None, name="instrument", among=offered)
     chosen = session.INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
-    deck = [Card(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
+    deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
     cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN)
     if chosen is None:
         return False
@@ -62,7 +62,7 @@ def instruments(view: View, at: At) -> bool:
         if unfit:
             st.info(unfit)
             return False
-        panel = Panel(chosen, view, at)
+        panel = InstrumentPanel(chosen, view, at)
         instrument.draw(panel)
     return panel.waiting
 

@@ -7,9 +7,9 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_word
-from components.instruments.panel import Instrument, Measured, Panel, branch_weights
+from components.instruments.panel import Instrument, InstrumentPanel, Measured, branch_weights
 from models import answers
-from models.answers import Check
+from models.answers import GradientCheck
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.spec import plan
 from models.spec.plan import block_name, normed_over_batch
@@ -18,7 +18,7 @@ from models.trace import Trace
 QUICK = 1e8  # multiplications of a forward pass up to which fifty of them need no button
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     cfg = panel.cfg
     block = panel.choose("Block to check", range(1, cfg.depth + 1), index=cfg.depth - 1)
     if branch_weights(cfg) * cfg.batch * cfg.tokens <= QUICK:
@@ -57,7 +57,7 @@ def draw(panel: Panel) -> None:
         st.dataframe(tape, hide_index=True, alt="Tape beside float64, table")
 
 
-def error_chart(value: Check) -> Figure:
+def error_chart(value: GradientCheck) -> Figure:
     """The relative error of each check (C, H) over the lengths of the difference's step."""
     roles = ("now", "other", "formula", "initial")
     errors = relative_error(value.analytic[:, None], value.difference)
@@ -74,7 +74,7 @@ def error_chart(value: Check) -> Figure:
     )
 
 
-def tape_rows(found: Measured[Check], trace: Trace) -> dict[str, list[str]]:
+def tape_rows(found: Measured[GradientCheck], trace: Trace) -> dict[str, list[str]]:
     """RMS of the gradients of the block's weights and of the stream at its last site, in float64 and on the tape."""
     block, rows = found.args["block"], []
     site = max(at for at, one in enumerate(plan(found.cfg).sublayers, 1) if one.block == block)

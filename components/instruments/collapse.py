@@ -7,7 +7,7 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, cosine_chart, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Measured, Panel, block_names
+from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names
 from models import answers
 from models.answers import Collapse
 from models.insight.collapse import attention_sentence, collapse_sentence
@@ -15,7 +15,7 @@ from models.insight.words import vectors
 from models.spec import plan
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.COLLAPSE)
     if found is None:
         return
@@ -38,7 +38,7 @@ def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participati
     return depth_profile(title=title, unit="directions", hue=SIGNAL, sites=sites, series=series)
 
 
-def _stream(panel: Panel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
+def _stream(panel: InstrumentPanel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
     """Draws what MLP and transformer have at every site."""
     value = found.value
     count = f"{value.vectors} {vectors(found.cfg) if value.vectors > 1 else vectors(found.cfg).removesuffix('s')}"
@@ -63,7 +63,7 @@ def _why_no_attention(found: Measured[Collapse]) -> str:
     return "An MLP has no attention, so there is none to look at."
 
 
-def _attention(panel: Panel, found: Measured[Collapse]) -> None:
+def _attention(panel: InstrumentPanel, found: Measured[Collapse]) -> None:
     """Draws what only blocks with attention have; a block whose attention was taken out is left out."""
     gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
     kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]

@@ -11,7 +11,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure, evenly, level, over_blocks, site_names, site_ticks, site_word
 from components.charts.steps import step_map
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from models import answers
 from models.answers import Distributions
@@ -26,7 +26,7 @@ UNIT_SHARES = {
 }
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.DISTRIBUTIONS)
     if found is not None:
         _shapes(panel, found)
@@ -62,7 +62,7 @@ def _bin_names(centres: np.ndarray) -> list[str]:
     return [f"{names[0]} and below", *names[1:-1], f"{names[-1]} and above"] if len(names) > 1 else names
 
 
-def _shapes(panel: Panel, found: Measured[Distributions]) -> None:
+def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     """Draws the three charts of the step."""
     value, sites = found.value, plan(found.cfg).sites
     panel.say(
@@ -110,7 +110,7 @@ def open_layer(key: str, places: Sequence[str], inside: bool, x: object, _y: obj
         session.set_widget(key, layer_name(places[round(x)], inside))
 
 
-def _over_time(panel: Panel) -> None:
+def _over_time(panel: InstrumentPanel) -> None:
     """Draws the histogram of a chosen layer over the frames up to the step shown."""
     arranged = plan(panel.cfg)
     active = [one.site for one in arranged.sublayers if one.kind != "attn" and not one.identity]

@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Panel, branch_weights
+from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.insight.formula import formula_sentence, middle, relative
 from models.insight.theory import branch_gains, law, rate
@@ -19,8 +19,8 @@ from models.spec.plan import SUBLAYER_KINDS
 QUICK = 1e7  # weights of the branches up to which building six nets needs no button
 
 
-def draw(panel: Panel) -> None:
-    start = Panel(panel.name, replace(panel.view, row=0), panel.at)  # whatever step is shown
+def draw(panel: InstrumentPanel) -> None:
+    start = InstrumentPanel(panel.name, replace(panel.view, row=0), panel.at)  # whatever step is shown
     if branch_weights(panel.cfg) <= QUICK:
         found = start.ask(answers.SIGNAL)
     else:

@@ -9,7 +9,7 @@ from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure, level, scatter
-from components.instruments.panel import Instrument, Measured, Panel, block_names, whole_blocks
+from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, whole_blocks
 from models import answers
 from models.answers import Health
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
@@ -20,7 +20,7 @@ from models.spec import plan
 ROLES = ("now", "formula", "other")
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.HEALTH)
     trace, row = panel.view.trace, panel.view.row
     update = last_update(trace, row)
@@ -101,7 +101,7 @@ def _say_parts(found: Measured[Health]) -> None:
     st.caption(f"Of a micro-batch: {each}, {parts * size} of the batch's {found.cfg.batch}.{normed}")
 
 
-def _gates(panel: Panel, found: Measured[Health]) -> None:
+def _gates(panel: InstrumentPanel, found: Measured[Health]) -> None:
     """Draws the learned gates by branch, if there are any."""
     gates, names = found.value.gains.gates, list(plan(found.cfg).branches)
     there = ~np.isnan(gates).all(axis=1)
@@ -113,7 +113,7 @@ def _gates(panel: Panel, found: Measured[Health]) -> None:
     panel.chart(spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS))
 
 
-def _gains(panel: Panel, found: Measured[Health]) -> None:
+def _gains(panel: InstrumentPanel, found: Measured[Health]) -> None:
     """Draws the gains of the norms by block, with each of them in the table, and the slopes of dynamic tanh."""
     gains, blocks = found.value.gains, block_names(whole_blocks(found.cfg))
     if not len(gains.gains):
@@ -141,7 +141,7 @@ def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -
     return spread
 
 
-def _adam(panel: Panel, found: Measured[Health]) -> None:
+def _adam(panel: InstrumentPanel, found: Measured[Health]) -> None:
     """Draws Adam's moments by block, for Adam and AdamW once they have made an update."""
     state = found.value.adam
     if state is None:

@@ -16,7 +16,7 @@ from components.charts.parts import (
     note,
     rounded_grid,
 )
-from components.instruments.panel import Instrument, Panel
+from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
 from models.answers import Sharpness
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
@@ -28,7 +28,7 @@ WIDEST = 64  # width of a stream up to which the whole Jacobian is computed
 MANY_DECADES = 1.0  # between the least and the greatest loss, above which colours are logarithmic
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     panel.say(edge_sentence(panel.cfg.optimizer, panel.cfg.lr))
     left, right = st.columns(2)
     with left:
@@ -99,7 +99,7 @@ def spectrum_chart(values: np.ndarray) -> Figure:
     )
 
 
-def _slice(panel: Panel) -> None:
+def _slice(panel: InstrumentPanel) -> None:
     first, second = st.columns(2)
     cells = CELLS[first.selectbox("Cells", list(CELLS), index=1, key=panel.key("cells"))]
     reach = float(
@@ -117,7 +117,7 @@ def _slice(panel: Panel) -> None:
     )
 
 
-def _sharpness(panel: Panel) -> None:
+def _sharpness(panel: InstrumentPanel) -> None:
     found = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
     if found is None:
         return
@@ -148,7 +148,7 @@ def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
     return cautions
 
 
-def _jacobian(panel: Panel) -> None:
+def _jacobian(panel: InstrumentPanel) -> None:
     if panel.cfg.width > WIDEST:
         st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it has that many rows and columns.")
         return

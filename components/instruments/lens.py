@@ -8,7 +8,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from components.stage.view import View
 from models import answers
@@ -26,7 +26,7 @@ LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = _asked(panel)
     if found is None:
         return
@@ -46,7 +46,7 @@ def draw(panel: Panel) -> None:
             _go_on(panel, found)
 
 
-def _asked(panel: Panel) -> Measured[Lens] | None:
+def _asked(panel: InstrumentPanel) -> Measured[Lens] | None:
     """Asks about the text or sample, and the block, that the visitor chose."""
     cfg = panel.cfg
     what, where = st.columns([3, 1])
@@ -64,11 +64,11 @@ def _asked(panel: Panel) -> Measured[Lens] | None:
     return panel.ask(answers.LENS, text=typed.replace("↵", "\n"), block=block)
 
 
-def _text_key(panel: Panel) -> str:
+def _text_key(panel: InstrumentPanel) -> str:
     return panel.key(f"text {panel.cfg.task}")
 
 
-def _looked_at(panel: Panel, value: Lens) -> tuple[int, int]:
+def _looked_at(panel: InstrumentPanel, value: Lens) -> tuple[int, int]:
     """The position and the attention head that the visitor chose; at first the last position of a text."""
     tokens, heads = value.tokens, len(value.attention)
     left, right = st.columns(2)
@@ -126,7 +126,7 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
     return lines
 
 
-def _attention(panel: Panel, found: Measured[Lens], position: int, head: int) -> None:
+def _attention(panel: InstrumentPanel, found: Measured[Lens], position: int, head: int) -> None:
     """Draws the map of one attention head, and all heads at the position."""
     value = found.value
     if not len(value.attention):
@@ -157,7 +157,7 @@ def _attention(panel: Panel, found: Measured[Lens], position: int, head: int) ->
     )
 
 
-def _lens(panel: Panel, found: Measured[Lens], position: int) -> None:
+def _lens(panel: InstrumentPanel, found: Measured[Lens], position: int) -> None:
     """Draws the likeliest class at every site and token, and at the position how it comes about."""
     value, sites = found.value, plan(found.cfg).sites
     height = max(240, min(560, ROW * len(sites) + 90))
@@ -217,7 +217,7 @@ def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFram
     )
 
 
-def _go_on(panel: Panel, found: Measured[Lens]) -> None:
+def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
     """Continues the text, one token at a press."""
     value = found.value
     key, written_key = _text_key(panel), panel.key("written")

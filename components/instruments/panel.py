@@ -29,7 +29,7 @@ class Instrument:
     `unfit`: why it has nothing to measure of a run; empty where it has.
     """
 
-    draw: Callable[["Panel"], None]
+    draw: Callable[["InstrumentPanel"], None]
     question: str
     badge: str
     help: str
@@ -46,7 +46,7 @@ class Measured(Generic[Value]):
     args: dict[str, Any]
 
 
-class Panel:
+class InstrumentPanel:
     """An open instrument over a view of a run. `waiting` is set while an answer is still to come.
 
     `screen`: panels of one screen are measured together; a panel of another screen takes their place.

@@ -9,7 +9,7 @@ from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Measured, Panel
+from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from models import answers
 from models.answers import GradientShares, PathLengths
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
@@ -19,7 +19,7 @@ from models.spec.plan import normed_over_batch
 QUICK = 1e9  # multiplications up to which the split needs no button
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.GRADIENT_SHARES)
     if found is not None:
         _adds(panel, found)
@@ -52,7 +52,7 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
     )
 
 
-def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
+def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
     value, sites = found.value, plan(found.cfg).branches
     panel.say(shares_sentence(sites, value.skip_projection))
     parts = [
@@ -70,7 +70,7 @@ def _adds(panel: Panel, found: Measured[GradientShares]) -> None:
     _samples(found)
 
 
-def _lengths(panel: Panel, found: Measured[PathLengths]) -> None:
+def _lengths(panel: InstrumentPanel, found: Measured[PathLengths]) -> None:
     value = found.value
     panel.say(lengths_sentence(value.share))
     panel.chart(length_chart(value.share, value.projection, path_counts(found.cfg)))

@@ -9,7 +9,7 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments import remedies
-from components.instruments.panel import Instrument, Panel
+from components.instruments.panel import Instrument, InstrumentPanel
 from components.shell import compare_link, link
 from components.shell.hide import hidden
 from components.stage.view import View
@@ -21,7 +21,7 @@ from models.spec import RunConfig
 from models.trace import Divergence, Trace
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     view, trace = panel.view, panel.view.trace
     if trace.divergence is None:
         panel.say(progress_sentence(view.cfg, trace))
@@ -37,7 +37,7 @@ def _unfit(view: View) -> str:
     return "" if failed(view.cfg, view.trace, view.row) else fine
 
 
-def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
+def _explained(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
     """Says where and when the run stopped being finite, and the likeliest cause."""
     cause = postmortem(panel.cfg, trace)
     panel.say(f"{divergence.sentence()} Likeliest cause: {cause.kind}.")
@@ -53,7 +53,7 @@ def _explained(panel: Panel, trace: Trace, divergence: Divergence) -> None:
     )
 
 
-def _offered(panel: Panel) -> None:
+def _offered(panel: InstrumentPanel) -> None:
     """Offers the changes that help, each with the result of its trial."""
     tried = remedies.found(panel.view)
     panel.waiting |= tried.waiting

@@ -5,12 +5,12 @@ import numpy as np
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import cosine_chart
-from components.instruments.panel import Instrument, Panel
+from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
 from models.insight.stream import stream_sentence
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.STREAM)
     if found is None:
         return

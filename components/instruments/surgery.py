@@ -10,7 +10,7 @@ from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.charts.linear import SHARE, linear_profile
 from components.charts.parts import Figure
-from components.instruments.panel import Instrument, Measured, Panel, block_names, branch_weights
+from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, branch_weights
 from models import answers
 from models.answers import Lesions, Question, Value
 from models.insight.baseline import loss_of_guessing
@@ -22,7 +22,7 @@ QUICK = 1e10  # multiplications up to which no button is needed: about a second
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     args = _chosen(panel)
     if args is not None:
         found = _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
@@ -57,7 +57,7 @@ def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
     )
 
 
-def _chosen(panel: Panel) -> dict[str, Any] | None:
+def _chosen(panel: InstrumentPanel) -> dict[str, Any] | None:
     """The operation and its blocks; None, with a sentence, where the chosen block does not allow it."""
     first, second, third = st.columns(3)
     operation = first.selectbox("Operation", list(OPERATIONS), key=panel.key("operation"))
@@ -82,7 +82,9 @@ def _chosen(panel: Panel) -> dict[str, Any] | None:
     return args
 
 
-def _ask(panel: Panel, passes: int, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
+def _ask(
+    panel: InstrumentPanel, passes: int, question: Question[Value], label: str, **args: Any
+) -> Measured[Value] | None:
     """Asks at once where so many passes over the held-out split are quick, else at a button."""
     cfg = panel.cfg
     if passes * branch_weights(cfg) * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind] <= QUICK:
@@ -100,7 +102,7 @@ def _named(args: dict[str, Any]) -> str:
     return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
 
 
-def _lesions(panel: Panel, found: Measured[Lesions]) -> None:
+def _lesions(panel: InstrumentPanel, found: Measured[Lesions]) -> None:
     value, cfg = found.value, found.cfg
     names = block_names(range(1, cfg.depth + 1))
     guessing = loss_of_guessing(cfg.task)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from components.instruments.panel import Panel
+from components.instruments.panel import InstrumentPanel
 from components.shell.naming import chance
 from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
@@ -36,11 +36,13 @@ def views(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
     return [replace(view, row=min(view.row, step)) for view in found], waiting
 
 
-def compared(name: str, labels: Sequence[str], cfgs: Sequence[RunConfig], shared: str) -> tuple[dict[str, Panel], bool]:
+def compared(
+    name: str, labels: Sequence[str], cfgs: Sequence[RunConfig], shared: str
+) -> tuple[dict[str, InstrumentPanel], bool]:
     """The player over the losses of nets of one task, and a panel for each net (see `views`)."""
     losses = figures.losses(list(labels), steps=cfgs[0].steps, chance=chance(cfgs[0]))
     at = stage(name, list(cfgs), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
     found, waiting = views(cfgs, at)
     return {
-        one: Panel(f"{name} {one}", view, at, screen=name) for one, view in zip(labels, found, strict=False)
+        one: InstrumentPanel(f"{name} {one}", view, at, screen=name) for one, view in zip(labels, found, strict=False)
     }, waiting

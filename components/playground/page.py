@@ -15,7 +15,7 @@ from components.shell.hide import any_hidden, hidden
 from components.shell.naming import ARRANGED
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
-from components.stage.panels import Headline, Panel, Stack, blocks_of
+from components.stage.panels import Headline, LivingStack, Panel, blocks_of
 from components.stage.profiles import Profile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
@@ -66,7 +66,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
     toggles = not any_hidden(("overrides", "residual"))
     over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
     over.append(
-        Stack(
+        LivingStack(
             blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else picture.STACK_HEIGHT
         )
     )

@@ -5,7 +5,7 @@ from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
 from components.stage import figures
-from components.stage.panels import COLUMNS, Chart, Headline, Panel, Stack, Text, blocks_of
+from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of
 from components.stage.profiles import Profile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
@@ -72,7 +72,7 @@ def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
     chosen = [one for name in PANELS for one in panel(cfg, [], 0, name)]
     return (
-        [*verdict, Stack(blocks=blocks_of(cfg), height=STACK_HEIGHT)],
+        [*verdict, LivingStack(blocks=blocks_of(cfg), height=STACK_HEIGHT)],
         [player(cfg, 0, large=False)],
         [*charts(cfg, [], 0, large=False), *chosen],
     )

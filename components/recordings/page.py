@@ -10,7 +10,7 @@ from components.shell.address import url_param
 from components.stage import figures
 from components.stage.bindings import AtFrame, Row
 from components.stage.file import as_file
-from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Said
+from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Sentence
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import RecordingRef, stage
 from models.service.client import key_of
@@ -44,7 +44,8 @@ COST = """\
 - Gradient accumulation: the small batches before an update are one row, that of the large batch.
 - `torch.compile`: no sums are seen in a model compiled beforehand, only loss, rate and the gradients of the weights.
 - DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, and a warning says so.
-- `addnorm.huggingface` and `addnorm.lightning` have a `WatchCallback("run.jsonl")` for their trainers."""
+- `addnorm.huggingface.HuggingFaceCallback("run.jsonl")` and `addnorm.lightning.LightningCallback("run.jsonl")` are for
+  their trainers."""
 FORMATS = (
     "Dotted lines mark the limits of number formats, where the axis reaches them. Sizes are root mean squares: "
     "single numbers are larger and smaller."
@@ -155,10 +156,10 @@ def _panels(labels: list[str | None]) -> list[Panel]:
         panels.append(Headline(f"Verdict {run + 1}", run, label=letter and f"{letter}:"))
         if label is None:
             panels += [
-                Said(f"Findings {run + 1}", run, says="findings"),
-                Said(f"Growth {run + 1}", run, says="law"),
+                Sentence(f"Findings {run + 1}", run, says="findings"),
+                Sentence(f"Growth {run + 1}", run, says="law"),
                 *_toys(run),
-                Said(f"Notes {run + 1}", run, says="notes"),
+                Sentence(f"Notes {run + 1}", run, says="notes"),
             ]
     weight, update, loss = ("weight", "update", "loss") if len(labels) == 1 else ("", "", "")
     panels += [
@@ -173,7 +174,7 @@ def _panels(labels: list[str | None]) -> list[Panel]:
         Chart("Update to weight by block", span=4, figure=_updates(labels), says=update),
         Chart("Loss", span=4, figure=figures.recorded_loss(labels), says=loss),
     ]
-    panels.append(Said("Number formats", text=FORMATS))
+    panels.append(Sentence("Number formats", text=FORMATS))
     for run, label in enumerate(labels):
         if label is None:
             which = "" if len(labels) == 1 else (" of the first", " of the second")[run]

@@ -19,7 +19,7 @@ _component = st.components.v2.component(
 
 
 @dataclass(frozen=True)
-class Card:
+class ChoiceCard:
     """A card; `unfit`: why it cannot be chosen, empty if it can; `mark`: a word in its corner."""
 
     name: str
@@ -30,7 +30,7 @@ class Card:
 
 def cards(
     label: str,
-    offered: Sequence[Card],
+    offered: Sequence[ChoiceCard],
     chosen: str | None,
     *,
     key: str,

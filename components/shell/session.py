@@ -134,7 +134,7 @@ TABLE_DEFAULT: Key[np.ndarray] = Key("{}_default", np.empty((0, 0)))  # those of
 TABLE_NAMES: Key[tuple[Any, Any]] = Key("{}_names", ((), ()))  # of rows and columns
 TABLE_NOT_TAKEN: Key[str] = Key("{}_not_taken", "")  # what was wrong with the table of the address
 
-# --- instruments: by panel and question, as `Panel.key` joins them ---
+# --- instruments: by panel and question, as `InstrumentPanel.key` joins them ---
 
 INSTRUMENT: Key[str | None] = Key("instrument", None)  # the open one
 MEASURED: Key[Measured[Any] | None] = Key("{}", None)

@@ -19,7 +19,7 @@ PER_SECOND, BURST = 20.0, 60.0  # messages of one connection
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedRun:
     """A run that a page shows: its configuration and seeds, how many rows the browser has, and how many it wants."""
 
     cfg: RunConfig
@@ -44,7 +44,7 @@ class Hello:
 
     turn: int
     ticket: str
-    runs: tuple[Asked | AskedRecording, ...]
+    runs: tuple[AskedRun | AskedRecording, ...]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _list(message: dict[str, Any], name: str) -> list[Any]:
     return items
 
 
-def _asked(run: Any) -> Asked | AskedRecording:
+def _asked(run: Any) -> AskedRun | AskedRecording:
     if isinstance(run, dict) and "recording" in run:
         names = run["recording"], run.get("file", "")
         if not all(isinstance(name, str) and len(name) <= LONGEST_NAME for name in names):
@@ -134,7 +134,7 @@ def _asked(run: Any) -> Asked | AskedRecording:
         raise ValueError("a link that no page would write")
     seeds = _number(run.get("seeds", 1), "seeds", MOST_SEEDS)
     have, want = (_number(run.get(name, 0), name, MOST_ROWS) for name in ("have", "want"))
-    return Asked(cfg, max(1, seeds), have, want)
+    return AskedRun(cfg, max(1, seeds), have, want)
 
 
 def _number(value: Any, name: str, most: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from addnorm.player import file_that_plays
-from components.stage.asked import MOST_ROWS, Asked, AskedRecording
+from components.stage.asked import MOST_ROWS, AskedRecording, AskedRun
 from components.stage.lines import RunFeed
 from components.stage.panels import Link, Panel
 from components.stage.recordings import RecordingFeed
@@ -57,7 +57,7 @@ def as_file(
 def _feed(number: int, run: RunConfig | RecordingRef, seeds: int) -> RunFeed | RecordingFeed:
     """What a connection would send about a run by now; who presses a button must not fill the server's memory."""
     if isinstance(run, RunConfig):
-        return RunFeed(number, Asked(run, seeds, have=0, want=0), owner=None)
+        return RunFeed(number, AskedRun(run, seeds, have=0, want=0), owner=None)
     return RecordingFeed(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS), most=MOST_BYTES)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from components.charts.parts import rounded
 from components.charts.tasks import decision_map, digit_mistakes, sequence_table
 from components.stage import sentences
-from components.stage.asked import Asked
+from components.stage.asked import AskedRun
 from models import answers
 from models.service.client import Requester, RunHistory, Trainer, key_of, question_message, tape_key
 from models.service.recorded import recorded
@@ -102,7 +102,7 @@ def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> d
 class RunFeed:
     """A run of a connection, by its number there. `owner`: on whose behalf it may be trained; None: not at all."""
 
-    def __init__(self, number: int, asked: Asked, owner: Requester | None, turn: int = 0) -> None:
+    def __init__(self, number: int, asked: AskedRun, owner: Requester | None, turn: int = 0) -> None:
         self.number, self.turn = number, turn
         self.cfg, self.seeds, self.want = asked.cfg, asked.seeds, asked.want
         self.key = tape_key(asked.cfg, asked.seeds)

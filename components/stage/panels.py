@@ -105,7 +105,7 @@ class Guess(Panel):
 
 
 @dataclass(frozen=True)
-class Digits(Panel):
+class TenDigits(Panel):
     """Ten held-out digits, and the net's answers in the last frame."""
 
     kind: ClassVar[str] = "digits"
@@ -153,7 +153,7 @@ class Link(Panel):
 
 
 @dataclass(frozen=True)
-class Said(Panel):
+class Sentence(Panel):
     """A sentence of a recording: that of kind `says` (`RecordedTape.sentence`), or a fixed `text`."""
 
     says: str = ""
@@ -172,7 +172,7 @@ class Text(Panel):
 
 
 @dataclass(frozen=True)
-class Stack(Panel):
+class LivingStack(Panel):
     """The living stack of a run: `blocks` as `blocks_of` gives them; `toggles`: the page hears of a click on a block.
 
     A `shared` scale covers all runs of the page, so that stacks can be compared by eye. `label` is above the scale.

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from components.shell.assets import base_path
 from components.shell.visitor import address_of
-from components.stage.asked import Asked, Hello, Rate, Wish, heavy, said, understood
+from components.stage.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
 from components.stage.crowd import Crowd
 from components.stage.files import module
 from components.stage.lines import RunFeed
@@ -127,7 +127,7 @@ class Connection:
             CROWD.shown(self)
             self.lines = [
                 RunFeed(number, run, owner, heard.turn)
-                if isinstance(run, Asked)
+                if isinstance(run, AskedRun)
                 else RecordingFeed(number, run, heard.turn)
                 for number, run in enumerate(heard.runs)
             ]

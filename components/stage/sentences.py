@@ -63,7 +63,7 @@ def _template(sentence: str, trace: Trace, row: int) -> str:
 
 
 @dataclass
-class Said:
+class SentenceChanges:
     """The sentences of a tape so far: by kind, the rows at which they change."""
 
     changes: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
@@ -82,9 +82,9 @@ class Said:
             return self.next < len(trace)
 
 
-_kept: WeakKeyDictionary[RunHistory, Said] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[RunHistory, SentenceChanges] = WeakKeyDictionary()
 
 
-def along(tape: RunHistory) -> Said:
+def along(tape: RunHistory) -> SentenceChanges:
     """The sentences of a tape so far, shared by all its viewers."""
-    return _kept.setdefault(tape, Said())
+    return _kept.setdefault(tape, SentenceChanges())

@@ -8,7 +8,7 @@ from components.shell import projector, session
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
-from components.stage.panels import COLUMNS, Curve, Digits, Guess, Link, Panel, Stack, blocks_of
+from components.stage.panels import COLUMNS, Curve, Guess, Link, LivingStack, Panel, TenDigits, blocks_of
 from components.stage.stage import place, stage
 from components.start.words import Ended
 from models.insight.outcome import BLOWS_UP, OUTCOMES
@@ -20,7 +20,7 @@ NAME = "four"
 
 
 @dataclass(frozen=True)
-class Cell:
+class Combination:
     """One of the four: its title, what a block makes of x, and the fields that differ from the default network."""
 
     title: str
@@ -35,10 +35,10 @@ class Cell:
 
 # Residual across, norm down.
 CELLS = (
-    Cell("Residual and norm", "x + F(norm(x))", {}),
-    Cell("Norm, no residual", "F(norm(x))", {"residual": False}),
-    Cell("Residual, no norm", "x + F(x)", {"norm": "none"}),
-    Cell("Neither", "F(x)", {"residual": False, "norm": "none"}),
+    Combination("Residual and norm", "x + F(norm(x))", {}),
+    Combination("Norm, no residual", "F(norm(x))", {"residual": False}),
+    Combination("Residual, no norm", "x + F(x)", {"norm": "none"}),
+    Combination("Neither", "F(x)", {"residual": False, "norm": "none"}),
 )
 ACROSS, HALF = 2, COLUMNS // 2
 LARGE = 145  # pixels of a stack and a curve on a projector
@@ -74,7 +74,7 @@ def _open(run: int) -> None:
     st.switch_page(PLAYGROUND, query_params=CELLS[run].cfg.to_query())
 
 
-def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Panel]:
+def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> list[Panel]:
     """One cell: three rows in one half of a wide screen's grid, of which a projector shows the upper two."""
     cfg, name, row = cell.cfg, cell.title.lower(), 3 * (run // ACROSS)
     found, why = (end.outcome, end.why) if end else ("", "")
@@ -91,7 +91,7 @@ def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Pan
             found=found,
             diverged="" if hidden("verdict") else BLOWS_UP,
         ),
-        Stack(
+        LivingStack(
             f"Signal and gradient, {name}",
             run,
             HALF // 2 + 1,
@@ -106,7 +106,7 @@ def _panels(run: int, cell: Cell, end: Ended | None, *, large: bool) -> list[Pan
         return upper
     return [
         *upper,
-        Digits(f"Ten digits, {name}", run, HALF // 2, row + 2),
+        TenDigits(f"Ten digits, {name}", run, HALF // 2, row + 2),
         Link(
             "Open in the playground",
             run,

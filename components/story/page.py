@@ -9,7 +9,7 @@ from components.shell.link import START
 from components.shell.naming import chance
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.panels import COLUMNS, Curve, Digit, Digits, Panel, Stack, blocks_of
+from components.stage.panels import COLUMNS, Curve, Digit, LivingStack, Panel, TenDigits, blocks_of
 from components.stage.scenes import Choice, Scene
 from components.stage.stage import stage
 from components.stage.view import look
@@ -58,8 +58,8 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
     return [
         Digit(f"The digit {DIGIT}", run, COLUMNS // 2, which=DIGIT),
         Curve("Loss", run, COLUMNS // 2, level=chance(cfg), height=100),
-        Stack(run=run, blocks=blocks_of(cfg), height=200, scale="shared"),
-        Digits("Ten digits", run),
+        LivingStack(run=run, blocks=blocks_of(cfg), height=200, scale="shared"),
+        TenDigits("Ten digits", run),
     ]
 
 

@@ -1,13 +1,13 @@
 """Common errors about attention: what the scores are divided by, what is linear, and what N counts."""
 
-from models.claims.card import Card, Computed, Outcome, Values, arxiv, verdict
+from models.claims.card import Card, Computed, Judgement, Values, arxiv, verdict
 
 ONE = (0.5, 2.0)  # a variance between these is about 1
 ROUNDING = 1e-9
 VASWANI = arxiv(Attention_is_all_you_need="1706.03762")
 
 
-def _root(values: Values) -> Outcome:
+def _root(values: Values) -> Judgement:
     found = values["numbers"]
     variance = found["variance"]
     said = (
@@ -25,10 +25,10 @@ def _root(values: Values) -> Outcome:
         ],
         "found": [*variance.values(), found["embedding"], found["scaled"], found["position"]],
     }
-    return Outcome(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), said, table)
+    return Judgement(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), said, table)
 
 
-def _linear(values: Values) -> Outcome:
+def _linear(values: Values) -> Judgement:
     found = values["numbers"]
     said = (
         f"A(x + y) differs from A(x) + A(y) by {found['held']:.1g} with the attention weights held fixed, and by "
@@ -39,10 +39,10 @@ def _linear(values: Values) -> Outcome:
         "largest difference": [found["held"], found["own"]],
     }
     fates = [found["held"] < ROUNDING * found["size"], found["own"] < ROUNDING * found["size"]]
-    return Outcome(verdict(fates), said, table, "the attention weights are held fixed")
+    return Judgement(verdict(fates), said, table, "the attention weights are held fixed")
 
 
-def _rows(values: Values) -> Outcome:
+def _rows(values: Values) -> Judgement:
     found = values["numbers"]
     said = (
         f"In X of shape {found['shape']} a change in row 2 moves row 1 of the output by {found['tokens']:.3g}: rows "
@@ -53,7 +53,7 @@ def _rows(values: Values) -> Outcome:
         "axis": ["first axis of X", "first axis of a batch"],
         "output 1 moves by": [found["tokens"], found["samples"]],
     }
-    return Outcome(verdict([found["tokens"] < ROUNDING]), said, table)
+    return Judgement(verdict([found["tokens"] < ROUNDING]), said, table)
 
 
 CARDS = [

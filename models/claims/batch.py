@@ -5,7 +5,7 @@ from models.claims.card import (
     Asked,
     Card,
     Computed,
-    Outcome,
+    Judgement,
     Values,
     arxiv,
     gradient,
@@ -25,11 +25,11 @@ TORCH = {"nn.BatchNorm1d": "https://docs.pytorch.org/docs/stable/generated/torch
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 
 
-def _explodes(values: Values) -> Outcome:
+def _explodes(values: Values) -> Judgement:
     found = {name: gradient(one) for name, one in values.items()}
     normed = [one for name, one in found.items() if "batch norm" in name]
     said = f"Gradient at the start of the stream over that at its end: {in_words(found)}"
-    return Outcome(
+    return Judgement(
         verdict([1 / HEALTHY < one < HEALTHY for one in normed]),
         f"{said}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
@@ -38,7 +38,7 @@ def _explodes(values: Values) -> Outcome:
     )
 
 
-def _memory(values: Values) -> Outcome:
+def _memory(values: Values) -> Judgement:
     found = values["torch"]
     said = (
         f"With momentum {found.momentum:g} the old mean has a weight of {found.kept:.3f} after one batch; the stored "
@@ -63,10 +63,10 @@ def _memory(values: Values) -> Outcome:
             f"{found.eval:.4g}",
         ],
     }
-    return Outcome(verdict(fates), said, table, "the convention is stated and the mode is the same")
+    return Judgement(verdict(fates), said, table, "the convention is stated and the mode is the same")
 
 
-def _per_token(values: Values) -> Outcome:
+def _per_token(values: Values) -> Judgement:
     found = values["torch"]
     at = found.norm.index("BatchNorm1d on (B, D, T)")
     own = found.norm.index("LayerNorm(D)")
@@ -76,10 +76,10 @@ def _per_token(values: Values) -> Outcome:
         f"another sequence does; after layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
     )
     table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
-    return Outcome(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
+    return Judgement(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
 
 
-def _shift(values: Values) -> Outcome:
+def _shift(values: Values) -> Judgement:
     found = values["numbers"]
     left = {
         "batch norm at inference, one feature shifted": abs(found["batch norm"][1] - found["batch norm"][0]),
@@ -90,7 +90,7 @@ def _shift(values: Values) -> Outcome:
         f"{k} {v:.2g}" for k, v in left.items()
     )
     table = {"case": list(left), "shift left": list(left.values())}
-    return Outcome(
+    return Judgement(
         verdict([one < REMOVED for one in left.values()]),
         f"{said}. A shift between layers during training is a different matter, not measured here.",
         table,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from models.answers import OF_TORCH, SIGNAL, Question, Signal
+from models.answers import OF_TORCH, SIGNAL, Question, SignalAtInit
 from models.insight.formula import middle
 from models.spec import RunConfig
 
@@ -56,7 +56,7 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Judgement:
     """What the numbers say: HOLDS, FAILS or PARTLY, a sentence, a table by column, the condition, a chart."""
 
     verdict: str
@@ -81,7 +81,7 @@ class Card:
     sources: Mapping[str, str]
     setup: str
     needs: Mapping[str, Source]
-    judge: Callable[[Values], Outcome]
+    judge: Callable[[Values], Judgement]
     badge: str = "measured"
 
     @property
@@ -115,31 +115,31 @@ def arxiv(**papers: str) -> dict[str, str]:
     return {name.replace("_", " "): f"https://arxiv.org/abs/{number}" for name, number in papers.items()}
 
 
-def growth(signal: Signal) -> float:
+def growth(signal: SignalAtInit) -> float:
     """The stream's mean square at its end over that at its start, mean over seeds."""
     square = middle(signal.mean_square)
     return float(square[-1] / square[0])
 
 
-def gradient(signal: Signal) -> float:
+def gradient(signal: SignalAtInit) -> float:
     """The gradient at the stream's start over that at its end, mean over seeds."""
     norm = middle(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
-def size_lines(signals: Mapping[str, Signal]) -> Lines:
+def size_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
     """The mean square of the stream over depth, by net."""
     return Lines(
         "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in signals.items()}
     )
 
 
-def gradient_lines(signals: Mapping[str, Signal]) -> Lines:
+def gradient_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
     """The gradient over that at the stream's end, by net."""
     return Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in signals.items()})
 
 
-def lengths(signal: Signal) -> np.ndarray:
+def lengths(signal: SignalAtInit) -> np.ndarray:
     """The gradient over that at the stream's end (S,), mean over seeds."""
     norm = middle(signal.grad_norm)
     return np.asarray(norm / norm[-1])

@@ -3,12 +3,12 @@
 import numpy as np
 
 from models import answers
-from models.claims.card import Asked, Card, Computed, Outcome, Values, arxiv, verdict
+from models.claims.card import Asked, Card, Computed, Judgement, Values, arxiv, verdict
 
 TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
 
 
-def _sizes(values: Values) -> Outcome:
+def _sizes(values: Values) -> Judgement:
     found = values["torch"]
     tensors = found.tensor
     by_length, by_rms = (
@@ -20,10 +20,10 @@ def _sizes(values: Values) -> Outcome:
         f"{found.numbers[0]:,} numbers and the last bias {found.numbers[-1]}."
     )
     table = {"tensor": tensors, "numbers": found.numbers, "length": found.length, "RMS": found.rms}
-    return Outcome(verdict([by_length == by_rms]), said, table)
+    return Judgement(verdict([by_length == by_rms]), said, table)
 
 
-def _log_normal(values: Values) -> Outcome:
+def _log_normal(values: Values) -> Judgement:
     gains = np.asarray(values["numbers"]["gains"], float)
     mean, median = float(gains.mean()), float(np.median(gains))
     alive = gains[gains > 0]
@@ -36,7 +36,7 @@ def _log_normal(values: Values) -> Outcome:
         "average": ["mean", "median", "geometric mean", "largest"],
         "gain": [mean, median, geometric, float(gains.max())],
     }
-    return Outcome(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)
+    return Judgement(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)
 
 
 CARDS = [

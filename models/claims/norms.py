@@ -3,7 +3,7 @@
 import numpy as np
 
 from models import answers
-from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Outcome, Values, arxiv, verdict
+from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Values, arxiv, verdict
 
 SAME = 1e-3  # relative difference up to which two results count as the same
 EXACT = 1e-4  # the same for two formulas claimed to be equal
@@ -14,7 +14,7 @@ TORCH_LAYER = {"nn.LayerNorm": "https://docs.pytorch.org/docs/stable/generated/t
 TORCH_RMS = {"nn.RMSNorm": "https://docs.pytorch.org/docs/stable/generated/torch.nn.RMSNorm.html"}
 
 
-def _by_hand(values: Values) -> Outcome:
+def _by_hand(values: Values) -> Judgement:
     found = values["torch"]
     sizes, short = found.features, np.asarray(found.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
@@ -23,10 +23,10 @@ def _by_hand(values: Values) -> Outcome:
         f"1 - sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
     )
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
-    return Outcome(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
+    return Judgement(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
 
 
-def _spread(values: Values) -> Outcome:
+def _spread(values: Values) -> Judgement:
     found = values["numbers"]
     given, out = found["given"], found["biased"]
     everything = [*out, found["gain"], found["unbiased"]]
@@ -36,7 +36,7 @@ def _spread(values: Values) -> Outcome:
         f"{found['unbiased']:.3f}."
     )
     cases = [*(f"spread {one:g}" for one in given), "gain 2, bias 1", "spread 1, four features, unbiased"]
-    return Outcome(
+    return Judgement(
         verdict([abs(one - 1) < SAME for one in everything]),
         said,
         {"token": cases, "deviation after layer norm": everything},
@@ -44,7 +44,7 @@ def _spread(values: Values) -> Outcome:
     )
 
 
-def _over_what(values: Values) -> Outcome:
+def _over_what(values: Values) -> Judgement:
     found = values["torch"]
     seen = dict(zip(found.norm, zip(found.future, found.neighbour, strict=True), strict=True))
     own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
@@ -56,10 +56,10 @@ def _over_what(values: Values) -> Outcome:
     # Tests both forms of the claim: over the batch, and over a whole sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
     table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
-    return Outcome(verdict(fates), said, table, "it is taken over earlier tokens only")
+    return Judgement(verdict(fates), said, table, "it is taken over earlier tokens only")
 
 
-def _rms(values: Values) -> Outcome:
+def _rms(values: Values) -> Judgement:
     numbers, small = values["numbers"], values["torch"]
     apart, lost = numbers["apart"], numbers["lost"]
     ratio = small.rms / small.layer
@@ -75,10 +75,10 @@ def _rms(values: Values) -> Outcome:
         "number": [*apart.values(), small.rms, small.layer],
         "what it is": ["largest difference", "largest difference", "RMS after", "RMS after"],
     }
-    return Outcome(verdict(fates), said, table, "the token is centred and both have the same eps")
+    return Judgement(verdict(fates), said, table, "the token is centred and both have the same eps")
 
 
-def _dominated(values: Values) -> Outcome:
+def _dominated(values: Values) -> Judgement:
     found = values["numbers"]
     after, share, bound = found["after"], found["share"], found["bound"]
     said = (
@@ -87,7 +87,7 @@ def _dominated(values: Values) -> Outcome:
         f"{found['sum'][-1]:.1f} for any input."
     )
     table = {"times larger": found["times"], "that feature after layer norm": after, "its share of the squares": share}
-    return Outcome(
+    return Judgement(
         HOLDS if share.max() < 0.5 else PARTLY if share.max() < DOMINATES else FAILS, said, table, "it is not too large"
     )
 

@@ -9,7 +9,7 @@ from models.claims.card import (
     PARTLY,
     Asked,
     Card,
-    Outcome,
+    Judgement,
     Trained,
     Values,
     arxiv,
@@ -34,7 +34,7 @@ DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "width": 32, "batch": 8}
 
 
-def _never_explodes(values: Values) -> Outcome:
+def _never_explodes(values: Values) -> Judgement:
     signal, trace = values["before training"], values["learning rate 3"]
     size, ended = growth(signal), trace.divergence
     fate = f"d{ended.sentence()[1:]}" if ended else f"ends at loss {float(trace.loss[-1]):.3g}."
@@ -47,7 +47,7 @@ def _never_explodes(values: Values) -> Outcome:
         "found": [size, _step(ended)],
     }
     lines = size_lines({"mean of six seeds": signal})
-    return Outcome(
+    return Judgement(
         verdict([size < SAME, ended is None]),
         said,
         table,
@@ -60,9 +60,9 @@ def _step(ended: object) -> float:
     return float(getattr(ended, "step", np.nan))
 
 
-def _vanishes(values: Values) -> Outcome:
+def _vanishes(values: Values) -> Judgement:
     found = {name: gradient(one) for name, one in values.items()}
-    return Outcome(
+    return Judgement(
         verdict([one < VANISHED for one in found.values()]),
         f"Gradient at the start of the stream over that at its end: {in_words(found)}. Vanished: below {VANISHED:g}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
@@ -71,7 +71,7 @@ def _vanishes(values: Values) -> Outcome:
     )
 
 
-def _final_norm(values: Values) -> Outcome:
+def _final_norm(values: Values) -> Judgement:
     found = values["torch"]
     grown = found.bare[-1] / found.bare[0]
     said = (
@@ -80,17 +80,17 @@ def _final_norm(values: Values) -> Outcome:
         f"final norm {found.normed[-1]:.3f}. After post-norm a final norm moves the output by {found.moved:.1g}."
     )
     table = {"layers": found.depth, "RMS by default": found.bare, "RMS with a final norm": found.normed}
-    return Outcome(verdict([not found.absent, grown < GROWN]), said, table, "a final norm is passed to it")
+    return Judgement(verdict([not found.absent, grown < GROWN]), said, table, "a final norm is passed to it")
 
 
-def _same_place(values: Values) -> Outcome:
+def _same_place(values: Values) -> Judgement:
     sandwich, post = growth(values["sandwich"]), growth(values["post-norm"])
     said = (
         f"Over 32 blocks the sandwich's stream grows {sandwich:.3g} times in mean square (1 + M is 33), post-norm's "
         f"{post:.3g} times; res-post-norm, which normalises only the branch's output, "
         f"{growth(values['res-post-norm']):.3g} times."
     )
-    return Outcome(
+    return Judgement(
         verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
         said,
         {"net": list(values), "mean square, end over start": [growth(one) for one in values.values()]},
@@ -98,7 +98,7 @@ def _same_place(values: Values) -> Outcome:
     )
 
 
-def _collapses(values: Values) -> Outcome:
+def _collapses(values: Values) -> Judgement:
     tokens = {name: float(values[f"{name}, tokens"].cosine[-1]) for name in ("pre-norm", "post-norm")}
     layers = {name: float(np.mean(values[f"{name}, layers"].neighbour_cosine)) for name in ("pre-norm", "post-norm")}
     said = (
@@ -108,12 +108,12 @@ def _collapses(values: Values) -> Outcome:
     )
     table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
     fates = [one["pre-norm"] > one["post-norm"] for one in (tokens, layers)]
-    return Outcome(
+    return Judgement(
         verdict(fates), said, table, "layers are meant, not tokens" if fates[1] else "tokens are meant, not layers"
     )
 
 
-def _exponential(values: Values) -> Outcome:
+def _exponential(values: Values) -> Judgement:
     square = middle(values["pre-norm"].mean_square)
     grown = square - square[0]
     half = len(square) // 2
@@ -126,7 +126,7 @@ def _exponential(values: Values) -> Outcome:
     )
     table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
     lines = size_lines({"mean of six seeds": values["pre-norm"]})
-    return Outcome(
+    return Judgement(
         HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS,
         said,
         table,
@@ -135,7 +135,7 @@ def _exponential(values: Values) -> Outcome:
     )
 
 
-def _reads(values: Values) -> Outcome:
+def _reads(values: Values) -> Judgement:
     read = {name: middle(one.mean_square)[1:-1] for name, one in values.items()}
     said = (
         f"The input of post-norm's second and later sublayers has mean square {read['post-norm'].min():.3f} to "
@@ -148,10 +148,10 @@ def _reads(values: Values) -> Outcome:
         "most": [one.max() for one in read.values()],
     }
     lines = size_lines(values)
-    return Outcome(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
+    return Judgement(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
 
 
-def _only_alpha(values: Values) -> Outcome:
+def _only_alpha(values: Values) -> Judgement:
     share = {name: float(np.mean(one.branch_rms[0] / one.act_rms[0, :-1])) for name, one in values.items()}
     alone, whole = share["skip weight alone"], share["DeepNorm"]
     said = (
@@ -159,7 +159,7 @@ def _only_alpha(values: Values) -> Outcome:
         f"weight alone, {alone / whole:.3g} times as much: the smaller initial weights are missing."
     )
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
-    return Outcome(verdict([1 / SAME < alone / whole < SAME]), said, table)
+    return Judgement(verdict([1 / SAME < alone / whole < SAME]), said, table)
 
 
 _PRE, _POST = (RunConfig.arranged(name, **DEEP) for name in ("pre-norm", "post-norm"))

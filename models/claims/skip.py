@@ -6,7 +6,7 @@ from models import answers
 from models.claims.card import (
     Asked,
     Card,
-    Outcome,
+    Judgement,
     Trained,
     Values,
     arxiv,
@@ -38,9 +38,9 @@ BRANCHES: dict[str, tuple[str, dict[str, object]]] = {
 HE = arxiv(Deep_residual_learning="1512.03385", Identity_mappings="1603.05027")
 
 
-def _unchanged(values: Values) -> Outcome:
+def _unchanged(values: Values) -> Judgement:
     found = {name: gradient(one) for name, one in values.items()}
-    return Outcome(
+    return Judgement(
         verdict([1 / UNCHANGED < one < UNCHANGED for one in found.values()]),
         f"Gradient at the start of the stream over that at its end: {in_words(found)}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
@@ -49,10 +49,10 @@ def _unchanged(values: Values) -> Outcome:
     )
 
 
-def _trains(values: Values) -> Outcome:
+def _trains(values: Values) -> Judgement:
     ends = {name: final_loss(one) for name, one in values.items()}
     normed = [learned(values[name], DIGITS) for name in NORMED]
-    return Outcome(
+    return Judgement(
         verdict(normed),
         f"Mean loss of the last twenty of 150 steps, 20 blocks: {in_words(ends)}. Chance is {DIGITS:.2f}.",
         {"net": list(ends), "loss": list(ends.values())},
@@ -60,11 +60,11 @@ def _trains(values: Values) -> Outcome:
     )
 
 
-def _doubles(values: Values) -> Outcome:
+def _doubles(values: Values) -> Judgement:
     found = {name: rate(middle(one.mean_square)) for name, one in values.items()}
     gains = {name: float(np.mean(one.v_f)) for name, one in values.items()}
     said = "; ".join(f"{name}: v = {gains[name]:.3g}, factor {found[name]:.3g}" for name in found)
-    return Outcome(
+    return Judgement(
         verdict([abs(one - 2) < 2 * DOUBLE for one in found.values()]),
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
         {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
@@ -73,7 +73,7 @@ def _doubles(values: Values) -> Outcome:
     )
 
 
-def _gates(values: Values) -> Outcome:
+def _gates(values: Values) -> Judgement:
     found = values["parts"].rms
     still = {name: [part for part, size in found[name].items() if size == 0] for name in BRANCHES}
     later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in BRANCHES}
@@ -86,10 +86,10 @@ def _gates(values: Values) -> Outcome:
     table = {"RMS of the first gradient of": parts} | {
         name: [found[name].get(part, "-") for part in parts] for name in BRANCHES
     }
-    return Outcome(verdict([not still[name] for name in BRANCHES]), f"Gradient at step 0. {said}.", table)
+    return Judgement(verdict([not still[name] for name in BRANCHES]), f"Gradient at step 0. {said}.", table)
 
 
-def _one_chart(values: Values) -> Outcome:
+def _one_chart(values: Values) -> Judgement:
     found = {
         name: (
             gradient_change(one),
@@ -113,7 +113,7 @@ def _one_chart(values: Values) -> Outcome:
     }
     # The claim: a level gradient means that the net learns, any other that it does not.
     fates = [(abs(change) < LEVEL) == fate for change, _, _, fate in found.values()]
-    return Outcome(verdict(fates), f"{said}.", table, "sample cosine and weight gradients are read with it")
+    return Judgement(verdict(fates), f"{said}.", table, "sample cosine and weight gradients are read with it")
 
 
 CARDS = [

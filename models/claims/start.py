@@ -9,7 +9,7 @@ from models.claims.card import (
     PARTLY,
     Asked,
     Card,
-    Outcome,
+    Judgement,
     Trained,
     Values,
     arxiv,
@@ -29,10 +29,10 @@ DEAD = 0.1  # share of units dead before training above which the learning rate 
 DEEP: dict[str, object] = {"depth": 16, "width": 64, "layers_per_branch": 1}
 
 
-def _quarter(values: Values) -> Outcome:
+def _quarter(values: Values) -> Judgement:
     found = {name: 1 / rate(lengths(one)) for name, one in values.items()}
     claimed = {name: 0.25 if name.startswith("sigmoid") else 1.0 for name in found}
-    return Outcome(
+    return Judgement(
         verdict([abs(one / claimed[name] - 1) < CLOSE for name, one in found.items()]),
         f"Factor of the gradient per layer on its way back: {in_words(found)}.",
         {"net": list(found), "factor per layer": list(found.values())},
@@ -43,7 +43,7 @@ def _quarter(values: Values) -> Outcome:
     )
 
 
-def _he(values: Values) -> Outcome:
+def _he(values: Values) -> Judgement:
     each = {
         name: np.asarray(one.mean_square)[:, -1] / np.asarray(one.mean_square)[:, 0] for name, one in values.items()
     }
@@ -59,7 +59,7 @@ def _he(values: Values) -> Outcome:
         },
     }
     kept = [bool(((one > 1 / KEPT) & (one < KEPT)).all()) for one in each.values()]
-    return Outcome(
+    return Judgement(
         verdict(kept),
         f"Mean square at the end over that at the start, six seeds: {said}.",
         table,
@@ -68,16 +68,16 @@ def _he(values: Values) -> Outcome:
     )
 
 
-def _copies(values: Values) -> Outcome:
+def _copies(values: Values) -> Judgement:
     found = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
-    return Outcome(
+    return Judgement(
         verdict([found["nn.TransformerEncoder"] > 0]),
         f"RMS difference between the first layer and the most similar other one: {in_words(found)}.",
         {"encoder": list(found), "difference": list(found.values())},
     )
 
 
-def _dying(values: Values) -> Outcome:
+def _dying(values: Values) -> Judgement:
     dead = {name: np.asarray(one.frames[0].dead_units, float) for name, one in values.items()}
     most = {name: float(one.max()) for name, one in dead.items()}
     said = "; ".join(
@@ -90,7 +90,7 @@ def _dying(values: Values) -> Outcome:
     }
     plain = dead["plain, 32 blocks"]
     worst = HOLDS if plain.max() < DEAD / 10 else PARTLY if plain.mean() < DEAD else FAILS
-    return Outcome(
+    return Judgement(
         worst,
         f"Units that output 0 for all of a fixed set of 128 digits, before training: {said}.",
         table,

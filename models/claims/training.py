@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.claims.card import Card, Outcome, Trained, Values, arxiv, in_words, verdict
+from models.claims.card import Card, Judgement, Trained, Values, arxiv, in_words, verdict
 from models.insight.outcome import final_loss
 from models.lessons.findings import DIGITS, learned
 from models.spec import RunConfig
@@ -13,11 +13,11 @@ RATES = (0.001, 0.01)
 PAIR = ("pre-norm", "post-norm")
 
 
-def _one_rate(values: Values) -> Outcome:
+def _one_rate(values: Values) -> Judgement:
     ends = {name: final_loss(one) for name, one in values.items()}
     gaps = [ends[f"{PAIR[1]}, {rate:g}"] - ends[f"{PAIR[0]}, {rate:g}"] for rate in RATES]
     signs = [0 if abs(gap) < CLOSE else int(np.sign(gap)) for gap in gaps]
-    return Outcome(
+    return Judgement(
         verdict([signs[0] == signs[1]]),
         f"Mean loss of the last twenty of 150 steps: {in_words(ends)}. The verdict at learning rate {RATES[0]:g} is "
         f"{_winner(signs[0])}, at "
@@ -30,13 +30,13 @@ def _winner(sign: int) -> str:
     return "a draw" if sign == 0 else f"{PAIR[0]} ahead" if sign > 0 else f"{PAIR[1]} ahead"
 
 
-def _warm(values: Values) -> Outcome:
+def _warm(values: Values) -> Judgement:
     fates = {name: learned(one, DIGITS) for name, one in values.items()}
     ends = {name: final_loss(one) for name, one in values.items()}
     learns = ["yes" if one else "no" for one in fates.values()]
     table = {"net": list(values), "loss": list(ends.values()), "learns": learns}
     failed = [name for name, one in fates.items() if name != WARMED and not one]
-    return Outcome(
+    return Judgement(
         verdict([name in failed for name in fates if name != WARMED]),
         f"Mean loss of the last twenty of 150 steps, chance {DIGITS:.2f}: {in_words(ends)}.",
         table,

@@ -38,7 +38,7 @@ class PostMortem:
 
 
 @dataclass(frozen=True)
-class Rule:
+class Cause:
     """A cause: its name, its evidence in words (empty if it does not fit), and what to try first."""
 
     kind: str
@@ -164,25 +164,25 @@ def _largest_update(trace: Trace) -> tuple[int, int, float] | None:
     return max(measured, key=lambda update: update[2], default=None)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[Cause, ...] = (
+    Cause(
         "overflow at initialisation",
         _overflow,
         ("init_gain", "skip_scale", "residual", "norm", "placement", "branch_scale", "init"),
     ),
-    Rule(
+    Cause(
         "stream explodes over depth",
         _loud_stream,
         ("residual", "norm", "placement", "branch_scale", "skip_scale", "init", "lr", "warmup"),
     ),
-    Rule(
+    Cause(
         "gradient explodes over depth",
         _loud_gradient,
         ("residual", "norm", "placement", "branch_scale", "lr", "warmup"),
     ),
-    Rule("updates too large", _fierce, ("lr", "warmup", "clip")),
-    Rule("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
+    Cause("updates too large", _fierce, ("lr", "warmup", "clip")),
+    Cause("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
 )
-UNEXPLAINED = Rule(
+UNEXPLAINED = Cause(
     "unexplained", lambda cfg, trace: "No rule here explains it; smaller steps may help.", ("lr", "warmup", "clip")
 )

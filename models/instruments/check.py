@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from models.answers import Check
+from models.answers import GradientCheck
 from models.generator import generator
 from models.nets import Net
 from models.nets.hooks import Hook, hooked
@@ -19,7 +19,7 @@ STEPS = tuple(10.0**-power for power in range(2, 8))
 WEIGHTS, STREAM = "weights", "stream"
 
 
-def check(snapshot: Snapshot, *, block: int) -> Work[Check]:
+def check(snapshot: Snapshot, *, block: int) -> Work[GradientCheck]:
     """The slopes of the loss by a block's weight matrices and by the stream at its last site.
 
     They are taken along the gradient and along a fixed random direction. The chosen step is the one whose difference is
@@ -50,7 +50,7 @@ def check(snapshot: Snapshot, *, block: int) -> Work[Check]:
                 yield (len(rows) + len(differences) / len(STEPS)) / (2 * len(moved))
             rows.append((slope, differences, [relative * scale for relative in STEPS], kinks, _steadiest(differences)))
     columns = (np.array(values) for values in zip(*rows, strict=True))
-    return Check(tuple(what), tuple(along), rms, bench.loss().item(), *columns)
+    return GradientCheck(tuple(what), tuple(along), rms, bench.loss().item(), *columns)
 
 
 def last_site(snapshot: Snapshot, block: int) -> int:

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from addnorm.probe import accumulate_dtype
-from models.answers import Beyond, Place
+from models.answers import Beyond, PositionProbe
 from models.generator import generator
 from models.instruments.attention import attention_in
 from models.nets.branches import Rotary
@@ -26,7 +26,7 @@ LONGER = 2  # times the length of the training texts
 LONG_WINDOWS = 256
 
 
-def place(snapshot: Snapshot) -> Work[Place]:
+def place(snapshot: Snapshot) -> Work[PositionProbe]:
     """How well a linear decoder finds a token's place in the sequence from the stream, at each site, in eval mode.
 
     It is a ridge regression onto the T places, learned from training sequences and tested on held-out ones. ValueError
@@ -51,7 +51,7 @@ def place(snapshot: Snapshot) -> Work[Place]:
         if isinstance(snapshot.model.position, Positions)
         else torch.empty(0, cfg.width)
     )
-    return Place(
+    return PositionProbe(
         accuracy=np.array([accuracy for accuracy, _ in scores], np.float32),
         r2=np.array([r2 for _, r2 in scores], np.float32),
         chance=1 / cfg.tokens,

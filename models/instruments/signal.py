@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from models.answers import Signal
+from models.answers import SignalAtInit
 from models.generator import generator
 from models.insight import signal_at_init
 from models.nets import Net, build_model
@@ -17,7 +17,7 @@ SEEDS = 6  # enough log-normal factors for a mean that is worth comparing
 TOKENS = 128  # Gaussian tokens fed to each net
 
 
-def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Signal]:
+def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[SignalAtInit]:
     """Measurements at SEEDS seeds, from the configuration's own up. `step` is not used: all are before training."""
     rows: list[tuple[np.ndarray, ...]] = []
     seeds = tuple((cfg.seed + at) % 2**31 for at in range(SEEDS))
@@ -27,7 +27,7 @@ def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Signal]:
         gains = _gains(build_model(replace(cfg, seed=seed)), cfg)
         rows.append((measured.mean_square[0], measured.grad_norm[0], *gains))
         yield (at + 1) / SEEDS
-    return Signal(seeds, *map(np.stack, zip(*rows, strict=True)))
+    return SignalAtInit(seeds, *map(np.stack, zip(*rows, strict=True)))
 
 
 def _gains(model: Net, cfg: RunConfig) -> tuple[np.ndarray, np.ndarray]:

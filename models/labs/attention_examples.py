@@ -18,7 +18,7 @@ class Projection:
 
 
 @dataclass(frozen=True)
-class Row:
+class AttentionRow:
     """One row of scores or weights, values (m, d_v) to be weighted by it, and a widely copied slip (`printed_`)."""
 
     numbers: tuple[float, ...]
@@ -55,17 +55,17 @@ PROJECTIONS: dict[str, Projection] = {
 _VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
 _PROJECTED = tuple(tuple(row) for row in (TOKENS @ MATRIX).round(6).tolist())
 
-ROWS: dict[str, Row] = {
-    "Six scores": Row(
+ROWS: dict[str, AttentionRow] = {
+    "Six scores": AttentionRow(
         (1, 1, 1, 0.5, 1, 0.5),
         SCORES,
         _VALUES,
         printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132),
         printed_output=(0.391, 0.349, 0.499),
     ),
-    "Three scores": Row((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
-    "The same over √4": Row((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),
-    "Token 1 as it is, over √4": Row(
+    "Three scores": AttentionRow((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
+    "The same over √4": AttentionRow((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),
+    "Token 1 as it is, over √4": AttentionRow(
         (4.46, 10.252, 16.044),
         SCORES,
         _PROJECTED,
@@ -73,5 +73,5 @@ ROWS: dict[str, Row] = {
         printed_weights=(0.02, 0.28, 0.70),
         printed_output=(1, 2, 3, 4),
     ),
-    'Weights of "cat"': Row((0.1, 0.3, 0.4, 0.1, 0.05, 0.35, 0.1), WEIGHTS),
+    'Weights of "cat"': AttentionRow((0.1, 0.3, 0.4, 0.1, 0.05, 0.35, 0.1), WEIGHTS),
 }

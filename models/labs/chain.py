@@ -9,7 +9,7 @@ Curve = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Preset:
+class ExampleChain:
     """An example chain: its factors (L,) from the first layer to the last, and what it shows."""
 
     factors: tuple[float, ...]
@@ -88,29 +88,29 @@ def standing_still(weights: np.ndarray, gradients: np.ndarray, rate: float) -> n
 
 
 PRESETS = {
-    "Factors below 1": Preset(
+    "Factors below 1": ExampleChain(
         (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8), "No factor is small, but their product is."
     ),
-    "Half at every layer": Preset((0.5,) * 10, "Ten halvings leave a thousandth."),
-    "Sigmoid, its bound 1/4": Preset(
+    "Half at every layer": ExampleChain((0.5,) * 10, "Ten halvings leave a thousandth."),
+    "Sigmoid, its bound 1/4": ExampleChain(
         (0.25,) * 10,
         "The sigmoid's derivative is at most 1/4. This bounds one factor with |w| at most 1; with fan-in weights "
         "factors are smaller.",
     ),
-    "Sigmoid at Xavier": Preset(
+    "Sigmoid at Xavier": ExampleChain(
         (0.2117,) * 10, "√E φ'² = 0.2117 for a Gaussian z of spread 1: smaller still than the bound 1/4."
     ),
-    "ReLU at Xavier": Preset(
+    "ReLU at Xavier": ExampleChain(
         (0.7071,) * 20, "Half of the units pass the gradient: √½ at every layer. ReLU alone is no remedy."
     ),
-    "ReLU at PyTorch's default": Preset(
+    "ReLU at PyTorch's default": ExampleChain(
         (0.4082,) * 20, "A weight variance of 1/(3 inputs) and half of the units: √(1/6)."
     ),
-    "ReLU at He": Preset(
+    "ReLU at He": ExampleChain(
         (1.0,) * 50, "He's doubled variance makes up for the half that ReLU discards: 1 on average over seeds."
     ),
-    "A factor above 1": Preset((1.5,) * 20, "The opposite failure: the product explodes."),
-    "A branch that cancels its skip": Preset(
+    "A factor above 1": ExampleChain((1.5,) * 20, "The opposite failure: the product explodes."),
+    "A branch that cancels its skip": ExampleChain(
         (-1.0,) + (0.5,) * 5, "A factor of -1 with a residual gives 1 - 1 = 0: the +1 alone guarantees nothing."
     ),
 }

@@ -50,7 +50,7 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Normed:
+class NormedTable:
     """The normalised table and the statistics of each cell, all (T, D).
 
     `shared`: cells with equal labels share statistics. `centre` and `spread`: see METHODS. `scale`: the divisor.
@@ -78,7 +78,7 @@ def normalised(
     alpha: float = 0.5,
     counted: np.ndarray | None = None,
     running: Running | None = None,
-) -> Normed:
+) -> NormedTable:
     """The table normalised by one of METHODS. `counted` (T,): tokens that are not padding; `running`: for inference.
 
     ValueError if the statistics do not exist: batch norm in training on one token, or groups that do not divide D.
@@ -87,7 +87,7 @@ def normalised(
     shared = sharing(x.shape, method, groups, sequences)
     nothing = np.zeros(x.shape, bool)
     if METHODS[method].shares == CELL:
-        return Normed(
+        return NormedTable(
             gain * np.tanh(alpha * x) + bias, shared, np.zeros_like(x), np.ones_like(x), np.ones_like(x), nothing
         )
     if running is not None:
@@ -98,7 +98,7 @@ def normalised(
     scale = spread if method == "min-max" else np.sqrt(spread + added)
     undefined = nothing if added else scale <= NO_SPREAD * _largest(x, shared)
     raw = np.where(undefined, 0.0, x - centre) / np.where(undefined, 1.0, scale)
-    return Normed(gain * raw + bias, shared, centre, spread, scale, undefined)
+    return NormedTable(gain * raw + bias, shared, centre, spread, scale, undefined)
 
 
 def sharing(shape: tuple[int, ...], method: str, groups: int = 1, sequences: int = 1) -> np.ndarray:

@@ -11,7 +11,7 @@ LONGEST = 9  # tokens
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecurrentStatistics:
     """What the norms see, by step: sequences left, batch norm's mean and variance of feature 1, feature 1 of the first
     sequence behind either norm, and that sequence's RMS behind either. `lengths`: of all sequences, longest first.
     """
@@ -26,7 +26,7 @@ class Cell:
     layer_size: list[float]
 
 
-def read(count: int, seed: int) -> Cell:
+def read(count: int, seed: int) -> RecurrentStatistics:
     """h_t = tanh(N(W_h h_{t-1} + W_x x_t)) over `count` sequences, once with batch norm and once with layer norm."""
     source = np.random.default_rng(seed)
     lengths = sorted((int(one) for one in source.integers(2, LONGEST + 1, count)), reverse=True)
@@ -44,7 +44,7 @@ def read(count: int, seed: int) -> Cell:
             h_BD[going] = np.tanh(normed)
             found.setdefault(method, []).append((summed, normed))
     batch, layer = found["batch norm"], found["layer norm"]
-    return Cell(
+    return RecurrentStatistics(
         lengths,
         [len(summed) for summed, _ in batch],
         [float(summed[:, 0].mean()) for summed, _ in batch],

@@ -14,7 +14,7 @@ WALKED = tuple(name for name, slots in PLACEMENTS.items() if not slots.norm_mid)
 
 
 @dataclass(frozen=True)
-class Normed:
+class NormedToken:
     """Layer norm of one token: input, mean, variance and output."""
 
     given: np.ndarray
@@ -35,9 +35,9 @@ class Step:
     written: np.ndarray
     sum: np.ndarray
     after: np.ndarray
-    norm_in: Normed | None = None
-    norm_out: Normed | None = None
-    norm_add: Normed | None = None
+    norm_in: NormedToken | None = None
+    norm_out: NormedToken | None = None
+    norm_add: NormedToken | None = None
     open: np.ndarray | None = None
 
 
@@ -73,10 +73,10 @@ WALKS = {
 }
 
 
-def layer_norm(x: np.ndarray, eps: float = EPS) -> Normed:
+def layer_norm(x: np.ndarray, eps: float = EPS) -> NormedToken:
     """Layer norm of one token (D,), with its statistics."""
     given = np.asarray(x, float)
-    return Normed(
+    return NormedToken(
         given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=eps).values[0]
     )
 
@@ -130,7 +130,7 @@ def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> 
     return factors
 
 
-def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: float = EPS) -> list[Normed]:
+def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: float = EPS) -> list[NormedToken]:
     """All y_k of y_1 = N(x + f), y_k = N(x + y_(k-1)) (Liu 2020, Rethinking skip connection with layer
     normalization).
     """
@@ -140,7 +140,7 @@ def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: flo
     return found
 
 
-def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float, eps: float = EPS) -> Normed:
+def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float, eps: float = EPS) -> NormedToken:
     """N(weight * x + f) (Liu 2020; with weight M^(1/4) the sum of DeepNorm, 2203.00555)."""
     return layer_norm(weight * np.asarray(x, float) + branch, eps)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Example:
+class ExampleTable:
     """A table (tokens by features), the method it is about, names, and a note."""
 
     values: np.ndarray
@@ -20,10 +20,10 @@ def _table(*rows: tuple[float, ...]) -> np.ndarray:
     return np.array(rows, float)
 
 
-TABLES: dict[str, Example] = {
-    "one token": Example(_table((1.5, 2.0, -0.5)), "layer norm"),
-    "three tokens, layer norm": Example(_table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)), "layer norm"),
-    "three tokens, batch norm": Example(
+TABLES: dict[str, ExampleTable] = {
+    "one token": ExampleTable(_table((1.5, 2.0, -0.5)), "layer norm"),
+    "three tokens, layer norm": ExampleTable(_table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)), "layer norm"),
+    "three tokens, batch norm": ExampleTable(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",
         note=(
@@ -31,10 +31,10 @@ TABLES: dict[str, Example] = {
             "1.0556."
         ),
     ),
-    "salary and bonus": Example(
+    "salary and bonus": ExampleTable(
         _table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")
     ),
-    "four numbers": Example(
+    "four numbers": ExampleTable(
         _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
         "z-score",
         columns=("in kilograms", "in grams"),
@@ -43,7 +43,7 @@ TABLES: dict[str, Example] = {
             "the variance over n."
         ),
     ),
-    "six tokens and two pads": Example(
+    "six tokens and two pads": ExampleTable(
         _table(
             (0.1, 0.2, 0.3, 0.4),
             (0.11, 0.22, 0.33, 0.44),
@@ -58,7 +58,7 @@ TABLES: dict[str, Example] = {
         ("Hi", "Hello", "pad 1", "pad 2", "My", "Name", "Is", "Aman"),
         note="The two pads pull the means of batch norm towards 0. Leave them out below, or choose layer norm.",
     ),
-    "two tokens": Example(
+    "two tokens": ExampleTable(
         _table((1, 2, -1), (3, 1, 0.5)),
         "batch norm",
         note=(

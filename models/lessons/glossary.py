@@ -31,7 +31,7 @@ class Sense:
 
 
 @dataclass(frozen=True)
-class Entry:
+class GlossaryEntry:
     """A term as the app spells it, and its meanings."""
 
     word: str
@@ -47,7 +47,7 @@ def key_of(word: str) -> str:
     return " ".join(word.casefold().split())
 
 
-def find(word: str) -> Entry | None:
+def find(word: str) -> GlossaryEntry | None:
     """The entry of a term, however it is capitalised."""
     return ENTRIES.get(key_of(word))
 
@@ -92,11 +92,13 @@ def _choice(knob: Knob, entry: object) -> Sense:
     return Sense(knob.label, text, formula, source, see=(knob.label,))
 
 
-def _entries() -> Mapping[str, Entry]:
-    found: dict[str, Entry] = {}
+def _entries() -> Mapping[str, GlossaryEntry]:
+    found: dict[str, GlossaryEntry] = {}
     for word, sense in _senses():
         before = found.get(key_of(word))
-        found[key_of(word)] = Entry(before.word, (*before.senses, sense)) if before else Entry(word, (sense,))
+        found[key_of(word)] = (
+            GlossaryEntry(before.word, (*before.senses, sense)) if before else GlossaryEntry(word, (sense,))
+        )
     return dict(sorted(found.items(), key=lambda one: (not one[0][0].isalpha(), one[0])))
 
 

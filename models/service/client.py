@@ -12,7 +12,6 @@ from typing import Any
 
 from models.answers import Question, Value
 from models.log import event, told
-from models.service.connection import Connection
 from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import config_from, key_of, tape_key
 from models.service.owners import Owners
@@ -20,6 +19,7 @@ from models.service.result_cache import ANSWER_BYTES, TAPE_BYTES, ResultCache, q
 from models.service.tape import RunHistory
 from models.service.wire import Message
 from models.service.wishes import NOBODY, Requester
+from models.service.worker_process import WorkerProcess
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated
 
@@ -60,8 +60,8 @@ class WorkerTrainer:
         self.command, self.back_off = command, back_off
         self._results = ResultCache(tape_bytes, answer_bytes)
         self._trains, self._measures = Owners(), Owners()
-        self._running: Connection | None = None
-        self._connection: Connection | None = None  # the same, once it is ready
+        self._running: WorkerProcess | None = None
+        self._connection: WorkerProcess | None = None  # the same, once it is ready
         self._lives = 0
         self._failures = 0
         self._ready_at = float("inf")
@@ -211,7 +211,7 @@ class WorkerTrainer:
         """Runs one life of the worker; returns how it ended, in words. Only a life that never settled is a failure."""
         self._ready_at = float("inf")
         try:
-            connection = Connection(self.command)
+            connection = WorkerProcess(self.command)
         except OSError as error:
             self._failures += 1
             return f"because {self.command[0]} did not start ({error.strerror})"
@@ -231,7 +231,7 @@ class WorkerTrainer:
         self._failures = 0 if settled else self._failures + 1
         return ending or ended
 
-    def _hear(self, message: Message, connection: Connection) -> None:
+    def _hear(self, message: Message, connection: WorkerProcess) -> None:
         """Files a message of the worker; one that is ready is told what is wanted."""
         if message["kind"] != "ready":
             return self._results.apply(message)
@@ -247,7 +247,7 @@ class WorkerTrainer:
                 self._greet(connection)
         return None
 
-    def _greet(self, connection: Connection) -> None:
+    def _greet(self, connection: WorkerProcess) -> None:
         """Tells a worker what is still wanted: no sooner than it is ready, so that it is known what it died over."""
         self._lives += 1
         self._connection = connection

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from models.answers import Normed, Profiles
+from models.answers import Profiles, TorchNormed
 from models.instruments.facts import FACTS, fact
 from models.spec import RunConfig
 from models.trace import Trace
@@ -26,12 +26,12 @@ def profiles(cfg: RunConfig, args: dict[str, Any]) -> Profiles:
     return Profiles(tuple(run.traces()))
 
 
-def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> Normed:
+def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> TorchNormed:
     """torch's own layer norm of one `row` of numbers, in float64. ValueError unless it has 2 to 400 numbers."""
     row = torch.tensor(args["row"], dtype=torch.float64)
     if row.ndim != 1 or not 1 < len(row) <= 400:
         raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
-    return Normed(F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy())
+    return TorchNormed(F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy())
 
 
 def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:

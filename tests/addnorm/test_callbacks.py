@@ -43,7 +43,7 @@ class Batches(torch.utils.data.IterableDataset[dict[str, Tensor]]):
 def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
-    from addnorm.huggingface import WatchCallback
+    from addnorm.huggingface import HuggingFaceCallback
 
     class Wrapped(nn.Module):
         def __init__(self) -> None:
@@ -54,7 +54,7 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
             return {"loss": nn.functional.cross_entropy(self.net(x), labels)}
 
     model = Wrapped()
-    callback = WatchCallback(tmp_path / "run.jsonl")
+    callback = HuggingFaceCallback(tmp_path / "run.jsonl")
     asked = transformers.TrainingArguments(
         output_dir=str(tmp_path),
         per_device_train_batch_size=8,
@@ -84,7 +84,7 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
 @pytest.mark.parametrize("parts", [1, 2])
 def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
     lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
-    from addnorm.lightning import WatchCallback
+    from addnorm.lightning import LightningCallback
 
     class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
         def __init__(self) -> None:
@@ -101,7 +101,7 @@ def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
 
     loader = torch.utils.data.DataLoader(Batches(4 * parts), batch_size=8)
     lightning.Trainer(
-        max_steps=4, accumulate_grad_batches=parts, callbacks=[WatchCallback(tmp_path / "run.jsonl")], logger=False,
+        max_steps=4, accumulate_grad_batches=parts, callbacks=[LightningCallback(tmp_path / "run.jsonl")], logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu",
     ).fit(Module(), loader)  # fmt: skip
     recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)

@@ -21,7 +21,7 @@ from models.claims.card import (
     TOPICS,
     Asked,
     Computed,
-    Outcome,
+    Judgement,
     Source,
     Trained,
     gradient,
@@ -73,7 +73,7 @@ def value(source: Source) -> Any:
             return end.value
 
 
-def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Outcome:
+def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Judgement:
     """What is judged of the numbers, or of the numbers after a change to a copy of them."""
     values = {name: dict(one) if isinstance(one, dict) else one for name, one in gathered(key).items()}
     change(values)

@@ -21,7 +21,7 @@ from models.maps.cells import units
 from models.maps.table import COLUMNS
 from models.maps.unit import fingerprint, run_unit
 from models.maps.work import work
-from models.service.connection import ROOT
+from models.service.worker_process import ROOT
 from tests.load.server import family
 from tests.waiting import PATIENCE, until
 

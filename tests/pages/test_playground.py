@@ -7,7 +7,7 @@ from components.playground.presets import PRESETS
 from components.stage.lines import frame_json
 from components.stage.sentences import said_at
 from models.service.client import trainer
-from models.service.connection import ROOT
+from models.service.worker_process import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
 from tests.app_page import (

@@ -235,6 +235,15 @@ def test_every_place_of_the_session_has_a_name_of_its_own():
     assert [name for name in set(names) if names.count(name) > 1 and name != "{}"] == []
 
 
+def test_no_two_classes_have_the_same_name():
+    found: dict[str, list[str]] = {}
+    for path in [*SOURCES.values(), *(ROOT / "addnorm").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name, []).append(f"{path.relative_to(ROOT)}, line {node.lineno}")
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}
+
+
 def test_every_room_of_the_models_is_known_here():
     """A new folder needs a line in MAY_IMPORT; single files beside the folders (a command line) may use all of them."""
     folders = {name for name in SOURCES if name.count(".") >= 1 and SOURCES[name].name == "__init__.py"}

@@ -223,12 +223,12 @@ def lengths_sentence(shortest: np.ndarray, longest: np.ndarray) -> str:
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.instruments.panel import Instrument, Panel
+from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
 from models.insight.lengths import lengths_sentence
 
 
-def draw(panel: Panel) -> None:
+def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.LENGTHS)
     if found is None:
         return

@@ -250,7 +250,7 @@ ALLOWED = {
         "components/shell/qr.py",
         "st.html",
     ): "an image whose only variable part is the squares that segno makes of a link",
-    ("models/service/connection.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
+    ("models/service/worker_process.py", "subprocess"): "starts the worker with a fixed list of arguments, no shell",
     ("models/maps/process.py", "subprocess"): "starts a map with a fixed list of arguments, no shell",
     (
         "models/maps/work.py",

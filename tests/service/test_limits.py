@@ -14,7 +14,6 @@ from models import answers
 from models.answers import Question
 from models.service import engine
 from models.service.client import WorkerTrainer
-from models.service.connection import ROOT
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.owners import MOST_SESSIONS, Owners
@@ -22,6 +21,7 @@ from models.service.result_cache import ResultCache, question_message, want_mess
 from models.service.sharing import CLASS, Payer, Questions, Turns, ranked
 from models.service.wire import Message
 from models.service.wishes import Requester, RowRequest, Wishes
+from models.service.worker_process import ROOT
 from models.spec import RunConfig
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from

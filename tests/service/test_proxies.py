@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from models.service.connection import ROOT
+from models.service.worker_process import ROOT
 from tests.load.server import Server, free_port, serving
 from tests.load.viewer import PAGE, Viewer
 from tests.service.test_faults import as_computed, played

@@ -26,10 +26,10 @@ from models import answers
 from models.answers import Question
 from models.service import client, engine, result_cache, wire
 from models.service.client import RunHistory, WorkerTrainer
-from models.service.connection import ROOT
 from models.service.inprocess import InProcessTrainer
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache
+from models.service.worker_process import ROOT
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.remembered import config_bytes, remembered

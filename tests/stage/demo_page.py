@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.shell.visitor import visitor
 from components.stage import figures
-from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
+from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
 from components.stage.stage import stage
 from components.stage.still import static_chart
 from models.spec import RunConfig, plan
@@ -40,7 +40,7 @@ sites = plan(cfg).sites
 def block(of: RunConfig, at: int) -> list[Panel]:
     return [
         Headline(run=at, title=f"Verdict {at}"),
-        Stack(run=at, title=f"Signal and gradient, run {at + 1}", blocks=blocks_of(of), toggles=True),
+        LivingStack(run=at, title=f"Signal and gradient, run {at + 1}", blocks=blocks_of(of), toggles=True),
     ]
 
 

@@ -17,10 +17,10 @@ from streamlit.testing.v1 import AppTest
 from addnorm.player import PLOTLY
 from components.charts.depth import Series
 from components.stage import figures, file, files, panels, sentences, stage
-from components.stage.asked import Asked
+from components.stage.asked import AskedRun
 from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
 from components.stage.lines import RunFeed
-from components.stage.panels import Chart, Headline, Panel, Stack, blocks_of
+from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
 from components.stage.tickets import TICKETS
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import Requester, key_of
@@ -180,7 +180,7 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
     trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
     line = RunFeed(
         0,
-        Asked(SMALL, seeds=1, have=0, want=SMALL.steps + 1),
+        AskedRun(SMALL, seeds=1, have=0, want=SMALL.steps + 1),
         Requester("a", "here", "part", frozenset({key_of(SMALL)})),
     )
     messages = line.messages(trainer, rate=False)
@@ -280,7 +280,7 @@ def test_nothing_else_is_served(name):
 
 def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
     source = files.MODULES["stage.js"].decode()
-    for kind in (Chart, Headline, Stack, panels.Heading, panels.Link, panels.Text):
+    for kind in (Chart, Headline, LivingStack, panels.Heading, panels.Link, panels.Text):
         assert issubclass(kind, Panel)
         assert f"{kind.kind}: {kind.__name__}" in source
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from models.nets import build_model
-from models.service.connection import ROOT
+from models.service.worker_process import ROOT
 from models.spec import NORMS, OPTIMIZERS, RunConfig
 from models.tasks import open_task
 from models.trace import SCALARS, Columns, frame_steps, trace_of

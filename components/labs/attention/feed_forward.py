@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, site_names
-from components.instruments.panel import Panel
+from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.shell.address import url_param
 from components.shell.naming import chance
@@ -88,7 +88,7 @@ def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
     )
 
 
-def _show(panels: dict[str, Panel]) -> bool:
+def _show(panels: dict[str, InstrumentPanel]) -> bool:
     asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
     found = {name: one for name, one in asked.items() if one is not None}
     if len(found) == len(NETS):

@@ -12,7 +12,7 @@ from components.shell import session
 from components.shell.address import url_param
 from components.shell.text import badge, listed, number, vector
 from models.labs.attention import entropy, softmax
-from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, Row
+from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, AttentionRow
 
 KEY = "attention_rows"
 FIRST = next(iter(ROWS))
@@ -72,7 +72,7 @@ def steps(numbers: np.ndarray, kind: str, by: float) -> str:
     )
 
 
-def slip(example: Row) -> str:
+def slip(example: AttentionRow) -> str:
     """A widely copied slip with these numbers, and the right values."""
     if example.kind == WEIGHTS:
         total = sum(example.numbers)
@@ -93,7 +93,7 @@ def slip(example: Row) -> str:
     return said
 
 
-def _weighed(weights: np.ndarray, example: Row) -> None:
+def _weighed(weights: np.ndarray, example: AttentionRow) -> None:
     """The values, one row per token, and their weighted sum."""
     values = table.table(f"{KEY}_values", np.array(example.values or ROWS[FIRST].values), name="values")
     if len(values) != len(weights):
@@ -106,8 +106,8 @@ def _weighed(weights: np.ndarray, example: Row) -> None:
     st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
 
 
-def _example() -> Row:
-    def load(example: Row) -> None:
+def _example() -> AttentionRow:
+    def load(example: AttentionRow) -> None:
         table.put(f"{KEY}_row", np.array([example.numbers]))
         session.set_widget(f"{KEY}_kind", example.kind)
         session.set_widget(f"{KEY}_by", example.by)

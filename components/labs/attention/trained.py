@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.parts import site_names
-from components.instruments.panel import Measured, Panel
+from components.instruments.panel import InstrumentPanel, Measured
 from components.labs import several
 from components.labs.attention.charts import signed_map
 from components.labs.attention.position_words import claim
@@ -17,7 +17,7 @@ from components.shell.text import badge, drawn, listed, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
-from models.answers import Place
+from models.answers import PositionProbe
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
@@ -66,7 +66,7 @@ def watch(cfgs: list[RunConfig]) -> bool:
     return (bool(panels) and _show(panels)) or waiting
 
 
-def _show(panels: dict[str, Panel]) -> bool:
+def _show(panels: dict[str, InstrumentPanel]) -> bool:
     """All measurements. Returns whether any are still to come."""
     views = [panel.view for panel in panels.values()]
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in zip(panels, views, strict=True)]
@@ -82,7 +82,7 @@ def _show(panels: dict[str, Panel]) -> bool:
     return any(panel.waiting for panel in panels.values())
 
 
-def _places(found: dict[str, Measured[Place]]) -> None:
+def _places(found: dict[str, Measured[PositionProbe]]) -> None:
     """The position read from both nets' streams, and a learned table."""
     kept = found["with residuals"]
     chance = float(kept.value.chance)
@@ -125,7 +125,7 @@ def _learned_table(rows: np.ndarray) -> None:
         drawn(distance_chart(rows @ rows.T), "Score by distance of the learned table", f"{NAME}_distance", height=320)
 
 
-def _beyond(panel: Panel) -> None:
+def _beyond(panel: InstrumentPanel) -> None:
     """The net with residuals on texts twice as long as in training."""
     st.markdown("**Longer than in training**")
     cfg = panel.cfg

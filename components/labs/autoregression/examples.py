@@ -8,7 +8,7 @@ NO_END = "none"
 
 
 @dataclass(frozen=True)
-class Example:
+class PromptExample:
     """A task, a prompt, and settings for continuing it."""
 
     task: str
@@ -19,9 +19,9 @@ class Example:
 
 
 EXAMPLES = {
-    "A prompt, the next token, append, repeat": Example("book", "Call me Ish"),
-    "Refinement, which value belongs to this key?": Example("recall", TEXTS["recall"], length=1),
-    "Stop at a full stop or at the length": Example("book", "The whale ", temperature=0.8, length=120, end="."),
-    "A sequence that is said again": Example("copy", TEXTS["copy"], length=16),
-    "A sequence that is said in order": Example("sort", TEXTS["sort"], length=16),
+    "A prompt, the next token, append, repeat": PromptExample("book", "Call me Ish"),
+    "Refinement, which value belongs to this key?": PromptExample("recall", TEXTS["recall"], length=1),
+    "Stop at a full stop or at the length": PromptExample("book", "The whale ", temperature=0.8, length=120, end="."),
+    "A sequence that is said again": PromptExample("copy", TEXTS["copy"], length=16),
+    "A sequence that is said in order": PromptExample("sort", TEXTS["sort"], length=16),
 }

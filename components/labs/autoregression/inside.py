@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.instruments.lens import distance_chart, lens_map, lens_rows
-from components.instruments.panel import Panel
+from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.text import NAME, position_in
 from components.labs.autoregression.words import looks_sentence, revision_sentence
@@ -21,7 +21,7 @@ ROW = 18  # pixels per site in the lens map
 RESIDUAL = PAGES / "labs" / "residual.py"
 
 
-def revised(panel: Panel, text: str, count: int) -> None:
+def revised(panel: InstrumentPanel, text: str, count: int) -> None:
     """What the last token changes at earlier positions, with and without the mask."""
     st.subheader("Earlier tokens never change", anchor=False)
     st.markdown(
@@ -48,7 +48,7 @@ def revised(panel: Panel, text: str, count: int) -> None:
     )
 
 
-def refined(panel: Panel, text: str) -> None:
+def refined(panel: InstrumentPanel, text: str) -> None:
     """For one position, what the output head would predict after each sublayer, and where each block attends."""
     st.subheader("The context refines every token, block by block", anchor=False)
     st.markdown(

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from components.instruments.panel import Panel
+from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.labs.autoregression import inside as autoregression_inside
 from components.labs.autoregression import rows as autoregression_rows
@@ -70,7 +70,7 @@ def watch(cfg: RunConfig) -> bool:
     if not views:
         return waiting
     _likely(views[0])
-    panel = Panel(NAME, views[0], at)
+    panel = InstrumentPanel(NAME, views[0], at)
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row", "Pieces of words")
     prompt, earlier, within, embedding, subwords = parts(NAME, names)
     with prompt:

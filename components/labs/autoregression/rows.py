@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from components.instruments.panel import Panel
+from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.text import NAME, position_in
 from components.shell.address import url_param
 from components.shell.text import badge, listed, number, vector
@@ -15,7 +15,7 @@ NEAREST = 4  # symbols
 GPT2 = 50_257, 768  # symbols and features of the smallest
 
 
-def looked_up(panel: Panel, text: str) -> None:
+def looked_up(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
     st.subheader("A token is a row of a table", anchor=False)
     if not st.toggle("Show how it is looked up", **url_param(f"{NAME}_rows", False, name="rows")):

@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 
 from components.instruments.lens import TEXTS
-from components.instruments.panel import Measured, Panel
+from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.autoregression.charts import candidates_chart
-from components.labs.autoregression.examples import NO_END, Example
+from components.labs.autoregression.examples import NO_END, PromptExample
 from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell import session
 from components.shell.address import url_param
@@ -29,7 +29,7 @@ TEMPERATURES, SEEDS, LENGTHS = (0.0, 5.0), (0, 10**6), (1, 200)
 
 
 @dataclass(frozen=True)
-class Said:
+class GeneratedToken:
     """One generated token: its class, the probabilities (C,), the temperature, and the net's step."""
 
     token: str
@@ -45,7 +45,7 @@ class Written:
 
     cfg: RunConfig
     prompt: str
-    said: list[Said] = field(default_factory=list)
+    said: list[GeneratedToken] = field(default_factory=list)
     classes: Sequence[str] = ()
     why: str = ""
     wanted: tuple[int, dict[str, Any]] | None = None  # of the step, with the arguments of the question
@@ -65,7 +65,7 @@ def position_in(found: Measured[Any], text: str, control: str, *, name: str) -> 
     return url_param(key, places[-1], name=name, among=places)
 
 
-def adopt(task: str, example: Example) -> None:
+def adopt(task: str, example: PromptExample) -> None:
     """Takes prompt and settings from the address, before their controls are drawn."""
     own = example.task == task
     control("prompt", example.prompt if own else TEXTS[task], task, bounds=(0, LONGEST_PROMPT))
@@ -75,7 +75,7 @@ def adopt(task: str, example: Example) -> None:
     control("end", example.end if own else NO_END, task, among=_ends(task))
 
 
-def draw(panel: Panel) -> tuple[str, int] | None:
+def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
     """The prompt and its continuation. Returns the text that the net reads and its token count; None if unknown."""
     cfg = panel.cfg
     st.subheader("The net continues your prompt", anchor=False)
@@ -163,7 +163,7 @@ def _ends(task: str) -> tuple[str, ...]:
     return NO_END, *(ENDS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
 
 
-def _generated(panel: Panel, written: Written) -> None:
+def _generated(panel: InstrumentPanel, written: Written) -> None:
     """Appends what Generate asked for, once it has arrived."""
     if written.wanted is None:
         return
@@ -179,11 +179,13 @@ def _generated(panel: Panel, written: Written) -> None:
 
 def _append(written: Written, value: Continuation, args: dict[str, Any], step: int) -> None:
     for token, p in zip(value.said, value.probabilities, strict=True):
-        written.said.append(Said(token, value.classes.index(token), p, args["temperature"], step))
+        written.said.append(GeneratedToken(token, value.classes.index(token), p, args["temperature"], step))
     written.why = stop_sentence(value.stopped, value.said, args["count"], args["end"], value.limit)
 
 
-def _buttons(panel: Panel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]) -> None:
+def _buttons(
+    panel: InstrumentPanel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]
+) -> None:
     """Buttons for one token, many, or none. Disabled while the net trains."""
     there = found is not None and found.step == panel.step and bool(found.value.said)
     can = there and not panel.at.playing and written.wanted is None
@@ -218,7 +220,7 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
     st.markdown(f"**{began}{written.why or nothing or 'Press Next token or Generate.'}**")
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
-        Said(token, next_one.classes.index(token), p, temperature, step)
+        GeneratedToken(token, next_one.classes.index(token), p, temperature, step)
         for token, p in zip(next_one.said, next_one.probabilities, strict=True)
     ]
     every = [*written.said, *upcoming]
@@ -242,7 +244,7 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
             listed("Generated tokens", _rows(written.said), height=260)
 
 
-def _rows(said: list[Said]) -> dict[str, list[Any]]:
+def _rows(said: list[GeneratedToken]) -> dict[str, list[Any]]:
     return {
         "token": [shown(one.token) for one in said],
         "probability": [float(one.p[one.at]) for one in said],

@@ -19,7 +19,7 @@ from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
     PRESETS,
     Derivatives,
-    Preset,
+    ExampleChain,
     arriving,
     by_branches,
     derivatives,
@@ -80,8 +80,8 @@ def chain_chart(factors: np.ndarray) -> Figure:
     )
 
 
-def _example() -> Preset:
-    def load(preset: Preset) -> None:
+def _example() -> ExampleChain:
+    def load(preset: ExampleChain) -> None:
         factors = preset.factors
         session.set_widget(f"{KEY}_mode", MODES[not _alike(factors)])
         if _alike(factors):

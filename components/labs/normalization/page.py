@@ -14,8 +14,8 @@ from components.labs.normalization.steps import steps
 from components.shell import session
 from components.shell.address import url_param
 from components.shell.text import typed
-from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, Normed, normalised
-from models.labs.tables import TABLES, Example
+from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, normalised
+from models.labs.tables import TABLES, ExampleTable
 
 KEY = "normalization"
 FIRST = "three tokens, layer norm"
@@ -61,7 +61,7 @@ def draw() -> None:
         PARTS[part](values, row, float(settings["eps"]), names)
 
 
-def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> Normed | None:
+def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> NormedTable | None:
     """The norm's result; None with an error on the page if its statistics do not exist."""
     try:
         return normalised(values, method, **settings)
@@ -70,10 +70,10 @@ def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> No
         return None
 
 
-def _chosen_table() -> tuple[Example, np.ndarray]:
+def _chosen_table() -> tuple[ExampleTable, np.ndarray]:
     """The chosen example, and the current table."""
 
-    def load(example: Example) -> None:
+    def load(example: ExampleTable) -> None:
         table.put(KEY, example.values)
         session.set_widget(f"{KEY}_method", example.method)
         session.set_widget(f"{KEY}_padding", _pads(example))
@@ -84,12 +84,12 @@ def _chosen_table() -> tuple[Example, np.ndarray]:
     return example, table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
 
 
-def _pads(example: Example) -> list[int]:
+def _pads(example: ExampleTable) -> list[int]:
     """The padding rows of an example."""
     return [at for at, name in enumerate(example.rows) if name.startswith("pad")]
 
 
-def _settings(values: np.ndarray, method: str, example: Example) -> dict[str, Any]:
+def _settings(values: np.ndarray, method: str, example: ExampleTable) -> dict[str, Any]:
     """The method's settings; controls that it does not use are not drawn, but keep their values."""
     tokens, features = values.shape
     kind = METHODS[method]

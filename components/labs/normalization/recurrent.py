@@ -7,7 +7,7 @@ from components.charts.colour import SIGNAL
 from components.labs.lines import by_name, lines
 from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
-from models.labs.recurrent import FEATURES, Cell, read
+from models.labs.recurrent import FEATURES, RecurrentStatistics, read
 
 KEY = "normalization"
 COUNTS, SEEDS = (2, 12), (0, 999)
@@ -49,7 +49,7 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
     )
 
 
-def said(found: Cell) -> str:
+def said(found: RecurrentStatistics) -> str:
     """What becomes of batch norm's statistics towards the end of the batch."""
     lengths = ", ".join(str(one) for one in found.lengths)
     alone = found.left.count(1)

@@ -8,12 +8,12 @@ import streamlit as st
 
 from components.labs.normalization.table import letter
 from components.shell.text import badge
-from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, Normed
+from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, NormedTable
 
 SHOWN = 4  # sets, cells and terms written out; the table has the rest
 
 
-def steps(values: np.ndarray, found: Normed, method: str, row: int, settings: dict[str, Any]) -> None:
+def steps(values: np.ndarray, found: NormedTable, method: str, row: int, settings: dict[str, Any]) -> None:
     """Statistics first, then cell by cell."""
     running, counted = settings.get("running"), settings.get("counted")
     if METHODS[method].shares != CELL:
@@ -63,7 +63,9 @@ def set_lines(
     return [*lines, rf"\sqrt{{{number(spread)}{added}}} = {number(scale)}"]
 
 
-def cell_line(values: np.ndarray, found: Normed, method: str, at: tuple[int, int], settings: dict[str, Any]) -> str:
+def cell_line(
+    values: np.ndarray, found: NormedTable, method: str, at: tuple[int, int], settings: dict[str, Any]
+) -> str:
     """One cell from its value to its result."""
     x, gain, bias = values[at], settings["gain"], settings["bias"]
     if METHODS[method].shares == CELL:

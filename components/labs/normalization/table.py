@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.charts.colour import NORM
 from components.shell.text import badge
-from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, Normed
+from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, NormedTable
 
 VEILS = ("14", "50", "32", "6e")  # opacity of the norm's hue; text above keeps its contrast in both themes
 AXIS = {
@@ -22,7 +22,7 @@ AXIS = {
 }
 
 
-def result(values: np.ndarray, found: Normed, method: str, names: list[str], features: list[str]) -> None:
+def result(values: np.ndarray, found: NormedTable, method: str, names: list[str], features: list[str]) -> None:
     """The table before and after the norm, and the statistics of each set of cells."""
     st.markdown(f"{AXIS[METHODS[method].shares]} {badge('formula')}")
     letters = pd.DataFrame([[letter(int(at)) for at in row] for row in found.shared], names, features)
@@ -44,7 +44,7 @@ def result(values: np.ndarray, found: Normed, method: str, names: list[str], fea
         st.dataframe(spreads(found.values, names, features), alt="Mean and RMS of the result, table")
 
 
-def statistics(found: Normed, method: str) -> pd.DataFrame:
+def statistics(found: NormedTable, method: str) -> pd.DataFrame:
     """One row per set of cells: its letter, what was subtracted and what was divided by."""
     _, first = np.unique(found.shared, return_index=True)
     kind = METHODS[method]
@@ -74,7 +74,7 @@ def cell(value: float) -> str:
     return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else f"{value:.4g}"
 
 
-def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: Normed, method: str, alt: str) -> None:
+def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: NormedTable, method: str, alt: str) -> None:
     shown = numbers.map(cell)
     if METHODS[method].shares == CELL:
         st.dataframe(shown, alt=alt)

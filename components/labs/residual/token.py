@@ -10,7 +10,7 @@ from components.shell import session
 from components.shell.address import url_param
 from components.shell.link import defined
 from components.shell.text import badge, listed, number, vector
-from models.labs.residual import EPS, WALKED, WALKS, Normed, Step, Walk, layer_norm, left_over, walk
+from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
 from models.spec.placement import PLACEMENTS
 
 KEY = "residual"
@@ -114,7 +114,7 @@ def _step(at: int, step: Step, skip: float) -> None:
     st.markdown("  \n".join(lines))
 
 
-def _normed(name: str, found: Normed) -> str:
+def _normed(name: str, found: NormedToken) -> str:
     """Mean, variance and result, worked out by hand."""
     x, count = found.given, len(found.given)
     terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)

@@ -21,7 +21,7 @@ ENVIRONMENT = {"OMP_NUM_THREADS": str(LIMITS.cores), "MKL_NUM_THREADS": str(LIMI
 PATIENCE = 3.0
 
 
-class Connection:
+class WorkerProcess:
     """A running worker. Its own thread writes, so that posting never waits for it. OSError if it cannot start.
 
     A worker that was ready and then stays silent for `silence` seconds, although it is pinged, hangs and is killed.
