@@ -8,17 +8,24 @@
 torch is imported when `watch` is first used, so that a recording can be read without it.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from addnorm.recorder import Tape, unwatch, watch
+    from addnorm.recording import Recording, read
 
-__all__ = ["Tape", "unwatch", "watch"]
+__version__ = "0.2.0"
+__all__ = ["Recording", "Tape", "read", "unwatch", "watch"]
+
+_HOMES = {"Recording": "recording", "read": "recording", "Tape": "recorder", "unwatch": "recorder", "watch": "recorder"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from addnorm import recorder
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
 
-    return getattr(recorder, name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from addnorm.findings import findings
 from addnorm.law import law_in_words
-from addnorm.read import Recording, read
+from addnorm.recording import Recording, read
 from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, shortened, updates, verdict
 
 

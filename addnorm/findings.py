@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from addnorm.law import likeness
-from addnorm.read import Recording
+from addnorm.recording import Recording
 from addnorm.words import first_not_finite, measured_by_site
 
 VANISHING = 30.0  # factor by which the gradient falls on its way back, from which it is called lost

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import platform
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from addnorm import __version__
 from addnorm.blocks import Block
 from addnorm.format import VERSION
 from addnorm.sites import Sites
@@ -58,7 +58,7 @@ def header(
             for block in blocks
         ],
         "notes": list(sites.notes),
-        "versions": {"addnorm": _version(), "torch": torch.__version__, "python": platform.python_version()},
+        "versions": {"addnorm": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "meta": dict(meta),
     }
 
@@ -66,10 +66,3 @@ def header(
 def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """The settings of an optimiser's first group that JSON holds as they are."""
     return {key: value for key, value in optimizer.param_groups[0].items() if isinstance(value, int | float | str)}
-
-
-def _version() -> str:
-    try:
-        return importlib.metadata.version("addnorm")
-    except importlib.metadata.PackageNotFoundError:
-        return "of a clone"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from addnorm.read import Recording, SiteInfo
+from addnorm.recording import Recording, SiteInfo
 
 # "Spread" is the largest size over the smallest.
 FEWEST = 6  # sites needed to tell a law, without the first

@@ -10,10 +10,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import torch
@@ -95,7 +95,7 @@ class Tape:
         self._optimizer, self._scaler = optimizer, scaler
         self._every, self._meta = every, dict(meta or {})
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
-        self._began, self._created = time.monotonic(), datetime.now(UTC)
+        self._began, self._created = time.monotonic(), datetime.now(timezone.utc)
         self._blocks: list[Block] = []
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
@@ -145,7 +145,7 @@ class Tape:
                 self._watch_skips(self._scaler)
         atexit.register(self.close)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Tape:
         return self
 
     def __exit__(

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from addnorm.read import Recording
+from addnorm.recording import Recording
 
 LEVEL = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
 PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
 FEWEST_NAMES = 5  # among which a prefix is looked for
-UTC_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
 WATCHED = {"act": "activation", "grad": "gradient"}
 
@@ -130,8 +130,9 @@ def how_it_stands(recording: Recording, now: float) -> str:
 def _began(recording: Recording) -> float:
     """When a recording began, in seconds since 1970; NaN where its header gives no time in UTC."""
     try:
-        created = recording.header["created"]
-        return datetime.fromisoformat(created).timestamp() if UTC_TIME.fullmatch(created) else math.nan
+        found = UTC_TIME.fullmatch(recording.header["created"])
+        # Python 3.10 reads neither "Z" nor fractions of any length.
+        return datetime.fromisoformat(f"{found[1]}+00:00").timestamp() + float(found[2] or 0) if found else math.nan
     except ValueError:
         return math.nan
 

@@ -1,4 +1,4 @@
-// A recording of `addnorm.watch` as a tape, read in pieces, strictly and within bounds. Twin of addnorm/read.py.
+// A recording of `addnorm.watch` as a tape, read in pieces, strictly and within bounds. Twin of addnorm/recording.py.
 
 import { Tape } from "./tape.js"
 import { howItStands, kindOf, likeness, sentenceOf } from "./words.js"

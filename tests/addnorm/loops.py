@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import Tape, watch
-from addnorm.read import Recording, read
+from addnorm.recording import Recording, read
 from addnorm.sites import Site
 
 

@@ -16,7 +16,7 @@ import pytest
 from addnorm.findings import HELPS, findings
 from addnorm.format import SCALARS, SERIES
 from addnorm.law import law_in_words, likeness
-from addnorm.read import Reader, Recording
+from addnorm.recording import Reader, Recording
 from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, updates, verdict
 from components.stage.files import FOLDER
 from tests.addnorm.loops import net, recorded
@@ -319,11 +319,11 @@ def test_both_readers_name_the_same_law_and_the_same_arrangement() -> None:
 
 
 def test_the_bounds_are_the_same() -> None:
-    from addnorm import read
+    from addnorm import recording
 
     script = f'import {{ BOUNDS }} from "{(FOLDER / "recording.js").as_uri()}"\nconsole.log(JSON.stringify(BOUNDS))'
     assert NODE is not None
     said = subprocess.run(
         [NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
     )
-    assert json.loads(said.stdout) == {"line": read.LONGEST_LINE, "numbers": read.MOST_NUMBERS}
+    assert json.loads(said.stdout) == {"line": recording.LONGEST_LINE, "numbers": recording.MOST_NUMBERS}

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import watch
-from addnorm.read import read
+from addnorm.recording import read
 from tests.addnorm.loops import batch, net
 
 

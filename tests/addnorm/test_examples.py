@@ -6,7 +6,7 @@ import pytest
 
 import examples
 from addnorm.__main__ import main
-from addnorm.read import Recording, read
+from addnorm.recording import Recording, read
 
 SHIPPED = Path(examples.__file__).parent / "recordings"
 

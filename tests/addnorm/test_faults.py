@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 import addnorm.recorder
 from addnorm import unwatch, watch
-from addnorm.read import read
+from addnorm.recording import read
 from addnorm.words import first_not_finite
 from addnorm.writer import WAITING, Writer
 from tests.addnorm.loops import batch, net, recorded, train
@@ -450,7 +450,7 @@ def test_the_package_needs_torch_and_the_standard_library_alone_and_a_reader_not
         "transformers",
     }  # the last in huggingface.py alone
     asked = (
-        "import sys, addnorm.read, addnorm.words, addnorm.__main__; print('torch' in sys.modules, 'numpy' in "
+        "import sys, addnorm.recording, addnorm.words, addnorm.__main__; print('torch' in sys.modules, 'numpy' in "
         "sys.modules)"
     )
     said = subprocess.run([sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True)

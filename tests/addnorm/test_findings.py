@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from addnorm import watch
 from addnorm.findings import HELPS, findings, since, stalled, vanished
 from addnorm.law import likeness
-from addnorm.read import Reader, Recording, read
+from addnorm.recording import Reader, Recording, read
 from components.recordings.page import LIKE
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import LEARNS, outcome

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from addnorm import watch
 from addnorm.law import alike, law_in_words, law_of, law_of_stream, likeness, stream_of
-from addnorm.read import Recording, read
+from addnorm.recording import Recording, read
 from components.recordings.page import LIKE
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig

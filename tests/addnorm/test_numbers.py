@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from addnorm import watch
 from addnorm.cosine import cosines_of
 from addnorm.probe import norms
-from addnorm.read import read
+from addnorm.recording import read
 from benchmarks.loops import Bare
 from models.spec import RunConfig
 from models.training import Run

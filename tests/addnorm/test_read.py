@@ -13,10 +13,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addnorm import read as reading
+from addnorm import recording as reading
 from addnorm import watch
 from addnorm.__main__ import main
-from addnorm.read import Reader, Recording, read
+from addnorm.recording import Reader, Recording, read
 from addnorm.words import first_not_finite, how_it_stands, jumps
 from tests.addnorm.loops import net, recorded, rms, train
 from tests.waiting import until

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from addnorm.findings import findings
-from addnorm.read import Recording, read
+from addnorm.recording import Recording, read
 from addnorm.words import verdict
 from components.stage.recordings import EXAMPLES
 from models.spec import RunConfig

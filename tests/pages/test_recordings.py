@@ -15,8 +15,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from addnorm import law
-from addnorm.read import read as read_recording
-from components.recordings.package import ROOT, package
+from addnorm.recording import read as read_recording
+from components.recordings.package import ROOT, ROOT_FILES, package
 from components.recordings.page import LIKE, OWN
 from components.stage import recordings
 from components.stage.asked import AskedRecording, Hello, read
@@ -268,7 +268,7 @@ def test_the_same_files_make_the_same_download_and_none_is_missing() -> None:
     package.cache_clear()
     assert package() == before
     names = subprocess.run(["git", "ls-files", "addnorm"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert set(ZipFile(io.BytesIO(before)).namelist()) == {*names.split(), "pyproject.toml", "LICENSE"}
+    assert set(ZipFile(io.BytesIO(before)).namelist()) == {*names.split(), *ROOT_FILES}
 
 
 def test_a_number_in_a_recording_takes_about_as_many_bytes_as_is_said() -> None:

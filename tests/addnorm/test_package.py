@@ -1,0 +1,54 @@
+"""What is installed: the names of the package, its wheel, and a clone that stays clean."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import addnorm
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_public_name_is_listed_and_leads_to_what_it_says() -> None:
+    assert set(addnorm.__all__) <= set(dir(addnorm))
+    assert all(getattr(addnorm, name).__name__ == name for name in addnorm.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        addnorm.nothing  # noqa: B018
+
+
+@pytest.mark.full
+def test_the_wheel_holds_the_package_alone_and_building_it_leaves_nothing_in_the_clone(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", minversion="77", reason="pip would fetch setuptools to build the package")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.decode()
+    clone = tmp_path / "clone"
+    for name in [one for one in listed.split("\0") if one.startswith("addnorm/") or (one.count("/") == 0 and one)]:
+        (clone / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, clone / name)
+    before = {path for path in clone.rglob("*") if path.is_file()}
+    pip = [
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-index",
+        "--no-build-isolation",
+        "--no-deps",
+        "--wheel-dir",
+        tmp_path,
+        clone,
+    ]
+    subprocess.run([sys.executable, *pip], cwd=tmp_path, check=True)
+    assert {path for path in clone.rglob("*") if path.is_file()} == before
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name == f"addnorm-{addnorm.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as packed:
+        names = {name for name in packed.namelist() if ".dist-info/" not in name}
+        facts = packed.read(f"addnorm-{addnorm.__version__}.dist-info/METADATA").decode()
+    assert names == {path.relative_to(clone).as_posix() for path in before if path.is_relative_to(clone / "addnorm")}
+    assert "Requires-Dist: torch>=2.4\n" in facts
+    assert "Requires-Python: >=3.10" in facts
+    assert "# addnorm" in facts, "the page of the package index"
