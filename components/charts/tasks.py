@@ -182,3 +182,6 @@ def _without_axes(title: str) -> dict[str, Any]:
     layout["yaxis"] |= {"visible": False}
     layout["margin"] |= {"l": 8, "b": 8}
     return layout
+
+
+PICTURES = {"points": decision_map, "image": digit_mistakes, "sequence": sequence_table}  # by the kind of a task

@@ -4,12 +4,12 @@ from collections.abc import Collection
 
 import streamlit as st
 
+from components.charts import figures
 from components.compare import share
 from components.compare.columns import LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, session
 from components.shell.hide import hidden
 from components.shell.naming import chance, names_of
-from components.stage import figures
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, blocks_of
 from components.stage.stage import place, stage

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import streamlit as st
 
+from components.charts import figures
 from components.instruments.panel import InstrumentPanel
 from components.shell.naming import chance
-from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.tickets import At

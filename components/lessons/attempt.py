@@ -6,12 +6,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
+from components.charts import figures
 from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
 from components.shell import session, waiting
 from components.shell.ways_on import to_playground
-from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import sentence

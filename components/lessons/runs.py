@@ -4,6 +4,7 @@ import secrets
 
 import streamlit as st
 
+from components.charts import figures
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
 from components.shell import projector, session
@@ -11,7 +12,6 @@ from components.shell.hide import any_hidden, hidden
 from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.ways_on import to_compare
-from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage
 from components.stage.view import look

@@ -1,10 +1,10 @@
 """The playground's charts: figures of its stage and its panels."""
 
+from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage import figures
 from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of
 from components.stage.profiles import Profile
 from models.insight.verdict import THRESHOLDS

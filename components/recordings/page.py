@@ -4,11 +4,11 @@ from functools import partial
 
 import streamlit as st
 
+from components.charts import figures
+from components.charts.bindings import AtFrame, Row
 from components.recordings import package
 from components.shell import link, session
 from components.shell.address import url_param
-from components.stage import figures
-from components.stage.bindings import AtFrame, Row
 from components.stage.file import as_file
 from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Sentence
 from components.stage.recordings import EXAMPLE, examples, folder, recordings

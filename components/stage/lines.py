@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from components.charts.parts import rounded
-from components.charts.tasks import decision_map, digit_mistakes, sequence_table
+from components.charts.tasks import PICTURES
 from components.stage import sentences
 from components.stage.asked import AskedRun
 from models import answers
@@ -32,7 +32,6 @@ MEANINGS = {
     "weight_grad_rms": "RMS of the gradient of every block's weights",
 }
 INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 16
-PICTURES = {"points": decision_map, "image": digit_mistakes, "sequence": sequence_table}
 
 
 def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from components.charts.bindings import checked
 from components.charts.parts import Figure
-from components.stage.bindings import checked
 from components.stage.sentences import KINDS, OF_RECORDINGS
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
@@ -42,8 +42,7 @@ class Chart(Panel):
 
     `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
     `figure` None: the picture of the net's answers in the last frame. Another net, or a new `fit`, lets the held axes
-    shrink; a new `fit` also undoes a zoom. `scrubs`: it is part of the player, and the slider covers its plot
-    (`figures.in_player`).
+    shrink; a new `fit` also undoes a zoom. `scrubs`: it is part of the player, and the slider covers its plot.
     """
 
     figure: Figure | None = None

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from components.charts import colour
+from components.charts import figures as moving
+from components.charts.bindings import Row
 from components.charts.colour import (
     CLASSES,
     GRADIENT,
@@ -36,8 +38,6 @@ from components.labs.autoregression.charts import candidates_chart, revision_cha
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.slopes import curve_chart
 from components.labs.residual.memory import memory_chart
-from components.stage import figures as moving
-from components.stage.bindings import Row
 from models.insight.gaussian import ACTIVATIONS
 from models.spec import RunConfig
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from components.charts import figures
 from components.shell import naming
-from components.stage import figures
 from components.stage.sentences import said_at
 from models.export.findings import progress_sentence
 from models.generator import generator

@@ -16,11 +16,11 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm import law
 from addnorm.recording import read as read_recording
+from components.charts.figures import LIMITS
 from components.recordings.package import ROOT, ROOT_FILES, package
 from components.recordings.page import LIKE, OWN
 from components.stage import recordings
 from components.stage.asked import AskedRecording, Hello, read
-from components.stage.figures import LIMITS
 from components.stage.recordings import RecordingFeed, opened
 from models.service.client import key_of
 from models.spec import RunConfig

@@ -257,7 +257,7 @@ LENGTHS = Instrument(
     ],
     "A chart": [
         Edit(
-            "components/stage/figures.py",
+            "components/charts/figures.py",
             "def step_map(",
             '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
     """What each branch returns at the playhead, over depth, on a log axis."""

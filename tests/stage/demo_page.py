@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from components.charts import figures
 from components.shell.visitor import visitor
-from components.stage import figures
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
 from components.stage.stage import stage
 from components.stage.still import static_chart

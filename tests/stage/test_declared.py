@@ -15,10 +15,11 @@ from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
 from addnorm.player import PLOTLY
+from components.charts import figures
+from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
 from components.charts.depth import Series
-from components.stage import figures, file, files, panels, sentences, stage
+from components.stage import file, files, panels, sentences, stage
 from components.stage.asked import AskedRun
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
 from components.stage.lines import RunFeed
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
 from components.stage.tickets import TICKETS
@@ -196,7 +197,7 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
 # --- the stage on a page ---
 
 PAGE = """
-from components.stage import figures
+from components.charts import figures
 from components.stage.panels import Chart
 from components.stage.stage import stage
 from models.spec import RunConfig, plan

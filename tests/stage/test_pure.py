@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from components.charts import figures
+from components.charts.bindings import Row
 from components.charts.colour import LOSS, SIGNAL, shades
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import decades_axis, enlarged
 from components.charts.steps import step_map
-from components.stage import figures
-from components.stage.bindings import Row
 from components.stage.files import FOLDER
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE

@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts import figures
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.labs.autoregression import inside as autoregression_inside
@@ -17,7 +18,6 @@ from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.waiting import poll_while
-from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import place, stage
 from components.stage.tickets import At

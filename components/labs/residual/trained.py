@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from components.charts import figures
 from components.charts.parts import Figure
 from components.labs import several
 from components.labs.residual.words import aside_sentence
@@ -11,7 +12,6 @@ from components.shell.naming import chance
 from components.shell.text import badge, listed, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage import figures
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import View

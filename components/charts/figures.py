@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, fixed_trace, with_axis
 from components.charts.colour import GRADIENT, LOSS, RED, SIGNAL, WEIGHTS, colour_scale, shades
 from components.charts.depth import Series, over_depth
 from components.charts.parts import (
@@ -15,7 +16,6 @@ from components.charts.parts import (
     site_names,
     site_ticks,
 )
-from components.stage.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, fixed_trace, with_axis
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
