@@ -14,7 +14,7 @@ const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
   { type: "line", xref: "paper", x0: 0, x1: 1 },
   { type: "line", yref: "paper", y0: 0, y1: 1 },
 ]
-const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", showarrow: false, font: { size: 11 } }
+const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", showarrow: false, font: { size: 12 } }
 
 const finite = Number.isFinite
 const four = (value) => Number(value.toPrecision(4)) // significant digits
@@ -65,7 +65,9 @@ export const logRange = (previous, ...arrays) => {
   return [low - missing, high + missing]
 }
 
-const power = (exponent) => (exponent ? `10<sup>${exponent}</sup>` : "1")
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+// 10³, in type of one size.
+const power = (exponent) => (exponent ? `10${String(exponent).replace(/./g, (sign) => RAISED[sign] ?? "⁻")}` : "1")
 
 // At most seven evenly spaced exponents of ten.
 export const powers = (low, high) => {
@@ -384,7 +386,7 @@ const ticks = (names, places, length) => ({
 const limitsWithin = (limits, { range: [low, high] }) => {
   const seen = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
   const line = { color: GREY, width: 1, dash: "dot" }
-  const place = { ...TOP_RIGHT, yref: "y", yanchor: "bottom", font: { size: 10 } }
+  const place = { ...TOP_RIGHT, yref: "y", yanchor: "bottom", font: { size: 12 } }
   return {
     shapes: seen.map(({ at }) => ({ ...ENTIRE_WIDTH, y0: at, y1: at, line })),
     annotations: seen.map(({ at, name }) => ({ ...place, text: name, y: Math.log10(at) })),

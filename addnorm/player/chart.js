@@ -41,9 +41,21 @@ export const load = (address) => {
   return plotly
 }
 
-const themed = (layout, theme) => {
+// What the y axis means is written horizontally, beside the chart's title.
+const upright = (layout) => {
+  const [title, unit] = [layout.title?.text, layout.yaxis?.title?.text]
+  if (!title || !unit) return layout
+  return {
+    ...layout,
+    title: { ...layout.title, text: `${title}  ↑ ${unit}` },
+    yaxis: { ...layout.yaxis, title: { text: "" } },
+  }
+}
+
+const themed = (declared, theme) => {
+  const layout = upright(declared)
   const grid = theme["border-color"] || "#8884"
-  const axis = (declared) => ({ gridcolor: grid, linecolor: grid, ...declared })
+  const axis = (own) => ({ gridcolor: grid, linecolor: grid, ...own })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,

@@ -94,9 +94,7 @@ def in_player(cfg: RunConfig) -> Figure:
         "tickcolor": "#0000",
     }
     layout["bind"] |= {"empty": " "}  # the step beside it says so
-    layout["annotations"] += [
-        note(legend, x=0, xref="paper", y=1, yref="paper", xanchor="left", yanchor="bottom", size=10)
-    ]
+    layout["annotations"] += [note(legend, x=0, xref="paper", y=1, yref="paper", xanchor="left", yanchor="bottom")]
     return figure
 
 

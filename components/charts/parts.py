@@ -21,6 +21,7 @@ NARROW = 240  # pixels: the width of a legend in a third of a page
 LEGEND_ROW = 17
 TYPE_SIZE = 12  # plotly's own, for text without a size
 NAME_LENGTH = 30
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")  # as large as the other type, which <sup> is not
 SITE = re.compile(r"x0|b(?P<block>\d+)(\.(?P<kind>attn|ffn))?")
 
 
@@ -80,7 +81,7 @@ def frame_of(
             "y": 0.99,
             "yanchor": "top",
         },
-        "margin": {"l": 58, "r": 8, "t": 46 if legend else 30, "b": 36},
+        "margin": {"l": 48, "r": 8, "t": 46 if legend else 30, "b": 36},
         "xaxis": {"title": {"text": x, "standoff": 4}, "automargin": False, "zeroline": False, **(ticks or {})},
         "yaxis": {"title": {"text": y, "standoff": 2}, "automargin": False, "zeroline": False},
         "legend": {
@@ -88,7 +89,7 @@ def frame_of(
             "x": 0,
             "y": 1.0,
             "yanchor": "bottom",
-            "font": {"size": 11},
+            "font": {"size": TYPE_SIZE},
             "itemwidth": 30,
             "traceorder": "normal",
         },
@@ -121,7 +122,7 @@ def scatter(
 
 def colour_bar(unit: str, logs: np.ndarray | None = None) -> dict[str, Any]:
     """A narrow colour bar; `logs`: log10 of the coloured values, for ticks at powers of ten."""
-    bar = {"thickness": 10, "title": {"text": unit, "side": "right"}, "outlinewidth": 0}
+    bar = {"thickness": 10, "title": {"text": unit, "side": "top"}, "outlinewidth": 0}
     return bar if logs is None else bar | _colour_ticks(logs)
 
 
@@ -232,7 +233,7 @@ def level(*, x: float | None = None, y: float | None = None, dash: str = "solid"
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": style}
 
 
-def note(text: str, *, size: int = 11, **place: Any) -> dict[str, Any]:
+def note(text: str, *, size: int = TYPE_SIZE, **place: Any) -> dict[str, Any]:
     """Text without an arrow."""
     return {"text": text, "showarrow": False, "font": {"size": size}, **place}
 
@@ -272,7 +273,7 @@ def _name_marks_once(traces: list[dict[str, Any]]) -> None:
 
 
 def _power(exponent: int) -> str:
-    return f"10<sup>{exponent}</sup>" if exponent else "1"
+    return "10" + str(exponent).translate(RAISED) if exponent else "1"
 
 
 def _legend_rows(names: list[str]) -> int:

@@ -43,7 +43,7 @@ def digit_mistakes(picture: dict[str, Any]) -> Figure:
     corners = [((at % PER_ROW) * (SIDE + GAP), (at // PER_ROW) * pitch) for at in range(len(mistakes))]
     captions = zip(corners, picture["truth"], picture["guess"], picture["confidence"], strict=True)
     layout["annotations"] = [
-        note(f"Said {guess}, is {truth}", size=11, x=x + (SIDE - 1) / 2, y=y - 0.7, yanchor="bottom")
+        note(f"Said {guess}, is {truth}", x=x + (SIDE - 1) / 2, y=y - 0.7, yanchor="bottom")
         for (x, y), truth, guess, sure in captions
     ]
     layout["xaxis"] |= {"range": [-GAP / 2 - 0.5, max(x for x, _ in corners) + SIDE + GAP / 2 - 0.5], **LEFT}

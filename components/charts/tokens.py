@@ -70,7 +70,7 @@ def token_map(
         "colorbar": colour_bar(unit),
     }
     if texts is not None and len(rows) <= TEXT_ROWS:
-        shade |= {"texttemplate": "%{text}", "textfont": {"size": 11}}
+        shade |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
     traces = [shade]
     if lost.any():
         layout["annotations"] = [lost_note(f"{int(lost.sum())} not finite (red)")]
@@ -114,7 +114,6 @@ def _ticks(names: Sequence[str], letters: int) -> dict[str, Any]:
         "tickvals": places,
         "ticktext": [names[at - 1] for at in places],
         "tickangle": 0,
-        "tickfont": {"size": 10},
     }
 
 

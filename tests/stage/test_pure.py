@@ -543,7 +543,7 @@ def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_k
       room(figure, none, 600), room(large, none, 600), room({ data: [], layout: { margin: { t: 44 } } }, none, 300),
     ]
     """
-    assert run(code, figure=figure, large=enlarged(figure, 2)) == [47, 64, 81, 81, 47, 128, 44]
+    assert run(code, figure=figure, large=enlarged(figure, 2)) == [51, 70, 88, 88, 51, 140, 44]
 
 
 RECORDED = """
