@@ -1,15 +1,20 @@
 """The player of runs: modules that a browser loads as they are, their style, and plotly's cartesian bundle.
 
-`plotly/` holds the bundle of one release with its licence and checksums; `make plotly` fetches another one.
+`declaration` is what a stage is told on any page, `file_that_plays` a page that needs no server. `plotly/` holds the
+bundle of one release with its licence and checksums; `make plotly` fetches another one.
 """
 
 import base64
 import json
 import re
-from collections.abc import Iterable
+import struct
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
+
+from addnorm.player.charts import panels_of
 
 FOLDER = Path(__file__).parent
 PLOTLY = FOLDER / "plotly" / "plotly-cartesian.min.js"
@@ -32,6 +37,51 @@ PAGE = """<!doctype html>
 <script type="module">import {{ play }} from "player/file.js"; play(document.querySelector("main"))</script>
 </body></html>
 """
+
+
+# Before every piece of a run: its number, the place where the piece begins, its length, and the turn of the question.
+HEAD = struct.Struct("<IIII")
+BY = {  # what hovering over a badge says
+    "measured": "Measured on a net of this page, or on random numbers drawn for it.",
+    "formula": "Computed from a formula, without a net.",
+    "recorded": "Measured earlier with the same code, and stored.",
+}
+
+
+def declaration(runs: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
+    """What a stage is told: its runs and panels, where the playhead is, words on the bar; `more`: in place of these."""
+    return {
+        "runs": list(runs),
+        "panels": list(panels),
+        "at": [0, False],
+        "tells": "never",
+        "shared": "",
+        "verb": "",
+        "names": [],
+        "keys": "",
+        "start": "",
+        "reset": "",
+        "stop_loss": 0.0,
+        "facts": [],
+        "scenes": [],
+        "scene": 1,
+        "by": BY,
+        **more,
+    }
+
+
+def recordings_that_play(
+    title: str, recordings: Mapping[str, bytes], facts: Sequence[str] = (), below: str = ""
+) -> str:
+    """A page that plays recordings, by their names, as they are by now. `facts`: more words for the line of status."""
+    runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
+    panels = panels_of([None] * len(runs))
+    stage = declaration(runs, panels, verb="Play", facts=list(facts), name="file", ticket="")
+    messages: list[str | bytes] = []
+    for number, data in enumerate(recordings.values()):
+        follows = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}
+        messages += [json.dumps(follows), HEAD.pack(number, 0, len(data), 0) + data]
+    return file_that_plays(title, [stage], messages)
 
 
 def file_that_plays(title: str, parts: list[dict[str, Any]], messages: Iterable[str | bytes], below: str = "") -> str:

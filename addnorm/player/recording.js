@@ -190,9 +190,10 @@ export class RecordedTape extends Tape {
   }
 
   // The file of this name, and from which byte on it will come: a new file comes from its beginning.
-  follow({ file, start, sentence }) {
+  // `read`: when it was read, if nothing will follow.
+  follow({ file, start, sentence, read }) {
     if (start < this.bytes) this.empty()
-    Object.assign(this, { file, gone: sentence })
+    Object.assign(this, { file, gone: sentence, readAt: read })
     this.become(this.standing())
   }
 
@@ -407,7 +408,7 @@ export class RecordedTape extends Tape {
     if (typeof optimizer?.name === "string") parts.push(optimizer.name)
     parts.push(`${this.count} ${this.count === 1 ? "row" : "rows"}`)
     const stands = howItStands(this, this.readAt ?? Date.now() / 1000)
-    parts.push(this.local && stands === "growing" ? "not ended when it was read" : stands)
+    parts.push((this.local || this.readAt) && stands === "growing" ? "not ended when it was read" : stands)
     if (this.ended?.dropped) parts.push(`${this.ended.dropped} rows dropped`)
     return parts.map((part) => shortened(part, 60)).join(", ")
   }

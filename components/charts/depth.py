@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import GREY, RED, shades
 from components.charts.parts import (
     Figure,
     decades_axis,
     finished,
-    frame_of,
     over_blocks,
     rounded,
     scatter,

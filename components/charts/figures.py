@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from addnorm.player.charts import HUES as RECORDED_HUES
+from addnorm.player.charts import STEP, crosses_of, frame_of, line_of
 from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, fixed_trace, with_axis
-from components.charts.colour import GRADIENT, LOSS, RED, SIGNAL, WEIGHTS, colour_scale, shades
+from components.charts.colour import LOSS, RED, SIGNAL, colour_scale
 from components.charts.depth import Series, over_depth
 from components.charts.parts import (
     Figure,
     colour_bar,
-    frame_of,
     level,
     note,
     scatter,
@@ -19,20 +20,8 @@ from components.charts.parts import (
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
-STEP = "step {step}"  # the browser fills in the step shown
 THIN = " (thin lines: before training)"  # of a title: the nets before training are thin lines
-HUES = {
-    "act_rms": SIGNAL,
-    "branch_rms": SIGNAL,
-    "sample_cosine": SIGNAL,
-    "grad_rms": GRADIENT,
-    "weight_grad_rms": WEIGHTS,
-    "update_to_weight": WEIGHTS,
-    "loss": LOSS,
-    "held_out_loss": LOSS,
-}
-# Dash and symbol of each of several runs, which also have shades of the chart's hue.
-RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
+HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
 
 
 def profile(
@@ -188,7 +177,7 @@ def losses(
         )
     ]
     traces += [
-        bound(_diverged(run, label), Crosses("loss", run, seed))
+        bound(crosses_of(run, label), Crosses("loss", run, seed))
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
@@ -202,82 +191,13 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
     """
     title = "Sample cosine by depth"
     places = {"x": list(range(len(sites))), "text": site_names(sites, len(sites)), "connectgaps": False}
-    lines = [_at_places(_line(run, label, SIGNAL), places) for run, label in enumerate(labels)]
+    lines = [_at_places(line_of(run, label, SIGNAL), places) for run, label in enumerate(labels)]
     traces = [bound(line, AtFrame("sample_cosine", run)) for run, line in enumerate(lines)]
     if start:
         title += THIN
         thin = [_at_places(_thin(run, label, SIGNAL), places) for run, label in enumerate(labels)]
         traces += [bound(line, AtFrame("sample_cosine", run, first=True)) for run, line in enumerate(thin)]
     return _held_cosines(sites, traces, title)
-
-
-# The largest and the smallest number of each format: torch.finfo; for float8 https://arxiv.org/abs/2209.05433
-SIXTEEN_BITS = (
-    (65504.0, "float16: largest"),
-    (2.0**-24, "float16: smallest"),
-    (3.3895e38, "bfloat16: largest"),
-    (2.0**-133, "bfloat16: smallest"),
-)
-LIMITS = {
-    "act_rms": (*SIXTEEN_BITS, (448.0, "float8 (E4M3): largest"), (2.0**-9, "float8 (E4M3): smallest")),
-    "grad_rms": (*SIXTEEN_BITS, (57344.0, "float8 (E5M2): largest"), (2.0**-16, "float8 (E5M2): smallest")),
-}
-
-
-def recorded_depth(
-    title: str, binding: type[Row] | type[AtFrame], track: str, runs: Sequence[str | None], *, unit: str
-) -> Figure:
-    """A vector of recordings over depth, named as in their models, and of runs of the playground by their labels."""
-    legend = len(runs) > 1 or binding is AtFrame  # else it would only say the player's step again
-    layout = frame_of(title, x="site" if track in LIMITS else "block", y=unit, hue=HUES[track], legend=legend)
-    layout["xaxis"] |= {"tickangle": -25}
-    layout["margin"]["b"] = 70
-    layout["yaxis"] |= {"type": "log"}
-    hover = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
-    traces = [
-        bound(
-            _line(run, label or (STEP if len(runs) == 1 else f"{{name}}, {STEP}"), HUES[track]) | hover,
-            binding(track, run),
-        )
-        for run, label in enumerate(runs)
-    ]
-    limits = [{"at": value, "name": name} for value, name in LIMITS.get(track, ())]
-    return with_axis({"data": traces, "layout": layout}, y="log", depth=1, limits=limits, empty="not measured")
-
-
-def recorded_loss(runs: Sequence[str | None]) -> Figure:
-    """The losses of recordings, and of runs of the playground by their labels."""
-    layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
-    traces = [
-        bound(
-            _line(run, label or "{name}", LOSS)
-            | {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"},
-            Past("loss", run),
-        )
-        for run, label in enumerate(runs)
-    ]
-    crosses = [bound(_diverged(run, label or "this run"), Crosses("loss", run)) for run, label in enumerate(runs)]
-    return with_axis(
-        {"data": traces + crosses, "layout": layout},
-        y="loss",
-        line="line",
-        chance=0,
-        reaches=1,
-        empty="no loss was recorded",
-    )
-
-
-def recorded_map(title: str, track: str, run: int) -> Figure:
-    """A vector of every row of a recording as colours over step and depth."""
-    figure = step_map(title, track, (), 0, run=run)
-    (trace,) = figure["data"]
-    del trace["y"]
-    trace["hovertemplate"] = "%{text}, step %{x}: %{customdata:.4g}<extra></extra>"
-    layout = figure["layout"]
-    layout["yaxis"] = {"title": {"text": "site"}, "ticks": "", "zeroline": False}
-    del layout["xaxis"]["range"]  # a recording may go on
-    layout["margin"]["l"] = 130
-    return figure
 
 
 def _held_cosines(sites: Sequence[str], traces: list[dict[str, Any]], title: str) -> Figure:
@@ -300,7 +220,7 @@ def _band(
     """The line of a run, over a band where there are several seeds."""
     base, line = (
         0 if against else None,
-        _line(run, label, HUES[track]) | {"mode": "lines+markers" if markers else "lines"},
+        line_of(run, label, HUES[track]) | {"mode": "lines+markers" if markers else "lines"},
     )
     if seeds == 1:
         return [bound(line, of(track, run, against=base))]
@@ -311,21 +231,9 @@ def _band(
     return [lower, upper, bound(line, of(track, run, fold="median", against=base))]
 
 
-def _line(run: int, label: str, hue: str) -> dict[str, Any]:
-    colour, (dash, symbol) = shades(hue)[run], RUN_STYLES[run]
-    return {
-        "type": "scatter",
-        "name": label,
-        "mode": "lines+markers",
-        "line": {"color": colour, "dash": dash, "width": 2},
-        "marker": {"symbol": symbol, "size": 4, "color": colour},
-        "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
-    }
-
-
 def _thin(run: int, label: str, hue: str) -> dict[str, Any]:
     """The thin line of a run before training, without markers and not in the legend."""
-    line = _line(run, f"{label}, step 0", hue)
+    line = line_of(run, f"{label}, step 0", hue)
     return line | {"mode": "lines", "line": line["line"] | {"width": 1}, "opacity": 0.7, "showlegend": False}
 
 
@@ -334,12 +242,6 @@ def _at_places(trace: dict[str, Any], places: dict[str, Any]) -> dict[str, Any]:
     if trace.get("hoverinfo") == "skip":
         return trace
     return trace | places | {"hovertemplate": trace["hovertemplate"].replace("%{x}", "%{text}")}
-
-
-def _diverged(run: int, label: str) -> dict[str, Any]:
-    cross = _empty(scatter("diverged", [], [], shades(LOSS)[run], mode="markers", symbol="x"))
-    hover = "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>"
-    return cross | {"meta": f"{label} diverged", "legendgroup": "diverged", "hovertemplate": hover}
 
 
 def _beside(others: Sequence[Series], sites: Sequence[str], hue: str) -> list[dict[str, Any]]:

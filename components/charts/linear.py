@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_line, marks
-from components.charts.parts import Figure, finished, frame_of, level, over_blocks, site_ticks
+from components.charts.parts import Figure, finished, level, over_blocks, site_ticks
 
 SHARE = (-0.03, 1.05)  # bounds of an axis of shares, a little beyond 0 and 1
 LEAST_RANGE = 1e-6  # of an axis whose values are all the same

@@ -6,16 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED, colour_scale, shades
 from components.charts.colour import LOSS as LOSS_HUE
-from components.charts.parts import (
-    Figure,
-    colour_bar,
-    finished,
-    frame_of,
-    listed,
-    rounded_grid,
-)
+from components.charts.parts import Figure, colour_bar, finished, listed, rounded_grid
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec

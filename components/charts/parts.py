@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from components.charts.colour import GREY, RED, marked
+from addnorm.player.charts import Figure
+from components.charts.colour import GREY, RED
 from models.spec.overrides import PARTS
-
-Figure = dict[str, Any]
 
 POWERS = np.array([10.0**power for power in range(300)])
 NARROW = 240  # pixels: the width of a legend in a third of a page
@@ -66,37 +65,6 @@ def finished(traces: list[dict[str, Any]], layout: dict[str, Any], empty: str) -
     if layout["showlegend"] and names:
         layout["margin"]["t"] = 30 + LEGEND_ROW * _legend_rows(names)
     return {"data": kept, "layout": layout}
-
-
-def frame_of(
-    title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True, hue: str = GREY
-) -> dict[str, Any]:
-    """A compact layout, for a third of a page or a phone: the title with the mark of its hue, legend, plot."""
-    return {
-        "title": {
-            "text": f"<b>{marked(title, hue)}</b>",
-            "font": {"size": 13},
-            "x": 0,
-            "xref": "container",
-            "y": 0.99,
-            "yanchor": "top",
-        },
-        "margin": {"l": 48, "r": 8, "t": 46 if legend else 30, "b": 36},
-        "xaxis": {"title": {"text": x, "standoff": 4}, "automargin": False, "zeroline": False, **(ticks or {})},
-        "yaxis": {"title": {"text": y, "standoff": 2}, "automargin": False, "zeroline": False},
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": 1.0,
-            "yanchor": "bottom",
-            "font": {"size": TYPE_SIZE},
-            "itemwidth": 30,
-            "traceorder": "normal",
-        },
-        "showlegend": legend,
-        "hovermode": "closest",
-        "uirevision": title,
-    }
 
 
 def title_of(figure: Figure) -> str:

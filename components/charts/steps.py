@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import colour_scale
 from components.charts.parts import (
     Figure,
     colour_bar,
     evenly,
     finished,
-    frame_of,
     level,
     listed,
     lost_cells,

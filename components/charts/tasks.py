@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import CLASSES, RED
 from components.charts.colour import RIGHT as RIGHT_COLOUR
-from components.charts.parts import Figure, finished, frame_of, note, rounded
+from components.charts.parts import Figure, finished, note, rounded
 
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
 SIDE, GAP, CAPTION = 8, 5, 3.6  # in pixels of a digit: its side, the gap between two, the room for a caption

@@ -5,18 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import SIGNAL, colour_scale
-from components.charts.parts import (
-    Figure,
-    colour_bar,
-    finished,
-    frame_of,
-    listed,
-    lost_cells,
-    lost_note,
-    rounded,
-    rounded_grid,
-)
+from components.charts.parts import Figure, colour_bar, finished, listed, lost_cells, lost_note, rounded, rounded_grid
 
 TEXT_ROWS = 30  # a map of more rows has cells too low for text
 LETTERS = 40  # that fit below a narrow chart

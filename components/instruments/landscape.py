@@ -3,19 +3,10 @@
 import numpy as np
 import streamlit as st
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import LOSS, SIGNAL, colour_scale
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import (
-    Figure,
-    colour_bar,
-    finished,
-    frame_of,
-    listed,
-    lost_cells,
-    lost_note,
-    note,
-    rounded_grid,
-)
+from components.charts.parts import Figure, colour_bar, finished, listed, lost_cells, lost_note, note, rounded_grid
 from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
 from models.answers import Sharpness

@@ -4,13 +4,12 @@ from functools import partial
 
 import streamlit as st
 
-from components.charts import figures
-from components.charts.bindings import AtFrame, Row
+from addnorm.player.charts import panels_of
 from components.recordings import package
 from components.shell import link, session
 from components.shell.address import url_param
 from components.stage.file import as_file
-from components.stage.panels import COLUMNS, Chart, Headline, Link, Panel, Sentence
+from components.stage.panels import Declared, Link, Panel
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import RecordingRef, stage
 from models.service.client import key_of
@@ -26,7 +25,6 @@ LIKE = {name: RunConfig.arranged(name) for name in ("pre-norm", "post-norm", "re
     "plain + norm": RunConfig.arranged("plain + norm", depth=48, activation="tanh", layers_per_branch=1),
     "little": RunConfig.arranged("DeepNorm"),
 }
-HEIGHT, TALL = 320, 340
 EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # of files whose own name says more than is in them
 CODE = """\
 from addnorm import watch
@@ -46,10 +44,6 @@ COST = """\
 - DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, and a warning says so.
 - `addnorm.huggingface.HuggingFaceCallback("run.jsonl")` and `addnorm.lightning.LightningCallback("run.jsonl")` are for
   their trainers."""
-FORMATS = (
-    "Dotted lines mark the limits of number formats, where the axis reaches them. Sizes are root mean squares: "
-    "single numbers are larger and smaller."
-)
 
 
 def draw() -> None:
@@ -148,49 +142,13 @@ def _chosen(label: str, options: list[str], name: str, default: str) -> str:
 
 
 def _panels(labels: list[str | None]) -> list[Panel]:
-    """The panels of some runs, given their labels: None for a recording."""
-    half = COLUMNS // 2
+    """The panels of some runs, given their labels: None for a recording, under whose growth stand links to its like."""
     panels: list[Panel] = []
-    for run, label in enumerate(labels):
-        letter = "" if len(labels) == 1 else label or ("First", "Second")[run]
-        panels.append(Headline(f"Verdict {run + 1}", run, label=letter and f"{letter}:"))
-        if label is None:
-            panels += [
-                Sentence(f"Findings {run + 1}", run, says="findings"),
-                Sentence(f"Growth {run + 1}", run, says="law"),
-                *_toys(run),
-                Sentence(f"Notes {run + 1}", run, says="notes"),
-            ]
-    weight, update, loss = ("weight", "update", "loss") if len(labels) == 1 else ("", "", "")
-    panels += [
-        Chart("Signal by depth", span=half, height=HEIGHT, figure=_depth("Signal by depth", "act_rms", labels)),
-        Chart("Gradient by depth", span=half, height=HEIGHT, figure=_depth("Gradient by depth", "grad_rms", labels)),
-        Chart(
-            "Weight gradient by block",
-            span=4,
-            figure=_depth("Weight gradient by block", "weight_grad_rms", labels),
-            says=weight,
-        ),
-        Chart("Update to weight by block", span=4, figure=_updates(labels), says=update),
-        Chart("Loss", span=4, figure=figures.recorded_loss(labels), says=loss),
-    ]
-    panels.append(Sentence("Number formats", text=FORMATS))
-    for run, label in enumerate(labels):
-        if label is None:
-            which = "" if len(labels) == 1 else (" of the first", " of the second")[run]
-            for what, track in (("Signal", "act_rms"), ("Gradient", "grad_rms")):
-                title = f"{what} by layer and step{which}"
-                panels.append(Chart(title, run, half, figure=figures.recorded_map(title, track, run), height=TALL))
+    for one in panels_of(labels):
+        panels.append(Declared(one["title"], one["run"], one["span"], declared=one))
+        if one.get("says") == "law":
+            panels += _toys(one["run"])
     return panels
-
-
-def _depth(title: str, track: str, labels: list[str | None]) -> figures.Figure:
-    return figures.recorded_depth(title, Row, track, labels, unit="RMS")
-
-
-def _updates(labels: list[str | None]) -> figures.Figure:
-    unit = "change over weights"
-    return figures.recorded_depth("Update to weight by block", AtFrame, "update_to_weight", labels, unit=unit)
 
 
 def _toys(run: int) -> list[Panel]:

@@ -5,8 +5,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import GREY
-from components.charts.parts import Figure, enlarged, finished, frame_of, note
+from components.charts.parts import Figure, enlarged, finished, note
 from components.shell import address, hide, projector, qr, session, visitor
 from components.stage.still import static_chart
 from models.insight.words import counted

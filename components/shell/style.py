@@ -13,12 +13,6 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
-BY = {  # what hovering over a badge says
-    "measured": "Measured on a net of this page, or on random numbers drawn for it.",
-    "formula": "Computed from a formula, without a net.",
-    "recorded": "Measured earlier with the same code, and stored.",
-}
-
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 HISTORY = (Path(__file__).parent / "history.js").read_text(encoding="utf-8")
 UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from addnorm.player import BY
 from components.charts.parts import Figure
-from components.shell.style import BADGES, BY
+from components.shell.style import BADGES
 from components.stage.still import static_chart
 
 WRITTEN = {

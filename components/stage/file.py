@@ -58,7 +58,8 @@ def _feed(number: int, run: RunConfig | RecordingRef, seeds: int) -> RunFeed | R
     """What a connection would send about a run by now; who presses a button must not fill the server's memory."""
     if isinstance(run, RunConfig):
         return RunFeed(number, AskedRun(run, seeds, have=0, want=0), owner=None)
-    return RecordingFeed(number, AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS), most=MOST_BYTES)
+    asked = AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)
+    return RecordingFeed(number, asked, most=MOST_BYTES, grows=False)
 
 
 def fits(runs: Sequence[RunConfig], seeds: int = 1) -> bool:

@@ -2,12 +2,12 @@
 
 import json
 import math
-import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from addnorm.player import HEAD
 from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.stage import sentences
@@ -18,7 +18,6 @@ from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace, rows_of
 
-HEAD = struct.Struct("<IIII")  # run, first row, number of rows, turn of the hello; the rows follow as float32
 PIECE_BYTES = 2**18
 SAID_AT_ONCE = 100  # rows whose sentences are made before other connections get their turn
 MEANINGS = {

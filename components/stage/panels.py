@@ -1,12 +1,12 @@
 """The panels of a stage: charts, the living stack, a headline, a text. A page declares them, the browser moves them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from components.charts.bindings import checked
 from components.charts.parts import Figure
-from components.stage.sentences import KINDS, OF_RECORDINGS
+from components.stage.sentences import KINDS
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
 
@@ -58,7 +58,7 @@ class Chart(Panel):
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
         """What the browser reads; ValueError if it is bound to what is not on the page."""
-        if self.says and self.says not in (*KINDS, *OF_RECORDINGS):
+        if self.says and self.says not in KINDS:
             raise ValueError(f"says {self.says!r}: one of {', '.join(KINDS)}")
         if self.figure is not None:
             checked(self.figure, runs, seeds)
@@ -152,13 +152,15 @@ class Link(Panel):
 
 
 @dataclass(frozen=True)
-class Sentence(Panel):
-    """A sentence of a recording: that of kind `says` (`RecordedTape.sentence`), or a fixed `text`."""
+class Declared(Panel):
+    """A panel of recordings as `addnorm.player.charts` declares it."""
 
-    says: str = ""
-    text: str = ""
+    declared: dict[str, Any] = field(default_factory=dict)
 
-    kind: ClassVar[str] = "said"
+    def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
+        """What the browser reads; ValueError if its run is not on the page."""
+        super().to_json(runs, seeds)
+        return self.declared
 
 
 @dataclass(frozen=True)

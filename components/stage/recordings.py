@@ -9,13 +9,14 @@ import json
 import os
 import stat
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+from addnorm.player import HEAD
 from components.stage.asked import AskedRecording
-from components.stage.lines import HEAD
 from models.service.client import Trainer
 
 FOLDER = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
@@ -113,9 +114,12 @@ class RecordingFeed:
 
     whole = True  # whether all of the file is sent, which may be larger than `most`
 
-    def __init__(self, number: int, asked: AskedRecording, turn: int = 0, most: int = LARGEST - 1) -> None:
+    def __init__(
+        self, number: int, asked: AskedRecording, turn: int = 0, most: int = LARGEST - 1, *, grows: bool = True
+    ) -> None:
         self.number, self.turn, self.name, self.want = number, turn, asked.recording, asked.want
         self.file, self.sent, self.most = asked.file, asked.have, most
+        self._now = {} if grows else {"read": time.time()}  # of a file in which nothing will follow
         self._told: dict[str, Any] = {}
         self._reading = self._missed = False
 
@@ -172,4 +176,4 @@ class RecordingFeed:
         told = {"file": file, "sentence": sentence}
         if told != self._told:
             self._told = told
-            yield json.dumps({"kind": "file", "start": start, "run": self.number, "turn": self.turn} | told)
+            yield json.dumps({"kind": "file", "start": start, "run": self.number, "turn": self.turn} | told | self._now)

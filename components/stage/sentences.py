@@ -21,12 +21,6 @@ from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
-OF_RECORDINGS = (
-    "update",
-    "findings",
-    "law",
-    "notes",
-)  # of recordings only, for which the browser makes all sentences (words.js)
 STEP, LOSS = "{step}", "{loss}"  # which the browser fills in, the loss with three digits
 
 

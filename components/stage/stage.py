@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
+from addnorm.player import declaration as told
 from components.shell import session
-from components.shell.style import BY
 from components.shell.visitor import owner
 from components.stage.files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.stage.lines import before, opening
@@ -168,28 +168,27 @@ def declaration(
 ) -> dict[str, Any]:
     """What the player is told, on a page as in a file. `openings`: row 0 of every trained run, as far as known."""
     first = iter(openings)
-    return {
-        "runs": [
+    return told(
+        [
             {"link": _link(run), "recording": run.name}
             if isinstance(run, RecordingRef)
             else {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": next(first, None)}
             for run in runs
         ],
-        "panels": [panel.to_json(len(runs), seeds) for panel in panels],
-        "at": [at.step, at.playing],
-        "tells": tells,
-        "shared": shared,
-        "verb": verb,
-        "names": list(names),
-        "keys": keys,
-        "start": start,
-        "reset": reset,
-        "stop_loss": stop_loss,
-        "facts": list(facts),
-        "scenes": [one.to_json(len(runs), seeds) for one in scenes],
-        "scene": scene,
-        "by": BY,
-    }
+        [panel.to_json(len(runs), seeds) for panel in panels],
+        at=[at.step, at.playing],
+        tells=tells,
+        shared=shared,
+        verb=verb,
+        names=list(names),
+        keys=keys,
+        start=start,
+        reset=reset,
+        stop_loss=stop_loss,
+        facts=list(facts),
+        scenes=[one.to_json(len(runs), seeds) for one in scenes],
+        scene=scene,
+    )
 
 
 def _link(run: RunConfig | RecordingRef) -> str:

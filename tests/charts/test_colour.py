@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from addnorm.player.charts import recorded_depth, recorded_loss
 from components.charts import colour
 from components.charts import figures as moving
-from components.charts.bindings import Row
 from components.charts.colour import (
     CLASSES,
     GRADIENT,
@@ -69,7 +69,7 @@ def figures() -> dict[str, list[Figure]]:
         found[name] += [
             moving.profile("t", track, SITES, others=pinned),
             moving.profiles("t", track, SITES, LABELS, seeds=2, start=True),
-            moving.recorded_depth("t", Row, track, ["A", "B"], unit="u"),
+            recorded_depth("t", "row", track, ["A", "B"]),
             moving.step_map("t", track, SITES, 9) if track != "weight_grad_rms" else moving.profile("t", track, SITES),
         ]
     found["signal"] += [
@@ -99,7 +99,7 @@ def figures() -> dict[str, list[Figure]]:
     found["loss"] += [
         moving.loss(RunConfig()),
         moving.losses(LABELS, steps=9, chance=2.3, seeds=2),
-        moving.recorded_loss(["A", "B"]),
+        recorded_loss(["A", "B"]),
         sharpness_chart(np.arange(3), ONES, ONES),
         slice_map(np.arange(3.0), np.arange(9.0).reshape(3, 3)),
     ]

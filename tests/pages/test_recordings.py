@@ -15,8 +15,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from addnorm import law
+from addnorm.player.charts import LIMITS
 from addnorm.recording import read as read_recording
-from components.charts.figures import LIMITS
 from components.recordings.package import ROOT, ROOT_FILES, package
 from components.recordings.page import LIKE, OWN
 from components.stage import recordings

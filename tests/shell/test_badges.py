@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from components.shell.style import BADGES, BY
+from addnorm.player import BY
+from components.shell.style import BADGES
 from components.shell.text import WRITTEN, badge, typed
 from models.claims.claims import CLAIMS
 from models.lessons.glossary import find

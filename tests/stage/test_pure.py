@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from addnorm.player.charts import LIMITS, recorded_depth, recorded_map
 from components.charts import figures
-from components.charts.bindings import Row
 from components.charts.colour import LOSS, SIGNAL, shades
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import decades_axis, enlarged
@@ -564,7 +564,7 @@ FLAT = [str(at) for at in range(5)]
 
 def over_sites(*recorded: list[str]) -> Any:
     """The chart over depth of recordings with these sites."""
-    figure = figures.recorded_depth("Signal by depth", Row, "act_rms", [None] * len(recorded), unit="RMS")
+    figure = recorded_depth("Signal by depth", "row", "act_rms", [None] * len(recorded))
     given = [{"names": names, "rows": [[1.0 + at for at in range(len(names))]]} for names in recorded]
     code = RECORDED + "const drawn = bind.filled(figure, now, {}); return { ...drawn, said: describe.described(drawn) }"
     return run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
@@ -599,17 +599,17 @@ def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(
     ],
 )
 def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(track, seen):
-    figure = figures.recorded_depth("Sizes", Row, track, [None], unit="RMS")
+    figure = recorded_depth("Sizes", "row", track, [None])
     code = RECORDED + "return bind.filled(figure, now, {}).layout"
     given = [{"names": FLAT, "rows": [[1e-6, 1.0, 1.0, 1.0, 1e5]]}]
     layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
     assert [one["text"] for one in layout["annotations"]] == seen
-    limits = {name: at for at, name in figures.LIMITS.get(track, ())}
+    limits = {name: at for at, name in LIMITS.get(track, ())}
     assert [(one["y0"], one["y1"]) for one in layout["shapes"] if "y0" in one] == [(limits[name],) * 2 for name in seen]
 
 
 def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_too():
-    figure = figures.recorded_map("Activation by layer and step", "act_rms", 0)
+    figure = recorded_map("Activation by layer and step", "act_rms", 0)
     given = [{"names": DEEP, "rows": [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, "NaN", 0.0, 1.0, 1.0]]}]
     code = RECORDED + "return bind.filled(figure, now, {})"
     drawn = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)

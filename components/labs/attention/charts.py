@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import GREY, SIGNAL, SIGNED
-from components.charts.parts import Figure, colour_bar, finished, frame_of, listed, rounded_grid
+from components.charts.parts import Figure, colour_bar, finished, listed, rounded_grid
 
 
 def signed_map(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import SIGNAL, shades
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure, finished, frame_of, note, rounded
+from components.charts.parts import Figure, finished, note, rounded
 from components.charts.tokens import LIKELIEST, token_map
 from models.insight.lens import shown
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from addnorm.player.charts import frame_of
 from components.charts.colour import GRADIENT, SIGNAL, shades
-from components.charts.parts import Figure, finished, frame_of, level, rounded
+from components.charts.parts import Figure, finished, level, rounded
 from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
