@@ -55,7 +55,8 @@ const upright = (layout) => {
 const themed = (declared, theme) => {
   const layout = upright(declared)
   const grid = theme["border-color"] || "#8884"
-  const axis = (own) => ({ gridcolor: grid, linecolor: grid, ...own })
+  const size = layout.font?.size ?? 12
+  const axis = (own) => ({ gridcolor: grid, linecolor: grid, ...own, title: { font: { size }, ...own?.title } })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,
@@ -68,7 +69,7 @@ const themed = (declared, theme) => {
     font: {
       color: theme["text-color"] || "#555",
       family: theme.font || "sans-serif",
-      size: layout.font?.size ?? 12,
+      size,
     },
     legend: { ...layout.legend, bgcolor: clear },
   }

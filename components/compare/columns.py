@@ -95,56 +95,52 @@ def say(notes: list[str], problem: str) -> None:
         st.error(f"{problem} The columns are unchanged.")
 
 
-def columns_and_seeds() -> None:
-    """Adds and removes columns, and sets the number of seeds."""
+def controls() -> bool:
+    """Adds and removes columns and sets the number of seeds, in one line. Returns whether all are drawn against A."""
     columns = session.COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.slider(
-            "Seeds",
-            1,
-            compare_link.MAX_SEEDS,
-            key=SEEDS,
-            help="Seeds per column: the charts draw their geometric median and range.",
-            width=220,
-        )
         full = len(columns) >= MAX_COLUMNS
         if panel.arranges(set(knobs()) - set(SHARED)):
-            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=240, disabled=full)
-            st.button(
-                "Add a column",
-                on_click=_add,
-                key="compare_add_now",
-                disabled=full,
-                help=f"At most {MAX_COLUMNS} columns.",
-            )
-        letters = list(LETTERS[: len(columns)])
+            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=200, disabled=full)
+            tip = f"At most {MAX_COLUMNS} columns."
+            st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=tip)
         if len(columns) > 2:
-            st.button(f"Remove {letters[-1]}", on_click=_take_away, key="compare_take")
+            st.button(f"Remove {LETTERS[len(columns) - 1]}", on_click=_take_away, key="compare_take")
+        tip = "Seeds per column: the charts draw their geometric median and range."
+        st.slider("Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help=tip, width=160)
+        tip = "Every column divided by column A; losses subtracted."
+        return st.toggle("Difference from A", key="compare_difference", help=tip)
 
 
-def differences() -> None:
-    """A table of what differs, one column per configuration, and a line of what is equal, without what a link hides."""
-    columns = session.COLUMNS.get()
-    letters = list(LETTERS[: len(columns)])
-    names = differing(columns)
+def warn() -> None:
+    """Says that nothing differs, or that a link hides some of what does."""
+    names = differing(session.COLUMNS.get())
     told = [name for name in names if not hide.hidden(name)]
-    if told:
-        rows = "\n".join(
-            f"| {knobs()[name][1].label} | "
-            + " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
-            + " |"
-            for name in told
-        )
-        head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
-        st.markdown(f"{head}\n{rows}")
     if len(told) < len(names):
         st.caption("The link hides what else differs." if told else "The link hides what differs.")
     if not names:
         st.info("The columns are equal. Choose a column under Change and move one of its controls.")
-    first = columns[0]
-    equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
-    if equal:
-        st.caption(f"Equal in all: {settings(first, equal)}")
+
+
+def differences() -> None:
+    """Folded: what differs, one column per configuration, and what is equal, without what a link hides."""
+    columns = session.COLUMNS.get()
+    letters = list(LETTERS[: len(columns)])
+    names = differing(columns)
+    told = [name for name in names if not hide.hidden(name)]
+    with st.expander("What differs and what is equal"):
+        if told:
+            rows = "\n".join(
+                f"| {knobs()[name][1].label} | "
+                + " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
+                + " |"
+                for name in told
+            )
+            head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
+            st.markdown(f"{head}\n{rows}")
+        equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
+        if equal:
+            st.caption(f"Equal in all: {settings(columns[0], equal)}")
 
 
 def _columns_in_address() -> dict[str, str]:

@@ -9,7 +9,7 @@ from components.compare import share
 from components.compare.columns import LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, session
 from components.shell.hide import hidden
-from components.shell.naming import chance, names_of
+from components.shell.naming import chance, names_of, settings
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, blocks_of
 from components.stage.stage import place, stage
@@ -17,14 +17,14 @@ from models.insight.compared import ahead, sizes
 from models.service.client import key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
-from models.spec.pairings import clashes
+from models.spec.pairings import clashes, differing
 from models.trace import Trace
 
 HEIGHT = 280  # of a chart, in pixels
 
 
-def watch() -> None:
-    """The player over all columns, the shared charts, the columns."""
+def watch(*, against: bool) -> None:
+    """The player over all columns, the shared charts (`against`: of the differences from A), the columns."""
     configurations = session.COLUMNS.get()
     seeds = int(session.widget_value(SEEDS))
     letters = LETTERS[: len(configurations)]
@@ -37,8 +37,6 @@ def watch() -> None:
     clash = clashes(configurations)
     for sentence in clash.values():
         st.info(sentence)
-    tip = "Every column divided by column A; losses subtracted."
-    against = st.toggle("Difference from A", key="compare_difference", help=tip)
     names = dict(zip(letters, configurations, strict=False))
     traces = {letter: trainer().tape(cfg, seeds).traces() for letter, cfg in names.items()}
     share.check(traces)
@@ -79,7 +77,7 @@ def _said(
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
     """The shared charts; `without` names the axes that the columns do not have in common."""
-    labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, names_of(configurations), strict=False)]
+    labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _told(configurations), strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     made = {}
     if "depth" not in without:
@@ -93,6 +91,13 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
             )
     span = SPANNED // (2 if len(made) == 4 else max(1, len(made)))  # two by two
     return [Chart(title, span=span, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
+
+
+def _told(configurations: list[RunConfig]) -> list[str]:
+    """What differs, of each column; the names of the networks where that would be more than a legend holds."""
+    names = [name for name in differing(configurations) if not hidden(name)]
+    few = 0 < len(names) <= 2
+    return [settings(cfg, names) for cfg in configurations] if few else names_of(configurations)
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:

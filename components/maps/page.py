@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.maps import specification
@@ -18,7 +19,7 @@ from components.stage.still import static_chart
 from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
-from models.maps.prepared import COMMAND, PREPARED, recording
+from models.maps.prepared import COMMAND, PREPARED, RecordedMap, recording
 from models.maps.process import Standing, closed, works
 from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
@@ -36,22 +37,24 @@ SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "lr", "w
 
 def draw() -> None:
     """The page below its title."""
-    chosen = _chosen()
+    asks = st.empty()
+    above = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = _chosen(above)
+    names = {name: measure.label for name, measure in MEASURES.items()}
+    choice = url_param("map_measure", next(iter(names)), name="colour", among=names)
+    measure = str(above.selectbox("Colour", list(names), format_func=names.__getitem__, width=260, **choice))
     if chosen == OWN:
+        asks.markdown("Each cell is one network, trained with each seed.")
         spec = specification.edited()
         with st.container(horizontal=True):
             specification.pasted()
             st.caption(f"{spec.cells:,} cells, {spec.runs:,} runs")
     else:
-        st.markdown(PREPARED[chosen].question)
+        asks.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
-    names = {name: measure.label for name, measure in MEASURES.items()}
-    choice = url_param("map_measure", next(iter(names)), name="colour", among=names)
-    measure = str(st.selectbox("Colour", list(names), format_func=names.__getitem__, **choice))
     if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)
         return
-    st.caption(_setting(spec))
     waiting.poll_while(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
 
 
@@ -78,18 +81,22 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     # What others have half computed does not take the place of a recording.
     if wanted or spec.digest in session.MAPS_BEGUN.get() or len(kept) == total:
         recorded = None
-    _buttons(spec, wanted, len(kept), total, goes_on=bool(kept) and recorded is None)
     outcomes = kept if recorded is None else list(recorded.outcomes)
-    if recorded is not None:
-        st.caption(
-            f"{badge('recorded')} on {recorded.day} with torch {recorded.torch} and Python {recorded.python} "
-            f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether it comes "
-            "out the same."
-        )
-    else:
-        _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
+
+    def work() -> None:
+        """What computes the map, and how far it is."""
+        _buttons(spec, wanted, len(kept), total, goes_on=bool(kept) and recorded is None)
+        if recorded is None:
+            _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
+
+    if chosen == OWN:
+        work()
     cell = _chosen_cell(spec)
     _panels(spec, outcomes, measure, cell)
+    if chosen != OWN:
+        work()
+    with st.expander("How it was made"):
+        _made(spec, measure, recorded)
     if said := warmup_sentence(spec, outcomes):
         st.markdown(f"**{said}**")
     _cell(spec, cell)
@@ -99,11 +106,11 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     return wanted
 
 
-def _chosen() -> str:
-    """Which map is open."""
+def _chosen(above: DeltaGenerator) -> str:
+    """Which map is open, chosen in the line above it."""
     names = {**{key: prepared.title for key, prepared in PREPARED.items()}, OWN: "Your own map"}
     choice = url_param("map_choice", next(iter(names)), name=KEY, among=names)
-    return str(st.selectbox("Map", list(names), format_func=names.__getitem__, **choice))
+    return str(above.selectbox("Map", list(names), format_func=names.__getitem__, width=360, **choice))
 
 
 def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: bool) -> None:
@@ -169,7 +176,7 @@ def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None
 def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
     guessing = chance(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
-    across = min(3, len(spec.arrangements))
+    across = len(spec.arrangements) if len(spec.arrangements) in (1, 2, 4) else 3
     for first in range(0, len(spec.arrangements), across):  # row by row, so that phones keep the order
         for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
             with column:
@@ -177,17 +184,22 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
                 key = f"map_panel_{spec.digest}_{name}"
                 alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
                 static_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
-    beyond = (
-        f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times chance) share the last colour."
-        if measure == LOSS
-        else ""
-    )
-    kind = MEASURES[measure]
+    st.caption("Hatched: a seed diverged, at the step written there. Click a cell to select it.")
+
+
+def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
+    """The colours, what all cells have in common, and where and when a recording was made."""
+    kind, guessing = MEASURES[measure], chance(configs(spec, cells(spec)[0])[0])
     unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
-    st.caption(
-        f"{kind.label}{unit}, one colour scale for all panels. Hatched: a seed diverged, at the step written "
-        f"there.{beyond} Click a cell to select it: it is framed."
-    )
+    beyond = f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times chance) share the last colour."
+    st.caption(f"{kind.label}{unit}, one colour scale for all panels.{beyond * (measure == LOSS)}")
+    st.caption(_setting(spec))
+    if recorded is not None:
+        st.caption(
+            f"{badge('recorded')} on {recorded.day} with torch {recorded.torch} and Python {recorded.python} "
+            f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether it comes "
+            "out the same."
+        )
 
 
 def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:

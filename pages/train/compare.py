@@ -6,16 +6,14 @@ from components.compare import columns, runs
 from components.shell.drawer import settings
 
 st.title("Compare", anchor=False)
-st.markdown(
-    "Put two to four networks side by side and train them together: shared axes show where their signals and "
-    "gradients differ, and which of them learn."
-)
+st.markdown("Train two to four networks side by side, on shared axes.")
 settings()
 notes = columns.adopt()
 with st.sidebar:
     problem = columns.edit()
 columns.write()
 columns.say(notes, problem)
-columns.columns_and_seeds()
+against = columns.controls()
+columns.warn()
+runs.watch(against=against)
 columns.differences()
-runs.watch()
