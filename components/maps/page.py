@@ -37,20 +37,18 @@ SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "lr", "w
 
 def draw() -> None:
     """The page below its title."""
-    asks = st.empty()
     above = st.container(horizontal=True, vertical_alignment="bottom")
     chosen = _chosen(above)
     names = {name: measure.label for name, measure in MEASURES.items()}
     choice = url_param("map_measure", next(iter(names)), name="colour", among=names)
     measure = str(above.selectbox("Colour", list(names), format_func=names.__getitem__, width=260, **choice))
     if chosen == OWN:
-        asks.markdown("Each cell is one network, trained with each seed.")
         spec = specification.edited()
         with st.container(horizontal=True):
             specification.pasted()
             st.caption(f"{spec.cells:,} cells, {spec.runs:,} runs")
     else:
-        asks.markdown(PREPARED[chosen].question)
+        st.markdown(PREPARED[chosen].question)
         spec = PREPARED[chosen].spec
     if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)

@@ -5,4 +5,5 @@ import streamlit as st
 from components.maps import page
 
 st.title("Maps: where does it train?", anchor=False)
+st.markdown("Choose a map and click a cell: each is one network, trained with every seed.")
 page.draw()
