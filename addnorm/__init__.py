@@ -2,7 +2,7 @@
 
     from addnorm import watch
 
-    with watch(model, "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, "run.jsonl", optimizer=optimizer) as recorder:
         ...  # train as ever
 
 torch is imported when `watch` is first used, so that a recording can be read without it.
@@ -12,13 +12,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from addnorm.recorder import Tape, unwatch, watch
+    from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
 
 __version__ = "0.2.0"
-__all__ = ["Recording", "Tape", "read", "unwatch", "watch"]
+__all__ = ["Recorder", "Recording", "read", "unwatch", "watch"]
 
-_HOMES = {"Recording": "recording", "read": "recording", "Tape": "recorder", "unwatch": "recorder", "watch": "recorder"}
+_HOMES = {
+    "Recording": "recording",
+    "read": "recording",
+    "Recorder": "recorder",
+    "unwatch": "recorder",
+    "watch": "recorder",
+}
 
 
 def __getattr__(name: str) -> Any:

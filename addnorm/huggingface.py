@@ -7,14 +7,14 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from addnorm.recorder import Tape
+from addnorm.recorder import Recorder
 
 
 class HuggingFaceCallback(TrainerCallback):
     """Records what `Trainer` trains. Takes the arguments of `watch`, except model, optimiser and AMP's scaler."""
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
-        self.tape: Tape | None = None
+        self.recorder: Recorder | None = None
         self._path, self._asked = path, asked
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
@@ -24,9 +24,9 @@ class HuggingFaceCallback(TrainerCallback):
         wrapped = given.get("optimizer")
         optimizer = getattr(wrapped, "optimizer", wrapped)  # accelerate's wrapper has torch's inside
         scaler = getattr(wrapped, "scaler", None)
-        self.tape = Tape(given["model"], self._path, optimizer=optimizer, scaler=scaler, **self._asked)
+        self.recorder = Recorder(given["model"], self._path, optimizer=optimizer, scaler=scaler, **self._asked)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Ends the recording."""
-        if self.tape is not None:
-            self.tape.close()
+        if self.recorder is not None:
+            self.recorder.close()

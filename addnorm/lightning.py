@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from addnorm.recorder import Tape
+from addnorm.recorder import Recorder
 
 if TYPE_CHECKING:
     Callback = object
@@ -24,37 +24,37 @@ class LightningCallback(Callback):
 
     def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
         super().__init__()
-        self.tape: Tape | None = None
+        self.recorder: Recorder | None = None
         self._path, self._asked = path, asked
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Starts recording, in the first of several processes."""
         if trainer.is_global_zero:
             scaler = getattr(trainer.precision_plugin, "scaler", None)
-            self.tape = Tape(module, self._path, scaler=scaler, called=False, **self._asked)
+            self.recorder = Recorder(module, self._path, scaler=scaler, called=False, **self._asked)
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         """Begins a forward pass."""
-        if self.tape is not None:
-            self.tape.begin_pass()
+        if self.recorder is not None:
+            self.recorder.begin_pass()
 
     def on_before_backward(self, trainer: Any, module: Any, loss: Any) -> None:
         """Ends the pass. Lightning has divided the loss by the number of batches that accumulate."""
-        if self.tape is not None:
-            self.tape.end_pass()
-            self.tape.loss(loss * trainer.accumulate_grad_batches)
+        if self.recorder is not None:
+            self.recorder.end_pass()
+            self.recorder.loss(loss * trainer.accumulate_grad_batches)
 
     def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
         """Closes the row, before the weights change."""
-        if self.tape is not None:
-            self.tape.step()
+        if self.recorder is not None:
+            self.recorder.step()
 
     def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
         """Ends the recording, with the exception as its reason."""
-        if self.tape is not None:
-            self.tape.__exit__(type(exception), exception, None)
+        if self.recorder is not None:
+            self.recorder.__exit__(type(exception), exception, None)
 
     def on_fit_end(self, trainer: Any, module: Any) -> None:
         """Ends the recording."""
-        if self.tape is not None:
-            self.tape.close()
+        if self.recorder is not None:
+            self.recorder.close()

@@ -35,7 +35,7 @@ Wanted = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 SELDOM = 64  # rows between two with updates and cosines, after the first ones
 LONGEST = 500  # characters kept of an error
 
-_watched: WeakKeyDictionary[nn.Module, Tape] = WeakKeyDictionary()
+_watched: WeakKeyDictionary[nn.Module, Recorder] = WeakKeyDictionary()
 
 
 def watch(
@@ -47,25 +47,25 @@ def watch(
     every: int = 1,
     sites: Wanted = "auto",
     meta: Mapping[str, Any] | None = None,
-) -> Tape:
+) -> Recorder:
     """Records activation and gradient along the stream of `model` to a file that can be read while it grows.
 
-    Every update of `optimizer` closes a row, before the weights change; without an optimiser, `tape.step()` does.
+    Every update of `optimizer` closes a row, before the weights change; without an optimiser, `recorder.step()` does.
     `scaler`: AMP's, whose scale is divided out. `every`: steps to a row. `sites`: "auto", globs of module names, or
     modules by the names that they are to have. `meta`: kept in the header, as JSON. Where the file exists already, the
-    next free name is taken (`tape.path`). Raises ValueError for illegal arguments; anything else that goes wrong is one
-    warning, and training goes on.
+    next free name is taken (`recorder.path`). Raises ValueError for illegal arguments; anything else that goes wrong is
+    one warning, and training goes on.
     """
-    return Tape(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta)
+    return Recorder(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta)
 
 
 def unwatch(model: nn.Module) -> None:
     """Ends the recording of a model, if there is one."""
-    if (tape := _watched.get(bare(model))) is not None:
-        tape.close()
+    if (recorder := _watched.get(bare(model))) is not None:
+        recorder.close()
 
 
-class Tape:
+class Recorder:
     """A recording in the making. Use it as a context manager, or `close` it.
 
     `called`: a forward pass is a call of the model; otherwise `begin_pass` and `end_pass` bracket it.
@@ -145,7 +145,7 @@ class Tape:
                 self._watch_skips(self._scaler)
         atexit.register(self.close)
 
-    def __enter__(self) -> Tape:
+    def __enter__(self) -> Recorder:
         return self
 
     def __exit__(
@@ -417,7 +417,7 @@ class Tape:
             why = _short(writer.failure) if writer.failure else "the disk is too slow"
             _say(f"the end of {self.path} could not be written ({why})")
         if how == "done" and not self._written:
-            _say(f"{self.path} has no rows: give watch the optimizer, or call tape.step() in every step")
+            _say(f"{self.path} has no rows: give watch the optimizer, or call recorder.step() in every step")
 
     # --- never in the way ---
 

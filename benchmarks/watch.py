@@ -76,15 +76,15 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8
     for name, shape in shapes.items():
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             ours = Loop(shape)
-            tape = stack.enter_context(record(ours.model, Path(folder) / "run.jsonl", optimizer=ours.optimizer))
-            ours.tell = tape.loss
+            recorder = stack.enter_context(record(ours.model, Path(folder) / "run.jsonl", optimizer=ours.optimizer))
+            ours.tell = recorder.loss
             loops = {"bare": Loop(shape), "ours": ours, "W&B": Loop(shape, _histograms)}
             if find_spec("tensorboard") is not None:
                 loops["TensorBoard"] = Loop(shape, _tensorboard(folder, stack))
             for loop in loops.values():
                 loop(1)
             seconds = taking_turns({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
-        bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(tape.sites)} sites"
+        bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites"
         figures.append(Figure(f"watch / bare step, {name}", ratio(seconds, "ours", "bare"), at_most=1.05, note=bare))
         figures.append(Figure(f"histograms as W&B's / bare step, {name}", ratio(seconds, "W&B", "bare")))
         value = ratio(seconds, "TensorBoard", "bare") if "TensorBoard" in seconds else None

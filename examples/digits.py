@@ -26,15 +26,15 @@ def main(path: str = "recordings/digits.jsonl", steps: int = 300) -> None:
     x, y = digits()
     model = nn.Sequential(nn.Linear(64, 64), *(Block(64) for _ in range(12)), nn.LayerNorm(64), nn.Linear(64, 10))
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    with watch(model, path, optimizer=optimizer, meta={"task": "digits"}) as tape:
+    with watch(model, path, optimizer=optimizer, meta={"task": "digits"}) as recorder:
         for _ in range(steps):
             chosen = torch.randint(len(x), (128,))
             loss = nn.functional.cross_entropy(model(x[chosen]), y[chosen])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            tape.loss(loss)
-    print(f"loss {loss.item():.3f}; python -m addnorm show {tape.path}")
+            recorder.loss(loss)
+    print(f"loss {loss.item():.3f}; python -m addnorm show {recorder.path}")
 
 
 if __name__ == "__main__":

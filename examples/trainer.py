@@ -34,8 +34,8 @@ def main(path: str = "recordings/gpt2.jsonl", steps: int = 150) -> None:
         )
         data = [{"input_ids": piece, "labels": piece} for piece in pieces]
         Trainer(model=model, args=arguments, train_dataset=data, callbacks=[callback]).train()
-    if callback.tape is not None:
-        print(f"python -m addnorm show {callback.tape.path}")
+    if callback.recorder is not None:
+        print(f"python -m addnorm show {callback.recorder.path}")
 
 
 if __name__ == "__main__":

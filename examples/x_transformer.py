@@ -19,7 +19,7 @@ def main(path: str = "recordings/x-transformer.jsonl", steps: int = 150) -> None
     layers = Decoder(dim=64, depth=6, heads=4, attn_dim_head=16, rotary_pos_emb=True, use_rmsnorm=True)
     model = TransformerWrapper(num_tokens=symbols, max_seq_len=64, attn_layers=layers)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    with watch(model, path, optimizer=optimizer, meta={"task": "book"}) as tape:
+    with watch(model, path, optimizer=optimizer, meta={"task": "book"}) as recorder:
         for _ in range(steps):
             pieces = windows(text, 16, 65)
             logits = model(pieces[:, :-1])
@@ -27,8 +27,8 @@ def main(path: str = "recordings/x-transformer.jsonl", steps: int = 150) -> None
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            tape.loss(loss)
-    print(f"loss {loss.item():.3f}; python -m addnorm show {tape.path}")
+            recorder.loss(loss)
+    print(f"loss {loss.item():.3f}; python -m addnorm show {recorder.path}")
 
 
 if __name__ == "__main__":

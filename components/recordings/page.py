@@ -29,10 +29,10 @@ EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # of files whose own name says more than
 CODE = """\
 from addnorm import watch
 
-with watch(model, "recordings/run.jsonl", optimizer=optimizer) as tape:
+with watch(model, "recordings/run.jsonl", optimizer=optimizer) as recorder:
     for x, y in batches:
         ...                # your training step, unchanged
-        tape.loss(loss)"""
+        recorder.loss(loss)"""
 COST = """\
 - Losses stay the same bit for bit, and recording never waits for the device. A recorder that fails gives one warning
   and leaves the training alone.

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from addnorm import Tape, watch
+from addnorm import Recorder, watch
 from addnorm.recording import Recording, read
 from addnorm.sites import Site
 
@@ -39,7 +39,7 @@ def batch(k: int, size: int = 8) -> tuple[Tensor, Tensor]:
     return torch.randn(size, 4, generator=source), torch.randint(3, (size,), generator=source)
 
 
-def train(model: nn.Module, optimizer: torch.optim.Optimizer, tape: Tape | None, steps: int = 3) -> list[float]:
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, recorder: Recorder | None, steps: int = 3) -> list[float]:
     losses = []
     for k in range(steps):
         x, y = batch(k)
@@ -47,8 +47,8 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, tape: Tape | None,
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        if tape is not None:
-            tape.loss(loss)
+        if recorder is not None:
+            recorder.loss(loss)
         losses.append(loss.item())
     return losses
 
@@ -56,9 +56,9 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, tape: Tape | None,
 def recorded(model: nn.Module, folder: Path, steps: int = 3, **asked: Any) -> Recording:
     """A recording of the plain loop."""
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, folder / "run.jsonl", optimizer=optimizer, **asked) as tape:
-        train(model, optimizer, tape, steps)
-    return read(tape.path)
+    with watch(model, folder / "run.jsonl", optimizer=optimizer, **asked) as recorder:
+        train(model, optimizer, recorder, steps)
+    return read(recorder.path)
 
 
 def rms(tensor: Tensor) -> float:

@@ -17,16 +17,16 @@ def plain(folder: Path, steps: int, parts: int = 1) -> Any:
     """The same training by hand."""
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, folder / "plain.jsonl", optimizer=optimizer) as tape:
+    with watch(model, folder / "plain.jsonl", optimizer=optimizer) as recorder:
         for k in range(steps):
             for part in range(parts):
                 x, y = batch(parts * k + part)
                 loss = nn.functional.cross_entropy(model(x), y)
                 (loss / parts).backward()
-                tape.loss(loss)
+                recorder.loss(loss)
             optimizer.step()
             optimizer.zero_grad()
-    return read(tape.path)
+    return read(recorder.path)
 
 
 class Batches(torch.utils.data.IterableDataset[dict[str, Tensor]]):

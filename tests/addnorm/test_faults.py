@@ -38,30 +38,30 @@ def hooks(model: nn.Module) -> int:
 def test_nothing_is_left_on_model_and_optimiser(tmp_path: Path) -> None:
     model = net()
     optimizer = sgd(model)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
-        train(model, optimizer, tape)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        train(model, optimizer, recorder)
         assert hooks(model)
     assert not hooks(model)
     assert not optimizer._optimizer_step_pre_hooks
     assert not optimizer._optimizer_step_post_hooks
-    tape.close()
-    assert train(model, optimizer, tape)
-    assert len(read(tape.path)) == 3
+    recorder.close()
+    assert train(model, optimizer, recorder)
+    assert len(read(recorder.path)) == 3
 
 
 def test_an_exception_in_the_loop_ends_the_recording_with_it(tmp_path: Path) -> None:
     model = net()
     optimizer = sgd(model)
-    tape = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
+    recorder = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
 
     def loop() -> None:
-        with tape:
-            train(model, optimizer, tape, 2)
+        with recorder:
+            train(model, optimizer, recorder, 2)
             _ = 1 / 0
 
     with pytest.raises(ZeroDivisionError):
         loop()
-    recording = read(tape.path)
+    recording = read(recorder.path)
     assert (len(recording), recording.end) == (
         2,
         {"end": "error", "reason": "ZeroDivisionError: division by zero", "rows": 2, "dropped": 0},
@@ -72,11 +72,11 @@ def test_an_exception_in_the_loop_ends_the_recording_with_it(tmp_path: Path) -> 
 def test_a_forward_pass_that_fails_is_not_taken_for_the_model(tmp_path: Path) -> None:
     model = net()
     optimizer = sgd(model)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
             model(torch.ones(2, 5))
-        train(model, optimizer, tape)
-    recording = read(tape.path)
+        train(model, optimizer, recorder)
+    recording = read(recorder.path)
     assert [site.name for site in recording.sites] == ["0", "1", "2", "3"]
     assert len(recording) == 3
 
@@ -100,7 +100,7 @@ def failing(*_args: Any, **_kwargs: Any) -> Any:
 @pytest.mark.parametrize(
     "place",
     ["addnorm.recorder.parts_of", "addnorm.recorder.cosines_of", "addnorm.recorder.find_sites", "addnorm.trace.Tracer._node",
-     "addnorm.probe.Probe._keep", "addnorm.weights.Weights.gradients", "addnorm.rows.Row.line", "addnorm.recorder.header"],
+     "addnorm.probe.Probe._keep", "addnorm.weights.Weights.gradients", "addnorm.rows.PendingRow.line", "addnorm.recorder.header"],
 )  # fmt: skip
 def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -111,9 +111,9 @@ def test_a_fault_of_ours_is_a_warning_and_the_losses_stay_what_they_are(
     optimizer = sgd(model)
     with (
         pytest.warns(UserWarning, match="a fault of ours"),
-        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape,
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder,
     ):
-        assert train(model, optimizer, tape) == expected
+        assert train(model, optimizer, recorder) == expected
     assert not hooks(model)
     assert not [thread for thread in threading.enumerate() if thread.name == "addnorm writer"]
 
@@ -134,10 +134,10 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(tmp_path: Path, mon
     monkeypatch.setattr("addnorm.writer.os.write", full)
     with (
         pytest.warns(UserWarning, match="No space left"),
-        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape,
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder,
     ):
-        assert train(model, optimizer, tape, 50) == expected
-    recording = read(tape.path)
+        assert train(model, optimizer, recorder, 50) == expected
+    recording = read(recorder.path)
     assert "is cut off" in recording.problem
     assert 0 < len(recording) < 50
 
@@ -169,8 +169,8 @@ def test_a_killed_writer_leaves_whole_lines(tmp_path: Path) -> None:
         from addnorm import watch
         from tests.addnorm.loops import net, train
         model = net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        tape = watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer)
-        train(model, optimizer, tape, 5); print("ready", flush=True); train(model, optimizer, tape, 10**9)
+        recorder = watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer)
+        train(model, optimizer, recorder, 5); print("ready", flush=True); train(model, optimizer, recorder, 10**9)
     """
     process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -191,9 +191,9 @@ def test_a_path_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
     model = net()
     optimizer = sgd(model)
     with pytest.warns(UserWarning, match="cannot be written"):
-        tape = watch(model, tmp_path / "file" / "run.jsonl", optimizer=optimizer)
-    assert train(model, optimizer, tape) == expected
-    assert not tape.recording
+        recorder = watch(model, tmp_path / "file" / "run.jsonl", optimizer=optimizer)
+    assert train(model, optimizer, recorder) == expected
+    assert not recorder.recording
 
 
 def test_no_recording_is_written_over(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_watching_twice_ends_the_first_recording(tmp_path: Path) -> None:
     train(model, optimizer, second, 2)
     unwatch(model)
     unwatch(model)
-    assert [len(read(tape.path)) for tape in (first, second)] == [1, 2]
+    assert [len(read(recorder.path)) for recorder in (first, second)] == [1, 2]
     assert not hooks(model)
 
 
@@ -271,22 +271,22 @@ def test_frozen_parts_and_models_have_no_gradients(tmp_path: Path) -> None:
     assert all(recording.known["act"])
     assert [block.name for block in recording.blocks] == ["3", "4"]
     frozen = net().requires_grad_(False)
-    with watch(frozen, tmp_path / "frozen.jsonl") as tape:
+    with watch(frozen, tmp_path / "frozen.jsonl") as recorder:
         frozen(batch(0)[0])
-        tape.step()
-    recording = read(tape.path)
+        recorder.step()
+    recording = read(recorder.path)
     assert (len(recording), any(recording.known["grad"]), all(recording.known["act"])) == (1, False, True)
 
 
 def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tmp_path: Path) -> None:
     model = net()
-    with warnings.catch_warnings(record=True) as said, watch(model, tmp_path / "run.jsonl") as tape:
+    with warnings.catch_warnings(record=True) as said, watch(model, tmp_path / "run.jsonl") as recorder:
         warnings.simplefilter("always")
         with torch.no_grad():
             model(batch(0)[0])
-        tape.step()
+        recorder.step()
     assert "without a forward pass of the model with gradients" in str(said[0].message)
-    assert read(tape.path).whole
+    assert read(recorder.path).whole
 
 
 @pytest.mark.full
@@ -295,10 +295,10 @@ def test_a_compiled_model_is_warned_about_and_its_weights_are_recorded(tmp_path:
     model = torch.compile(inner, backend="eager", dynamic=False)
     optimizer = sgd(inner)
     with pytest.warns(UserWarning, match="compiled before it was watched"):
-        tape = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
-    train(inner, optimizer, tape)
-    tape.close()
-    recording = read(tape.path)
+        recorder = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
+    train(inner, optimizer, recorder)
+    recorder.close()
+    recording = read(recorder.path)
     assert (len(recording), recording.sites) == (3, ())
     assert all(recording.known["weight_grad"])
     assert all(recording.known["loss"])
@@ -318,11 +318,11 @@ class FullyShardedDataParallel(nn.Sequential):
 )
 def test_what_cannot_be_watched_is_refused_in_a_sentence(model: nn.Module, sentence: str, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=sentence):
-        tape = watch(model, tmp_path / "run.jsonl")
-    assert not tape.recording
+        recorder = watch(model, tmp_path / "run.jsonl")
+    assert not recorder.recording
     assert not list(tmp_path.iterdir())
-    tape.step(loss=1.0)
-    tape.close()
+    recorder.step(loss=1.0)
+    recorder.close()
 
 
 @pytest.mark.full
@@ -337,9 +337,9 @@ def test_under_ddp_the_first_process_writes_and_the_others_do_not(tmp_path: Path
         torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
         model = torch.nn.parallel.DistributedDataParallel(net())
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        with watch(model, {str(tmp_path)!r} + f"/run{{rank}}.jsonl", optimizer=optimizer) as tape:
-            train(model, optimizer, tape)
-        assert tape.recording is False
+        with watch(model, {str(tmp_path)!r} + f"/run{{rank}}.jsonl", optimizer=optimizer) as recorder:
+            train(model, optimizer, recorder)
+        assert recorder.recording is False
         torch.distributed.destroy_process_group()
     """
     processes = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(script), str(rank)]) for rank in (0, 1)]
@@ -353,15 +353,15 @@ def test_under_ddp_the_first_process_writes_and_the_others_do_not(tmp_path: Path
 def test_numbers_that_are_not_finite_stand_in_the_file_by_name(tmp_path: Path) -> None:
     model = net()
     optimizer = sgd(model)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         for scale in (1.0, float("inf")):
             x, _ = batch(0)
             loss = (model(x) * scale).sum()
             loss.backward()
             optimizer.step()
-            tape.loss(loss)
-    assert '"NaN"' in tape.path.read_text()
-    recording = read(tape.path)
+            recorder.loss(loss)
+    assert '"NaN"' in recorder.path.read_text()
+    recording = read(recorder.path)
     assert recording.problem == ""
     assert all(recording.known["grad"])
 
@@ -370,12 +370,12 @@ def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path:
     expected = train(model := net(), sgd(model), None, 4)
     model = net()
     optimizer = sgd(model)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
-        losses = train(model, optimizer, tape, 2)
-        tape.loss(float("nan"))
-        losses += train(model, optimizer, tape, 2)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        losses = train(model, optimizer, recorder, 2)
+        recorder.loss(float("nan"))
+        losses += train(model, optimizer, recorder, 2)
     assert losses[:2] == expected[:2]
-    recording = read(tape.path)
+    recording = read(recorder.path)
     assert (recording.problem, len(recording)) == ("", 4)
     assert first_not_finite(recording) == "The first number that is not finite is the loss of step 1."
 
@@ -422,13 +422,13 @@ def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
         from addnorm import watch
         from tests.addnorm.loops import net, train
         model = net(); optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        tape = watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer)
-        train(model, optimizer, tape, 1)
+        recorder = watch(model, {str(tmp_path / "run.jsonl")!r}, optimizer=optimizer)
+        train(model, optimizer, recorder, 1)
         child = os.fork()
         if child == 0:
             sys.exit(0)  # with all that a program does at its end
         os.waitpid(child, 0)
-        train(model, optimizer, tape, 2)
+        train(model, optimizer, recorder, 2)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
     recording = read(tmp_path / "run.jsonl")

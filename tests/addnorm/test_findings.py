@@ -110,11 +110,11 @@ def test_a_net_whose_inputs_become_alike_is_told_from_one_whose_do_not(tmp_path:
         torch.manual_seed(0)
         model = Stack(24, residual)
         x = torch.randn(64, 32)
-        with watch(model, tmp_path / f"{name}.jsonl", sites=["layers.*"]) as tape:
+        with watch(model, tmp_path / f"{name}.jsonl", sites=["layers.*"]) as recorder:
             loss = model(x).square().mean()
             loss.backward()
-            tape.step(loss=loss)
-        said[name] = findings(read(tape.path), 0)
+            recorder.step(loss=loss)
+        said[name] = findings(read(recorder.path), 0)
     assert "From the start inputs become alike over depth" in said["plain"]
     assert "alike" not in said["residual"]
 
@@ -180,12 +180,12 @@ def test_what_is_said_to_help_helps_a_net_that_starts_so(like: str, tmp_path: Pa
     failing, changes = FAILING[like]
     run = Run(failing)
     sites = "auto" if failing.residual else ["stream.blocks.*.stream_tap"]
-    with watch(run.model, tmp_path / "run.jsonl", sites=sites) as tape:
+    with watch(run.model, tmp_path / "run.jsonl", sites=sites) as recorder:
         x, y = run.task.batch(0)
         loss = nn.functional.cross_entropy(run.model(x).flatten(0, -2), y.flatten())
         loss.backward()
-        tape.step(loss=loss)
-    assert likeness(read(tape.path)) == like
+        recorder.step(loss=loss)
+    assert likeness(read(recorder.path)) == like
     assert became(failing) != LEARNS
     assert [became(replace(failing, **change)) for change in changes] == [LEARNS] * len(changes)
 

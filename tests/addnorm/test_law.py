@@ -51,11 +51,11 @@ def recorded(kind: str, depth: int, folder: Path) -> Recording:
     torch.manual_seed(depth)
     model = nn.Sequential(nn.Linear(16, WIDTH), *(Block(kind) for _ in range(depth)), nn.Linear(WIDTH, 4))
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
-    with watch(model, folder / "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, folder / "run.jsonl", optimizer=optimizer) as recorder:
         loss = nn.functional.cross_entropy(model(torch.randn(32, 16)), torch.randint(4, (32,)))
         loss.backward()
         optimizer.step()
-    return read(tape.path)
+    return read(recorder.path)
 
 
 @pytest.mark.filterwarnings("ignore:addnorm. No residual additions")
@@ -107,11 +107,11 @@ def profile(cfg: RunConfig, tmp_path: Path) -> tuple[list[float], list[float], b
     """Stream and gradient over the sites of a recorded net of `models.nets` before any update, and whether it sums."""
     model, (x, y) = build_model(cfg), open_task(cfg, torch.device("cpu")).batch(0)
     sites = "auto" if cfg.residual else ["stream.blocks.*.stream_tap"]
-    with watch(model, tmp_path / "run.jsonl", sites=sites) as tape:
+    with watch(model, tmp_path / "run.jsonl", sites=sites) as recorder:
         loss = nn.functional.cross_entropy(model(x).flatten(0, -2), y.flatten())
         loss.backward()
-        tape.step(loss=loss)
-    found = read(tape.path)
+        recorder.step(loss=loss)
+    found = read(recorder.path)
     places = stream_of(found.sites)
     act, grad = ([found.row(name, 0)[place] for place in places] for name in ("act", "grad"))
     assert alike(act, grad, summed=cfg.residual) == likeness(found)

@@ -46,23 +46,23 @@ def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_wh
         torch.manual_seed(0)
         model, inputs = CASES[name].build()
         optimizer = torch.optim.SGD(model.parameters(), 1e-4)
-        tape = watch(model, tmp_path / "run.jsonl", optimizer=optimizer) if watched else None
+        recorder = watch(model, tmp_path / "run.jsonl", optimizer=optimizer) if watched else None
         found = []
         for k in range(3):
             torch.manual_seed(k)
-            if tape is None or k == 0:
+            if recorder is None or k == 0:
                 loss = outcome(model(**inputs))
                 loss.backward()
             else:
-                with looking(tape.sites) as look:
+                with looking(recorder.sites) as look:
                     loss = outcome(model(**inputs))
                     loss.backward()
                     seen.append(look())
             optimizer.step()
             optimizer.zero_grad()
             found.append(loss.item())
-        if tape is not None:
-            tape.close()
+        if recorder is not None:
+            recorder.close()
         return found
 
     seen: list[tuple[list[float], list[float]]] = []
@@ -91,10 +91,10 @@ def kept_at(model: nn.Module, path: Path, x: Tensor) -> tuple[dict[str, Tensor],
         part.register_forward_hook(
             lambda _part, _given, output, name=name: kept.update({name: output.detach().clone()})
         )
-    with watch(model, path, sites=["*"]) as tape:
+    with watch(model, path, sites=["*"]) as recorder:
         loss = model(x).square().mean()
         loss.backward()
-        tape.step(loss=loss)
+        recorder.step(loss=loss)
     recording = read(path)
     assert not recording.problem
     found = zip(recording.sites, recording.row("sample_cosine", 0), strict=True)
@@ -124,9 +124,9 @@ def test_of_a_large_batch_sixteen_vectors_stand_for_all_and_not_one_position_of_
 def test_a_single_vector_has_no_cosine_and_vectors_of_zeros_are_left_out(tmp_path: Path) -> None:
     def recorded_of(x: Tensor, name: str) -> tuple[float, list[int]]:
         model = nn.Sequential(nn.Identity(), nn.Linear(4, 4))
-        with watch(model, tmp_path / name, sites=["0"]) as tape:
-            tape.step(loss=model(x).sum())
-        recording = read(tape.path)
+        with watch(model, tmp_path / name, sites=["0"]) as recorder:
+            recorder.step(loss=model(x).sum())
+        recording = read(recorder.path)
         return recording.row("sample_cosine", 0)[0], list(recording.measured("sample_cosine", 0))
 
     assert recorded_of(torch.ones(1, 4), "one.jsonl")[1] == [0]
@@ -147,7 +147,7 @@ def test_the_sample_cosine_of_several_small_batches_is_their_mean_and_only_full_
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh())
     optimizer, seen = torch.optim.SGD(model.parameters(), 0.0), []
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, sites=["1"]) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, sites=["1"]) as recorder:
         for _ in range(6):
             parts = [torch.randn(6, 4), torch.randn(6, 4)]
             for part in parts:
@@ -155,7 +155,7 @@ def test_the_sample_cosine_of_several_small_batches_is_their_mean_and_only_full_
             optimizer.step()
             expected = [mean_cosine(model[1](model[0](part))) for part in parts]
             seen.append(sum(expected) / 2)
-    recording = read(tape.path)
+    recording = read(recorder.path)
     full = [row for row in range(6) if any(recording.measured("sample_cosine", row))]
     assert full == [row for row in range(6) if any(recording.measured("update", row))] == [0, 1, 2, 4]
     for row in full:
@@ -166,10 +166,10 @@ def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: 
     model, inputs = CASES["GPT-2"].build()
     model.eval()  # without dropout
     model.config.output_hidden_states = True
-    with watch(model, tmp_path / "run.jsonl") as tape:
+    with watch(model, tmp_path / "run.jsonl") as recorder:
         states = model(**inputs).hidden_states  # the last has gone through the final norm
-        tape.step()
-    assert read(tape.path).row("act", 0)[0:3:2] == pytest.approx([rms(state) for state in states[:2]], rel=1e-5)
+        recorder.step()
+    assert read(recorder.path).row("act", 0)[0:3:2] == pytest.approx([rms(state) for state in states[:2]], rel=1e-5)
 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "DeepNorm", "residual only", "sandwich"])
@@ -181,10 +181,10 @@ def test_our_own_nets_give_the_rows_of_their_own_tape(arrangement: str, kind: st
     )
     run, loop = Run(cfg, frames=False), Bare(cfg)
     run.advance(5)
-    with watch(loop.model, tmp_path / "run.jsonl") as tape:
-        loop.look = tape.step  # type: ignore[method-assign]
+    with watch(loop.model, tmp_path / "run.jsonl") as recorder:
+        loop.look = recorder.step  # type: ignore[method-assign]
         loop(5)
-    recording, trace = read(tape.path), run.trace()
+    recording, trace = read(recorder.path), run.trace()
     for k in range(5):
         assert recording.row("act", k) == pytest.approx(trace.act_rms[k], rel=1e-5)
         assert recording.row("grad", k) == pytest.approx(trace.grad_rms[k], rel=1e-5)
@@ -195,13 +195,13 @@ def test_our_own_nets_give_the_rows_of_their_own_tape(arrangement: str, kind: st
 def test_the_weights_of_a_block_are_those_that_come_in_before_its_site(tmp_path: Path) -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         x, y = batch(0)
         before = {name: p.detach().clone() for name, p in model.named_parameters()}
         nn.functional.cross_entropy(model(x), y).backward()
         grads = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
         optimizer.step()
-    recording = read(tape.path)
+    recording = read(recorder.path)
     assert [(block.name, block.site) for block in recording.blocks] == [
         ("0", 0),
         ("1", 1),
@@ -226,25 +226,25 @@ def test_an_update_of_a_large_matrix_is_measured_on_a_sample(tmp_path: Path, mon
     optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=0.5)
     for p in model.parameters():
         p.register_hook(lambda grad: grad * 0)  # the update is 0.05 of every weight, whichever are looked at
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
-        train(model, optimizer, tape, 1)
-    assert read(tape.path).row("update", 0) == pytest.approx([0.05] * 5, rel=1e-5)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        train(model, optimizer, recorder, 1)
+    assert read(recorder.path).row("update", 0) == pytest.approx([0.05] * 5, rel=1e-5)
 
 
 def test_small_batches_that_are_added_up_are_the_row_of_the_large_one(tmp_path: Path) -> None:
     def row(parts: int) -> tuple[list[float], list[float], float]:
         model = net()
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
-        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
             for k in range(2):
                 xs, ys = batch(k)
                 for x, y in zip(xs.chunk(parts), ys.chunk(parts), strict=True):
                     loss = nn.functional.cross_entropy(model(x), y)
                     (loss / parts).backward()
-                    tape.loss(loss)
+                    recorder.loss(loss)
                 optimizer.step()
                 optimizer.zero_grad()
-        found = read(tape.path)
+        found = read(recorder.path)
         assert len(found) == 2
         return list(found.series["act"]), list(found.series["grad"]), found.scalars["loss"][1]
 
@@ -260,7 +260,7 @@ def test_the_scale_of_amp_is_divided_out(told_unscaled: bool, tmp_path: Path) ->
         model = net()
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=1, enabled=scaled)
-        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as tape:
+        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as recorder:
             for k in range(3):
                 x, y = batch(k)
                 loss = nn.functional.cross_entropy(model(x), y)
@@ -270,7 +270,7 @@ def test_the_scale_of_amp_is_divided_out(told_unscaled: bool, tmp_path: Path) ->
                 scaler.step(optimizer)
                 scaler.update()
                 optimizer.zero_grad()
-        found = read(tape.path)
+        found = read(recorder.path)
         return {
             "grad": list(found.series["grad"]),
             "weight": list(found.series["weight_grad"]),
@@ -285,7 +285,7 @@ def test_an_update_that_amp_leaves_out_is_a_row_that_says_so(tmp_path: Path) -> 
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as recorder:
         for k in range(3):
             x, y = batch(k)
             loss = nn.functional.cross_entropy(model(x), y) * (math.inf if k == 1 else 1.0)
@@ -293,7 +293,7 @@ def test_an_update_that_amp_leaves_out_is_a_row_that_says_so(tmp_path: Path) -> 
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
-    recording = read(tape.path)
+    recording = read(recorder.path)
     assert (list(recording.steps), recording.skipped) == ([0, 1, 2], {1})
     assert not any(map(math.isfinite, recording.row("grad", 1)))
     assert all(map(math.isfinite, recording.row("grad", 2)))
@@ -326,14 +326,14 @@ def test_a_module_used_twice_has_two_sites_with_numbers_of_their_own(tmp_path: P
     block = Block()
     model = nn.Sequential(nn.Linear(4, 8), block, block, nn.Linear(8, 3))
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
-        train(model, optimizer, tape, 1)
-        with looking(tape.sites) as look:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        train(model, optimizer, recorder, 1)
+        with looking(recorder.sites) as look:
             x, y = batch(1)
             nn.functional.cross_entropy(model(x), y).backward()
             act, grad = look()
         optimizer.step()
-    recording = read(tape.path)
+    recording = read(recorder.path)
     assert [site.name for site in recording.sites] == ["0", "1", "1 #2"]
     assert recording.row("act", 1) == pytest.approx(act, rel=1e-6)
     assert recording.row("grad", 1)[1:] == pytest.approx(grad[1:], rel=1e-6)
@@ -387,23 +387,23 @@ def test_a_copy_of_a_watched_model_trains_without_being_watched(tmp_path: Path) 
 
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
-        train(model, optimizer, tape, 1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        train(model, optimizer, recorder, 1)
         twin = copy.deepcopy(model)
         twin(batch(0)[0]).sum().backward()
         torch.save(model, kept := io.BytesIO())
-        train(model, optimizer, tape, 1)
+        train(model, optimizer, recorder, 1)
     kept.seek(0)
     loaded = torch.load(kept, weights_only=False)
     assert torch.equal(loaded(batch(0)[0]), twin(batch(0)[0]))
-    assert len(read(tape.path)) == 2
+    assert len(read(recorder.path)) == 2
 
 
 def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Path) -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     whole = recorded(net(), tmp_path, steps=7)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, every=3) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, every=3) as recorder:
         for k in range(7):
             with torch.no_grad():
                 model(batch(99)[0])
@@ -414,8 +414,8 @@ def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Pa
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-            tape.loss(loss)
-    recording = read(tape.path)
+            recorder.loss(loss)
+    recording = read(recorder.path)
     assert list(recording.steps) == [0, 3, 6]
     for row, step in enumerate(recording.steps):
         assert list(recording.row("act", row)) == list(whole.row("act", step))
@@ -426,7 +426,7 @@ def test_every_nth_step_and_passes_without_gradients_are_left_alone(tmp_path: Pa
 def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -> None:
     model = net()
     optimizer = torch.optim.LBFGS(model.parameters(), 0.1, max_iter=2)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         for k in range(2):
             x, y = batch(k)
 
@@ -437,7 +437,7 @@ def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -
                 return loss
 
             optimizer.step(closure)
-    recording = read(tape.path)
+    recording = read(recorder.path)
     assert list(recording.steps) == [0, 1]
     assert all((*recording.known["act"], *recording.known["grad"]))
 
@@ -445,13 +445,13 @@ def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -
 def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> None:
     def row(*, apart: bool) -> tuple[list[float], list[float]]:
         model = net()
-        with watch(model, tmp_path / "run.jsonl") as tape:
+        with watch(model, tmp_path / "run.jsonl") as recorder:
             for _ in range(2):
                 xs, ys = batch(0)
                 parts = list(zip(xs.chunk(2), ys.chunk(2), strict=True)) if apart else [(xs, ys)]
                 sum(nn.functional.cross_entropy(model(x), y) / len(parts) for x, y in parts).backward()  # type: ignore[union-attr]
-                tape.step()
-        found = read(tape.path)
+                recorder.step()
+        found = read(recorder.path)
         return list(found.series["act"]), list(found.series["grad"])
 
     whole, apart = row(apart=False), row(apart=True)
@@ -471,15 +471,15 @@ def test_norms_hold_what_float32_cannot_square() -> None:
 
 def test_losses_are_averaged_over_a_step_and_may_come_before_or_after_it(tmp_path: Path) -> None:
     model = net()
-    with watch(model, tmp_path / "run.jsonl") as tape:
+    with watch(model, tmp_path / "run.jsonl") as recorder:
         for told in ([1.0, 3.0], [torch.tensor(5.0)], []):
             model(batch(0)[0]).sum().backward()
-            tape.step()
+            recorder.step()
             for loss in told:
-                tape.loss(loss)
+                recorder.loss(loss)
         model(batch(0)[0]).sum().backward()
-        tape.step(loss=math.nan)
-    recording = read(tape.path)
+        recorder.step(loss=math.nan)
+    recording = read(recorder.path)
     assert list(recording.scalars["loss"])[:2] == [2.0, 5.0]
     assert list(recording.known["loss"]) == [1, 1, 0, 1]
     assert math.isnan(recording.scalars["loss"][3])

@@ -286,12 +286,12 @@ def test_growing_ended_and_stopped_recordings_are_told_apart(
 def test_a_recording_began_when_it_was_asked_for_though_its_first_pass_comes_late(tmp_path: Path) -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as tape:
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
         asked = time.time()
         until(lambda: int(time.time()) > int(asked), "the next second: the header's time has whole ones")
         waited = time.time() - asked
-        train(model, optimizer, tape, 1)
-    recording = read(tape.path)
+        train(model, optimizer, recorder, 1)
+    recording = read(recorder.path)
     assert datetime.fromisoformat(recording.header["created"]).timestamp() <= asked
     assert recording.seconds[0] >= 0.9 * waited
 

@@ -237,13 +237,13 @@ layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True)
 model = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
 optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
 x = torch.randn(4, 8, 16)
-with addnorm.watch(model, "run.jsonl", optimizer=optimizer) as tape:
+with addnorm.watch(model, "run.jsonl", optimizer=optimizer) as recorder:
     for _ in range(5):
         loss = (model(x) - x).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        tape.loss(loss)
+        recorder.loss(loss)
 print(addnorm.__file__)
 """
 
