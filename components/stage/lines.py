@@ -121,13 +121,9 @@ class RunFeed:
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
         """Renews the wish for the rows wanted, or ends it if there are none."""
-        if self.owner is None:
-            return
         tape = trainer.tape(self.cfg, self.seeds)
-        if self.want > tape.length:
+        if self.owner is not None and (self.want > tape.length or tape.wanted):
             trainer.want(self.cfg, self.want, seconds, self.seeds, self.owner)
-        elif tape.wanted:
-            trainer.release(tape, self.owner)
 
     def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
         """What the browser does not have yet, in order. `rate`: with the speed of the run."""

@@ -4,22 +4,16 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
-from threading import Lock
 
 from models.service.client import Trainer
 
 
 class News:
-    """Hears of every message of the trainer, in the trainer's thread, and sets the events that follow its key.
-
-    The loop is woken once for all messages that have come by the time it runs.
-    """
+    """Hears which tapes and answers of the trainer have changed, and sets the events that follow them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
         self._followers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        self._heard: set[str] = set()
-        self._lock = Lock()
         self._source: Trainer | None = None
 
     def of(self, source: Trainer) -> None:
@@ -37,18 +31,12 @@ class News:
         for key in keys:
             self._followers[key].add(event)
 
-    def hear(self, key: str) -> None:
-        """Notes news of a key, from any thread; an empty key stands for all."""
-        with self._lock:
-            due = bool(self._heard)
-            self._heard.add(key)
-        if not due:
-            with suppress(RuntimeError):  # the loop is closed: there are no followers
-                self.loop.call_soon_threadsafe(self._tell)
+    def hear(self, keys: set[str]) -> None:
+        """Notes news of some keys, from any thread; an empty key stands for all."""
+        with suppress(RuntimeError):  # the loop is closed: there are no followers
+            self.loop.call_soon_threadsafe(self._tell, keys)
 
-    def _tell(self) -> None:
-        with self._lock:
-            heard, self._heard = self._heard, set()
+    def _tell(self, heard: set[str]) -> None:
         for key in self._followers.keys() if "" in heard else heard & self._followers.keys():
             for event in self._followers[key]:
                 event.set()

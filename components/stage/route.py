@@ -123,6 +123,8 @@ class Connection:
     def _hear(self, heard: Hello | Wish) -> None:
         if isinstance(heard, Hello):
             owner = TICKETS.owner(heard.ticket)
+            if owner is not None:
+                owner = owner._replace(connection=id(self))
             self.ticket = heard.ticket if owner is not None else ""
             CROWD.shown(self)
             self.lines = [

@@ -12,13 +12,12 @@ from typing import Any
 
 from models.answers import Question, Value
 from models.log import event, told
-from models.service.interface import RENEW_SECONDS, SENTENCES, WISH_SECONDS, Answer, Status, Trainer
+from models.service.demand import NOBODY, Requester
+from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status, Trainer
 from models.service.messages import config_from, key_of, tape_key
-from models.service.owners import Owners
-from models.service.result_cache import ANSWER_BYTES, TAPE_BYTES, ResultCache, question_message, want_message
+from models.service.result_cache import ANSWER_BYTES, TAPE_BYTES, Listener, ResultCache, question_message
 from models.service.tape import RunHistory
 from models.service.wire import Message
-from models.service.wishes import NOBODY, Requester
 from models.service.worker_process import WorkerProcess
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated
@@ -42,6 +41,7 @@ COMMAND = (sys.executable, "-m", "models.service.worker")
 BACK_OFF = (0.5, 1.0, 2.0, 4.0)
 FAILURE_LIMIT, REST_SECONDS = 5, 60.0  # failures in a row after which a worker is tried only so often
 SETTLED_SECONDS = 5.0
+EXPIRY_SECONDS = 0.25  # between two looks at who still wants what
 
 
 class WorkerTrainer:
@@ -58,17 +58,16 @@ class WorkerTrainer:
         answer_bytes: int = ANSWER_BYTES,
     ) -> None:
         self.command, self.back_off = command, back_off
-        self._results = ResultCache(tape_bytes, answer_bytes)
-        self._trains, self._measures = Owners(), Owners()
+        self._results = ResultCache(self._post, tape_bytes, answer_bytes)
         self._running: WorkerProcess | None = None
         self._connection: WorkerProcess | None = None  # the same, once it is ready
-        self._lives = 0
         self._failures = 0
         self._ready_at = float("inf")
         self._status = Status("starting", SENTENCES["starting"])
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._supervise, name="trainer", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._expire, name="trainer demand", daemon=True).start()
 
     def status(self) -> Status:
         """The state of the trainer."""
@@ -93,25 +92,17 @@ class WorkerTrainer:
         """Asks for `until` rows. After an error it is tried again, but not at once."""
         with self._results.lock:
             tape = self._results.kept(cfg, seeds)
-            if owner:
-                for key in self._trains.want(owner, {tape.key} | owner.runs, self._results.tapes):
-                    self.release(self._results.tapes[key], owner)
-            idle = tape.done or tape.resting or until <= tape.length or self.status().state == "failed"
-            if not idle:
-                wish = tape.wish(until, seconds, owner or NOBODY)
-                self._post(want_message(tape, wish, self._lives) if self._connection else None)
+            if until <= tape.length:
+                tape.demand.end(owner or NOBODY)
+                self._results.aim()
+            elif not (tape.done or tape.resting or self.status().state == "failed"):
+                self._results.want(tape, owner or NOBODY, until, seconds)
             return tape
 
-    def release(self, tape: RunHistory, owner: Requester) -> None:
-        """Notes that a session wants no more rows of a tape for now."""
+    def listen(self, hear: Callable[[set[str]], None]) -> None:
+        """Calls `hear` with the keys of all tapes and answers that change; an empty key stands for any."""
         with self._results.lock:
-            tape.release(owner.session)
-            self._post({"kind": "release", "key": tape.key, "session": owner.session})
-
-    def listen(self, hear: Callable[[str], None]) -> None:
-        """Calls `hear` with the key of every tape or answer that changes; an empty key stands for any."""
-        with self._results.lock:
-            self._results.listeners.append(hear)
+            self._results.listeners.append(Listener(hear))
 
     def place(self, tape: RunHistory) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
@@ -121,24 +112,18 @@ class WorkerTrainer:
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
         """The answer to a question, from what is kept or the worker; identical open questions are sent once."""
+        who = owner or NOBODY
         try:
-            message = question_message(question, cfg, args, owner or NOBODY)
+            message = question_message(question, cfg, args, who)
         except ValueError as too_long:
             return Answer(None, str(too_long))
         key, results = message["key"], self._results
         with results.lock:
-            if owner:
-                for other in self._measures.want(owner, {key}, results.open):
-                    self._give_up_on(other)
+            results.turn_to(who, {key}, {other: asked.demand for other, asked in results.open.items()})
             answer = results.answer(key, question)
             if answer is None and self.status().state != "failed":
-                asked = results.open.get(key)
-                if asked is None:
-                    results.open[key] = message | {"at": time.monotonic()}
-                    self._post(message)
-                elif time.monotonic() - asked["at"] >= RENEW_SECONDS:
-                    asked["at"] = time.monotonic()
-                    self._post({"kind": "renew", "key": key})  # not asked again: the answer may be on its way
+                results.ask(message, who, max(WISH_SECONDS, wait))
+            results.aim()
             if answer is None and wait > 0:
                 results.changed.wait_for(lambda: key not in results.open, wait)
                 answer = results.answer(key, question)
@@ -155,7 +140,7 @@ class WorkerTrainer:
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
         """Notes that nobody waits for this answer any more."""
         with self._results.lock, suppress(ValueError):
-            self._drop(question_message(question, cfg, args)["key"])
+            self._results.cancel(question_message(question, cfg, args)["key"])
 
     def close(self) -> None:
         """Ends the worker and waits for it, a few seconds at most."""
@@ -167,18 +152,14 @@ class WorkerTrainer:
             connection.close()
         self._thread.join(timeout=5)
 
-    def _give_up_on(self, key: str) -> None:
-        """Stops work on an answer that no session wants any more."""
-        if not self._measures.anybody(key):
-            self._drop(key)
+    def _expire(self) -> None:
+        """The thread that ends what nobody wants any more."""
+        while not self._closing.wait(EXPIRY_SECONDS):
+            self._results.expire()
 
-    def _drop(self, key: str) -> None:
-        self._results.drop(key)
-        self._post({"kind": "cancel", "key": key})
-
-    def _post(self, message: Message | None) -> None:
+    def _post(self, message: Message) -> None:
         """Sends to the worker, if one is ready; a new one is then told everything that is still wanted."""
-        if self._connection is not None and message is not None:
+        if self._connection is not None:
             self._connection.post(message)
 
     def _give_up(self, sentence: str) -> None:
@@ -244,18 +225,9 @@ class WorkerTrainer:
             if not self._closing.is_set():
                 known = message["versions"], tuple(message["devices"]), message["pid"]
                 self._status = Status("ready", SENTENCES["ready"], *known, ending=self._status.ending)
-                self._greet(connection)
+                self._connection = connection  # no sooner: what it dies over is known by what it was told
+                self._results.greet()
         return None
-
-    def _greet(self, connection: WorkerProcess) -> None:
-        """Tells a worker what is still wanted: no sooner than it is ready, so that it is known what it died over."""
-        self._lives += 1
-        self._connection = connection
-        for tape in self._results.wanted():
-            for wish in tape.live_wishes():
-                self._post(want_message(tape, wish, self._lives))
-        for question in self._results.open.values():
-            self._post(question)
 
 
 # When this module is reloaded (an editor saves it), it must find the existing trainer, so it is kept on `sys`.

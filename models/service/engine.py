@@ -5,7 +5,7 @@ import logging
 import sys
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -14,11 +14,11 @@ import torch
 from models.answers import OF_TORCH
 from models.instruments import INSTRUMENTS
 from models.log import event, told
+from models.service.demand import RowGoal
 from models.service.messages import config_from, key_of, packed
 from models.service.questions import QUESTIONS
 from models.service.sharing import Payer, Turns, payers, ranked
 from models.service.wire import Message
-from models.service.wishes import RowRequest, Wishes
 from models.spec import RunConfig
 from models.spec.budget import Machine, held_bytes, over_budget
 from models.spec.limits import LIMITS
@@ -29,7 +29,6 @@ KEPT_RUNS = 64
 KEPT_BYTES = LIMITS.memory * 1e6
 MOST_RUNS = 256
 TRAINED_RUNS = LIMITS.runs
-JOB_SECONDS = 90.0  # how long an answer is worked on after it was last asked for: hidden tabs ask once a minute
 MOST_JOBS, MOST_WAITING_JOBS = 16, 1000  # answers in work at the same time, and answers that may wait for them
 SOON_ROWS = 40  # a wish for this few more rows (a step, a slow playhead) does not queue behind whole runs
 FIRST_ROWS = 2  # of a run, which its first turn brings however slow it is
@@ -39,12 +38,12 @@ TOLD_SECONDS = 0.25  # between reports on the progress of an answer
 
 @dataclass
 class Slot:
-    """A run, what is wanted of it, and what has been sent. The run is built on its first turn."""
+    """A run, its goals, and what has been sent. The run is built on its first turn."""
 
     cfg: RunConfig
     seeds: int = 1
     run: Run | SeedRuns | None = None
-    wishes: Wishes = field(default_factory=Wishes)
+    goals: Sequence[RowGoal] = ()
     rows_sent: int = 0
     frames_sent: list[int] = field(default_factory=list)
     columns_sent: bool = False
@@ -52,9 +51,7 @@ class Slot:
     @property
     def goal(self) -> int:
         """The rows wanted, or 0 if there is nothing to do."""
-        if self.run is None:
-            return self.wishes.furthest(0)
-        return 0 if self.run.done else self.wishes.furthest(self.run.step)
+        return max((goal.until for goal in self._open), default=0)
 
     @property
     def rows(self) -> int:
@@ -69,19 +66,19 @@ class Slot:
     @property
     def wishers(self) -> list[Payer]:
         """Who wants more rows."""
-        return (
-            []
-            if self.run is not None and self.run.done
-            else [Payer(wish.session, wish.address) for wish in self.wishes.alive(self.rows)]
-        )
+        return [Payer(goal.session, goal.address) for goal in self._open]
+
+    @property
+    def _open(self) -> list[RowGoal]:
+        """The goals that are not reached yet."""
+        return [] if self.run and self.run.done else [goal for goal in self.goals if goal.until > self.rows]
 
 
 @dataclass
 class Job:
-    """An answer that takes longer than a slice: the rest of its work, and until when somebody waits for it."""
+    """An answer that takes longer than a slice: the rest of its work."""
 
     work: Work[Any]
-    until: float
     payer: Payer
     told: float = 0.0
     begun: bool = False
@@ -115,9 +112,16 @@ class Engine:
         known = {"versions": versions, "devices": available_devices(), "pid": pid, "machine": asdict(machine)}
         self.emit({"kind": "ready", **known})
 
-    def want(self, message: Message) -> None:
-        """Notes a wish. With `since`, it comes from a reader that has that many rows and nothing else of the tape."""
+    def aim(self, message: Message) -> None:
+        """Sets the goals of a run, in place of its earlier ones.
+
+        `since`, unless None: the reader has that many rows, and neither columns nor frames.
+        """
         key = message["key"]
+        if not message["goals"]:
+            if key in self.slots:
+                self.slots[key].goals = ()
+            return None
         try:
             slot = self.slots.get(key)
             if slot is None:
@@ -128,18 +132,13 @@ class Engine:
         self.slots[key] = slot
         self.slots.move_to_end(key)
         self.wanted[key] = None
-        slot.wishes.add(RowRequest(*(message[part] for part in RowRequest._fields)))
+        slot.goals = [RowGoal(*goal) for goal in message["goals"]]
         if message["since"] is not None:
             slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], [], False
             if slot.run is not None:
                 self._push(key, slot, 0, 0.0)
         self._make_room()
         return None
-
-    def release(self, key: str, session: str) -> None:
-        """Notes that a session wants no more of a run."""
-        if key in self.slots:
-            self.slots[key].wishes.release(session)
 
     def work(self) -> bool:
         """Does one slice of work on the run or answer whose turn it is; returns whether anything is still wanted."""
@@ -198,15 +197,9 @@ class Engine:
         except Exception as error:
             self._reply(key, None, sentence(error))
 
-    def renew(self, key: str) -> None:
-        """Notes that somebody still waits for an answer."""
-        if key in self.jobs:
-            self.jobs[key].until = time.monotonic() + JOB_SECONDS
-
     def cancel(self, key: str) -> None:
         """Stops work on an answer."""
-        if self.jobs.pop(key, None) is not None:
-            self.emit({"kind": "dropped", "key": key})
+        self.jobs.pop(key, None)
 
     def finish(self, key: str) -> None:
         """Works on an answer until it is done."""
@@ -221,17 +214,11 @@ class Engine:
     def _begin(self, key: str, payer: Payer, work: Work[Any]) -> None:
         if len(self.jobs) >= MOST_WAITING_JOBS:
             raise ValueError(f"{MOST_WAITING_JOBS} measurements wait already; try again in a minute")
-        self.jobs[key] = Job(work, time.monotonic() + JOB_SECONDS, payer)
+        self.jobs[key] = Job(work, payer)
         self.turns[key] = None
 
     def _begin_jobs(self) -> None:
-        """Begins answers as far as there is room, as many of each session; a session's first needs less of it.
-
-        Those that nobody waits for any more are dropped.
-        """
-        now = time.monotonic()
-        for key in [key for key, job in self.jobs.items() if now > job.until]:
-            self.cancel(key)
+        """Begins answers as far as there is room, as many of each session; a session's first needs less of it."""
         begun = Counter(job.payer for job in self.jobs.values() if job.begun)
         each = max(1, MOST_JOBS // max(1, len({job.payer for job in self.jobs.values()})))
         for job in self.jobs.values():
@@ -363,6 +350,7 @@ class Engine:
                 held, slot.run = held - _held(slot), None
             if len(self.slots) > MOST_RUNS:
                 del self.slots[key]
+                self.emit({"kind": "forgotten", "key": key})
 
 
 def sentence(error: Exception) -> str:

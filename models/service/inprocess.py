@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from models.answers import Question, Value
+from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.result_cache import ResultCache, question_message, want_message
+from models.service.result_cache import Listener, ResultCache, question_message
 from models.service.tape import RunHistory
 from models.service.wire import Message
-from models.service.wishes import Requester, RowRequest
 from models.spec import RunConfig
 from models.spec.budget import Machine
 
@@ -25,7 +25,7 @@ class InProcessTrainer:
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
         self.steps_per_want = steps_per_want
-        self._results = ResultCache()
+        self._results = ResultCache(self._post)
         self._status = Status("ready", SENTENCES["ready"])
         self._closed = False
 
@@ -50,18 +50,16 @@ class InProcessTrainer:
         """Trains towards `until` rows."""
         with self._results.lock:
             tape = self._results.kept(cfg, seeds)
+            self._results.expire()
             if not (tape.done or tape.resting or until <= tape.length or self._closed):
-                self._engine.want(want_message(tape, RowRequest(until, seconds), 1))
+                self._results.want(tape, owner or NOBODY, until, seconds)
                 if tape.key in self._engine.slots:
                     self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
             return tape
 
-    def release(self, tape: RunHistory, owner: Requester) -> None:
-        """Does nothing: here a run is trained only while it is asked for."""
-
-    def listen(self, hear: Callable[[str], None]) -> None:
-        """Calls `hear` with the key of every tape or answer that changes."""
-        self._results.listeners.append(hear)
+    def listen(self, hear: Callable[[set[str]], None]) -> None:
+        """Calls `hear` with the keys of all tapes and answers that change."""
+        self._results.listeners.append(Listener(hear))
 
     def place(self, tape: RunHistory) -> int:
         """Always 0: nothing ever waits here."""
@@ -105,6 +103,11 @@ class InProcessTrainer:
         engine = Engine(self._file)
         engine.hello(os.getpid(), Machine())
         return engine
+
+    def _post(self, message: Message) -> None:
+        """What a worker would be told of goals; questions are answered where they are asked."""
+        if message["kind"] == "goals":
+            self._engine.aim(message)
 
     def _file(self, message: Message) -> None:
         if message["kind"] == "ready":

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol
 
 from models.answers import Question, Value
+from models.service.demand import Requester
 from models.service.tape import RETRY_SECONDS, RunHistory
-from models.service.wishes import Requester
 from models.spec import RunConfig
 
-WISH_SECONDS = 80.0  # more than the minute between two polls of a hidden tab
-RENEW_SECONDS = 5.0  # how often the worker is told that somebody still waits
+WISH_SECONDS = 80.0  # that rows or an answer stay wanted: more than the minute between two polls of a hidden tab
 
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
@@ -73,18 +72,16 @@ class Trainer(Protocol):
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> RunHistory:
-        """Asks for `until` rows. The wish expires after `seconds`, so it is repeated while somebody watches.
+        """Asks for `until` rows; if there are as many, this owner wants no more. The wish expires after `seconds`, so
+        it is repeated while somebody watches.
 
         A session trains for one screen at a time: its wishes for any screen but this owner's end at once.
         """
 
-    def release(self, tape: RunHistory, owner: Requester) -> None:
-        """Notes that a session wants no more rows of a tape for now."""
+    def listen(self, hear: Callable[[set[str]], None]) -> None:
+        """Calls `hear` with the keys of all tapes and answers that change; an empty key stands for any.
 
-    def listen(self, hear: Callable[[str], None]) -> None:
-        """Calls `hear` with the key of every tape or answer that changes; an empty key stands for any.
-
-        The call is made in the thread that receives messages, so it must be quick; one that fails is logged.
+        The calls are made in a thread of their own: whoever is slow or raises holds up nobody.
         """
 
     def place(self, tape: RunHistory) -> int:

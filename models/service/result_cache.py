@@ -3,19 +3,19 @@
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from threading import Condition, RLock
+from threading import Condition, RLock, Thread
 from typing import Any
 
 from models.answers import Question, Value
 from models.log import event, told
+from models.service.demand import NOBODY, Demand, Requester
 from models.service.interface import Answer
 from models.service.messages import tape_key, unpacked
 from models.service.tape import RunHistory
 from models.service.wire import Message, size
-from models.service.wishes import NOBODY, Requester, RowRequest
 from models.spec import RunConfig
 
 TAPE_BYTES = 256 * 2**20
@@ -25,13 +25,59 @@ LIVES = 2  # deaths of the worker after which the work it died over is given up
 LONGEST_QUESTION = 2**16  # bytes of a question's configuration and arguments: eight times the longest that a page asks
 
 
-class ResultCache:
-    """Tapes and answers by key, the least recently used dropped first. Callers hold `lock`.
+@dataclass
+class OpenQuestion:
+    """A question without an answer yet: its message to the worker, who wants it, and how often it killed the worker."""
 
-    `errors`: answers without a value, kept just long enough to be shown to whoever asked.
+    message: Message
+    demand: Demand = field(default_factory=Demand)
+    deaths: int = 0
+
+
+class Listener:
+    """Calls `hear` with the keys that have changed, in a thread of its own; logs when it begins to raise."""
+
+    def __init__(self, hear: Callable[[set[str]], None]) -> None:
+        self._hear = hear
+        self._keys: set[str] = set()
+        self._changed = Condition()
+        Thread(target=self._listen, name="trainer news", daemon=True).start()
+
+    def tell(self, key: str) -> None:
+        """Notes a key; never waits for whoever hears."""
+        with self._changed:
+            self._keys.add(key)
+            self._changed.notify()
+
+    def _listen(self) -> None:
+        deaf = False
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._keys)
+                keys, self._keys = self._keys, set()
+            try:
+                self._hear(keys)
+                deaf = False
+            except Exception as error:
+                if not deaf:
+                    event("listener_failed", logging.ERROR, **told(error))
+                deaf = True
+
+
+class ResultCache:
+    """Tapes and answers by key, the least recently used dropped first, and who wants them. Callers hold `lock`.
+
+    `post` takes the messages to the worker: goals, questions, and what is cancelled. `errors`: answers without a value,
+    kept just long enough to be shown to whoever asked.
     """
 
-    def __init__(self, tape_bytes: int = TAPE_BYTES, answer_bytes: int = ANSWER_BYTES) -> None:
+    def __init__(
+        self,
+        post: Callable[[Message], None] = lambda _message: None,
+        tape_bytes: int = TAPE_BYTES,
+        answer_bytes: int = ANSWER_BYTES,
+    ) -> None:
+        self.post = post
         self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
         self.lock = RLock()
         self.changed = Condition(self.lock)
@@ -39,11 +85,12 @@ class ResultCache:
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.at = ""  # the question that the worker works on now
-        self.open: dict[str, Message] = {}
+        self.life = 1  # the number of the worker
+        self.aimed: dict[str, RunHistory] = {}  # tapes with goals
+        self.open: dict[str, OpenQuestion] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
         self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
-        self.listeners: list[Callable[[str], None]] = []
-        self._deaf: set[Callable[[str], None]] = set()  # listeners that failed when they were last told
+        self.listeners: list[Listener] = []
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
         """The tape of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
@@ -65,7 +112,64 @@ class ResultCache:
     def wanted(self) -> list[RunHistory]:
         """The tapes of which somebody wants more rows."""
         with self.lock:
-            return [tape for tape in self.tapes.values() if tape.wanted]
+            return [tape for tape in self.aimed.values() if tape.wanted]
+
+    def want(self, tape: RunHistory, who: Requester, until: int, seconds: float) -> None:
+        """Notes for so long that somebody wants rows of a tape; all steps bring the closing row with them."""
+        self.turn_to(who, {tape.key} | who.runs, {key: other.demand for key, other in self.aimed.items()})
+        tape.demand.want(who, min(until, tape.cfg.steps), seconds)
+        self.aimed[tape.key] = tape
+        self.aim()
+
+    def ask(self, message: Message, who: Requester, seconds: float) -> None:
+        """Notes for so long that somebody wants an answer; a question that is open is sent once."""
+        if new := message["key"] not in self.open:
+            self.open[message["key"]] = OpenQuestion(message)
+        self.open[message["key"]].demand.want(who, 1, seconds)
+        if new:
+            self.post(message)
+
+    def turn_to(self, who: Requester, keys: Collection[str], demands: Mapping[str, Demand]) -> None:
+        """Ends what a session wanted for another screen than this one, or for this part of it beside some keys."""
+        if who.session:
+            for key, demand in demands.items():
+                demand.turn_away(who, shown=key in keys)
+
+    def aim(self) -> None:
+        """Tells the worker which goals have changed, and on which questions it need not work any more."""
+        for key, question in list(self.open.items()):
+            if not question.demand.goals:
+                self.cancel(key)
+        for key, tape in list(self.aimed.items()):
+            goals = tape.demand.goals
+            if not goals:
+                del self.aimed[key]
+            if goals != tape.told:
+                tape.told = goals
+                self.post(goals_message(tape, self.life))
+
+    def expire(self) -> None:
+        """Ends what nobody has wanted again in time."""
+        with self.lock:
+            for tape in self.aimed.values():
+                tape.demand.expire()
+            for question in self.open.values():
+                question.demand.expire()
+            self.aim()
+
+    def cancel(self, key: str) -> None:
+        """Ends work on a question."""
+        self.drop(key)
+        self.post({"kind": "cancel", "key": key})
+
+    def greet(self) -> None:
+        """Tells a new worker all that is wanted."""
+        self.life += 1
+        for tape in self.aimed.values():
+            tape.told = ()
+        self.aim()
+        for question in self.open.values():
+            self.post(question.message)
 
     def answer(self, key: str, question: Question[Value]) -> Answer[Value] | None:
         """The answer to a question, if it is here."""
@@ -94,6 +198,9 @@ class ResultCache:
                 self.queue = message["keys"]
             elif message["kind"] == "dropped":
                 self.drop(message["key"])
+            elif message["kind"] == "forgotten":  # it has too many; it hears of this one when it is wanted again
+                if (tape := self.aimed.pop(message["key"], None)) is not None:
+                    tape.told = ()
             elif (tape := self.tapes.get(message["key"])) is not None:
                 if message["kind"] == "progress":
                     tape.progress(message)
@@ -119,8 +226,8 @@ class ResultCache:
             self.queue = []
             self.open.clear()
             self.shares.clear()
-            for tape in self.tapes.values():
-                tape.wishes.clear()
+            for tape in self.aimed.values():
+                tape.demand.clear()
             self._tell()
 
     def worker_lost(self, at_work: bool) -> None:
@@ -138,25 +245,16 @@ class ResultCache:
                     tape.fail(f"The trainer died {LIVES} times while this run was wanted; a smaller one may help.")
                     tape.deaths = 0
             for key, question in asked.items():
-                question["deaths"] = question.get("deaths", 0) + at_work
-                if question["deaths"] >= LIVES:
+                question.deaths += at_work
+                if question.deaths >= LIVES:
                     self._file(key, None, f"The trainer died {LIVES} times over this question; a smaller net may help.")
             self._tell()
 
     def _tell(self, key: str = "") -> None:
-        """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any.
-
-        One that fails holds up nobody, and is logged once until it hears again.
-        """
+        """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any."""
         self.changed.notify_all()
-        for hear in self.listeners:
-            try:
-                hear(key)
-                self._deaf.discard(hear)
-            except Exception as error:
-                if hear not in self._deaf:
-                    event("listener_failed", logging.ERROR, **told(error))
-                    self._deaf.add(hear)
+        for listener in self.listeners:
+            listener.tell(key)
 
     def _file(self, key: str, value: Any, error: str) -> None:
         self.drop(key)
@@ -198,15 +296,9 @@ def question_message(
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
 
 
-def want_message(tape: RunHistory, wish: RowRequest, connection: int) -> Message:
-    """The message of a wish to the engine; on a new connection it says how many rows are here already."""
-    since = None if tape.connection == connection else tape.length
-    tape.connection = connection
-    return {
-        "kind": "want",
-        "key": tape.key,
-        "query": tape.cfg.to_query(),
-        "seeds": tape.seeds,
-        **wish._asdict(),
-        "since": since,
-    }
+def goals_message(tape: RunHistory, life: int) -> Message:
+    """The message of a tape's goals to the engine; to a new worker it says how many rows are here already."""
+    since = None if tape.life == life else tape.length
+    tape.life = life
+    query = tape.cfg.to_query()
+    return {"kind": "goals", "key": tape.key, "query": query, "seeds": tape.seeds, "goals": tape.told, "since": since}

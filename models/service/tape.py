@@ -9,9 +9,9 @@ from threading import RLock
 
 import numpy as np
 
+from models.service.demand import Demand, RowGoal
 from models.service.messages import unpacked
 from models.service.wire import Message, size
-from models.service.wishes import NOBODY, Requester, RowRequest, Wishes
 from models.spec import RunConfig
 from models.spec.remembered import config_bytes
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
@@ -37,8 +37,9 @@ class RunHistory:
         self.nbytes = OBJECT_BYTES + config_bytes(cfg) + len(key)
         self.deaths = 0
         self.lost = False  # whether its worker died, and the new one is not as far yet
-        self.connection = 0
-        self.wishes = Wishes()
+        self.life = 0  # the number of the worker that was told of this tape
+        self.told: tuple[RowGoal, ...] = ()  # the goals of which it was told last
+        self.demand = Demand()
         self._lock = RLock()
         self._rows = np.empty((0, 0), np.float32)
         self._frames: list[list[Frame]] = [[] for _ in range(seeds)]
@@ -68,7 +69,7 @@ class RunHistory:
     @property
     def wanted(self) -> bool:
         """Whether somebody asks for rows that are not there yet."""
-        return bool(self.live_wishes())
+        return not self.done and any(goal.until > self.length for goal in self.demand.goals)
 
     @property
     def recomputing(self) -> bool:
@@ -114,23 +115,6 @@ class RunHistory:
         with self._lock:
             return self._frames[seed][start:]
 
-    def wish(self, until: int, seconds: float, owner: Requester = NOBODY) -> RowRequest:
-        """Notes that somebody wants `until` rows, and returns the wish. All steps bring the closing row with them."""
-        wish = RowRequest(min(until, self.cfg.steps), seconds, owner.session, owner.address)
-        with self._lock:
-            self.wishes.add(wish)
-        return wish
-
-    def release(self, session: str) -> None:
-        """Notes that a session wants no more rows."""
-        with self._lock:
-            self.wishes.release(session)
-
-    def live_wishes(self) -> list[RowRequest]:
-        """Wishes for rows that are not there yet."""
-        with self._lock:
-            return [] if self.done else self.wishes.alive(self.length)
-
     def progress(self, message: Message) -> None:
         """Takes the result of a slice of training, without rows that are already here and rows after a gap."""
         with self._lock:
@@ -161,7 +145,7 @@ class RunHistory:
         with self._lock:
             self.error, self._error_at = sentence, time.monotonic()
             self._behind = False
-            self.wishes.clear()
+            self.demand.clear()
 
     def worker_lost(self, at_work: bool) -> None:
         """Notes that the worker died while this tape was wanted: the run starts again from row 0."""

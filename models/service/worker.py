@@ -56,13 +56,9 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
     while True:
         while not inbox.empty() or not (busy or questions):
             message = inbox.get()
-            if message["kind"] == "want":
-                engine.want(message)
+            if message["kind"] == "goals":
+                engine.aim(message)
                 busy = True
-            elif message["kind"] == "release":
-                engine.release(message["key"], message["session"])
-            elif message["kind"] == "renew":
-                engine.renew(message["key"])
             elif message["kind"] == "ping":
                 engine.emit({"kind": "pong"})
             elif message["kind"] == "cancel":

@@ -14,13 +14,12 @@ from models import answers
 from models.answers import Question
 from models.service import engine
 from models.service.client import WorkerTrainer
+from models.service.demand import Requester
 from models.service.engine import Engine
 from models.service.messages import key_of
-from models.service.owners import MOST_SESSIONS, Owners
-from models.service.result_cache import ResultCache, question_message, want_message
+from models.service.result_cache import ResultCache, question_message
 from models.service.sharing import CLASS, Payer, Questions, Turns, ranked
 from models.service.wire import Message
-from models.service.wishes import Requester, RowRequest, Wishes
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
 from models.spec.budget import held_bytes
@@ -175,18 +174,17 @@ class Readers:
     """An engine and the results that its messages are filed in, as in the two processes."""
 
     def __init__(self) -> None:
-        self.results = ResultCache()
         self.heard: list[Message] = []
         self.engine = Engine(self.hear)
+        self.results = ResultCache(self.engine.aim)
 
     def hear(self, message: Message) -> None:
         self.heard.append(message)
         self.results.apply(message)
 
     def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0, address: str = "") -> None:
-        tape = self.results.kept(cfg)
-        wish = tape.wish(until or cfg.steps, seconds, Requester(session, "", address=address))
-        self.engine.want(want_message(tape, wish, 1))
+        who = Requester(session, "", key_of(cfg), address=address)
+        self.results.want(self.results.kept(cfg), who, until or cfg.steps, seconds)
 
     def places(self, *runs: RunConfig) -> list[int]:
         return [self.results.place(self.results.tape(cfg)) for cfg in runs]
@@ -233,8 +231,9 @@ def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> 
         readers.want(cfg, session=f"session {cfg.seed}")
     while not all(readers.lengths(*runs[2:])) or readers.places(*runs) != [0, 0, 1, 2]:
         assert readers.engine.work(), "newcomers get their first rows and then wait"
-    readers.engine.release(key_of(runs[2]), "session 2")
-    readers.engine.release(key_of(runs[0]), "session 0")
+    for cfg in (runs[2], runs[0]):
+        readers.results.tape(cfg).demand.end(Requester(f"session {cfg.seed}", "", key_of(cfg)))
+    readers.results.aim()
     readers.engine.work()
     assert readers.places(*runs) == [0, 0, 0, 0]
     while readers.engine.work():
@@ -317,24 +316,56 @@ def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
 # --- one thing at a time per session ---
 
 
+def wanted(*wants: tuple[Requester, str]) -> tuple[ResultCache, str]:
+    """What is wanted after some requesters have asked for runs a, b and c."""
+    runs, results = {name: small(seed) for seed, name in enumerate("abc")}, ResultCache()
+    for who, name in wants:
+        shown = frozenset(key_of(runs[one]) for one in who.runs)
+        results.want(results.kept(runs[name]), who._replace(runs=shown), 40, 60.0)
+    return results, "".join(name for name, cfg in runs.items() if results.tape(cfg).wanted)
+
+
 def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
-    owners = Owners()
-    known = {"a", "b", "c"}
-    assert owners.want(Requester("anna", "one", "left"), "a", known) == set()
-    assert owners.want(Requester("anna", "one", "right"), "b", known) == set()
-    assert owners.want(Requester("ben", "one", "left"), "a", known) == set()
-    assert owners.want(Requester("anna", "two"), "c", known) == {"a", "b"}
-    assert [owners.anybody(key) for key in "abc"] == [True, False, True]
-    assert owners.want(Requester("anna", "two"), "c", known) == set()
+    left, right, ben = (
+        Requester("anna", "one", "left"),
+        Requester("anna", "one", "right"),
+        Requester("ben", "one", "left"),
+    )
+    before = (left, "a"), (right, "b"), (ben, "a")
+    assert wanted(*before)[1] == "ab"
+    results, after = wanted(*before, (Requester("anna", "two"), "c"))
+    assert after == "ac"
+    assert [goal.session for goal in results.kept(small(0)).demand.goals] == ["ben"]
 
 
 def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_part_wants() -> None:
-    owners = Owners()
-    known = {"a", "b", "c"}
-    owners.want(Requester("anna", "one", "left"), ["a", "b"], known)
-    owners.want(Requester("anna", "one", "right"), ["b"], known)
-    assert owners.want(Requester("anna", "one", "left"), ["c"], known) == {"a"}
-    assert owners.want(Requester("anna", "one", "right"), ["c"], known) == {"b"}
+    left, right = (Requester("anna", "one", part, frozenset("ab")) for part in ("left", "right"))
+    before = (left, "a"), (left, "b"), (right, "b")
+    assert wanted(*before)[1] == "ab"
+    assert wanted(*before, (left._replace(runs=frozenset("c")), "c"))[1] == "bc"
+
+
+def test_a_connection_that_wants_no_rows_ends_no_wish_of_another_with_the_same_ticket() -> None:
+    tape, who = ResultCache().kept(small(0)), Requester("anna", "one", "player")
+    tape.demand.want(who._replace(connection=1), 40, 60.0)
+    tape.demand.end(who._replace(connection=2))
+    assert tape.wanted
+    tape.demand.end(who._replace(connection=1))
+    assert not tape.wanted
+
+
+def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_has_expired() -> None:
+    told: list[Message] = []
+    results = ResultCache(told.append)
+    tape = results.kept(small(0))
+    for _ in range(3):
+        results.want(tape, Requester("anna", "one"), 20, 0.0)
+    results.want(tape, Requester("ben", "one"), 10, 60.0)
+    results.expire()
+    assert [[goal.until for goal in message["goals"]] for message in told] == [[20], [20, 10], [10]]
+    results.want(tape, Requester("ben", "one"), 10, 0.0)
+    results.expire()
+    assert (told[-1]["goals"], results.aimed) == ((), {})
 
 
 @pytest.mark.full
@@ -350,22 +381,6 @@ def test_the_runs_of_one_part_never_take_each_others_place() -> None:
         assert [tape.length for tape in tapes] == [41] * 3
     finally:
         trainer.close()
-
-
-def test_what_sessions_hold_is_bounded() -> None:
-    owners = Owners()
-    for session in range(MOST_SESSIONS + 5):
-        owners.want(Requester(str(session), "one"), [str(session)], set())
-    assert not owners.anybody("0")
-    assert owners.anybody(str(MOST_SESSIONS + 4))
-
-
-def test_a_wish_that_is_given_up_leaves_those_of_others() -> None:
-    wishes = Wishes()
-    wishes.add(RowRequest(50, 60.0, "anna"))
-    wishes.add(RowRequest(20, 60.0, "ben"))
-    wishes.release("anna")
-    assert wishes.furthest(0) == 20
 
 
 @pytest.mark.full

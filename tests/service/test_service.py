@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +27,7 @@ from models import answers
 from models.answers import Question
 from models.service import client, engine, result_cache, wire
 from models.service.client import RunHistory, WorkerTrainer
+from models.service.demand import NOBODY
 from models.service.inprocess import InProcessTrainer
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache
@@ -400,11 +402,11 @@ def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_
 
 
 @pytest.mark.full
-def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path) -> None:
-    trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 0.3\n" + SLOW), tmp_path / "work"
+def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "WISH_SECONDS", 0.3)
+    trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        trainer.ask(Question("slow", dict), SMALL, path=str(path))
-        until(lambda: pieces(path), "work")
+        until(lambda: trainer.ask(Question("slow", dict), SMALL, path=str(path)) or pieces(path), "work")
         done = [0]
         for seed in range(32, 52):  # until it has not moved while another run was trained
             finished(trainer.want(RunConfig(depth=2, width=16, steps=100, seed=seed, device="cpu"), 100))
@@ -418,8 +420,8 @@ def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path) -> N
 
 @pytest.mark.full
 def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "RENEW_SECONDS", 0.1)
-    trainer, path = bent("from models.service import engine\nengine.JOB_SECONDS = 2.0\n" + SLOW), tmp_path / "work"
+    monkeypatch.setattr(client, "WISH_SECONDS", 2.0)
+    trainer, path = bent(SLOW), tmp_path / "work"
     try:
         until(
             lambda: trainer.ask(Question("slow", dict), SMALL, wait=0.05, path=str(path)) or pieces(path) > 600,
@@ -665,7 +667,7 @@ def progress(tape: RunHistory, rows: int) -> dict[str, Any]:
 def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted() -> None:
     kept = ResultCache(tape_bytes=100_000)
     tapes = [kept.kept(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
-    tapes[1].wish(5000, PATIENCE)
+    kept.want(tapes[1], NOBODY, 5000, PATIENCE)
     for tape in tapes:
         kept.kept(tape.cfg)
         kept.apply(progress(tape, 2000))
@@ -845,19 +847,26 @@ def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
         trainer.close()
 
 
-def test_a_listener_that_raises_holds_up_nobody_and_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_raises_or_never_returns_holds_up_nobody_and_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     trainer = WorkerTrainer()
-    heard: list[str] = []
+    heard: set[str] = set()
+    hung = threading.Event()
 
-    def raises(_key: str) -> None:
+    def raises(_keys: set[str]) -> None:
         raise RuntimeError("a secret")
+
+    def never_returns(_keys: set[str]) -> None:
+        hung.wait()
 
     try:
         trainer.listen(raises)
-        trainer.listen(heard.append)
+        trainer.listen(never_returns)
+        trainer.listen(heard.update)
         tape = finished(trainer.want(SMALL, SMALL.steps))
         assert tape.length == SMALL.steps + 1
-        assert tape.key in heard
+        until(lambda: tape.key in heard, "the news")
         assert trainer.status().state == "ready"
         said = [record.getMessage() for record in caplog.records if "listener_failed" in record.getMessage()]
         assert len(said) == 1

@@ -1,0 +1,75 @@
+"""Demand: who wants a tape or an answer. It is kept and expires in the web process alone; the worker is told goals."""
+
+import time
+from typing import NamedTuple
+
+
+class Requester(NamedTuple):
+    """On whose behalf something is wanted: a session, its current screen, and a part of that screen.
+
+    `runs`: the keys of all tapes that this part shows. `address`: the client's, empty where it is not known.
+    `connection`: tells apart the connections that show the same part.
+    """
+
+    session: str
+    screen: str
+    part: str = ""
+    runs: frozenset[str] = frozenset()
+    address: str = ""
+    connection: int = 0
+
+
+NOBODY = Requester("", "")
+
+
+class RowGoal(NamedTuple):
+    """`until` rows of a tape, on behalf of a session and its address (or of none, if empty)."""
+
+    until: int
+    session: str = ""
+    address: str = ""
+
+
+class Demand:
+    """What is wanted of one tape or answer, with a deadline for each requester: nobody prolongs what another wants.
+
+    One thread changes it at a time; any may read it.
+    """
+
+    def __init__(self) -> None:
+        self._wants: dict[Requester, tuple[RowGoal, float]] = {}
+
+    def want(self, who: Requester, until: int, seconds: float) -> None:
+        """Notes what a requester wants from now on, for so long."""
+        goal = RowGoal(until, who.session, who.address)
+        self._wants = self._wants | {_identity(who): (goal, time.monotonic() + seconds)}
+
+    def end(self, who: Requester) -> None:
+        """Notes that a requester wants nothing more."""
+        self._wants = {one: want for one, want in self._wants.items() if one != _identity(who)}
+
+    def turn_away(self, who: Requester, *, shown: bool) -> None:
+        """Ends what a session wanted for another screen than its current one, or for this part unless it is `shown`."""
+        self._wants = {
+            one: want
+            for one, want in self._wants.items()
+            if one.session != who.session or (one.screen == who.screen and (shown or one.part != who.part))
+        }
+
+    def expire(self) -> None:
+        """Ends what has not been wanted again in time."""
+        now = time.monotonic()
+        self._wants = {one: want for one, want in self._wants.items() if want[1] > now}
+
+    def clear(self) -> None:
+        """Ends everything."""
+        self._wants = {}
+
+    @property
+    def goals(self) -> tuple[RowGoal, ...]:
+        """What is wanted, by requester."""
+        return tuple(goal for goal, _ in self._wants.values())
+
+
+def _identity(who: Requester) -> Requester:
+    return who._replace(runs=frozenset(), address="")
