@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
-import { Curve, Digit, Guess, TenDigits } from "./cell.js"
+import { BlockHeading, Curve, Digit, TenDigits } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
@@ -12,6 +12,7 @@ import { Scenes } from "./scenes.js"
 import { LivingStack } from "./stack.js"
 import { brief, Tape } from "./tape.js"
 import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
+import { Travel } from "./travel.js"
 
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
@@ -31,7 +32,8 @@ const PANELS = {
   curve: Curve,
   digit: Digit,
   digits: TenDigits,
-  guess: Guess,
+  outcome: BlockHeading,
+  travel: Travel,
 }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")

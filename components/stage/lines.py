@@ -13,6 +13,7 @@ from components.charts.tasks import PICTURES
 from components.stage import sentences
 from components.stage.asked import AskedRun
 from models import answers
+from models.insight.fate import fate
 from models.service.client import Requester, RunHistory, Trainer, key_of, question_message, tape_key
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
@@ -56,21 +57,28 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     """A frame for the browser: its numbers, None where they are not finite, and its picture as a figure or as text.
 
     `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None where its
-    output is not finite.
+    output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on: `size`, the RMS of each;
+    `turn`, the angle of its direction in the plane that holds most, in radians; `held`, how much of it lies there.
     """
     kind = TASKS[cfg.task].kind
     draw = PICTURES.get(kind) if "kind" in frame.picture else None
-    picture = {key: frame.picture[key] for key in ("prompt", "sample")} if frame.picture and kind == "text" else None
+    text = kind == "text" and "prompt" in frame.picture
+    picture = {key: frame.picture[key] for key in ("prompt", "sample")} if text else None
     ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
-    return ten | {
-        "step": frame.step,
-        "sample_cosine": rounded(frame.sample_cosine),
-        "update_to_weight": rounded(frame.update_to_weight),
-        "dead_units": rounded(frame.dead_units),
-        "held_out_loss": rounded([frame.held_out_loss])[0],
-        "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
-        "picture": draw(frame.picture) if draw else picture,
-    }
+    journey = {"journey": _journey(frame.picture)} if "ten_size" in frame.picture else {}
+    return (
+        ten
+        | journey
+        | {
+            "step": frame.step,
+            "sample_cosine": rounded(frame.sample_cosine),
+            "update_to_weight": rounded(frame.update_to_weight),
+            "dead_units": rounded(frame.dead_units),
+            "held_out_loss": rounded([frame.held_out_loss])[0],
+            "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
+            "picture": draw(frame.picture) if draw else picture,
+        }
+    )
 
 
 def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) -> dict[str, Any]:
@@ -208,4 +216,18 @@ def _ten(picture: dict[str, Any]) -> dict[str, Any]:
     return {
         "images": ["".join(INKS[ink] for ink in image.ravel()) for image in picture["ten"]],
         "answers": [guess if math.isfinite(sure) else None for guess, sure in answers],
+    }
+
+
+def _journey(picture: dict[str, Any]) -> dict[str, Any]:
+    across, up = np.moveaxis(picture["ten_at"], -1, 0)
+    return {
+        "names": picture["ten_names"],
+        "blocks": picture["ten_blocks"],
+        "size": [rounded(sizes) for sizes in picture["ten_size"]],
+        "turn": np.arctan2(up, across).round(2).tolist(),
+        "held": np.hypot(across, up).round(2).tolist(),
+        "plane": rounded(picture["ten_plane"]),
+        "cosine": rounded(picture["ten_cosine"]),
+        "fate": fate(picture),
     }

@@ -88,19 +88,44 @@ class Heading(Panel):
 
 
 @dataclass(frozen=True)
-class Guess(Panel):
-    """A run's name and formula, and the viewer's guess of its outcome among `options`; once `found`, the comparison.
+class BlockHeading(Panel):
+    """A run's name, its block as a small drawing, and what became of it once `found`.
 
-    A run that diverges is answered at that step, by `diverged`; empty: not before `found`. The browser keeps the guess
-    until its tab leaves the app.
+    A run that diverges is told at that step, by `diverged`; empty: not before `found`.
     """
 
-    formula: str = ""
-    options: Sequence[str] = ()
+    norm: bool = True
+    residual: bool = True
     found: str = ""
     diverged: str = ""
 
-    kind: ClassVar[str] = "guess"
+    kind: ClassVar[str] = "outcome"
+
+
+@dataclass(frozen=True)
+class Travel(Panel):
+    """Ten held-out samples on their way through the blocks of some `runs` side by side, each named by a label.
+
+    The places among `runs` in `asks` stay at the input until the viewer has guessed, among `options`, what becomes of
+    the samples; unless it `reveals`, after that too. The browser keeps a guess until its tab leaves the app. `height`:
+    the most that a net's picture takes, in pixels.
+    """
+
+    runs: Sequence[int] = (0,)
+    labels: Sequence[str] = ()
+    asks: Sequence[int] = ()
+    question: str = ""
+    options: Sequence[str] = ()
+    reveals: bool = True
+    height: int = 250
+
+    kind: ClassVar[str] = "travel"
+
+    def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
+        """What the browser reads; ValueError if one of its runs is not on the page."""
+        if not self.runs or not all(0 <= run < runs for run in self.runs):
+            raise ValueError(f"{self.title!r} is of runs {list(self.runs)}: there are {runs}, counted from 0")
+        return super().to_json(runs, seeds)
 
 
 @dataclass(frozen=True)

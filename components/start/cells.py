@@ -8,10 +8,11 @@ from components.shell import projector, session
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
-from components.stage.panels import COLUMNS, Curve, Guess, Link, LivingStack, Panel, TenDigits, blocks_of
-from components.stage.stage import place, stage
+from components.stage.panels import COLUMNS, BlockHeading, Curve, Link, LivingStack, Panel, Travel, blocks_of
+from components.stage.stage import below, place, stage
 from components.start.words import Ended
-from models.insight.outcome import BLOWS_UP, OUTCOMES
+from models.insight.fate import FATES
+from models.insight.outcome import BLOWS_UP
 from models.insight.verdict import loss_sentence
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
@@ -21,10 +22,9 @@ NAME = "four"
 
 @dataclass(frozen=True)
 class Combination:
-    """One of the four: its title, what a block makes of x, and the fields that differ from the default network."""
+    """One of the four: its title, and the fields that differ from the default network."""
 
     title: str
-    formula: str
     fields: dict[str, object]
 
     @property
@@ -35,13 +35,14 @@ class Combination:
 
 # Residual across, norm down.
 CELLS = (
-    Combination("Residual and norm", "x + F(norm(x))", {}),
-    Combination("Norm, no residual", "F(norm(x))", {"residual": False}),
-    Combination("Residual, no norm", "x + F(x)", {"norm": "none"}),
-    Combination("Neither", "F(x)", {"residual": False, "norm": "none"}),
+    Combination("Residual and norm", {}),
+    Combination("Norm, no residual", {"residual": False}),
+    Combination("Residual, no norm", {"norm": "none"}),
+    Combination("Neither", {"residual": False, "norm": "none"}),
 )
 ACROSS, HALF = 2, COLUMNS // 2
 LARGE = 145  # pixels of a stack and a curve on a projector
+TOLD, ASKED = (3, 0), (1, 2)  # which cells the picture begins with, and of which it asks
 
 
 def ended() -> list[Ended]:
@@ -70,6 +71,22 @@ def draw(found: list[Ended]) -> None:
     stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], keys=keys, on_open=_open)
 
 
+def picture() -> None:
+    """Ten unseen digits on their way through the nets: two play at once, the other two after a guess."""
+    cells = (*TOLD, *ASKED)
+    travel = Travel(
+        "Ten unseen digits on their way through the blocks",
+        runs=cells,
+        labels=[CELLS[cell].title for cell in cells],
+        asks=[cells.index(cell) for cell in ASKED],
+        question="What will its digits do?",
+        options=FATES,
+        reveals=not hidden("verdict"),
+        height=330 if projector.on() else 250,
+    )
+    below(NAME, "digits", [travel], runs=len(CELLS))
+
+
 def _open(run: int) -> None:
     st.switch_page(PLAYGROUND, query_params=CELLS[run].cfg.to_query())
 
@@ -81,13 +98,13 @@ def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
     untrained = loss_sentence(None, 0, chance(cfg))
     blocks = blocks_of(cfg)
     upper: list[Panel] = [
-        Guess(
+        BlockHeading(
             cell.title,
             run,
             HALF,
             row,
-            formula=cell.formula,
-            options=OUTCOMES,
+            norm=cfg.norm != "none",
+            residual=cfg.residual,
             found=found,
             diverged="" if hidden("verdict") else BLOWS_UP,
         ),
@@ -106,11 +123,10 @@ def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
         return upper
     return [
         *upper,
-        TenDigits(f"Ten digits, {name}", run, HALF // 2, row + 2),
         Link(
             "Open in the playground",
             run,
-            HALF // 2,
+            HALF,
             row + 2,
             href=f"playground?{key_of(cfg)}",
             says="" if hidden("verdict") else "loss",

@@ -21,7 +21,7 @@ from models.spec import RunConfig
 from models.spec.knob import check_whole
 from models.tasks import TaskData
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
-from models.training.frames import evaluating
+from models.training.modes import evaluating
 from models.training.replay import even_steps, trained, within
 
 LOOKS = 9  # steps at which both losses are measured, including 0 and the last

@@ -17,7 +17,7 @@ from models.spec import TASKS
 from models.spec.knob import check_whole
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work
-from models.training.frames import evaluating
+from models.training.modes import evaluating
 
 LONGEST = 200  # tokens of one answer
 LONGEST_PROMPT = 2000  # tokens of a prompt, of which the rest is dropped

@@ -21,7 +21,7 @@ from models.spec.tasks import SYMBOLS
 from models.tasks import alphabet
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, watching
-from models.training.frames import evaluating
+from models.training.modes import evaluating
 
 UNREAD = -1  # stands for a class where there is none
 

@@ -10,7 +10,7 @@ from torch import nn
 from models.answers import Lookup
 from models.instruments.lens import codes, pieces, symbols
 from models.training import Snapshot
-from models.training.frames import evaluating
+from models.training.modes import evaluating
 
 
 def lookup(snapshot: Snapshot, *, text: str) -> Lookup:

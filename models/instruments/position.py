@@ -17,7 +17,7 @@ from models.nets.embedding import Positions, sinusoids
 from models.spec import TASKS, RunConfig
 from models.tasks.book import codes, split, windows
 from models.training import Snapshot, Work, watching
-from models.training.frames import evaluating
+from models.training.modes import evaluating
 
 LEARNED_FROM = 256  # sequences that the decoder learns from
 READ = 64  # sequences per forward pass

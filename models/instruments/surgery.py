@@ -17,7 +17,7 @@ from models.spec.plan import block_name
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work, cross_entropy
-from models.training.frames import evaluating
+from models.training.modes import evaluating
 
 Parts = dict[str, nn.Module]  # new modules by their path in the stack
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -45,6 +46,17 @@ class TaskData(ABC):
     def first_picture(self, _predict: Predict) -> Picture:
         """The part of the picture that is shown before training: little, for every moved control asks for it."""
         return {}
+
+    def name_of(self, target: int) -> str:
+        """What a class is called."""
+        return str(target)
+
+
+def one_of_each(classes: np.ndarray, most: int) -> np.ndarray:
+    """The indices of the first sample of each class (N,), then of the second of each, and so on, at most `most`."""
+    order = np.argsort(classes, kind="stable")
+    first = np.searchsorted(classes[order], classes[order])
+    return np.asarray(order[np.argsort(np.arange(len(order)) - first, kind="stable")][:most])
 
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:

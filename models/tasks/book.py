@@ -91,3 +91,7 @@ class Book(TaskData):
             window = torch.cat((window[:, 1:], character), dim=1)
             written.append(character[0])
         return {"kind": "text", "prompt": prompt, "sample": decoded(torch.cat(written))}
+
+    def name_of(self, target: int) -> str:
+        """A character, quoted: the blank and the line break are some."""
+        return repr(alphabet()[target])

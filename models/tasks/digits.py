@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from models.spec import RunConfig
-from models.tasks.base import NO_LOSS, Picture, Predict, TaskData, moved
+from models.tasks.base import NO_LOSS, Picture, Predict, TaskData, moved, one_of_each
 
 FILE = Path(__file__).parent / "data" / "digits.csv.gz"
 HELD_OUT = 359  # the last rows of the file, which is sorted by writer
@@ -86,8 +86,7 @@ class Digits(TaskData):
 @cache
 def ten_held_out() -> np.ndarray:
     """The indices of the first 0, the first 1, ..., the first 9 among the held-out images."""
-    labels = images()[1][-HELD_OUT:]
-    return np.array([int(np.flatnonzero(labels == digit)[0]) for digit in range(10)])
+    return one_of_each(images()[1][-HELD_OUT:], 10)
 
 
 def _answers(guess: np.ndarray, confidence: np.ndarray) -> Picture:

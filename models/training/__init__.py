@@ -4,8 +4,9 @@ from addnorm.probe import Probe, watching
 from models.trace import Columns, Divergence, Frame, Trace
 from models.training.batched import SeedRuns
 from models.training.device import available_devices, resolve_device
-from models.training.frames import mean_cosine, statistics_kept
+from models.training.frames import mean_cosine
 from models.training.loss import cross_entropy
+from models.training.modes import statistics_kept
 from models.training.optimizers import OPTIMIZERS, build_optimizer
 from models.training.replay import Replays, Snapshot, Work, finished, followed, snapshot_of
 from models.training.run import Run, profile_at_init

@@ -15,8 +15,9 @@ from models.tasks.base import NO_LOSS
 from models.trace import Frame
 from models.training.batched_rows import block_norms
 from models.training.dead import counting_dead, shares
-from models.training.frames import FrameTaker, evaluating, statistics_kept
+from models.training.frames import FrameTaker
 from models.training.loss import cross_entropies
+from models.training.modes import evaluating, statistics_kept
 
 
 class BatchedFrameTaker(FrameTaker):

@@ -1,14 +1,14 @@
 """Frames: the costlier measurements, taken at log-spaced steps on fixed samples and on the held-out split."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from addnorm.cosine import mean_cosines
 from addnorm.probe import watching
@@ -19,6 +19,8 @@ from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.trace import Frame
 from models.training.dead import counting_dead, shares
+from models.training.modes import evaluating, statistics_kept
+from models.training.ten import Ten
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
 
@@ -32,11 +34,15 @@ class FrameTaker:
     def __init__(
         self, cfg: RunConfig, model: Net, task: TaskData, matrices: list[list[Tensor]], steps: Iterable[int]
     ) -> None:
-        self.model, self.task, self.matrices, self.steps = model, task, matrices, set(steps)
+        self._cfg, self.model, self.task, self.matrices, self.steps = cfg, model, task, matrices, set(steps)
         self._samples = max(2, COSINE_TOKENS // cfg.tokens)
         # The cosine is that of train mode. Unless a batch norm tells the modes apart, one pass in eval mode serves all.
         self._modes_differ = normed_over_batch(cfg)
         self._before: list[list[Tensor]] = []
+
+    @cached_property
+    def _ten(self) -> Ten:
+        return Ten(self._cfg, self.task)
 
     def before_update(self, step: int) -> list[Frame]:
         """The frame of a step without its update-to-weight ratio, one per run; none between frames."""
@@ -64,9 +70,10 @@ class FrameTaker:
             return self._pass(self.task.held_out[0][: self._samples])[:2]
 
     def first_picture(self) -> dict[str, Any]:
-        """The part of the task's picture that is shown before training."""
+        """The part of the task's picture that is shown before training, and the way of ten samples."""
         with evaluating(self.model), torch.no_grad():
-            return self.task.first_picture(self.model)
+            picture = self.task.first_picture(self.model)
+        return picture | self._ten.journey(self.model)
 
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
@@ -76,6 +83,7 @@ class FrameTaker:
             loss = F.cross_entropy(logits[counted], y[counted]).item()
             accuracy = (logits.argmax(-1) == y)[counted].float().mean().item()
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
+        picture |= self._ten.journey(self.model)
         if self._modes_differ:
             cosine, dead = self.fixed_subset()
         return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead)]
@@ -109,25 +117,3 @@ class FrameTaker:
 def mean_cosine(x: Tensor) -> Tensor:
     """Mean cosine between different vectors of (..., D), (). Zero vectors are left out; NaN for fewer than two."""
     return mean_cosines(x.flatten(0, -2)[None])[0]
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Puts the net into eval mode within a `with` block."""
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train()
-
-
-@contextmanager
-def statistics_kept(model: nn.Module) -> Iterator[None]:
-    """Restores a net's buffers (running statistics) after a `with` block that runs in train mode."""
-    before = [(buffer, buffer.clone()) for buffer in model.buffers()]
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            for buffer, value in before:
-                buffer.copy_(value)

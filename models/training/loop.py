@@ -13,7 +13,8 @@ from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training.device import resolve_device
 from models.training.divergence import where
-from models.training.frames import FrameTaker, statistics_kept
+from models.training.frames import FrameTaker
+from models.training.modes import statistics_kept
 from models.training.rows import RowWriter
 
 CHECK_EVERY = 16  # steps between checks for non-finite numbers: each check waits for the device

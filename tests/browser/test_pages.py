@@ -79,12 +79,46 @@ def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     assert line(page, "Signal by depth", "dot") == whole
 
 
-def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_guessed(visitors):
+def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitors):
+    page = visitors("/")
+    travel = page.get_by_role("figure", name="Ten unseen digits")
+    fates = {
+        "Neither": "they vanish",
+        "Residual and norm": "they stay apart",
+        "Norm, no residual": "they merge",
+        "Residual, no norm": "they fly out",
+    }
+    for net in ("Neither", "Residual and norm"):  # which play by themselves
+        travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{fates[net]}")).wait_for()
+    for net in ("Norm, no residual", "Residual, no norm"):
+        travel.get_by_role("img", name=re.compile(f"^{net}: .* at the input")).wait_for()
+        travel.get_by_role("listitem").filter(has_text=net).get_by_role("button", name="merge").click()
+        travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{fates[net]}")).wait_for()
+    travel.get_by_text("✓ They merge, as you guessed.").wait_for()
+    travel.get_by_text("✗ They fly out; you guessed: merge.").wait_for()
+    block = travel.get_by_role("slider", name="Block shown")
+    block.press("Home")
+    block.press("ArrowRight")
+    travel.get_by_role("img", name=re.compile("^Neither: .* after block 1 of 32")).wait_for()
+    travel.get_by_role("button", name="Table of").click()
+    assert travel.get_by_role("row").count() == 1 + 4 * 33
+    travel.get_by_role("button", name="Play").click()
+    travel.get_by_role("button", name="Pause").click()
+    travel.get_by_role("button", name="Play").wait_for()
+
+
+def test_where_nothing_may_move_the_digits_stand_at_eight_places_at_once(visitors):
+    page = visitors("/", reduced_motion="reduce")
+    travel = page.get_by_role("figure", name="Ten unseen digits")
+    net = travel.get_by_role("img", name=re.compile("^Neither: .* after block 32 of 32"))
+    net.wait_for()
+    assert net.locator("g.dot").count() == 10
+    assert net.locator("svg > circle:not(.ring)").count() + net.locator(":scope > circle:not(.ring)").count() == 70
+
+
+def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page = visitors("/")
     until(page, lambda: sentence(page, "neither").startswith("Step 0: not trained yet"), "the nets before training")
-    until(page, lambda: all("Ten unseen digits" in answers(page, cell).inner_text() for cell in FOUR), "forty digits")
-    guess(page, "Residual, no norm", "blows up")
-    guess(page, "Neither", "learns")
     press(page, "Train all four")
     until(page, lambda: "no number at step" in curve(page, "residual, no norm").text_content(), "the net that diverges")
     button(page, "Pause").wait_for()
@@ -92,8 +126,7 @@ def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_gu
     until_row(page, 5)
     press(page, "Pause")
     button(page, "Train all four").wait_for()
-    page.get_by_text("✓ it blows up, as you guessed").wait_for()
-    expect(page.get_by_role("group", name="Your guess: Neither")).to_be_visible()
+    page.get_by_text("it blows up").wait_for()
     step = row(page)
     for name in ("residual and norm", "norm, no residual", "neither"):
         until(page, lambda name=name: sentence(page, name).startswith(f"Step {step}: loss "), f"the sentence of {name}")
@@ -104,13 +137,12 @@ def test_the_start_page_trains_four_nets_after_one_button_and_scores_what_was_gu
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
     page.get_by_text("Only the net with both learns").wait_for()
-    page.get_by_text("it gets stuck; you guessed: learns").wait_for()
-    expect(page.get_by_text("Guess what each will do")).to_be_hidden()
-    assert "9 right" in answers(page, "residual and norm").inner_text()
-    bottom = page.locator(".stage").evaluate("el => el.getBoundingClientRect().bottom")
-    assert bottom <= 720, "all four are seen at once"
+    page.get_by_text("it gets stuck").first.wait_for()
+    expect(page.get_by_text("Now train them")).to_be_hidden()
+    # The picture plays again, with the trained nets and what they answer.
+    page.get_by_text(re.compile(r"block 32 of 32: .* 9 of 10 read right")).wait_for()
     press(settled(page), "Reset")
-    page.get_by_text("Guess what each will do").wait_for()
+    page.get_by_text("Now train them").wait_for()
 
 
 SHIFTS = """() => {
@@ -124,7 +156,7 @@ SHIFTS = """() => {
 @pytest.mark.parametrize("how", [{}, PHONE], ids=["laptop", "phone"])
 def test_nothing_on_the_start_page_moves_while_the_four_train(visitors, how):
     page = visitors("/", **how)
-    until(page, lambda: page.locator(".stage-digits li").count() == 40, "forty digits")
+    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
     settled(page).evaluate(SHIFTS)
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
@@ -149,15 +181,11 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
 
 def test_on_a_phone_each_of_the_four_stands_under_its_name(visitors):
     page = visitors("/", **PHONE)
-    until(page, lambda: page.locator(".stage-digits li").count() == 40, "forty digits")
-    placed = page.locator(".stage-heading, .stage-stack, .stage-curve, .stage-digits").evaluate_all(
+    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
+    placed = page.locator(".stage-outcome .stage-heading, .stage-stack, .stage-curve").evaluate_all(
         "els => els.map((el) => [el.getBoundingClientRect().top, el.tagName.toUpperCase()])"
     )
-    assert [tag for _, tag in sorted(placed)] == ["H3", "DIV", "SVG", "FIGURE"] * 4
-
-
-def guess(page, cell: str, option: str) -> None:
-    page.get_by_role("group", name=f"Your guess: {cell}").get_by_role("radio", name=option).check()
+    assert [tag for _, tag in sorted(placed)] == ["H3", "DIV", "SVG"] * 4
 
 
 def curve(page, cell: str):

@@ -11,6 +11,7 @@ from streamlit.testing.v1 import AppTest
 from components.stage.lines import INKS, frame_json
 from components.start.cells import CELLS
 from components.start.words import Ended, conclusion
+from models.insight.fate import FATES
 from models.insight.outcome import BLOWS_UP, LEARNS, OUTCOMES, STAYS, because, fault, outcome, share, times
 from models.service.client import key_of
 from models.spec import RunConfig
@@ -114,7 +115,7 @@ def test_the_net_before_training_answers_already_as_its_first_frame_does():
     assert before.picture["ten_guess"] == first.picture["ten_guess"]
     assert frame_json(cfg, before)["ten"] == frame_json(cfg, first)["ten"]
     assert frame_json(cfg, before)["picture"] is None  # the chart of its mistakes waits until somebody asks
-    assert profile_at_init(RunConfig(**SMALL | {"task": "xor"})).frames[0].picture == {}
+    assert "ten" not in profile_at_init(RunConfig(**SMALL | {"task": "xor"})).frames[0].picture
 
 
 def test_digits_go_to_the_browser_a_letter_a_pixel_and_no_number_is_no_answer():
@@ -143,8 +144,13 @@ def start(trainer_in_this_process, short):
     return sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
 
 
-def guesses(page):
-    return {title: panel["found"] for title, panel in panels(page, "guess").items()}
+def outcomes(page):
+    return {title: panel["found"] for title, panel in panels(page, "outcome", "four").items()}
+
+
+def picture(page):
+    (travel,) = panels(page, "travel", "four").values()
+    return travel
 
 
 def test_the_four_cells_stand_residual_across_and_norm_down_and_each_leads_to_the_playground(start):
@@ -159,30 +165,42 @@ def test_the_four_cells_stand_residual_across_and_norm_down_and_each_leads_to_th
     ways = [panel["href"] for panel in shown["panels"] if panel["kind"] == "link"]
     assert ways == [f"playground?{key_of(cell.cfg)}" for cell in CELLS]
     assert {panel["top"] for panel in panels(start, "curve").values()} == {3.5}
-    assert len(panels(start, "digits")) == len(panels(start, "stack")) == 4
+    assert len(panels(start, "stack")) == 4
+    drawn = panels(start, "outcome", "four")
+    assert [(drawn[cell.title]["residual"], drawn[cell.title]["norm"]) for cell in CELLS] == [
+        (cell.cfg.residual, cell.cfg.norm != "none") for cell in CELLS
+    ]
 
 
-def test_a_guess_is_asked_for_before_the_button_and_answered_when_all_have_ended(start):
-    assert guesses(start) == {cell.title: "" for cell in CELLS}
-    assert "Guess what each will do" in words(start)
+def test_two_nets_show_their_digits_at_once_and_two_ask_first(start):
+    travel = picture(start)
+    assert [travel["labels"][at] for at in travel["asks"]] == ["Norm, no residual", "Residual, no norm"]
+    assert [CELLS[run].title for run in travel["runs"]] == travel["labels"]
+    assert travel["options"] == list(FATES)
+    assert travel["reveals"]
+
+
+def test_what_became_of_the_four_is_said_when_all_have_ended(start):
+    assert outcomes(start) == {cell.title: "" for cell in CELLS}
     halfway = rests(start, 5)
-    assert set(guesses(halfway).values()) == {""}, "not before the playhead has seen the end"
+    assert set(outcomes(halfway).values()) == {""}, "not before the playhead has seen the end"
     page = rests(halfway)
-    found = guesses(page)
+    found = outcomes(page)
     assert set(found.values()) <= set(OUTCOMES)
     assert found["Residual, no norm"] == BLOWS_UP
     assert "of 4 learn" in words(page) or "Only the net with both learns" in words(page)
     assert all(panel["text"] for panel in declared(page)["panels"] if panel["kind"] == "link")
     links = [run["link"] for run in declared(page)["runs"]]
     scrubbed = says(page, {"at": {"step": 3, "playing": False, "runs": links}})
-    assert guesses(scrubbed) == found
+    assert outcomes(scrubbed) == found
     again = says(scrubbed, {"at": {"step": 0, "playing": False, "runs": links}})
-    assert set(guesses(again).values()) == {""}, "after a reset the experiment begins anew"
+    assert set(outcomes(again).values()) == {""}, "after a reset the experiment begins anew"
 
 
 def test_a_link_that_hides_what_the_app_says_keeps_the_answer_back(trainer_in_this_process, short):
     page = AppTest.from_file(APP, default_timeout=PATIENCE)
     page.query_params["hide"] = "verdict"
     page = rests(sound(page.run()))
-    assert set(guesses(page).values()) == {""}
-    assert "Guess what each will do" in words(page)
+    assert set(outcomes(page).values()) == {""}
+    assert not picture(page)["reveals"]
+    assert "Now train them" in words(page)

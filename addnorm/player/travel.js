@@ -1,0 +1,387 @@
+// Ten unseen samples travel through the blocks of nets: the distance from the centre is the size of a sample's stream, the
+// angle its direction. What moves was measured; only the way between two blocks is drawn.
+
+import { clock, made, node as svg, write } from "./dom.js"
+import { brief } from "./tape.js"
+
+const PASS_SECONDS = 4 // through all blocks
+const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear
+export const MOST = 16 // times the input's size, at the frame's edge; twin of fate.py
+const RINGS = [1, 4] // times the input's size
+const TRAIL = 6 // blocks that a sample's trail is long
+const STILLS = 8 // positions that are drawn at once where nothing may move
+const DOT = 9 // pixels
+const HUES = [
+  "#1b6ca8",
+  "#b34f00",
+  "#2e7d32",
+  "#b3261e",
+  "#7b4fa3",
+  "#7a5548",
+  "#b8337f",
+  "#5f6368",
+  "#6b6a00",
+  "#00737d",
+]
+
+// The distance from the centre for a size in times the input's: linear inside the input's circle, logarithmic outside.
+export const radius = (size) =>
+  size <= 1 ? INPUT * size : INPUT + (1 - INPUT) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(MOST))
+
+// Where the samples of a journey are at a position between two of its blocks: x, y, and how much of each the plane holds.
+export const place = (journey, position) => {
+  const unit = Math.sqrt(journey.size[0].reduce((sum, size) => sum + size * size, 0) / journey.size[0].length) || 1
+  const at = Math.min(Math.max(Math.floor(position), 0), journey.size.length - 1)
+  const next = Math.min(at + 1, journey.size.length - 1)
+  const share = position - at
+  const between = (from, to) => from + (to - from) * share
+  return journey.size[at].map((size, one) => {
+    const far = between(...[size, journey.size[next][one]].map((value) => radius((value ?? Infinity) / unit)))
+    const turn = journey.turn[at][one]
+    const arc = journey.turn[next][one] - turn
+    const angle = turn + share * (arc - 2 * Math.PI * Math.round(arc / (2 * Math.PI))) // on the shorter way round
+    return {
+      x: far * Math.cos(angle),
+      y: -far * Math.sin(angle),
+      held: between(journey.held[at][one], journey.held[next][one]),
+    }
+  })
+}
+
+// The mean size at a stop, in times the input's; null where it is not finite.
+export const grown = ({ size }, at) => {
+  const [first, here] = [size[0], size[at]].map((sizes) =>
+    sizes.includes(null) ? null : Math.sqrt(sizes.reduce((sum, value) => sum + value * value, 0) / sizes.length),
+  )
+  return here === null || !first ? null : here / first
+}
+
+const two = (value) =>
+  value < 1e6 ? Number(value.toPrecision(2)).toLocaleString("en") : brief(Number(value.toPrecision(2)))
+const times = (size) => {
+  if (size === null) return "not finite"
+  return size > 0 && size < 0.05 ? `1/${two(1 / size)}` : two(size)
+}
+const eased = (share) => share * share * (3 - 2 * share)
+const guesses = new Map() // by the panel and the net, until the tab leaves the app
+
+class Net {
+  constructor(list, guessed) {
+    this.el = made(list, "li", "stage-travel-net")
+    this.heading = made(this.el, "h3", "stage-heading")
+    this.picture = this.el.appendChild(svg("svg", { role: "img" }))
+    this.caption = made(this.el, "p", "stage-travel-caption")
+    this.field = made(this.el, "fieldset")
+    this.verdict = made(this.el, "p", "stage-travel-verdict")
+    this.verdict.setAttribute("aria-live", "polite")
+    Object.assign(this, { guessed, at: 0 })
+  }
+
+  declare({ label, title, asks, options, question }) {
+    Object.assign(this, { label, asks, name: `${title}: ${label}` })
+    write(this.heading, label)
+    if (asks && !this.field.children.length) {
+      made(this.field, "legend").textContent = question
+      for (const option of options) {
+        const button = made(this.field, "button")
+        Object.assign(button, { type: "button", textContent: option })
+        button.onclick = () => {
+          guesses.set(this.name, option)
+          this.guessed()
+        }
+      }
+    }
+  }
+
+  get guess() {
+    return guesses.get(this.name)
+  }
+
+  // The newest measurement up to a step; of a net that diverged the last one in which every number is finite.
+  take(tape, shown) {
+    const measured = (tape?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
+    const whole = measured.findLast(({ journey }) => !journey.size.flat().includes(null))
+    this.frame = whole ?? measured[0]
+    this.journey = this.frame?.journey
+    this.trained = shown > 0
+  }
+
+  get stops() {
+    return this.journey ? this.journey.blocks.length - 1 : 0
+  }
+
+  // Whether it waits for a guess: then the samples stand at the input.
+  covered(revealed) {
+    return this.asks && !revealed
+  }
+
+  draw(share, side, { calm, covered }) {
+    if (!this.journey) return
+    const position = covered ? 0 : share * this.stops
+    const stop = Math.round(position)
+    const half = side / 2
+    const to = ({ x, y }) => [half + x * half, half + y * half].map((pixels) => pixels.toFixed(1))
+    const rings = RINGS.map((size) => svg("circle", { class: "ring", cx: half, cy: half, r: radius(size) * half }))
+    const named = RINGS.map((size) =>
+      svg(
+        "text",
+        { class: "named", x: half, y: half + radius(size) * half + 13 },
+        size === 1 ? "input's size" : `${size} times`,
+      ),
+    )
+    const names = [...new Set(this.journey.names)]
+    const hue = (one) => HUES[names.indexOf(this.journey.names[one]) % HUES.length]
+    const from = calm ? 0 : Math.max(0, position - TRAIL)
+    const count = calm ? STILLS : 2 * TRAIL
+    const way = Array.from({ length: count }, (_, at) =>
+      place(this.journey, from + ((position - from) * at) / (count - 1)),
+    )
+    const trails = calm
+      ? way.slice(0, -1).flatMap((dots, at) =>
+          dots.map((dot, one) => {
+            const [cx, cy] = to(dot)
+            return svg("circle", {
+              cx,
+              cy,
+              r: DOT / 2,
+              fill: hue(one),
+              opacity: (0.15 + (0.5 * at) / STILLS).toFixed(2),
+            })
+          }),
+        )
+      : way[0].map((_, one) =>
+          svg("polyline", {
+            class: "trail",
+            stroke: hue(one),
+            points: way.map((dots) => to(dots[one]).join()).join(" "),
+          }),
+        )
+    const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
+    const dots = way.at(-1).map((dot, one) => {
+      const [x, y] = to(dot)
+      const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
+      group.append(
+        svg("circle", { class: "ground", r: DOT }),
+        svg("circle", { r: DOT, fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }),
+        svg("text", { y: 4 }, this.journey.names[one]),
+      )
+      if (answers) {
+        const right = String(answers[one]) === this.journey.names[one]
+        group.append(
+          svg("text", { class: right ? "right" : "wrong", x: DOT + 8, y: 4 }, right ? "✓" : (answers[one] ?? "–")),
+        )
+      }
+      return group
+    })
+    const size = grown(this.journey, stop)
+    const gone = size === null || size > MOST
+    const out = gone ? [svg("text", { class: "out", x: half, y: 18 }, `↗ ${times(size)} times the input`)] : []
+    this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
+    this.picture.replaceChildren(...rings, ...named, ...trails, ...dots, ...out)
+    const block = `block ${this.journey.blocks[stop]} of ${this.journey.blocks.at(-1)}`
+    const right = answers?.filter((answer, one) => String(answer) === this.journey.names[one]).length
+    const read = answers ? ` · ${right} of ${answers.length} read right` : ""
+    write(this.caption, covered ? "before the first block" : `${block}: size ${times(size)}${read}`)
+  }
+
+  // What a reader who sees nothing is told, when nothing moves.
+  describe(share, covered) {
+    if (!this.journey) return
+    const stop = covered ? 0 : Math.round(share * this.stops)
+    const { blocks, cosine, names, fate } = this.journey
+    const said = [
+      `${this.label}: ${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
+      stop
+        ? `size ${times(grown(this.journey, stop))} times the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
+        : "",
+      stop === this.stops && stop ? `they ${fate}` : "",
+    ]
+    this.picture.setAttribute("aria-label", `${said.filter(Boolean).join("; ")}.`)
+  }
+
+  answer(revealed, reveals) {
+    const { guess } = this
+    const open = !this.covered(revealed)
+    this.field.hidden = !this.asks || open
+    for (const button of this.field.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", button.textContent === guess)
+    const found = this.journey?.fate
+    const shown = this.asks && guess && found && open && !this.trained
+    const told = guess === found ? `✓ They ${found}, as you guessed.` : `✗ They ${found}; you guessed: ${guess}.`
+    write(
+      this.verdict,
+      shown ? told : this.asks && guess && !open && !reveals ? `Your guess is in: they ${guess}.` : "",
+    )
+  }
+}
+
+export class Travel {
+  constructor(home) {
+    const el = made(home, "figure", "stage-travel")
+    this.list = made(el, "ol", "stage-travel-nets")
+    this.bar = made(el, "div", "stage-travel-bar")
+    this.play = made(this.bar, "button", "stage-main")
+    this.play.type = "button"
+    this.play.onclick = () => (this.began === null ? this.begin(this.nets.map((_, at) => at)) : this.pause())
+    const label = made(this.bar, "label", "stage-scrub")
+    made(label, "span").textContent = "Block"
+    this.said = made(label, "output")
+    this.slider = made(label, "input")
+    Object.assign(this.slider, { type: "range", min: 0, step: 1 })
+    this.slider.oninput = () => {
+      this.share = Number(this.slider.value) / Number(this.slider.max)
+      this.pause()
+    }
+    this.switch = made(this.bar, "button", "stage-travel-switch")
+    Object.assign(this.switch, { type: "button", textContent: "Table" })
+    this.table = made(el, "div", "stage-travel-table")
+    this.table.setAttribute("role", "region")
+    this.table.tabIndex = 0
+    this.table.hidden = true
+    this.switch.onclick = () => {
+      this.table.hidden = !this.table.hidden
+      this.switch.setAttribute("aria-expanded", String(!this.table.hidden))
+      this.tabulate()
+    }
+    this.switch.setAttribute("aria-expanded", "false")
+    Object.assign(this, { home, el, nets: [], share: 0, began: null, revealed: new Set(), played: false })
+  }
+
+  declare(panel) {
+    this.panel = panel
+    this.el.setAttribute("aria-label", panel.title)
+    this.table.setAttribute("aria-label", `${panel.title}, table`)
+    this.switch.setAttribute("aria-label", `Table of ${panel.title}`)
+    if (this.nets.length !== panel.runs.length) {
+      this.list.replaceChildren()
+      this.nets = panel.runs.map((_, at) => new Net(this.list, () => this.guessed(at)))
+    }
+    this.list.style.setProperty("--nets", panel.runs.length)
+    for (const [at, net] of this.nets.entries())
+      net.declare({ ...panel, label: panel.labels[at] ?? "", asks: panel.asks.includes(at) })
+    if (this.now) this.draw(this.now)
+  }
+
+  guessed(at) {
+    if (this.panel.reveals) this.begin([at])
+    else this.paint()
+  }
+
+  covered(at) {
+    return this.nets[at].covered(this.revealed.has(at))
+  }
+
+  // Plays a pass through these nets, of which those that waited for a guess are shown from now on.
+  begin(which) {
+    if (this.panel.reveals) for (const at of which) this.revealed.add(at)
+    this.moving = new Set(which)
+    this.played = true
+    if (this.calm) {
+      this.share = 1
+      return this.paint()
+    }
+    Object.assign(this, { share: 0, began: clock() })
+    this.go()
+  }
+
+  pause() {
+    this.began = null
+    cancelAnimationFrame(this.due)
+    this.due = undefined
+    this.moving = undefined
+    this.paint()
+  }
+
+  go() {
+    this.due ??= requestAnimationFrame(() => {
+      this.due = undefined
+      if (this.began === null || !this.home.isConnected) return
+      const share = Math.min((clock() - this.began) / PASS_SECONDS, 1)
+      this.share = eased(share)
+      if (share === 1) this.pause()
+      else {
+        this.paint()
+        this.go()
+      }
+    })
+  }
+
+  draw(now) {
+    const { panel } = this
+    this.now = now
+    this.calm = now.calm
+    for (const [at, net] of this.nets.entries()) net.take(now.tapes[panel.runs[at]], now.shown)
+    if (this.nets.some((net) => !net.journey)) return
+    this.slider.max = Math.max(...this.nets.map(({ stops }) => stops))
+    // A run that is trained shows where its samples come out; once it rests, they travel through the trained net.
+    if (now.playing && !this.trains) {
+      if (panel.reveals) this.revealed = new Set(this.nets.keys())
+      this.began = null
+      this.share = 1
+    }
+    const rests = this.trains && !now.playing && now.shown > 0
+    this.trains = now.playing
+    if (rests || (!this.played && this.away === false)) {
+      const open = [...this.nets.keys()].filter((at) => !this.covered(at))
+      if (open.length) return this.begin(open)
+    }
+    this.paint()
+  }
+
+  paint() {
+    if (!this.now || this.nets.some((net) => !net.journey)) return
+    const wide = this.list.clientWidth || 320
+    const columns = getComputedStyle(this.list).gridTemplateColumns.split(" ").length
+    const side = Math.round(Math.min(wide / columns - 12, this.panel.height))
+    this.el.style.setProperty("--side", `${side}px`)
+    const rests = this.began === null
+    for (const [at, net] of this.nets.entries()) {
+      const share = this.moving && !this.moving.has(at) ? 1 : this.share
+      const covered = this.covered(at)
+      net.draw(share, side, { calm: this.calm, covered })
+      if (rests) net.describe(share, covered)
+      net.answer(this.revealed.has(at), this.panel.reveals)
+    }
+    const stop = Math.round(this.share * Number(this.slider.max))
+    if (Number(this.slider.value) !== stop) this.slider.value = stop
+    const [{ journey }] = this.nets
+    const block = journey.blocks[Math.round(this.share * (journey.blocks.length - 1))]
+    write(this.said, `${block} of ${journey.blocks.at(-1)}`)
+    if (rests) this.slider.setAttribute("aria-valuetext", `block ${block}`)
+    this.slider.setAttribute("aria-label", "Block shown")
+    write(this.play, rests ? "Play" : "Pause")
+    this.play.classList.toggle("playing", !rests)
+    if (rests) this.tabulate()
+  }
+
+  tabulate() {
+    if (this.table.hidden) return this.table.replaceChildren()
+    const table = document.createElement("table")
+    table.createCaption().textContent = `${this.panel.title}, ${this.nets[0].trained ? `step ${this.now.shown}` : "before training"}`
+    const row = (cells, kind) => {
+      const line = table.insertRow()
+      for (const cell of cells) made(line, kind).textContent = cell
+    }
+    row(["net", "block", "size, times the input's", "mean cosine", "held by the plane"], "th")
+    for (const [at, { label, journey }] of this.nets.entries()) {
+      if (this.covered(at)) continue
+      for (const [stop, block] of journey.blocks.entries())
+        row(
+          [
+            label,
+            block,
+            times(grown(journey, stop)),
+            brief(journey.cosine[stop] ?? Number.NaN),
+            brief(journey.plane[stop] ?? Number.NaN),
+          ],
+          "td",
+        )
+    }
+    this.table.replaceChildren(table)
+  }
+
+  clear() {
+    cancelAnimationFrame(this.due)
+    this.began = null
+  }
+}

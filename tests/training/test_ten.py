@@ -1,0 +1,102 @@
+"""Ten samples on their way through a net: against numbers by hand, by scipy and by the tape."""
+
+import numpy as np
+import pytest
+from scipy.linalg import orthogonal_procrustes, svd
+
+from models.insight.fate import APART, FLY, MERGE, VANISH, fate
+from models.spec import RunConfig
+from models.tasks import open_task
+from models.tasks.base import one_of_each
+from models.training import Run, profile_at_init
+from models.training.ten import Ten, travelled
+
+SOURCE = np.random.default_rng(5)
+WAY = SOURCE.normal(size=(4, 10, 32))
+
+
+def test_vectors_of_one_direction_lie_on_one_ray_and_orthogonal_ones_spread():
+    same = np.outer(np.linspace(0.5, 2, 10), SOURCE.normal(size=32))[None]
+    at = travelled(same)["ten_at"][0]
+    np.testing.assert_allclose(at, np.broadcast_to(at[0], (10, 2)), atol=1e-6)
+    assert np.hypot(*at[0]) == pytest.approx(1)
+    assert travelled(same)["ten_cosine"] == pytest.approx([1.0])
+    spread = travelled(np.eye(10, 32)[None])
+    assert spread["ten_plane"] == pytest.approx([0.2])
+    assert spread["ten_cosine"] == pytest.approx([0.0])
+    pair = np.zeros((1, 10, 2))
+    pair[0, :5, 0], pair[0, 5:, 1] = 1, 1
+    found = travelled(pair)["ten_at"][0]
+    assert found[0] @ found[9] == pytest.approx(0, abs=1e-9), "what is orthogonal in the net is so in the picture"
+    assert travelled(pair)["ten_plane"] == pytest.approx([1.0])
+
+
+def test_sizes_cosines_and_the_plane_are_those_of_an_independent_computation():
+    found = travelled(WAY)
+    np.testing.assert_allclose(found["ten_size"], np.sqrt(np.mean(WAY**2, axis=-1)))
+    circle = np.array([(np.cos(turn), np.sin(turn)) for turn in 2 * np.pi * np.arange(10) / 10])
+    for site, vectors in enumerate(WAY):
+        unit = vectors / np.linalg.norm(vectors, axis=1)[:, None]
+        left, values, _ = svd(unit)  # singular vectors of the directions: eigenvectors of their cosines
+        plane = left[:, :2] * values[:2]
+        turned = plane @ orthogonal_procrustes(plane, circle)[0]
+        np.testing.assert_allclose(found["ten_at"][site], turned, atol=1e-8)
+        circle = turned
+        assert found["ten_plane"][site] == pytest.approx(np.sum(values[:2] ** 2) / 10)
+        others = ~np.eye(10, dtype=bool)
+        assert found["ten_cosine"][site] == pytest.approx(np.mean((unit @ unit.T)[others]))
+
+
+def test_a_rotation_of_the_nets_basis_changes_nothing_and_zeros_and_infinities_have_no_direction():
+    rotation = np.linalg.qr(SOURCE.normal(size=(32, 32)))[0]
+    for name, value in travelled(WAY @ rotation).items():
+        np.testing.assert_allclose(value, travelled(WAY)[name], atol=1e-8)
+    lost = np.ones((1, 10, 4))
+    lost[0, 0], lost[0, 1] = 0, np.inf
+    found = travelled(lost)
+    assert found["ten_size"][0, 0] == 0
+    assert np.isnan(found["ten_size"][0, 1])
+    assert not found["ten_at"][0, :2].any()
+    assert found["ten_plane"] == found["ten_cosine"] == pytest.approx([1.0])
+    assert travelled(1e300 * WAY)["ten_cosine"] == pytest.approx(travelled(WAY)["ten_cosine"])
+    assert np.isnan(travelled(np.zeros((1, 10, 4)))["ten_cosine"][0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "size", "cosine", "expected"),
+    [
+        ({}, (2, 5), (0.3, 0.6), APART),
+        ({"residual": False}, (0.5, 0.9), (0.93, 1), MERGE),
+        ({"norm": "none"}, (200, 900), (0.6, 1), FLY),
+        ({"residual": False, "norm": "none"}, (1e-6, 1e-4), (0.9, 1), VANISH),
+    ],
+)
+def test_the_default_net_and_what_it_lacks_have_four_fates_whatever_the_seed(fields, size, cosine, expected):
+    for seed in (0, 1):
+        picture = profile_at_init(RunConfig(**fields, seed=seed)).frames[0].picture
+        sizes = np.sqrt(np.mean(picture["ten_size"] ** 2, axis=1))
+        assert size[0] < sizes[-1] / sizes[0] < size[1]
+        assert cosine[0] < picture["ten_cosine"][-1] <= cosine[1]
+        assert fate(picture) == expected
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"norm": "batch norm"}, {"net": "transformer"}, {"net": "transformer", "task": "book"}]
+)
+def test_the_ten_are_held_out_ones_where_the_head_reads_them_and_taking_them_changes_no_number(fields):
+    cfg = RunConfig(depth=3, width=16, batch=16, steps=8, **fields)
+    watched, alone = Run(cfg), Run(cfg, frames=False)
+    for run in (watched, alone):
+        run.advance(9)
+    np.testing.assert_array_equal(watched.rows(), alone.rows())
+    task = open_task(cfg, "cpu")
+    ten = Ten(cfg, task)
+    first = watched.trace().frames[0].picture
+    assert first["ten_blocks"] == [0, 1, 2, 3]
+    assert first["ten_names"] == ten.names
+    assert len(set(ten.names)) == 10
+
+
+def test_samples_are_taken_class_by_class():
+    assert one_of_each(np.array([1, 1, 0, 2, 0, 1]), 5).tolist() == [2, 0, 3, 4, 1]
+    assert one_of_each(np.array([4, 4]), 5).tolist() == [0, 1]
