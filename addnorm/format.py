@@ -12,7 +12,7 @@ NAMED = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no 
 SITE_SERIES, BLOCK_SERIES = ("act", "grad", "sample_cosine"), ("weight_grad", "update")
 SERIES = SITE_SERIES + BLOCK_SERIES
 SOMETIMES = ("sample_cosine", "update")  # measured in some rows only
-SCALARS = ("loss", "lr", "grad_norm")
+SCALARS = ("loss", "lr", "grad_norm", "output")
 
 Number = float | str | None
 

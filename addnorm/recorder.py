@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, nn
 
+from addnorm.amp import scale_of, seek, unscaled
 from addnorm.blocks import Block, blocks_by_name, blocks_of
 from addnorm.cosine import cosines_of
 from addnorm.header import header
@@ -26,7 +27,7 @@ from addnorm.model import bare, is_compiled, refused
 from addnorm.probe import Hook, Probe
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
 from addnorm.sites import chosen_modules, find_sites, noted, offered, outputs_of
-from addnorm.trace import Tracer
+from addnorm.trace import Tracer, output_of
 from addnorm.weights import Samples, Weights, changes
 from addnorm.writer import Writer
 
@@ -143,6 +144,8 @@ class Recorder:
             self._undo.append(self._optimizer.register_step_post_hook(self._after_update).remove)
             if self._scaler is not None:
                 self._watch_skips(self._scaler)
+        if self._scaler is None:
+            self._undo.append(seek(self._meet))
         atexit.register(self.close)
 
     def __enter__(self) -> Recorder:
@@ -186,11 +189,16 @@ class Recorder:
         self._safely(lambda: self._end_pass(output))
 
     def _hook(self, model: nn.Module) -> None:
-        before = model.register_forward_pre_hook(Hook(self.begin_pass))
+        before = model.register_forward_pre_hook(Hook(self._called), with_kwargs=True)
         after = model.register_forward_hook(
             Hook(lambda _model, _inputs, output: self.end_pass(output)), always_call=True
         )
         self._undo += [before.remove, after.remove]
+
+    def _called(self, _model: nn.Module, _args: Any, kwargs: Mapping[str, Any]) -> None:
+        self.begin_pass()
+        # Hugging Face gives how many tokens all small batches of a step have: the losses are shares of the step's.
+        self._row.shares = kwargs.get("num_items_in_batch") is not None
 
     def _begin_pass(self) -> None:
         self._weights_after()
@@ -220,9 +228,14 @@ class Recorder:
             self._found(tracer)
         elif self._probe is not None:
             self._probe.end()
+        self._measure_output(output)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.own_loss:
             self._tell_loss(loss, own=False)
+
+    def _measure_output(self, output: Any) -> None:
+        if self._steps % self._every == 0 and (tensor := output_of(output)) is not None:
+            self._row.parts += parts_of([("output", 0, tensor.detach())])
 
     def _listen(self, on: bool) -> None:
         if self._probe is not None:
@@ -335,11 +348,8 @@ class Recorder:
             lr = self._optimizer.param_groups[0].get("lr")
             row.lr = Fetch(lr.detach().clone()) if isinstance(lr, Tensor) else lr
         if self._scaler is not None and self._scaler.is_enabled():
-            scale = getattr(self._scaler, "_scale", None)
-            if not isinstance(scale, Tensor):
-                scale = torch.tensor(float(self._scaler.get_scale()))
-            row.scale = Fetch(scale.detach().clone())
-            row.weights_scaled = not skipped and not _unscaled(self._scaler, self._optimizer)
+            row.scale = Fetch(scale_of(self._scaler))
+            row.weights_scaled = not skipped and not unscaled(self._scaler, self._optimizer)
 
     def _weights_after(self) -> None:
         """Gives the row before an update how far that moved the weights."""
@@ -352,11 +362,20 @@ class Recorder:
         if row is None or (row.own_loss and not own):
             return
         if own and not row.own_loss:
-            row.losses, row.own_loss = [], True
+            row.losses, row.own_loss, row.shares = [], True, False
         mean = (
             loss.detach().float().mean() if isinstance(loss, Tensor) else torch.tensor(float(loss), dtype=torch.float64)
         )
         row.losses.append(Fetch(mean.clone()))
+
+    def _meet(self, scaler: Any, optimizer: Any) -> bool:
+        """Takes a scaler that `watch` was not given, if it scales this model's loss."""
+        if self._scaler is not None or optimizer is not self._optimizer or not self._passes:
+            return False
+        self._scaler = scaler
+        if optimizer is not None:
+            self._watch_skips(scaler)
+        return True
 
     def _watch_skips(self, scaler: Any) -> None:
         """Closes the row of an update that AMP leaves out, which no hook of the optimiser hears of."""
@@ -442,13 +461,6 @@ def _is_full(step: int, every: int) -> bool:
     """Whether a row has updates and cosines: rows 0, 1, 2, 4, 8, ..., SELDOM, and then every SELDOM-th."""
     row = step // every
     return row % SELDOM == 0 or (row < SELDOM and row & (row - 1) == 0)
-
-
-def _unscaled(scaler: Any, optimizer: Any) -> bool:
-    """Whether the gradients of the weights have been divided by AMP's scale."""
-    states = getattr(scaler, "_per_optimizer_states", {})
-    chosen = [states[id(optimizer)]] if id(optimizer) in states else list(states.values())
-    return any(getattr(state.get("stage"), "name", "") == "UNSCALED" for state in chosen)
 
 
 def _rank() -> int:

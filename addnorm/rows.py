@@ -81,6 +81,7 @@ class PendingRow:
     cosines: list[tuple[list[int], Fetch]] = field(default_factory=list)  # by site, for each forward pass
     losses: list[Fetch] = field(default_factory=list)
     own_loss: bool = False  # told by the training loop, not found in the model's output
+    shares: bool = False  # the losses add up to that of the step
     lr: float | Fetch | None = None
     scale: Fetch | None = None  # AMP's factor on the loss
     weights_scaled: bool = False  # whether the gradients of the weights still carry it
@@ -111,9 +112,10 @@ class PendingRow:
         line: dict[str, Any] = {
             "step": self.step,
             "seconds": round(self.seconds, 3),
-            "loss": encoded(sum(losses) / len(losses), 9) if losses else None,
+            "loss": encoded(sum(losses) / (1 if self.shares else len(losses)), 9) if losses else None,
             "lr": encoded(lr, 9),
             "grad_norm": encoded(math.sqrt(sum(parameters)) * weight_factor) if parameters else None,
+            "output": encoded(_rms(squares.get(("output", 0)), counts.get(("output", 0), 0), 1.0)),
             "act": series("act", sites),
             "grad": series("grad", sites, 1 / scale),
             "weight_grad": series("weight_grad", blocks, weight_factor),

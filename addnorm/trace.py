@@ -256,3 +256,10 @@ def tensors_in(value: Any, deep: int = 1) -> Iterator[tuple[Tensor, Key]]:
                 yield item, at
             elif deep > 1 and isinstance(item, tuple | list):
                 yield from tensors_in(item, deep - 1)
+
+
+def output_of(value: Any) -> Tensor | None:
+    """What a model answers: its logits where they have that name, else its first tensor that is no single number."""
+    logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
+    found = [logits] if isinstance(logits, Tensor) else [tensor for tensor, _ in tensors_in(value)]
+    return next((tensor for tensor in found if floating(tensor) and tensor.ndim), None)

@@ -18,17 +18,18 @@ PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many t
 FEWEST_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
-WATCHED = {"act": "activation", "grad": "gradient"}
+BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between activations and gradients
 
 
 def verdict(recording: Recording, at: int) -> str:
     """One sentence on a row: where it is not finite, or what stream and gradient do over depth."""
     if not recording.sites:
         return "No sites: only loss and weights were recorded."
-    for name, what in WATCHED.items():
-        if (site := not_finite_at(recording, name, at)) is not None:
-            return f"Not finite: the {what} of step {recording.steps[at]} first at {site}."
-    act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in WATCHED)
+    if (lost := lost_at(recording, at)) is not None:
+        what, place = lost
+        where = f" first at {place}" if place else ""
+        return f"Not finite: the {what} of step {recording.steps[at]}{where}{_left_out(recording, at)}."
+    act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in ("act", "grad"))
     said = []
     if len(act) > 1:
         said.append(change_in_words("the stream", act[0], act[-1], "over depth"))
@@ -86,10 +87,29 @@ def measured_by_site(recording: Recording, name: str, at: int) -> list[tuple[str
     return [(site.name, value) for site, value, measured in row if measured]
 
 
-def not_finite_at(recording: Recording, name: str, at: int) -> str | None:
-    """The first site whose number is not finite, in the order of computation; None where all are."""
-    sites = [site for site, value in measured_by_site(recording, name, at) if not math.isfinite(value)]
-    return next(iter(sites if name == "act" else sites[::-1]), None)
+def lost_at(recording: Recording, at: int) -> tuple[str, str] | None:
+    """What is first not finite in a row, in the order of computation, and at which site or block; None if all is."""
+
+    def lost(name: str) -> list[int]:
+        numbers = [recording.scalars[name][at]] if name in recording.scalars else recording.row(name, at)
+        pairs = zip(numbers, recording.measured(name, at), strict=True)
+        return [place for place, (value, measured) in enumerate(pairs) if measured and not math.isfinite(value)]
+
+    act, grad, weights = lost("act"), lost("grad"), lost("weight_grad")
+    if act:
+        return "activation", recording.sites[act[0]].name
+    if between := [what for name, what in BETWEEN.items() if lost(name)]:
+        return between[0], ""
+    if grad:
+        return "gradient", recording.sites[grad[-1]].name
+    if weights:
+        several = len(weights) == len(recording.blocks)  # as clipping leaves them
+        return ("gradient of all weights", "") if several else ("weights' gradient", recording.blocks[weights[-1]].name)
+    return ("gradient of a bias or gain", "") if lost("grad_norm") else None
+
+
+def _left_out(recording: Recording, at: int) -> str:
+    return "; AMP left its update out" if at in recording.skipped else ""
 
 
 def updates(recording: Recording, at: int) -> str:
@@ -106,12 +126,10 @@ def updates(recording: Recording, at: int) -> str:
 def first_not_finite(recording: Recording) -> str:
     """The first number of the whole recording that is not finite, in a sentence; empty where all are."""
     for at, step in enumerate(recording.steps):
-        for name, what in WATCHED.items():
-            if (site := not_finite_at(recording, name, at)) is not None:
-                return f"The first number that is not finite is the {what} at {site} in step {step}."
-        loss = recording.scalars["loss"][at]
-        if not math.isfinite(loss) and recording.measured("loss", at)[0]:
-            return f"The first number that is not finite is the loss of step {step}."
+        if (lost := lost_at(recording, at)) is not None:
+            where = f"at {lost[1]} in" if lost[1] else "of"
+            left_out = _left_out(recording, at)
+            return f"The first number that is not finite is the {lost[0]} {where} step {step}{left_out}."
     return ""
 
 

@@ -18,11 +18,12 @@ const NAMED = new Map([
 ])
 const KINDS = ["start", "sum", "output"]
 const ENDS = ["done", "error", "recorder"]
-const SCALARS = ["loss", "lr", "grad_norm"]
+const SCALARS = ["loss", "lr", "grad_norm", "output"]
 const SITE_SERIES = ["act", "grad", "sample_cosine"]
 const SERIES = [...SITE_SERIES, "weight_grad", "update"]
 const SOMETIMES = ["sample_cosine", "update"] // measured in some rows only
 const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms" } // those with other names here
+const LOST = { "model's output": "output", loss: "loss" } // what comes between activations and gradients
 const trackOf = (series) => TRACKS[series] ?? series
 
 class FaultError extends Error {}
@@ -309,17 +310,18 @@ export class RecordedTape extends Tape {
 
   // The first number of a row that is not finite, in the order in which it was computed.
   lostAt(row) {
-    for (const [what, track] of [
-      ["activation", "act_rms"],
-      ["gradient", "grad_rms"],
-    ]) {
-      const lost = [...this.at(track, row).entries()].filter(
-        ([, value]) => value !== undefined && !Number.isFinite(value),
-      )
-      if (lost.length) return { what, row, site: (what === "activation" ? lost[0] : lost.at(-1))[0] }
+    const lost = (track) => {
+      const found = [...this.at(track, row).entries()]
+      return found.filter(([, value]) => value !== undefined && !Number.isFinite(value)).map(([place]) => place)
     }
-    const [loss] = this.at("loss", row)
-    return loss !== undefined && !Number.isFinite(loss) ? { what: "loss", row } : null
+    const [act, grad, weights] = ["act_rms", "grad_rms", "weight_grad_rms"].map(lost)
+    if (act.length) return { what: "activation", row, place: this.sites[act[0]].name }
+    for (const [what, track] of Object.entries(LOST)) if (lost(track).length) return { what, row, place: "" }
+    if (grad.length) return { what: "gradient", row, place: this.sites[grad.at(-1)].name }
+    if (weights.length && weights.length < this.blocks.length)
+      return { what: "weights' gradient", row, place: this.blocks[weights.at(-1)].name }
+    if (weights.length) return { what: "gradient of all weights", row, place: "" }
+    return lost("grad_norm").length ? { what: "gradient of a bias or gain", row, place: "" } : null
   }
 
   // The rows up to a step. A recording may have a row every few steps only, so that `step` and `rowAt` differ.

@@ -28,10 +28,7 @@ const ENDED = { done: "ended", error: "ended by", recorder: "the recorder gave u
 const measured = (values) => values.filter((value) => value !== undefined)
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1)
 
-const lost = (tape, row) => {
-  const found = tape.lostAt(row)
-  return found && found.what !== "loss" ? found : null
-}
+const left = (tape, row) => (tape.skipped.has(row) ? "; AMP left its update out" : "")
 
 const changeInWords = (name, start, end, path) => {
   if (start === 0 && end === 0) return `${name} is exactly 0 at both ends`
@@ -48,8 +45,11 @@ const changes = (act, grad) => [
 
 const verdict = (tape, row) => {
   if (!tape.sites.length) return "No sites: only loss and weights were recorded."
-  const found = lost(tape, row)
-  if (found) return `Not finite: the ${found.what} of step ${tape.step(row)} first at ${tape.sites[found.site].name}.`
+  const found = tape.lostAt(row)
+  if (found) {
+    const where = found.place && ` first at ${found.place}`
+    return `Not finite: the ${found.what} of step ${tape.step(row)}${where}${left(tape, row)}.`
+  }
   const [act, grad] = [measured(tape.at("act_rms", row)), measured(tape.at("grad_rms", row))]
   const said = changes(act, grad)
   if (!said.length) return "Too little was measured for a verdict."
@@ -92,11 +92,11 @@ const jumps = (tape, row) => {
   return said.length ? `${capital(said.join("; "))}.` : ""
 }
 
-const firstLost = ({ first, sites, steps }) => {
-  if (!first) return ""
-  const step = steps[first.row]
-  if (first.what === "loss") return `The first number that is not finite is the loss of step ${step}.`
-  return `The first number that is not finite is the ${first.what} at ${sites[first.site].name} in step ${step}.`
+const firstLost = (tape) => {
+  if (!tape.first) return ""
+  const { row, what, place } = tape.first
+  const where = place ? `at ${place} in` : "of"
+  return `The first number that is not finite is the ${what} ${where} step ${tape.step(row)}${left(tape, row)}.`
 }
 
 const updates = (tape, row) => {
@@ -382,4 +382,4 @@ const SENTENCES = {
 }
 
 export const sentenceOf = (tape, kind, row) => SENTENCES[kind]?.(tape, row) ?? ""
-export const kindOf = (tape, row) => (lost(tape, row) ? "diverged" : "")
+export const kindOf = (tape, row) => (tape.lostAt(row) ? "diverged" : "")

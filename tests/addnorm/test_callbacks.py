@@ -81,6 +81,32 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
     assert recording.scalars["lr"][0] == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("parts", [1, 4])
+def test_losses_that_are_shares_of_a_steps_add_up(parts: int, tmp_path: Path) -> None:
+    """A model that is told how many tokens a step has, as Hugging Face's are, returns its small batch's share."""
+
+    class Shares(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net()
+
+        def forward(self, x: Tensor, labels: Tensor, **given: Any) -> dict[str, Tensor]:
+            return {
+                "loss": nn.functional.cross_entropy(self.net(x), labels, reduction="sum") / given["num_items_in_batch"]
+            }
+
+    model = Shares()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        for k in range(2):
+            xs, ys = batch(k)
+            for x, y in zip(xs.chunk(parts), ys.chunk(parts), strict=True):
+                model(x, y, num_items_in_batch=len(ys))["loss"].backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert read(recorder.path).scalars["loss"] == pytest.approx(plain(tmp_path, 2).scalars["loss"], rel=1e-6)
+
+
 @pytest.mark.parametrize("parts", [1, 2])
 def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
     lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")

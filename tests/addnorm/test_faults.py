@@ -1,6 +1,7 @@
 """Whatever goes wrong with a recording is a sentence, and the training never notices."""
 
 import errno
+import math
 import os
 import signal
 import subprocess
@@ -378,6 +379,40 @@ def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path:
     recording = read(recorder.path)
     assert (recording.problem, len(recording)) == ("", 4)
     assert first_not_finite(recording) == "The first number that is not finite is the loss of step 1."
+
+
+def spoilt(where: str, path: Path) -> str:
+    """The sentence on a net whose step 2 goes wrong in one place."""
+    model = net()
+    optimizer = sgd(model)
+    with watch(model, path, optimizer=optimizer) as recorder:
+        for k in range(4):
+            x, y = batch(k)
+            if where == "head" and k == 2:
+                torch.nn.init.constant_(model[4].weight, 1e38)
+                torch.nn.init.constant_(model[4].bias, 3e38)
+            loss = nn.functional.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            if where == "weight" and k == 2:
+                model[2].up.weight.grad[0, 0] = math.nan
+            if where == "bias" and k == 2:
+                model[2].up.bias.grad[0] = math.nan
+            optimizer.step()
+            recorder.loss(loss)
+    return first_not_finite(read(path)).removeprefix("The first number that is not finite is the ")
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("head", "model's output of step 2."),
+        ("weight", "weights' gradient at 2 in step 2."),
+        ("bias", "gradient of a bias or gain of step 2."),
+    ],
+)
+def test_what_is_not_finite_is_named_where_and_when_it_came_up(where: str, sentence: str, tmp_path: Path) -> None:
+    assert spoilt(where, tmp_path / "run.jsonl") == sentence
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")

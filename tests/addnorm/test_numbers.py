@@ -255,18 +255,22 @@ def test_small_batches_that_are_added_up_are_the_row_of_the_large_one(tmp_path: 
 
 
 @pytest.mark.parametrize("told_unscaled", [False, True])
-def test_the_scale_of_amp_is_divided_out(told_unscaled: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("given", [("optimizer", "scaler"), ("optimizer",), ()])
+def test_the_scale_of_amp_is_divided_out(given: tuple[str, ...], told_unscaled: bool, tmp_path: Path) -> None:
     def series(scaled: bool) -> dict[str, list[float]]:
         model = net()
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=1, enabled=scaled)
-        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as recorder:
+        asked: dict[str, Any] = {"optimizer": optimizer, "scaler": scaler}
+        with watch(model, tmp_path / "run.jsonl", **{name: asked[name] for name in given}) as recorder:
             for k in range(3):
                 x, y = batch(k)
                 loss = nn.functional.cross_entropy(model(x), y)
                 scaler.scale(loss).backward()
                 if told_unscaled:
                     scaler.unscale_(optimizer)
+                if not given:
+                    recorder.step()
                 scaler.step(optimizer)
                 scaler.update()
                 optimizer.zero_grad()
@@ -281,20 +285,24 @@ def test_the_scale_of_amp_is_divided_out(told_unscaled: bool, tmp_path: Path) ->
     assert all(scaled[name] == pytest.approx(plain[name], rel=1e-4) for name in plain)
 
 
-def test_an_update_that_amp_leaves_out_is_a_row_that_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_an_update_that_amp_leaves_out_is_a_row_that_says_so(told: bool, tmp_path: Path) -> None:
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, scaler=scaler) as recorder:
+    methods = torch.amp.GradScaler.scale, torch.amp.GradScaler.step
+    asked = {"scaler": scaler} if told else {}
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, **asked) as recorder:
         for k in range(3):
             x, y = batch(k)
-            loss = nn.functional.cross_entropy(model(x), y) * (math.inf if k == 1 else 1.0)
+            loss = nn.functional.cross_entropy(model(x), y) * (math.inf if k in (0, 1) else 1.0)
             scaler.scale(loss).backward()
             scaler.step(optimizer)
             scaler.update()
             optimizer.zero_grad()
     recording = read(recorder.path)
-    assert (list(recording.steps), recording.skipped) == ([0, 1, 2], {1})
+    assert (list(recording.steps), recording.skipped) == ([0, 1, 2], {0, 1})
+    assert methods == (torch.amp.GradScaler.scale, torch.amp.GradScaler.step)
     assert not any(map(math.isfinite, recording.row("grad", 1)))
     assert all(map(math.isfinite, recording.row("grad", 2)))
     assert "step" not in vars(scaler)

@@ -320,7 +320,8 @@ def test_the_verdict_is_one_line_for_any_net(
     ("second", "third", "sentence"),
     [
         ({"loss": "NaN"}, {"act": ["NaN", 1.0]}, "The first number that is not finite is the loss of step 4."),
-        ({"loss": "Infinity", "grad": [1.0, "-Infinity"]}, {}, "… is the gradient at b in step 4."),
+        ({"loss": "Infinity", "grad": [1.0, "-Infinity"]}, {}, "… is the loss of step 4."),
+        ({"grad": [1.0, "-Infinity"], "weight_grad": ["NaN"]}, {}, "… is the gradient at b in step 4."),
         ({"loss": "NaN", "grad": ["NaN", "NaN"], "act": [1.0, "NaN"]}, {}, "… is the activation at b in step 4."),
         ({"loss": None, "act": [None, None]}, {"grad": ["Infinity", 1.0]}, "… is the gradient at a in step 9."),
         ({}, {}, ""),
