@@ -144,7 +144,7 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
         "hovertemplate": "%{text}, step %{x}: %{customdata:.4g}<extra></extra>",
         "hoverongaps": False,
         "colorscale": colour_scale(hue),
-        "colorbar": {"thickness": 10, "title": {"text": "RMS", "side": "right"}, "outlinewidth": 0},
+        "colorbar": {"thickness": 10, "title": {"text": "RMS", "side": "top"}, "outlinewidth": 0},
     }
     return _held([_bound(trace, "map", track, run)], layout, line="map")
 
@@ -155,15 +155,16 @@ def panels_of(runs: Sequence[str | None]) -> list[dict[str, Any]]:
     for run, label in enumerate(runs):
         letter = "" if len(runs) == 1 else label or ("First", "Second")[run]
         panels.append(_panel("headline", f"Verdict {run + 1}", run, label=letter and f"{letter}:", help="", look=""))
-        if label is None:
-            panels += [
-                _panel("said", f"{name} {run + 1}", run, says=says, text="")
-                for name, says in (("Findings", "findings"), ("Growth", "law"), ("Notes", "notes"))
-            ]
     alone = len(runs) == 1
     panels += [
         _chart(title, recorded_depth(title, "row", track, runs), COLUMNS // 2, height=HEIGHT)
         for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms"))
+    ]
+    panels += [
+        _panel("said", f"{name} {run + 1}", run, says=says, text="")
+        for run, label in enumerate(runs)
+        if label is None
+        for name, says in (("Findings", "findings"), ("Growth", "law"), ("Notes", "notes"))
     ]
     weight, update = "Weight gradient by block", "Update to weight by block"
     panels += [

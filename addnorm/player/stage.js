@@ -143,7 +143,8 @@ class Stage {
         .then(() => this.go())
     }
     if (once(data.reset)) this.moves.reset()
-    if (once(data.start)) this.moves.play()
+    // A recording that begins by itself rests where motion is unwelcome.
+    if (once(data.start) && !(calm() && this.active.every((tape) => tape.recorded))) this.moves.play()
     this.theme = themeOf(this.root)
     this.bar.show(this.playhead, this.word) // before the first frame: a button that gets its word later moves the rest
     this.go()

@@ -29,9 +29,10 @@ EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # of files whose own name says more than
 CODE = """\
 from addnorm import watch
 
-with watch(model, "recordings/run.jsonl", optimizer=optimizer) as recorder:
+with watch(model, "run.jsonl",
+           optimizer=optimizer) as recorder:
     for x, y in batches:
-        ...                # your training step, unchanged
+        ...  # your training step
         recorder.loss(loss)"""
 COST = """\
 - Losses stay the same bit for bit, and recording never waits for the device. A recorder that fails gives one warning
@@ -51,23 +52,14 @@ def draw() -> None:
     listed = recordings()
     known = [*listed, *examples()]
     _look_again(set(listed))
+    untouched = st.query_params.get("recording") is None
     above = st.container(horizontal=True, vertical_alignment="bottom")
     with above:
-        first = _chosen("Recording", [OWN, *known], "recording", OWN)
+        first = _chosen("Recording", [OWN, *known], "recording", next(iter(examples()), OWN))
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
         second = _chosen("Compare with", others, "beside", ALONE)
         if first != OWN:
             st.button("Drop a file", key="recordings_own", on_click=session.set_widget, args=(FIRST, OWN))
-    if first == OWN:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown("Drop a recording below, or look at an example:", width="content")
-            for name in examples():
-                label = _shown(name).removeprefix(EXAMPLE)
-                st.button(label, key=f"recordings_{name}", on_click=session.set_widget, args=(FIRST, name))
-    _how(expanded=first == OWN and not listed)
-    if first == OWN:
-        with st.expander("What recording does to training"):
-            st.markdown(COST)
     runs: list[RecordingRef | RunConfig] = [RecordingRef(None if first == OWN else first)]
     labels: list[str | None] = [None]
     if second.startswith(TOY):
@@ -93,24 +85,32 @@ def draw() -> None:
     def opened(at: int) -> None:
         st.switch_page(link.PLAYGROUND, query_params=[*LIKE.values()][at].to_query())
 
-    stage(NAME, runs, panels, tells="never", verb="Play", keys="space plays, → steps, R resets", on_open=opened)
+    picture, beside = st.columns([5, 3], gap="medium")
+    with picture:
+        keys = "space plays, → steps, R resets"
+        start = first if untouched and first != OWN else ""  # who comes without a recording sees one at work
+        stage(NAME, runs, panels, tells="never", verb="Play", keys=keys, start=start, on_open=opened)
+    with beside:
+        _how()
 
 
-def _how(*, expanded: bool) -> None:
+def _how() -> None:
     """How to get the recorder and use it."""
-    with st.expander("How to record your model", expanded=expanded):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.download_button(
-                "Download the recorder",
-                package.package,
-                package.NAME,
-                "application/zip",
-                key="recordings_package",
-                icon=":material/download:",
-                on_click="ignore",
-            )
-            st.markdown(f"`pip install {package.NAME}` installs it; it needs nothing but torch.", width="content")
-        st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
+    st.markdown("**Record your own**")
+    st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
+    st.download_button(
+        "Download the recorder",
+        package.package,
+        package.NAME,
+        "application/zip",
+        key="recordings_package",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    st.markdown(f"`pip install {package.NAME}` installs it; it needs nothing but torch.")
+    with st.expander("What it does to training"):
+        st.markdown(COST)
+    with st.expander("Where recordings appear"):
         st.markdown(
             f"On the app's own machine recordings in `{folder()}` appear in the list above while they grow, and "
             "`python -m models open run.jsonl` opens one."
@@ -138,7 +138,7 @@ def _look_again(listed: set[str]) -> None:
 
 def _chosen(label: str, options: list[str], name: str, default: str) -> str:
     choice = url_param(f"recordings_{name}", default, name=name, among=options, exact=True)
-    return str(st.selectbox(label, options, width=320, format_func=_shown, **choice))
+    return str(st.selectbox(label, options, width=240, format_func=_shown, **choice))
 
 
 def _panels(labels: list[str | None]) -> list[Panel]:

@@ -5,8 +5,5 @@ import streamlit as st
 from components.recordings import page
 
 st.title("Your model", anchor=False)
-st.markdown(
-    "Record any PyTorch model with five lines of code, and watch signal and gradient at each of its layers here while "
-    "it trains: drop the file below or choose a recording from the list."
-)
+st.markdown("Record any PyTorch model with five lines of code, and watch it here, layer by layer, while it trains.")
 page.draw()

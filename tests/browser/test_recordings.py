@@ -81,7 +81,7 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     recording = read(folder / "run.jsonl")
     own = tmp_path / "mine.jsonl"
     own.write_bytes((folder / "run.jsonl").read_bytes() + b'{"step":')
-    page = visitors("/recordings")
+    page = visitors("/recordings?recording=your+own+file")
     told: list[str] = []
     page.on("request", lambda request: told.append(request.post_data or ""))
     page.on("websocket", lambda socket: socket.on("framesent", lambda frame: told.append(str(frame))))
@@ -105,7 +105,7 @@ def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, tmp_
     header = {**HEADER, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
     own = tmp_path / "evil.jsonl"
     own.write_text("\n".join(json.dumps(one) for one in (header, ROW, {**ROW, "step": 1, "act": [1, 1e999]})) + "\n")
-    page = visitors("/recordings")
+    page = visitors("/recordings?recording=your+own+file")
     settled(page)
     page.get_by_label("File", exact=True).set_input_files(own)
     page.get_by_role("alert").filter(has_text="Line 3 is not JSON").wait_for()
@@ -148,7 +148,7 @@ HOSTILE = {  # its lines, and what the page says of it
 
 
 def test_no_hostile_file_is_an_error_in_the_page(visitors):
-    page = visitors("/recordings")
+    page = visitors("/recordings?recording=your+own+file")
     settled(page)
     for name, (lines, said) in HOSTILE.items():
         text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in lines) + "\n"
@@ -214,8 +214,8 @@ def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visito
 
 def test_a_recording_that_grows_is_followed(visitors, folder):
     path = folder / "growing.jsonl"
-    page = settled(visitors("/recordings"))
-    page.get_by_text("Drop a recording").wait_for()
+    page = settled(visitors("/recordings?recording=your+own+file"))
+    page.get_by_text("drop it here").wait_for()
     path.write_text(json.dumps(HEADER) + "\n" + json.dumps(ROW) + "\n")
     box = page.get_by_role("combobox", name="Recording", exact=True)
 

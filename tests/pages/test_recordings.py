@@ -24,7 +24,7 @@ from components.stage.asked import AskedRecording, Hello, read
 from components.stage.recordings import RecordingFeed, opened
 from models.service.client import key_of
 from models.spec import RunConfig
-from tests.app_page import address, by_link, labels, press, sound, words
+from tests.app_page import address, by_link, press, sound, words
 from tests.stage_page import declared, panels, says
 
 HEAD = 16  # bytes
@@ -113,13 +113,15 @@ def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(
         assert data == b""
 
 
-def test_an_example_is_chosen_by_its_button_and_sent_and_nothing_beside_it(folder: Path) -> None:
+def test_who_comes_without_a_recording_sees_an_example_play_and_is_sent_nothing_beside_it(folder: Path) -> None:
+    (folder / "run.jsonl").write_text("")
     page = page_of()
     (name, *_) = recordings.examples()
-    press(page, name.removeprefix(recordings.EXAMPLE).removesuffix(".jsonl"))
     assert page.selectbox(key="recordings_recording").value == name
-    assert "from addnorm import watch" in page.code[0].value, "how to record is there with a recording too"
-    assert address(page) == {"recording": name}
+    assert declared(page)["start"] == name
+    assert declared(page_of(recording=name))["start"] == ""
+    assert "from addnorm import watch" in page.code[0].value, "how to record stands beside it"
+    assert address(page) == {}
     assert sent(reel(name))[1] == (recordings.EXAMPLES / name.removeprefix(recordings.EXAMPLE)).read_bytes()
     for other in ("example: ../digits.py", "example: ../../README.md", "example: /etc/passwd", "example: "):
         with pytest.raises(OSError, match=r"."), opened(other):
@@ -158,7 +160,7 @@ def page_of(**query: str) -> AppTest:
 
 
 def test_without_a_recording_the_page_says_how_to_make_one_and_takes_a_file(folder: Path) -> None:
-    page = page_of()
+    page = page_of(recording=OWN)
     assert declared(page)["runs"] == [{"link": "recording=", "recording": None}]
     assert "from addnorm import watch" in page.code[0].value
     assert str(folder) in words(page)
@@ -209,20 +211,13 @@ def test_the_toy_of_the_arrangement_that_a_recording_starts_like_is_one_press_aw
     assert address(page).items() >= {"norm": "none"}.items()
 
 
-def test_no_recording_is_the_default_and_is_not_in_the_address(folder: Path) -> None:
-    (folder / "run.jsonl").write_text("")
-    page = page_of()
-    assert page.selectbox(key="recordings_recording").value == OWN
-    assert address(page) == {}
-
-
 def test_an_example_is_called_what_it_is_and_its_links_stay(folder: Path) -> None:
     page = page_of(recording="example: gpt2.jsonl")
     assert declared(page)["runs"][0]["recording"] == "example: gpt2.jsonl"
     assert "example: tiny GPT-2" in page.selectbox(key="recordings_recording").options
     press(page, "Drop a file")
     assert declared(page)["runs"] == [{"link": "recording=", "recording": None}]
-    assert "tiny GPT-2" in labels(page)
+    assert address(page) == {"recording": OWN}
 
 
 # --- the recorder to take along ---
