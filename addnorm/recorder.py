@@ -23,9 +23,12 @@ from addnorm.amp import scale_of, seek, unscaled
 from addnorm.blocks import Block, blocks_by_name, blocks_of
 from addnorm.cosine import cosines_of
 from addnorm.header import header
+from addnorm.live import Live
 from addnorm.model import bare, is_compiled, refused
 from addnorm.probe import Hook, Probe
+from addnorm.recording import Recording, read
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
+from addnorm.shown import Shown
 from addnorm.sites import chosen_modules, find_sites, noted, offered, outputs_of
 from addnorm.trace import Tracer, output_of
 from addnorm.weights import Samples, Weights, changes
@@ -66,7 +69,7 @@ def unwatch(model: nn.Module) -> None:
         recorder.close()
 
 
-class Recorder:
+class Recorder(Shown):
     """A recording in the making. Use it as a context manager, or `close` it.
 
     `called`: a forward pass is a call of the model; otherwise `begin_pass` and `end_pass` bracket it.
@@ -113,6 +116,7 @@ class Recorder:
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
+        self._live: Live | None = None
         if _rank() == 0:  # the first process writes for all
             self._start(called)
 
@@ -173,6 +177,17 @@ class Recorder:
         if loss is not None:
             self._safely(lambda: self._tell_loss(loss, own=True))
         self._safely(self._close_row)
+
+    def show(self) -> None:
+        """Shows the recording in the output of a notebook's cell from now on, drawn again at most twice a second."""
+        try:
+            self._live = Live(self.path)
+        except LookupError as error:
+            _say(str(error))
+
+    def so_far(self) -> Recording:
+        """What has been written by now."""
+        return read(self.path, growing=True)
 
     def close(self) -> None:
         """Ends the recording and removes all hooks. A second call does nothing."""
@@ -338,6 +353,8 @@ class Recorder:
         self._steps += 1
         self._passes = 0
         self._row = PendingRow(self._steps)
+        if self._live is not None:
+            self._live.refresh()
         failure = self._writer.failure if self._writer is not None else None
         if failure is not None:
             raise failure
@@ -437,6 +454,9 @@ class Recorder:
             _say(f"the end of {self.path} could not be written ({why})")
         if how == "done" and not self._written:
             _say(f"{self.path} has no rows: give watch the optimizer, or call recorder.step() in every step")
+
+        if self._live is not None:
+            self._live.finish()
 
     # --- never in the way ---
 

@@ -10,12 +10,13 @@ import json
 import math
 import os
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from addnorm.format import NAMED, SCALARS, SERIES, SITE_SERIES, SOMETIMES, VERSION
+from addnorm.format import NAMED, SCALARS, SERIES, SITE_SERIES, SOMETIMES, VERSION, encoded
+from addnorm.shown import Shown
 
 LONGEST_LINE = 8 << 20  # bytes
 MOST_SITES = 20_000
@@ -55,8 +56,8 @@ class BlockInfo:
     parameters: int
 
 
-@dataclass
-class Recording:
+@dataclass(repr=False)
+class Recording(Shown):
     """What has been read so far: of every scalar and series one flat array, row after row.
 
     Numbers that were not measured are NaN; `known` has a 1 for each that was, if only as NaN. `problem` is the sentence
@@ -78,6 +79,14 @@ class Recording:
     def __len__(self) -> int:
         return len(self.steps)
 
+    def __repr__(self) -> str:
+        rows = f"{len(self)} {'row' if len(self) == 1 else 'rows'}"
+        return f"<Recording of {self.header.get('model', 'nothing')}, {rows}, {len(self.sites)} sites>"
+
+    def so_far(self) -> Recording:
+        """Itself."""
+        return self
+
     @property
     def whole(self) -> bool:
         """Whether the last line has been read."""
@@ -96,6 +105,28 @@ class Recording:
     def width(self, name: str) -> int:
         """How many numbers of a series or scalar a row has."""
         return 1 if name in SCALARS else len(self.sites) if name in SITE_SERIES else len(self.blocks)
+
+    def lines(self, every: int = 1) -> Iterator[bytes]:
+        """The lines of its file. `every`: of the rows, those that have updates, the last, and one of so many others."""
+
+        def listed(name: str, at: int) -> list[Any]:
+            pairs = zip(self.row(name, at), self.measured(name, at), strict=True)
+            return [encoded(value) if known else None for value, known in pairs]
+
+        try:
+            yield _line(self.header)
+        except ValueError:  # a setting too large for a number
+            yield _line(self.header | {"meta": {}, "optimizer": None})
+        for at, step in enumerate(self.steps):
+            if at % every and at != len(self) - 1 and not any(self.measured("update", at)):
+                continue
+            row: dict[str, Any] = {"step": step, "seconds": encoded(self.seconds[at])}
+            for name in SCALARS:
+                row[name] = encoded(self.scalars[name][at], 9) if self.known[name][at] else None
+            row |= {name: listed(name, at) for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))}
+            yield _line(row | ({"skipped": True} if at in self.skipped else {}))
+        if self.end is not None:
+            yield _line(self.end)
 
 
 class Reader:
@@ -349,6 +380,10 @@ def ending(entry: dict[str, Any]) -> dict[str, Any]:
         raise FaultError("ends in an unknown way")
     reason = text(entry, "reason")
     return {"end": entry["end"], "reason": reason, "rows": count(entry, "rows"), "dropped": count(entry, "dropped")}
+
+
+def _line(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _capital(sentence: str) -> str:

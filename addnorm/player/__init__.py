@@ -31,6 +31,7 @@ PAGE = """<!doctype html>
 <script>{plotly}</script></head><body>
 <h1>{title}</h1>
 <main>{stage}</main>
+<div id="still">{still}</div>
 {below}
 <script type="application/json">{parts}</script>
 <script type="application/json">{messages}</script>
@@ -71,9 +72,12 @@ def declaration(runs: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str,
 
 
 def recordings_that_play(
-    title: str, recordings: Mapping[str, bytes], facts: Sequence[str] = (), below: str = ""
+    title: str, recordings: Mapping[str, bytes], *, facts: Sequence[str] = (), still: str = ""
 ) -> str:
-    """A page that plays recordings, by their names, as they are by now. `facts`: more words for the line of status."""
+    """A page that plays recordings, by their names, as they are by now. `facts`: more words for the line of status.
+
+    `still`: HTML that stands there where no module may run.
+    """
     runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
     panels = panels_of([None] * len(runs))
     stage = declaration(runs, panels, verb="Play", facts=list(facts), name="file", ticket="")
@@ -81,14 +85,16 @@ def recordings_that_play(
     for number, data in enumerate(recordings.values()):
         follows = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}
         messages += [json.dumps(follows), HEAD.pack(number, 0, len(data), 0) + data]
-    return file_that_plays(title, [stage], messages)
+    return file_that_plays(title, [stage], messages, still=still)
 
 
-def file_that_plays(title: str, parts: list[dict[str, Any]], messages: Iterable[str | bytes], below: str = "") -> str:
+def file_that_plays(
+    title: str, parts: list[dict[str, Any]], messages: Iterable[str | bytes], below: str = "", *, still: str = ""
+) -> str:
     """One self-contained HTML page with the player: charts, tables and tapes work offline, from a double click.
 
     `parts`: what a stage and its parts declare, from top to bottom; `messages`: what a connection would send about its
-    runs, in order; `below`: HTML after the player, escaped by the caller.
+    runs, in order; `below`: HTML after the player, `still`: HTML until the player runs, both escaped by the caller.
     """
     sent = [base64.b64encode(one).decode() if isinstance(one, bytes) else json.loads(one) for one in messages]
     return PAGE.format(
@@ -98,6 +104,7 @@ def file_that_plays(title: str, parts: list[dict[str, Any]], messages: Iterable[
         imports=_json({"imports": {f"player/{name}": address for name, address in _modules()}}),
         plotly=PLOTLY.read_text(encoding="utf-8"),
         stage=(FOLDER / "stage.html").read_text(encoding="utf-8"),
+        still=still,
         below=below,
         parts=_json(parts),
         messages=_json(sent),

@@ -149,6 +149,24 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
     return _held([_bound(trace, "map", track, run)], layout, line="map")
 
 
+def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad: Sequence[float | None]) -> Figure:
+    """Activation and gradient of one step by site, side by side, with their numbers: a figure that needs no browser."""
+    pairs = (("Activation", act, SIGNAL, "", [0.0, 0.46]), ("Gradient", grad, GRADIENT, "2", [0.54, 1.0]))
+    layout: dict[str, Any] = {"title": {"text": title, "font": {"size": 13}}, "showlegend": False, "height": 420}
+    traces = []
+    for name, values, hue, axis, domain in pairs:
+        place = {"x": list(range(len(sites))), "y": list(values), "text": list(sites)}
+        hover = {"hovertemplate": "%{text}: %{y:.4g}<extra></extra>", "xaxis": f"x{axis}", "yaxis": f"y{axis}"}
+        traces.append(line_of(0, name, hue) | place | hover)
+        at = sorted({round(end * (len(sites) - 1) / 5) for end in range(6)}) if sites else []
+        ticks = {"tickmode": "array", "tickvals": at, "ticktext": [sites[one] for one in at], "tickangle": -25}
+        layout |= {
+            f"xaxis{axis}": {"domain": domain, "anchor": f"y{axis}", **ticks},
+            f"yaxis{axis}": {"type": "log", "anchor": f"x{axis}", "title": {"text": f"{name}, RMS"}},
+        }
+    return {"data": traces, "layout": layout}
+
+
 def panels_of(runs: Sequence[str | None]) -> list[dict[str, Any]]:
     """The panels of recordings (None) and of runs of the playground (their labels), from top to bottom."""
     panels = []

@@ -41,4 +41,5 @@ export const play = (main) => {
     mount({ data, parentElement, setStateValue: nobody, setTriggerValue: nobody }, host)
   }
   empty.remove()
+  document.querySelector("#still").remove()
 }

@@ -406,7 +406,12 @@ export class RecordedTape extends Tape {
   facts() {
     if (!this.header) return this.problem || this.gone || this.local ? "" : `${this.name}: nothing has come yet`
     const { model, dtype, device, parameters, optimizer } = this.header.said
-    const parts = [this.name, model, `${parameters.toLocaleString("en")} parameters`, `${dtype} on ${device}`]
+    const parts = [
+      ...(this.name ? [this.name] : []),
+      model,
+      `${parameters.toLocaleString("en")} parameters`,
+      `${dtype} on ${device}`,
+    ]
     if (typeof optimizer?.name === "string") parts.push(optimizer.name)
     parts.push(`${this.count} ${this.count === 1 ? "row" : "rows"}`)
     const stands = howItStands(this, this.readAt ?? Date.now() / 1000)

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+import examples
+from addnorm import read
+from addnorm.words import verdict
 from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, train, until_row
 
 MOST_BYTES = 3e6
@@ -100,3 +103,16 @@ def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path:
     until_row(played, 0)
     assert row(played) < last
     assert line(played, PROFILES[0]) != shown
+
+
+def test_what_a_notebook_shows_of_a_recording_plays_in_its_frame(offline: Any, tmp_path: Path) -> None:
+    recording = read(Path(examples.__file__).parent / "recordings" / "digits.jsonl")
+    cell = tmp_path / "cell.html"
+    cell.write_text(f"<!doctype html><body>{recording._repr_html_()}", encoding="utf-8")
+    frame = offline(cell).frame_locator("iframe")
+    profile = frame.locator(".stage-panel", has=frame.get_by_role("button", name=f"Table of {PROFILES[0]}"))
+    expect(profile.locator(".js-plotly-plot")).to_be_visible()
+    expect(frame.locator("#still")).to_have_count(0)
+    expect(frame.locator(".stage-headline")).to_contain_text(verdict(recording, 299).split(",")[0])
+    frame.get_by_role("slider", name="Step shown").press("Home")
+    expect(frame.locator(".stage-headline")).to_contain_text(verdict(recording, 0).split(",")[0])

@@ -1,0 +1,55 @@
+"""A recording as a table of text: site, activation, gradient at one step, and what the sentences say of it."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Iterator
+
+from addnorm.findings import findings
+from addnorm.law import law_in_words
+from addnorm.recording import Recording
+from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, shortened, updates, verdict
+
+
+def table(recording: Recording, step: int | None = None) -> Iterator[str]:
+    """The lines of the table for one step, by default the last; one sentence where there is no row."""
+    if not len(recording):
+        yield shortened(recording.problem or "There is no row yet.", 500)
+        return
+    at = row_of(recording, step)
+    header = recording.header
+    rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
+    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {_standing(recording)}"
+    loss = recording.scalars["loss"][at]
+    yield f"step {recording.steps[at]}" + (f", loss {loss:.4g}" if recording.measured("loss", at)[0] else "")
+    room = max(20, shutil.get_terminal_size().columns - 28)
+    names = [site.name for site in recording.sites]
+    prefix = shared_prefix(names)
+    mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
+    head, names = f"site{mostly} in {prefix[:-1]}" if prefix else "site", [name.removeprefix(prefix) for name in names]
+    width = min(room, max(map(len, (head, *names))))
+    yield f"{shortened(head, width):<{width}}  {'activation':>12}{'gradient':>12}"
+    act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
+    for name, left, right in zip(names, act, grad, strict=True):
+        yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
+    of_row = (words(recording, at) for words in (verdict, jumps, findings, law_in_words, updates))
+    yield from (shortened(one, 500) for one in (*of_row, first_not_finite(recording), *header["notes"]) if one)
+
+
+def row_of(recording: Recording, step: int | None) -> int:
+    """The row of a step, or the last one before it."""
+    if step is None:
+        return len(recording) - 1
+    return max((at for at, known in enumerate(recording.steps) if known <= step), default=0)
+
+
+def _standing(recording: Recording) -> str:
+    dropped = recording.end["dropped"] if recording.end else 0
+    return shortened(how_it_stands(recording, time.time()), 200) + (f", {dropped} rows dropped" if dropped else "")
+
+
+def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:
+    for value, measured in zip(recording.row(name, at), recording.measured(name, at), strict=True):
+        yield "-" if not measured else f"{value:.4g}" if math.isfinite(value) else str(value)

@@ -1,0 +1,194 @@
+"""How recordings show themselves: in a notebook, as a page, as tables, as a figure."""
+
+import csv
+import html
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import examples
+from addnorm import live, read, shown, watch
+from addnorm.__main__ import main
+from addnorm.recording import Reader, Recording
+from tests.addnorm.loops import net, recorded, train
+from tests.addnorm.test_read import END, HEADER, ROW, fed
+
+SHIPPED = Path(examples.__file__).parent / "recordings"
+ROOT = SHIPPED.parents[1]
+
+
+@pytest.mark.parametrize("name", ["digits", "gpt2"])
+def test_a_recording_that_was_read_writes_the_same_file_again(name: str) -> None:
+    path = SHIPPED / f"{name}.jsonl"
+    assert b"".join(read(path).lines()) == path.read_bytes()
+
+
+def test_numbers_that_are_not_finite_or_not_measured_are_written_again_as_they_were() -> None:
+    row = {**ROW, "loss": None, "act": ["NaN", None], "grad": ["Infinity", 0.5]}
+    huge = json.dumps({**HEADER, "meta": {"steps": "huge"}}).replace('"huge"', "1e400").encode()
+    one = fed({**HEADER, "meta": {}}, row, {**row, "step": 3, "skipped": True}, END)
+    again = fed(raw=b"".join(one.lines()))
+    assert again.problem == ""
+    assert (again.known, again.skipped, again.end) == (one.known, one.skipped, one.end)
+    assert list(map(repr, again.series["act"])) == list(map(repr, one.series["act"]))
+    assert fed(raw=b"".join(fed(raw=huge + b"\n").lines())).header["meta"] == {}
+
+
+def test_a_long_recording_is_thinned_to_what_an_output_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = read(SHIPPED / "digits.jsonl")
+    monkeypatch.setattr(shown, "LARGEST_OUTPUT", 60_000)
+    page = html.unescape(whole._repr_html_() or "")
+    assert "one of 4 rows, and those with updates" in page
+    part = Reader().feed(b"".join(whole.lines(4)))
+    assert (part.steps[0], part.steps[-1]) == (whole.steps[0], whole.steps[-1])
+    assert sum(map(sum, (part.measured("update", at) for at in range(len(part))))) == sum(whole.known["update"])
+
+
+def test_a_notebook_gets_the_player_in_a_frame_that_can_do_nothing_else_and_a_terminal_the_table() -> None:
+    one = read(SHIPPED / "gpt2.jsonl")
+    bundle = one._repr_mimebundle_()
+    assert bundle["text/plain"].startswith("GPT2LMHeadModel, 308,928 parameters, 150 rows, ended\nstep 149")
+    frame = bundle["text/html"]
+    assert 'sandbox="allow-scripts"' in frame
+    page = html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1])
+    assert "default-src 'none'" in page
+    assert page.rstrip().endswith("</html>")
+    assert repr(one) == "<Recording of GPT2LMHeadModel, 150 rows, 13 sites>"
+    assert Recording()._repr_mimebundle_() == {"text/plain": "There is no row yet."}
+
+
+def test_no_name_of_a_recording_is_taken_for_markup() -> None:
+    hostile = '"></iframe><img src=x onerror=alert(1)>'
+    sites = [{**site, "name": hostile} for site in HEADER["sites"]]
+    frame = fed({**HEADER, "model": hostile, "sites": sites}, ROW)._repr_html_() or ""
+    assert frame.count("<") == 2, "the frame and its end"
+    assert "<img" not in html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1])
+
+
+def test_the_tables_hold_every_number_of_the_file(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    one = read(SHIPPED / "digits.jsonl")
+    sites, blocks, steps = one.frame(), one.frame("block"), one.frame("step")
+    assert list(sites["act"]) == list(one.series["act"])
+    assert list(sites["grad"]) == list(one.series["grad"])
+    last = sites[(sites["step"] == 299) & (sites["site"] == "12")]
+    assert (last["depth"].item(), last["act"].item()) == (12, one.row("act", 299)[12])
+    assert len(blocks) == len(one) * len(one.blocks)
+    assert blocks["update"].notna().sum() == sum(one.known["update"])
+    assert list(steps["loss"]) == list(one.scalars["loss"])
+    with pytest.raises(ValueError, match="neither site nor block nor step"):
+        one.frame("layer")  # type: ignore[arg-type]
+    with one.csv(tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["act"]) for row in rows] == list(one.series["act"])
+    assert rows[-1]["sample_cosine"] == "", "not measured in this row"
+
+
+def test_the_figure_is_of_the_step_asked_for_and_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("plotly")
+    one = read(SHIPPED / "digits.jsonl")
+    act, grad = one.figure(step=10).data
+    assert list(act.y) == list(one.row("act", 10))
+    assert list(grad.y) == list(one.row("grad", 10))
+    assert list(act.text) == [site.name for site in one.sites]
+    assert "Step 299" in one.figure().layout.title.text
+    for package, of in (("plotly", one.figure), ("pandas", one.frame)):
+        monkeypatch.setitem(sys.modules, package, None)
+        monkeypatch.delitem(sys.modules, "plotly.graph_objects", raising=False)
+        with pytest.raises(ImportError, match=rf"^`\w+` needs {package}: pip install {package}\.$"):
+            of()
+
+
+def test_the_command_writes_the_page_and_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, table = tmp_path / "run.html", tmp_path / "run.csv"
+    given = ["show", str(SHIPPED / "digits.jsonl"), "--html", str(page), "--csv", str(table)]
+    assert main(given) == 0
+    assert capsys.readouterr().out.split() == [str(page), str(table)]
+    assert "default-src 'none'" in page.read_text(encoding="utf-8")
+    assert len(table.read_text(encoding="utf-8").splitlines()) == 300 * 13 + 1
+    assert main([*given[:2], "--html", str(tmp_path / "none" / "run.html")]) == 2
+    assert capsys.readouterr().err.endswith("cannot be written: No such file or directory.\n")
+
+
+def test_a_page_is_made_without_torch_and_without_numpy() -> None:
+    path = str(SHIPPED / "digits.jsonl")
+    code = f"import sys, addnorm; addnorm.read({path!r})._repr_html_(); print({{'torch', 'numpy'}} & set(sys.modules))"
+    said = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert said.stdout == "set()\n"
+
+
+# --- while it trains ---
+
+
+class Handle:
+    """What IPython's `display` gives: remembers what was shown."""
+
+    def __init__(self) -> None:
+        self.shown: list[Any] = []
+
+    def update(self, what: Any) -> None:
+        self.shown.append(what)
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> Handle:
+    handle, ipython, display = Handle(), ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=1)  # type: ignore[attr-defined]
+    display.HTML, display.display = str, lambda what, display_id: handle  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    return handle
+
+
+def trained(folder: Path, *, show: bool, steps: int = 20) -> list[float]:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, folder / "run.jsonl", optimizer=optimizer) as recorder:
+        if show:
+            recorder.show()
+        return train(model, optimizer, recorder, steps)
+
+
+def test_in_a_notebook_the_picture_grows_in_place_and_ends_as_the_player(
+    tmp_path: Path, notebook: Handle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "PAUSE", 0.0)
+    assert trained(tmp_path / "a", show=True) == trained(tmp_path / "b", show=False)
+    *pictures, last = notebook.shown
+    assert all(one.startswith("<svg") for one in pictures)
+    assert isinstance(last, Recording)
+    assert (len(last), last.whole) == (20, True)
+    monkeypatch.setattr(live, "PAUSE", math.inf)
+    notebook.shown.clear()
+    trained(tmp_path / "c", show=True)
+    assert len(notebook.shown) <= 2, "no picture before the pause is over"
+
+
+def test_outside_of_a_notebook_or_where_its_output_fails_training_goes_on(tmp_path: Path, notebook: Handle) -> None:
+    def failing(_what: Any) -> None:
+        raise OSError("the front end is gone")
+
+    notebook.update = failing  # type: ignore[method-assign]
+    with pytest.warns(UserWarning, match="the front end is gone"):
+        trained(tmp_path / "a", show=True)
+    assert len(read(tmp_path / "a" / "run.jsonl")) == 20
+    sys.modules["IPython"].get_ipython = lambda: None  # type: ignore[attr-defined]
+    with pytest.warns(UserWarning, match="draws in a notebook, and this is none"):
+        trained(tmp_path / "b", show=True)
+    assert read(tmp_path / "b" / "run.jsonl").whole
+
+
+def test_a_recorder_shows_what_it_has_written_so_far(tmp_path: Path) -> None:
+    assert str(recorded(net(), tmp_path)).startswith("Sequential, ")
+    recorder = watch(net(), tmp_path / "next.jsonl")
+    assert str(recorder) == "There is no row yet."
+    with pytest.warns(UserWarning, match="has no rows"):
+        recorder.close()
