@@ -117,11 +117,12 @@ class Recording(Shown):
             yield _line(self.header)
         except ValueError:  # a setting too large for a number
             yield _line(self.header | {"meta": {}, "optimizer": None})
+        scalars = [name for name in SCALARS if any(self.known[name])]
         for at, step in enumerate(self.steps):
             if at % every and at != len(self) - 1 and not any(self.measured("update", at)):
                 continue
             row: dict[str, Any] = {"step": step, "seconds": encoded(self.seconds[at])}
-            for name in SCALARS:
+            for name in scalars:
                 row[name] = encoded(self.scalars[name][at], 9) if self.known[name][at] else None
             row |= {name: listed(name, at) for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))}
             yield _line(row | ({"skipped": True} if at in self.skipped else {}))
