@@ -21,10 +21,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from components.shell.assets import Scripts, streamlits
 from components.shell.door import Door
+from components.shell.player import ADDRESSES, PLOTLY_ADDRESS
 from components.shell.sockets import more_files, watch
 from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
-from components.stage.files import ADDRESSES, PLOTLY_ADDRESS
 from components.stage.route import routes
 from models import log
 from models.service.client import close_trainer, trainer

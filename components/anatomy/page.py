@@ -12,9 +12,10 @@ from components.controls.panel import excepted
 from components.shell import session
 from components.shell.address import put, put_again, url_param
 from components.shell.hide import any_hidden, hidden
+from components.shell.session import Key
+from components.shell.static_chart import static_chart
 from components.shell.text import badge
 from components.stage.profiles import profile_of
-from components.stage.still import static_chart
 from components.stage.view import View, look, trouble
 from models.insight.verdict import activation_sentence, gradient_sentence
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
@@ -24,6 +25,8 @@ from models.spec.overrides import PARTS, in_words, with_override
 
 BLOCK = "anatomy_block"
 SENTENCE_HEIGHT = 84  # three lines in half of the page, so that the charts below never jump
+
+ANATOMY_VIEW: Key[View | None] = Key("anatomy_view", None)
 
 
 def three_views(cfg: RunConfig, block: int) -> None:
@@ -64,7 +67,7 @@ def one_block(cfg: RunConfig) -> int:
 def signal(cfg: RunConfig) -> bool:
     """The profiles at initialisation, with the unchanged stack's as a ghost. Returns whether they are still to come."""
     found, waiting = look(cfg)
-    view: View | None = found or session.ANATOMY_VIEW.get()
+    view: View | None = found or ANATOMY_VIEW.get()
     whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
     refused = trouble(cfg) if waiting else ""
     if refused:
@@ -72,7 +75,7 @@ def signal(cfg: RunConfig) -> bool:
     if view is None:
         st.caption("torch is loading in the trainer")
         return not refused
-    session.ANATOMY_VIEW.put(view)
+    ANATOMY_VIEW.put(view)
     if view.recorded:
         st.caption(f"torch is loading in the trainer · {badge('recorded')}")
     now, before = profile_of(view), profile_of(whole) if whole else None

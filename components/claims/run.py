@@ -7,7 +7,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
-from components.shell import session
+from components.shell.session import Key
 from components.shell.text import badge, drawn, listed, number, typed
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
@@ -24,16 +24,19 @@ ROLES = ("now", "other", "formula", "initial")
 GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
+ERROR_RUNNING = Key("error_{}_running", False)
+ERRORS_GUESSED: Key[dict[str, bool]] = Key("errors_guessed_right", {})  # by card, whether the guess was right
+
 
 def watch(card: Card) -> bool:
     """The guess, the button, the progress and the outcome. Returns whether it is still running."""
     key = f"error_{card.key}_running"
 
     def press(running: bool) -> None:
-        session.ERROR_RUNNING.of(card.key).put(running)
+        ERROR_RUNNING.of(card.key).put(running)
 
     guess = f"error_{card.key}_guess"
-    running = session.ERROR_RUNNING.of(card.key).get()
+    running = ERROR_RUNNING.of(card.key).get()
     held: dict[str, Any] = {"key": guess, "disabled": running, "persist_state": "session"}
     said = st.segmented_control("True or false?", list(GUESSES), **held)
     if not running:
@@ -66,7 +69,7 @@ def watch(card: Card) -> bool:
         return True
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
     outcome = card.judge(gathered)
-    session.ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
+    ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome, str(said))
     st.markdown(f"**What is true.** {typed(card.truth, 'recorded' if card.nets else 'formula')}")
     st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
@@ -76,7 +79,7 @@ def watch(card: Card) -> bool:
 
 def mark(card: Card) -> str:
     """A sign for a card that was run in this visit: whether the guess was right."""
-    right = session.ERRORS_GUESSED.get().get(card.key)
+    right = ERRORS_GUESSED.get().get(card.key)
     return "" if right is None else "✓" if right else "✗"
 
 
@@ -97,7 +100,7 @@ def show(card: Card, outcome: Judgement, guess: str) -> None:
     """The verdict beside the guess, its sentence, the numbers and their chart."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict}{condition}."
-    right = session.ERRORS_GUESSED.get()[card.key]
+    right = ERRORS_GUESSED.get()[card.key]
     scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
     st.markdown(f"{ICONS[outcome.verdict]} **{scored}** {outcome.sentence} {badge(card.badge)}")
     cells = {

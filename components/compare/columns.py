@@ -6,8 +6,11 @@ from dataclasses import replace
 import streamlit as st
 
 from components.controls import panel, settled
+from components.controls.settled import LAST_GOOD
 from components.shell import address, compare_link, hide, link, session
+from components.shell.address import RESTORED
 from components.shell.naming import settings
+from components.shell.session import Key
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing, opposite
@@ -30,6 +33,11 @@ SHARED = (
 )  # fields that an added column takes from A
 ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
 
+COLUMNS: Key[list[RunConfig]] = Key("compare_columns", [])
+COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # the column in the controls
+COMPARE_GIVEN: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
+COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
+
 
 def adopt() -> list[str]:
     """Before the widgets: takes the columns from the address, or the last comparison."""
@@ -38,27 +46,27 @@ def adopt() -> list[str]:
     with address.adopting(*compare_link.KEYS, *query) as fresh:
         if fresh:
             columns, seeds, notes = compare_link.from_query(query)
-            untouched = session.RESTORED.get() and columns == session.COMPARE_GIVEN.get()
+            untouched = RESTORED.get() and columns == COMPARE_GIVEN.get()
             if untouched or not set(query) & set(compare_link.LETTERS):
                 columns = _given(columns)
-            session.COLUMNS.put(columns)
+            COLUMNS.put(columns)
             session.set_widget(SEEDS, seeds)
             if "digest" in st.query_params:  # it is to be run again
                 compare_link.begin()
-            session.COMPARE_NOTES.put(notes)
-            session.COLUMN_DRAWN.put(None)
-    return session.COMPARE_NOTES.get()
+            COMPARE_NOTES.put(notes)
+            COLUMN_DRAWN.put(None)
+    return COMPARE_NOTES.get()
 
 
 def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
     """The columns where nobody has chosen any: the playground's net, if this visit had one, and its opposite."""
-    session.COMPARE_GIVEN.put(opposite(settled.last())[0] if session.LAST_GOOD.there else otherwise)
-    return session.COMPARE_GIVEN.get()
+    COMPARE_GIVEN.put(opposite(settled.last())[0] if LAST_GOOD.there else otherwise)
+    return COMPARE_GIVEN.get()
 
 
 def write() -> None:
     """After the widgets: stages the columns for the address. A digest was of the columns that it came with."""
-    there, shown = _columns_in_address(), (session.COLUMNS.get(), session.widget_value(SEEDS))
+    there, shown = _columns_in_address(), (COLUMNS.get(), session.widget_value(SEEDS))
     others = compare_link.from_query(there)[:2] != shown
     gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
     address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
@@ -66,7 +74,7 @@ def write() -> None:
 
 def edit() -> str:
     """The controls of one column or of all; returns why a change was refused."""
-    columns = session.COLUMNS.get()
+    columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     if panel.arranges(knobs()):
         choices = ["choose one", *PAIRINGS]
@@ -74,20 +82,20 @@ def edit() -> str:
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
     at = letters.index(target) if target in letters else 0
     shown = (target, columns[at])
-    if session.COLUMN_DRAWN.get() != shown:
+    if COLUMN_DRAWN.get() != shown:
         link.put({name: getattr(columns[at], name) for name in knobs()})
     wanted, problem = panel.draw()
     if wanted is not None and wanted != columns[at]:
         change = changed(columns[at], wanted)
         places = range(len(columns)) if target == ALL else [at]
         problem = _change(columns, places, change)
-    session.COLUMN_DRAWN.put((target, session.COLUMNS.get()[at]))
+    COLUMN_DRAWN.put((target, COLUMNS.get()[at]))
     return problem
 
 
 def say(notes: list[str], problem: str) -> None:
     """Where the first column comes from, what had to be corrected in a link, and why a change was refused."""
-    if session.LAST_GOOD.there and session.COLUMNS.get() == opposite(settled.last())[0]:
+    if LAST_GOOD.there and COLUMNS.get() == opposite(settled.last())[0]:
         st.caption("A is the net of the playground.")
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
@@ -97,7 +105,7 @@ def say(notes: list[str], problem: str) -> None:
 
 def controls() -> bool:
     """Adds and removes columns and sets the number of seeds, in one line. Returns whether all are drawn against A."""
-    columns = session.COLUMNS.get()
+    columns = COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         full = len(columns) >= MAX_COLUMNS
         if panel.arranges(set(knobs()) - set(SHARED)):
@@ -114,7 +122,7 @@ def controls() -> bool:
 
 def warn() -> None:
     """Says that nothing differs, or that a link hides some of what does."""
-    names = differing(session.COLUMNS.get())
+    names = differing(COLUMNS.get())
     told = [name for name in names if not hide.hidden(name)]
     if len(told) < len(names):
         st.caption("The link hides what else differs." if told else "The link hides what differs.")
@@ -124,7 +132,7 @@ def warn() -> None:
 
 def differences() -> None:
     """Folded: what differs, one column per configuration, and what is equal, without what a link hides."""
-    columns = session.COLUMNS.get()
+    columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
     told = [name for name in names if not hide.hidden(name)]
@@ -155,15 +163,15 @@ def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, o
             after[at] = replace(columns[at], **change)  # type: ignore[arg-type]
         except ValueError as error:
             return f"Column {LETTERS[at]} cannot take that: {error}."
-    session.COLUMNS.put(after)
+    COLUMNS.put(after)
     return ""
 
 
 def _prepared() -> None:
     name = str(session.widget_value(PAIRING))
     if name in PAIRINGS:
-        session.COLUMNS.put(list(PAIRINGS[name].make()))
-        session.COLUMN_DRAWN.put(None)
+        COLUMNS.put(list(PAIRINGS[name].make()))
+        COLUMN_DRAWN.put(None)
 
 
 def _questions() -> str:
@@ -171,13 +179,13 @@ def _questions() -> str:
 
 
 def _add() -> None:
-    columns = session.COLUMNS.get()
+    columns = COLUMNS.get()
     first = columns[0]
     shared = {name: getattr(first, name) for name in SHARED}
-    session.COLUMNS.put([*columns, RunConfig.arranged(str(session.widget_value(ADDED)), **shared)][:MAX_COLUMNS])
+    COLUMNS.put([*columns, RunConfig.arranged(str(session.widget_value(ADDED)), **shared)][:MAX_COLUMNS])
 
 
 def _take_away() -> None:
-    session.COLUMNS.put(session.COLUMNS.get()[:-1])
+    COLUMNS.put(COLUMNS.get()[:-1])
     session.set_widget(TARGET, ALL)
-    session.COLUMN_DRAWN.put(None)
+    COLUMN_DRAWN.put(None)

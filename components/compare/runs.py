@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.charts import figures
 from components.compare import share
-from components.compare.columns import LETTERS, NAME, SEEDS
+from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, session
 from components.shell.hide import hidden
 from components.shell.naming import chance, names_of, settings
@@ -25,7 +25,7 @@ HEIGHT = 280  # of a chart, in pixels
 
 def watch(*, against: bool) -> None:
     """The player over all columns, the shared charts (`against`: of the differences from A), the columns."""
-    configurations = session.COLUMNS.get()
+    configurations = COLUMNS.get()
     seeds = int(session.widget_value(SEEDS))
     letters = LETTERS[: len(configurations)]
     refused = [(letter, over_budget(cfg, seeds)) for letter, cfg in zip(letters, configurations, strict=True)]

@@ -3,12 +3,15 @@
 import math
 import re
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.shell import address, session
+from components.shell.address import RESTORED
+from components.shell.session import Key
 from models.spec.query import literal
 
 MOST_CELLS = 400
@@ -16,6 +19,13 @@ LARGEST = 1e9
 LONGEST = 1500  # characters of a table in the address
 LONGEST_PASTE = 25 * MOST_CELLS
 Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any number
+
+TABLE_VERSION = Key("{}_version", -1)
+TABLE_BASE: Key[np.ndarray] = Key("{}_base", np.empty((0, 0)))  # the editor's initial values
+TABLE_GOOD: Key[np.ndarray] = Key("{}_good", np.empty((0, 0)))  # the last good values
+TABLE_DEFAULT: Key[np.ndarray] = Key("{}_default", np.empty((0, 0)))  # those of the chosen example
+TABLE_NAMES: Key[tuple[Any, Any]] = Key("{}_names", ((), ()))  # of rows and columns
+TABLE_NOT_TAKEN = Key("{}_not_taken", "")  # what was wrong with the table of the address
 
 
 def parsed(text: str) -> np.ndarray:
@@ -52,18 +62,18 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
     """Draws the table and returns its last good values (rows, columns); `name`: its key in the address."""
     default = np.asarray(default, float)
     _adopt(key, default, name)
-    widget = f"{key}_cells_{session.TABLE_VERSION.of(key).get()}"
+    widget = f"{key}_cells_{TABLE_VERSION.of(key).get()}"
     if not session.drawn(widget):  # first drawn, or drawn again after another page
-        session.TABLE_BASE.of(key).put(session.TABLE_GOOD.of(key).get())
-    base = session.TABLE_BASE.of(key).get()
-    session.TABLE_NAMES.of(key).put((rows, columns))
+        TABLE_BASE.of(key).put(TABLE_GOOD.of(key).get())
+    base = TABLE_BASE.of(key).get()
+    TABLE_NAMES.of(key).put((rows, columns))
     frame = pd.DataFrame(base, _named(rows, len(base), "token"), _named(columns, base.shape[1], "feature"))
     edited = st.data_editor(frame, key=widget, width="stretch", num_rows="fixed", alt="Table to edit, table")
     try:
-        session.TABLE_GOOD.of(key).put(checked(np.asarray(edited, dtype=float)))
+        TABLE_GOOD.of(key).put(checked(np.asarray(edited, dtype=float)))
     except ValueError as problem:
         st.error(f"{problem} The results below are still those of the last complete table.")
-    good = session.TABLE_GOOD.of(key).get()
+    good = TABLE_GOOD.of(key).get()
     link = _text(good, default)
     address.stage({name: link if _fits(link) else None})
     if not _fits(link):
@@ -83,15 +93,15 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
 
 def put(key: str, values: np.ndarray) -> None:
     """Replaces the table, before it is drawn or in a callback."""
-    session.TABLE_GOOD.of(key).put(np.asarray(values, float))
-    session.TABLE_NOT_TAKEN.of(key).put("")
-    session.TABLE_VERSION.of(key).put(session.TABLE_VERSION.of(key).get() + 1)
+    TABLE_GOOD.of(key).put(np.asarray(values, float))
+    TABLE_NOT_TAKEN.of(key).put("")
+    TABLE_VERSION.of(key).put(TABLE_VERSION.of(key).get() + 1)
 
 
 def _adopt(key: str, default: np.ndarray, name: str) -> None:
     """Before the table is drawn: takes it over from the address, or from a default that has changed."""
-    text, good, refused = st.query_params.get(name), session.TABLE_GOOD.of(key), session.TABLE_NOT_TAKEN.of(key)
-    kept = session.TABLE_DEFAULT.of(key)
+    text, good, refused = st.query_params.get(name), TABLE_GOOD.of(key), TABLE_NOT_TAKEN.of(key)
+    kept = TABLE_DEFAULT.of(key)
     before = kept.get() if kept.there else default
     with address.adopting(name) as fresh:
         if good.there and (not fresh or _stands(_text(good.get(), before), text)):
@@ -110,7 +120,7 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
 
 def _stands(here: str | None, text: str | None) -> bool:
     """Whether the address stands for this session's table, of which it holds ten digits a number, or no room at all."""
-    return here == text if _fits(here) else text is None and session.RESTORED.get()
+    return here == text if _fits(here) else text is None and RESTORED.get()
 
 
 def _text(values: np.ndarray, default: np.ndarray) -> str | None:
@@ -143,8 +153,8 @@ def _use(key: str, text: str) -> None:
 
 def names(key: str) -> tuple[list[str], list[str]]:
     """The names of the table's rows and columns, once it was drawn."""
-    values = session.TABLE_GOOD.of(key).get()
-    rows, columns = session.TABLE_NAMES.of(key).get()
+    values = TABLE_GOOD.of(key).get()
+    rows, columns = TABLE_NAMES.of(key).get()
     return _named(rows, len(values), "token"), _named(columns, values.shape[1], "feature")
 
 

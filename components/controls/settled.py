@@ -3,12 +3,15 @@
 import streamlit as st
 
 from components.controls import panel
-from components.shell import link, session
+from components.shell import link
 from components.shell.hide import any_hidden
+from components.shell.session import Key
 from models.spec import RunConfig, knobs
 from models.spec.budget import affordable, fitted, over_budget
 from models.spec.pairings import changed
 from models.spec.rules import repaired
+
+LAST_GOOD: Key[RunConfig] = Key("last_good", RunConfig())  # the last configuration that could be shown
 
 
 def settle(cfg: RunConfig | None) -> RunConfig:
@@ -17,15 +20,15 @@ def settle(cfg: RunConfig | None) -> RunConfig:
     Without a last good one, as after a link to a configuration over budget, it is the nearest that fits.
     """
     if cfg is not None and over_budget(cfg) is None:
-        session.LAST_GOOD.put(cfg)
-    if not session.LAST_GOOD.there:
-        session.LAST_GOOD.put(fitted(cfg or RunConfig()))
+        LAST_GOOD.put(cfg)
+    if not LAST_GOOD.there:
+        LAST_GOOD.put(fitted(cfg or RunConfig()))
     return last()
 
 
 def last() -> RunConfig:
     """The last good configuration of this visitor, or the default."""
-    return session.LAST_GOOD.get()
+    return LAST_GOOD.get()
 
 
 def say(cfg: RunConfig, notes: list[str], problem: str) -> None:

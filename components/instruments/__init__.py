@@ -12,12 +12,11 @@ from components.instruments.formula import FORMULA
 from components.instruments.health import HEALTH
 from components.instruments.landscape import LANDSCAPE
 from components.instruments.lens import LENS
-from components.instruments.panel import Instrument, InstrumentPanel
+from components.instruments.panel import INSTRUMENT, Instrument, InstrumentPanel
 from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
-from components.shell import session
 from components.shell.address import url_param
 from components.shell.cards import ChoiceCard, cards
 from components.shell.hide import hidden
@@ -46,8 +45,8 @@ PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 def instruments(view: View, at: At) -> bool:
     """Draws the instruments as cards, and the open one; whether it waits for an answer."""
     offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
-    url_param(session.INSTRUMENT.name, None, name="instrument", among=offered)
-    chosen = session.INSTRUMENT.get()
+    url_param(INSTRUMENT.name, None, name="instrument", among=offered)
+    chosen = INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
     cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN)
@@ -69,4 +68,4 @@ def instruments(view: View, at: At) -> bool:
 
 def _choose(name: str) -> None:
     """Opens an instrument, or closes the one that is open."""
-    session.INSTRUMENT.put(None if session.INSTRUMENT.get() == name else name)
+    INSTRUMENT.put(None if INSTRUMENT.get() == name else name)

@@ -1,5 +1,7 @@
 """Attention and lens: where attention heads look, what the output head would say at every site, and what comes next."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,6 +12,7 @@ from components.charts.parts import Figure, site_names, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
+from components.shell.session import Key
 from components.stage.view import View
 from models import answers
 from models.answers import Lens
@@ -24,6 +27,9 @@ TEXTS = {
 }
 LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens
+
+# A text that was continued, and its new tokens.
+LENS_WRITTEN: Key[tuple[str, list[dict[str, Any]]]] = Key("{}_tokens", ("", []))
 
 
 def draw(panel: InstrumentPanel) -> None:
@@ -232,7 +238,7 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
         why_not = "This task does not ask for a next token here: type it."
     elif not np.isfinite(p).all():
         why_not = "The probabilities are not finite: nothing can be drawn from them."
-    written = session.LENS_WRITTEN.of(written_key).get()
+    written = LENS_WRITTEN.of(written_key).get()
     done = written[1] if written[0] == text else []
 
     def append() -> None:
@@ -245,7 +251,7 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
             "probability": float(p[at]),
             "at the temperature": float(tempered(p, temperature)[at]),
         }
-        session.LENS_WRITTEN.of(written_key).put((longer, [*done, entry]))
+        LENS_WRITTEN.of(written_key).put((longer, [*done, entry]))
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)

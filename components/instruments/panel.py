@@ -9,17 +9,19 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure, site_word, title_of
-from components.shell import session
 from components.shell.hide import hidden
+from components.shell.session import Key
+from components.shell.static_chart import static_chart
 from components.shell.visitor import address, visitor
 from components.stage.answer import Reply, answer
-from components.stage.still import static_chart
 from components.stage.tickets import At
 from components.stage.view import View
 from models.answers import Question, Value
 from models.service.client import Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
+
+INSTRUMENT: Key[str | None] = Key("instrument", None)  # the open one
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,12 @@ class Measured(Generic[Value]):
     cfg: RunConfig
     step: int
     args: dict[str, Any]
+
+
+# By panel and question, as `InstrumentPanel.key` joins them.
+MEASURED: Key[Measured[Any] | None] = Key("{}_measured", None)
+MEASURED_ASKED: Key[tuple[RunConfig, dict[str, Any], int] | None] = Key("{}_asked", None)
+MEASURED_WANTED: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wanted", None)
 
 
 class InstrumentPanel:
@@ -116,7 +124,7 @@ class InstrumentPanel:
 
         While the run plays, the last measurement stays: an instrument never slows the run that it looks at.
         """
-        kept = session.MEASURED.of(self.key(question.name)).get()
+        kept = MEASURED.of(self.key(question.name)).get()
         same = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
         if kept is not None and same and (self.at.playing or kept.step == self.step):
             later = "; pause to measure the step shown" if kept.step != self.step else ""
@@ -129,13 +137,13 @@ class InstrumentPanel:
             before = "" if kept is None else f" What is shown is step {kept.step}{other}."
             st.caption(f"Measuring step {step}: {reply.share:.0%}.{before}")
             return kept
-        session.MEASURED_ASKED.of(self.key(question.name)).pop()
+        MEASURED_ASKED.of(self.key(question.name)).pop()
         return self._measured(question, reply, step, args)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
         """As `ask`, for work that takes long: it starts at a button, shows its progress, and can be cancelled."""
-        begun = session.MEASURED_WANTED.of(self.key(question.name))
-        kept = session.MEASURED.of(self.key(question.name)).get()
+        begun = MEASURED_WANTED.of(self.key(question.name))
+        kept = MEASURED.of(self.key(question.name)).get()
         under_way = begun.get()
         if under_way is None or under_way[0] != self.cfg:
             wanted = (self.cfg, self.step, args)
@@ -177,13 +185,13 @@ class InstrumentPanel:
             reply.show("")
             return None
         measured = Measured(reply.value, self.cfg, step, args)
-        session.MEASURED.of(self.key(question.name)).put(measured)
+        MEASURED.of(self.key(question.name)).put(measured)
         st.caption(f"Measured at step {step}.")
         return measured
 
     def _asked_step(self, question: Question[Value], args: dict[str, Any]) -> int:
         """The step to ask about: the one shown, or while the run plays, the one first asked about."""
-        asked = session.MEASURED_ASKED.of(self.key(question.name))
+        asked = MEASURED_ASKED.of(self.key(question.name))
         pending = asked.get()
         if self.at.playing and pending is not None and pending[:2] == (self.cfg, args):
             return pending[2]

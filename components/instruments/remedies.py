@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from components.shell import session
+from components.instruments.panel import INSTRUMENT
 from components.shell.hide import any_hidden, hidden
 from components.shell.visitor import address, visitor
 from components.stage.answer import answer
@@ -40,7 +40,7 @@ def found(view: View) -> Found:
         return Found([], "")
     asked: dict[str, Any] = {"first": list(first), "without": without}
     # On the screen of the open instrument: a question from another screen would end that instrument's questions.
-    owner = Requester(visitor(), str(session.INSTRUMENT.get() or "remedies"), "remedies", address=address())
+    owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
     if reply.value is None:
         said = f"Trying changes of this run for a few steps each: {reply.share:.0%}."

@@ -5,11 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell import session
+from components.shell.session import Key
 from components.shell.visitor import owner
 from components.stage.answer import answer
 from models.answers import Question, Value
 from models.spec import RunConfig
+
+# By part of a lab, the net and the arguments of the long work that a button started.
+LONG_BEGUN: Key[tuple[RunConfig, dict[str, Any]] | None] = Key("{}_begun", None)
 
 
 def by_button(
@@ -26,7 +29,7 @@ def by_button(
 
     `doing` labels the progress bar. If the question changes, the button is shown again.
     """
-    begun = session.LONG_BEGUN.of(key)
+    begun = LONG_BEGUN.of(key)
     if begun.get() != (cfg, args):
         start, icon = (cfg, args), ":material/play_arrow:"
         st.button(label, key=f"{key}_start", icon=icon, on_click=begun.put, args=(start,))

@@ -10,7 +10,8 @@ from components.charts import figures
 from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
-from components.shell import session, waiting
+from components.shell import waiting
+from components.shell.session import Key
 from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
@@ -23,19 +24,23 @@ from models.spec.budget import over_budget
 
 LONGEST = 4000  # characters of a pasted link
 
+ATTEMPT = Key("{}_configuration", RunConfig())  # by the name of a lesson's attempt
+ATTEMPT_PROBLEM = Key("{}_problem", "")
+ATTEMPT_WATCHED: Key[RunConfig | None] = Key("{}_watched", None)
+
 
 def draw(lesson: Lesson) -> None:
     """The challenge and the attempt at it."""
     one, name = lesson.challenge, f"attempt_{lesson.key}"
     st.subheader("Challenge", anchor=False)
     st.markdown(f"**{one.text}**")
-    if not session.ATTEMPT.of(name).there:
-        session.ATTEMPT.of(name).put(one.base)
+    if not ATTEMPT.of(name).there:
+        ATTEMPT.of(name).put(one.base)
     _fields(lesson)
     with st.expander("Take an attempt from the playground or a link"):
         _brought(lesson)
-    cfg = session.ATTEMPT.of(name).get()
-    if problem := session.ATTEMPT_PROBLEM.of(name).pop():
+    cfg = ATTEMPT.of(name).get()
+    if problem := ATTEMPT_PROBLEM.of(name).pop():
         st.error(problem)
     astray = out_of_bounds(one, cfg)
     for said in astray:
@@ -55,7 +60,7 @@ def from_text(text: str) -> tuple[RunConfig, list[str]]:
 def _fields(lesson: Lesson) -> None:
     """One control for every field that may be changed, and a link to the playground."""
     name, one = f"attempt_{lesson.key}", lesson.challenge
-    cfg = session.ATTEMPT.of(name).get()
+    cfg = ATTEMPT.of(name).get()
     for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
         with column:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
@@ -68,9 +73,9 @@ def _changed(key: str, knob: str, value: Any) -> None:
     """After a control has moved: updates the attempt, unless the result would be illegal."""
     name = key.removesuffix(f"_{knob}")
     try:
-        _set(name, replace(session.ATTEMPT.of(name).get(), **{knob: value}))
+        _set(name, replace(ATTEMPT.of(name).get(), **{knob: value}))
     except ValueError as error:
-        session.ATTEMPT_PROBLEM.of(name).put(sentence(str(error)))
+        ATTEMPT_PROBLEM.of(name).put(sentence(str(error)))
 
 
 def _brought(lesson: Lesson) -> None:
@@ -95,7 +100,7 @@ def _brought(lesson: Lesson) -> None:
 
 
 def _set(name: str, cfg: RunConfig) -> None:
-    session.ATTEMPT.of(name).put(cfg)
+    ATTEMPT.of(name).put(cfg)
 
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
@@ -105,9 +110,9 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     verdict = st.container()  # above the player: it comes while one looks there
     at = stage(name, [cfg], [loss], shared=" the attempt")
     if runs.watched(at.step, [tape]):
-        session.ATTEMPT_WATCHED.of(name).put(cfg)
+        ATTEMPT_WATCHED.of(name).put(cfg)
     with verdict:
-        _verdict(lesson, cfg, tape if session.ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
+        _verdict(lesson, cfg, tape if ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
     return runs.awaited(at.step, [tape])
 
 

@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.shell import session
 from components.shell.hide import hidden
+from components.shell.session import Key
 from models.lessons.lessons import LESSONS
 
 
@@ -22,9 +22,12 @@ class Done:
     passed: dict[str, str] | None = None
 
 
+LESSONS_DONE: Key[dict[str, Done]] = Key("lessons_done", {})
+
+
 def done(key: str) -> Done:
     """The progress in a lesson; empty for a new one."""
-    kept = session.LESSONS_DONE.mutable()
+    kept = LESSONS_DONE.mutable()
     return kept.setdefault(key, Done())
 
 

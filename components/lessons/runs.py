@@ -7,9 +7,10 @@ import streamlit as st
 from components.charts import figures
 from components.charts.parts import Figure, enlarged
 from components.lessons import progress
-from components.shell import projector, session
+from components.shell import projector
 from components.shell.hide import any_hidden, hidden
 from components.shell.naming import chance
+from components.shell.session import Key
 from components.shell.text import badge
 from components.shell.ways_on import to_compare
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
@@ -27,6 +28,8 @@ TITLES = {
 }
 COUNTS = {1: "", 2: " both", 3: " all three", 4: " all four"}
 
+LESSON_RESET = Key("lesson_{}_reset", "")
+
 
 def watch(lesson: Lesson) -> bool:
     """The player and the charts; redraws the page once all nets were watched to the end. Returns whether rows are
@@ -40,7 +43,7 @@ def watch(lesson: Lesson) -> bool:
         shared=COUNTS[len(nets)],
         names=list(lesson.nets),
         keys=projector.HINT if projector.on() else "",
-        reset=session.LESSON_RESET.of(lesson.key).get(),
+        reset=LESSON_RESET.of(lesson.key).get(),
         facts=["1 seed, same batches"],
     )
     if not any_hidden(("export", "answers")):  # Compare shows the verdicts
@@ -64,7 +67,7 @@ def awaited(step: int, tapes: list[RunHistory]) -> bool:
 
 def reset(lesson: Lesson) -> None:
     """Returns the player to the untrained nets."""
-    session.LESSON_RESET.of(lesson.key).put(secrets.token_hex(8))
+    LESSON_RESET.of(lesson.key).put(secrets.token_hex(8))
 
 
 def lesson_chart(lesson: Lesson, kind: str) -> Figure:

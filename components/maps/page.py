@@ -12,10 +12,11 @@ from components.shell import session, waiting
 from components.shell.address import put, put_again, url_param
 from components.shell.link import help_of
 from components.shell.naming import chance, settings
+from components.shell.session import Key
+from components.shell.static_chart import static_chart
 from components.shell.text import badge
 from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
-from components.stage.still import static_chart
 from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
@@ -33,6 +34,10 @@ KEY = "map"  # in the address
 PATIENCE = 2.0  # seconds that a map may take to stop once nobody wants it
 CELL = "map_cell"
 SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "lr", "warmup")  # of what is equal in all cells
+
+MAP_WANTED = Key("map_wanted", "")  # the digest of the map that is computed
+MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # in which this visitor has computed
+MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to compare
 
 
 def draw() -> None:
@@ -69,15 +74,15 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
     total = spec.runs
     recorded = None if chosen == OWN else recording(chosen)
-    wanted = session.MAP_WANTED.get() == spec.digest and len(kept) < total
+    wanted = MAP_WANTED.get() == spec.digest and len(kept) < total
     if wanted:
         works().want(spec, visitor(), address())
     standing = works().standing(spec)
     if standing.state == "failed":
-        session.MAP_WANTED.put("")
+        MAP_WANTED.put("")
         wanted = False
     # What others have half computed does not take the place of a recording.
-    if wanted or spec.digest in session.MAPS_BEGUN.get() or len(kept) == total:
+    if wanted or spec.digest in MAPS_BEGUN.get() or len(kept) == total:
         recorded = None
     outcomes = kept if recorded is None else list(recorded.outcomes)
 
@@ -115,12 +120,12 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
     blocked = closed() or refused(spec, this_machine())  # a recording is shown even if it cannot be recomputed here
 
     def compute() -> None:
-        session.MAP_WANTED.put(spec.digest)
-        session.MAPS_BEGUN.mutable().add(spec.digest)
+        MAP_WANTED.put(spec.digest)
+        MAPS_BEGUN.mutable().add(spec.digest)
         works().begin(spec, visitor(), address())
 
     def pause() -> None:
-        session.MAP_WANTED.put("")
+        MAP_WANTED.put("")
         works().leave(spec, visitor())
 
     def delete() -> None:
@@ -233,10 +238,10 @@ def _cell(spec: MapSpec, cell: Cell) -> None:
     ):
         put({f"map_cell_{part}": getattr(cell, part)})
         column.selectbox(label, options, key=f"map_cell_{part}", help=tip, on_change=choose, args=(part,))
-    basket: list[Cell] = [one for one in session.MAP_BASKET.get() if one in every]
+    basket: list[Cell] = [one for one in MAP_BASKET.get() if one in every]
 
     def add() -> None:
-        session.MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
+        MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
 
     with st.container(horizontal=True, vertical_alignment="center"):
         to_playground(configs(spec, cell)[0], "Open this run in the playground")

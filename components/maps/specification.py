@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.shell import address, session
 from components.shell.link import help_of
+from components.shell.session import Key
 from components.stage.view import sentence
 from models.maps.spec import AXES, LONGEST, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, RunConfig, knobs
@@ -24,11 +25,16 @@ LONGEST_AXIS = 1000  # characters of an axis, with room for the longest numbers
 OWN = "of the arrangement"  # what a map leaves to its arrangements
 LEFT = ("norm", "init")  # fields that may be left to them
 
+MAP_OWN: Key[MapSpec | None] = Key("map_own", None)  # the last legal specification
+MAP_FILLED = Key("map_filled", False)  # whether the controls hold it
+MAP_MORE: Key[dict[str, Any]] = Key("map_more", {})  # fields of its base without a control
+MAP_REFUSED = Key("map_refused", "")  # what was wrong with the specification in the address
+
 
 def edited() -> MapSpec:
     """The map in the controls; if they are invalid, an error and the last valid map."""
     _adopt()
-    kept = session.MAP_OWN.get() or FIRST
+    kept = MAP_OWN.get() or FIRST
     _fill(kept)
     left, right = st.columns(2)
     with left:
@@ -61,7 +67,7 @@ def edited() -> MapSpec:
     except ValueError as problem:
         st.error(f"{problem}. Below is still the last valid map.")
         spec = kept
-    session.MAP_OWN.put(spec)
+    MAP_OWN.put(spec)
     address.stage({KEY: None if spec == FIRST else spec.to_json(compact=True)})
     return spec
 
@@ -84,15 +90,15 @@ def _adopt() -> None:
     """Adopts the map in the address. If it cannot be read, says so and takes the default."""
     text = st.query_params.get(KEY)
     with address.adopting(KEY) as fresh:
-        if fresh or not session.MAP_OWN.there:
-            session.MAP_REFUSED.put("")
+        if fresh or not MAP_OWN.there:
+            MAP_REFUSED.put("")
             try:
                 put(FIRST if text is None else MapSpec.from_json(text))
             except ValueError as problem:
                 put(FIRST)
-                session.MAP_REFUSED.put(_quoted(problem))
-    if session.MAP_REFUSED.get() and session.MAP_OWN.get() == FIRST:
-        st.info(f"The link's map could not be used. {session.MAP_REFUSED.get()}")
+                MAP_REFUSED.put(_quoted(problem))
+    if MAP_REFUSED.get() and MAP_OWN.get() == FIRST:
+        st.info(f"The link's map could not be used. {MAP_REFUSED.get()}")
 
 
 def _quoted(problem: ValueError) -> str:
@@ -102,15 +108,15 @@ def _quoted(problem: ValueError) -> str:
 
 def put(spec: MapSpec) -> None:
     """Puts a map into the controls."""
-    session.MAP_OWN.put(spec)
-    session.MAP_FILLED.put(False)
+    MAP_OWN.put(spec)
+    MAP_FILLED.put(False)
 
 
 def _fill(spec: MapSpec) -> None:
     """Fills the controls from a map, if it is not the one they were last filled from."""
-    if session.MAP_FILLED.get() and session.widget_value(CHOSEN) is not None:
+    if MAP_FILLED.get() and session.widget_value(CHOSEN) is not None:
         return
-    session.MAP_FILLED.put(True)
+    MAP_FILLED.put(True)
     for name, axis in (("x", spec.x), ("y", spec.y)):
         session.set_widget(f"map_{name}", axis.field)
         session.set_widget(f"map_{name}_values", ", ".join(map(_written, axis.values)))
@@ -120,7 +126,7 @@ def _fill(spec: MapSpec) -> None:
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
         session.set_widget(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
-    session.MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
+    MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 
 def _written(value: float) -> str:
@@ -144,7 +150,7 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     """The base's fields that are not an axis and not at their default or their arrangement's own, and further fields
     of a pasted map.
     """
-    found: dict[str, Any] = dict(session.MAP_MORE.get())
+    found: dict[str, Any] = dict(MAP_MORE.get())
     columns = st.columns(4)
     for at, name in enumerate(name for name in BASE if name not in axes):
         kinds, knob = knobs()[name]

@@ -7,12 +7,15 @@ import streamlit as st
 from components.charts.diagram import show_diagram
 from components.controls import settled
 from components.instruments import instruments, remedies
+from components.instruments.panel import INSTRUMENT
 from components.playground import picture, take_home
 from components.playground.presets import where_to_look
 from components.shell import link, projector, session
 from components.shell.address import url_param
 from components.shell.hide import any_hidden, hidden
+from components.shell.link import LINK_RERUN
 from components.shell.naming import ARRANGED
+from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
 from components.stage.panels import Headline, LivingStack, Panel, blocks_of
@@ -28,19 +31,28 @@ from models.spec.pairings import opposite
 
 NAME = "playground"
 
+GHOST: Key[Profile | None] = Key("ghost", None)  # before the last change
+PINNED: Key[Profile | None] = Key("pinned", None)
+VIEW: Key[View | None] = Key("view", None)
+STARTED = Key("playground_started", "")  # the last request to play the run
+STOP_LOSS = Key("playground_stop_loss", 0.0)
+FIT = Key("playground_fit", 0)  # how often the axes were fitted
+ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # a run, and whether it had rows
+SWITCHED = Key("playground_switched", False)
+
 
 def watch(cfg: RunConfig) -> None:
     """The stage, and measurements at the step where its playhead rests."""
-    if session.LINK_RERUN.pop():
-        session.STARTED.put(secrets.token_hex(4))
+    if LINK_RERUN.pop():
+        STARTED.put(secrets.token_hex(4))
     poll_while(NAME, lambda: _watched(cfg))
 
 
 def _watched(cfg: RunConfig) -> bool:
     """Stage, chart controls and instrument. Returns whether an answer is still to come."""
-    if session.SWITCHED.pop():
+    if SWITCHED.pop():
         st.rerun()  # the controls lie outside this fragment
-    before = session.VIEW.get()
+    before = VIEW.get()
     if before is not None and before.cfg != cfg:
         _leave(before, cfg)
     at = place(NAME, [cfg])
@@ -50,7 +62,7 @@ def _watched(cfg: RunConfig) -> bool:
     refused = late and bool(trouble(cfg))
     if view is None:
         return not refused
-    session.VIEW.put(view)
+    VIEW.put(view)
     take_home.check(view)
     measuring = not hidden("verdict") and _remedy(view)
     if not projector.on():
@@ -75,10 +87,10 @@ def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
         NAME,
         [cfg],
         [picture.player(cfg, fit, large=large)],
-        tells="follow" if session.INSTRUMENT.get() else "rest",
+        tells="follow" if INSTRUMENT.get() else "rest",
         keys=projector.HINT if large else "",
-        start=session.STARTED.get(),
-        stop_loss=session.STOP_LOSS.get(),
+        start=STARTED.get(),
+        stop_loss=STOP_LOSS.get(),
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
@@ -91,7 +103,7 @@ def _switch(_run: int, block: int) -> None:
     wanted = not own.get("residual", cfg.residual)
     value = None if wanted == cfg.residual else wanted
     link.put({"overrides": with_override(cfg.overrides, block, "residual", value)})
-    session.SWITCHED.put(True)
+    SWITCHED.put(True)
 
 
 def what_is_set(cfg: RunConfig) -> None:
@@ -111,7 +123,7 @@ def what_is_set(cfg: RunConfig) -> None:
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )
-    take_home.take_home(cfg, session.VIEW.get())
+    take_home.take_home(cfg, VIEW.get())
 
 
 def _leave(before: View, cfg: RunConfig) -> None:
@@ -122,7 +134,7 @@ def _leave(before: View, cfg: RunConfig) -> None:
     shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
     ghost = profile_of(shown or before)
     alike = ghost.beside(cfg)
-    session.GHOST.put(ghost if alike and before.cfg.depth <= 2 * cfg.depth else None)
+    GHOST.put(ghost if alike and before.cfg.depth <= 2 * cfg.depth else None)
     if not alike:
         _fit_axes()  # they were scaled for curves that are gone
 
@@ -142,7 +154,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
                 0.0,
                 10.0,
                 step=0.05,
-                key=session.STOP_LOSS.name,
+                key=STOP_LOSS.name,
                 help=tip,
                 width=150,
                 persist_state="session",
@@ -153,9 +165,9 @@ def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
 def _look_again(view: View) -> None:
     """Reruns the page once a run has rows and the export panel is open, which lies outside this fragment."""
     there = bool(view.tape and view.tape.length)
-    if session.ROWS.get() != (view.cfg, there):
-        known = session.ROWS.get()
-        session.ROWS.put((view.cfg, there))
+    if ROWS.get() != (view.cfg, there):
+        known = ROWS.get()
+        ROWS.put((view.cfg, there))
         if there and known == (view.cfg, False) and session.widget_value(take_home.KEY):
             st.rerun()
 
@@ -164,7 +176,7 @@ def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
     """The profiles to compare with, by role: the one before the last change and the pinned one, of the same net and
     task.
     """
-    kept = [(role.name, role.get()) for role in (session.GHOST, session.PINNED)]
+    kept = [(role.name, role.get()) for role in (GHOST, PINNED)]
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
 
 
@@ -184,19 +196,19 @@ def _remedy(view: View) -> bool:
 
 def _fit() -> int:
     """How often the axes were rescaled; between two times they never shrink."""
-    return session.FIT.get()
+    return FIT.get()
 
 
 def _fit_axes() -> None:
-    session.FIT.put(_fit() + 1)
+    FIT.put(_fit() + 1)
 
 
 def _pin(cfg: RunConfig) -> None:
     view, _ = look(cfg, place(NAME, [cfg]).step)
     if view is not None:
-        session.PINNED.put(profile_of(view))
+        PINNED.put(profile_of(view))
 
 
 def _clear() -> None:
-    session.GHOST.pop()
-    session.PINNED.pop()
+    GHOST.pop()
+    PINNED.pop()

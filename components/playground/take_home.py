@@ -6,8 +6,10 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from components.playground import picture
-from components.shell import link, session
+from components.shell import link
 from components.shell.hide import any_hidden
+from components.shell.link import LINK_NOTES
+from components.shell.session import Key
 from components.stage.file import TOO_LARGE, as_file, fits
 from components.stage.panels import Panel
 from components.stage.view import View
@@ -26,6 +28,9 @@ from models.spec import RunConfig, knobs
 from models.trace import Trace
 
 KEY = "take_home"
+
+PASTED = Key("pasted_configuration", "")
+PASTED_REFUSED = Key("pasted_refused", "")
 
 
 def take_home(cfg: RunConfig, view: View | None) -> None:
@@ -98,22 +103,22 @@ def _link(cfg: RunConfig, view: View | None) -> None:
 def _bring_in() -> None:
     if any_hidden(knobs()):
         return  # an import would set hidden fields
-    st.text_area("Paste a configuration (JSON) or a link", key=session.PASTED.name, max_chars=100_000, height=100)
+    st.text_area("Paste a configuration (JSON) or a link", key=PASTED.name, max_chars=100_000, height=100)
     st.button("Use it", on_click=_use, key="use_pasted")
-    if session.PASTED_REFUSED.get():
-        st.error(session.PASTED_REFUSED.get())
+    if PASTED_REFUSED.get():
+        st.error(PASTED_REFUSED.get())
 
 
 def _use() -> None:
     """Adopts the pasted configuration, or says why it cannot."""
     try:
-        cfg, notes = configuration_from(session.PASTED.get())
+        cfg, notes = configuration_from(PASTED.get())
     except ValueError as error:
-        session.PASTED_REFUSED.put(str(error))
+        PASTED_REFUSED.put(str(error))
         return
     link.put({name: getattr(cfg, name) for name in knobs()})
-    session.PASTED_REFUSED.put("")
-    session.LINK_NOTES.put(notes)
+    PASTED_REFUSED.put("")
+    LINK_NOTES.put(notes)
 
 
 def _torch() -> str | None:

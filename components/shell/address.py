@@ -13,22 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell.session import (
-    DEFAULTS,
-    ECHOES,
-    HERE,
-    KEPT,
-    LEFT,
-    PUT,
-    RESTORED,
-    SAID,
-    STAGED,
-    TAKEN,
-    UNTOLD,
-    drawn,
-    set_widget,
-    widget_value,
-)
+from components.shell.session import Key, drawn, set_widget, widget_value
 from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
@@ -36,6 +21,24 @@ from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # the prefix of options in addresses from before 2026-11-22
+
+HERE = Key("address_here", "")  # the current page
+# By key, the part of the address that the current page has adopted or written.
+TAKEN: Key[dict[str, str | None]] = Key("address_taken", {})
+# By page, its last address; the current page is last.
+LEFT: Key[dict[str, dict[str, str]]] = Key("address_left", {})
+RESTORED = Key("address_restored", False)  # whether this run's address was restored
+ECHOES: Key[list[dict[str, str]]] = Key("address_echoes", [])  # older addresses of the current page
+STAGED: Key[dict[str, str | None]] = Key("address_staged", {})  # changes to be written; None removes a key
+# By key of the address, the widget that is kept in it, its default, and the function that writes its value.
+KEPT: Key[dict[str, tuple[str, Any, Callable[[Any], str]]]] = Key("address_kept", {})
+# By key of the address, the widget and its last default on the current page.
+DEFAULTS: Key[dict[str, tuple[str, Any]]] = Key("address_defaults", {})
+# By widget, its older values, the value that was put, and the address at that time: the browser may not have heard.
+PUT: Key[dict[str, tuple[list[Any], Any, dict[str, str]]]] = Key("address_put", {})
+UNTOLD = Key("address_untold", False)  # whether the run that put a value has not ended yet
+# By key of the address, the message about an illegal value, and the value that was adopted instead.
+SAID: Key[dict[str, tuple[str, Any]]] = Key("address_said", {})
 
 
 def arrive(page: str, visit: Mapping[str, str]) -> None:

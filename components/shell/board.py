@@ -8,8 +8,9 @@ import streamlit as st
 from addnorm.player.charts import frame_of
 from components.charts.colour import GREY
 from components.charts.parts import Figure, enlarged, finished, note
-from components.shell import address, hide, projector, qr, session, visitor
-from components.stage.still import static_chart
+from components.shell import address, hide, projector, qr, visitor
+from components.shell.session import Key
+from components.shell.static_chart import static_chart
 from models.insight.words import counted
 from models.lessons.board import RULE, board, valid
 from models.lessons.lesson import Lesson
@@ -19,13 +20,17 @@ from models.spec.query import literal
 KEY = "class"
 ROW = 44  # pixels for a bar and the option above it
 
+CLASS_CODE = Key("class_code", "")
+CLASS_MEMBER = Key("class_member", "")  # this visitor on the board
+CLASS_TOLD: Key[set[tuple[str, str]]] = Key("class_told", set())  # class and lesson of each guess told to the board
+
 
 def code() -> str:
     """The class of this visit: the one in the address, or in the last address that had one; empty without any."""
     asked = st.query_params.get(KEY)
     if asked is not None:
-        session.CLASS_CODE.put(asked if valid(asked) else "")
-    return session.CLASS_CODE.get()
+        CLASS_CODE.put(asked if valid(asked) else "")
+    return CLASS_CODE.get()
 
 
 def refused() -> None:
@@ -36,7 +41,7 @@ def refused() -> None:
 
 def again(lesson: Lesson) -> None:
     """Counts the visitor's next guess in this lesson, even though there has been one."""
-    session.CLASS_TOLD.mutable().discard((code(), lesson.key))
+    CLASS_TOLD.mutable().discard((code(), lesson.key))
 
 
 def what_counts(lesson: Lesson) -> str:
@@ -68,14 +73,14 @@ def show(lesson: Lesson, guess: str) -> None:
     """Draws the class's guesses, after telling the board this visitor's, once and unless made on a projector."""
     if not code():
         return
-    told = session.CLASS_TOLD.mutable()
+    told = CLASS_TOLD.mutable()
     # Only once: a guess that the teacher has cleared must not come back when the page runs again.
     this = code(), lesson.key
     if guess and this not in told and projector.on():
         told.add(this)  # a teacher's guess only starts the nets, and is not counted later in the usual view either
     elif guess and this not in told:
-        session.CLASS_MEMBER.put(session.CLASS_MEMBER.get() or secrets.token_hex(8))
-        if refusal := board().guess(*this, session.CLASS_MEMBER.get(), guess, visitor.address()):
+        CLASS_MEMBER.put(CLASS_MEMBER.get() or secrets.token_hex(8))
+        if refusal := board().guess(*this, CLASS_MEMBER.get(), guess, visitor.address()):
             st.caption(refusal)
         else:
             told.add(this)

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode
 
-from components.shell import session
+from components.shell.session import Key
 from models.spec import RunConfig
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 
@@ -13,15 +13,17 @@ KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 8
 FIRST = "residual on and off"
 
+COMPARE_BEGUN = Key("compare_begun", "")  # the last request to play the comparison
+
 
 def begin() -> None:
     """Makes the comparison play once, as soon as it is shown."""
-    session.COMPARE_BEGUN.put(secrets.token_hex(8))
+    COMPARE_BEGUN.put(secrets.token_hex(8))
 
 
 def begun() -> str:
     """The text of the last request to play the comparison; empty without one."""
-    return session.COMPARE_BEGUN.get()
+    return COMPARE_BEGUN.get()
 
 
 def to_query(columns: Sequence[RunConfig], seeds: int) -> dict[str, str]:

@@ -9,16 +9,18 @@ from pathlib import Path
 
 import streamlit as st
 
-from components.shell import session
+from components.shell.session import Key
 
 _component = st.components.v2.component(
     "drawer", html="", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
 )
 
+SETTINGS = Key("settings_asked", "")  # the last request to open the drawer at the settings
+
 
 def drawer(page: str) -> None:
     """Closes the drawer if it covers the page, once for every page that is opened; opens it for `settings`."""
-    _component(key="drawer", data={"page": page, "settings": session.SETTINGS.get()}, height=0)
+    _component(key="drawer", data={"page": page, "settings": SETTINGS.get()}, height=0)
 
 
 def settings() -> None:
@@ -27,4 +29,4 @@ def settings() -> None:
 
 
 def _ask() -> None:
-    session.SETTINGS.put(secrets.token_hex(8))
+    SETTINGS.put(secrets.token_hex(8))

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from components.shell import session
+from components.shell.session import Key
 from models.spec import knobs
 from models.spec.query import harmless
 
@@ -24,6 +24,8 @@ PARTS = {
     "lessons": "the links to other lessons",
 }
 MOST = 60  # names that are read
+
+HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides
 
 
 def from_text(text: str) -> tuple[frozenset[str], list[str]]:
@@ -41,20 +43,20 @@ def adopt() -> None:
     if text is None:
         return
     known, notes = from_text(text)
-    session.HIDDEN.put(known)
+    HIDDEN.put(known)
     if notes:
         st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
 
 
 def query() -> dict[str, str]:
     """What is hidden in this visit, for the address: a reload is a new visit and knows nothing else."""
-    kept = session.HIDDEN.get()
+    kept = HIDDEN.get()
     return {KEY: ",".join(sorted(kept))} if kept else {}
 
 
 def hidden(name: str) -> bool:
     """Whether a field or a part is hidden in this visit."""
-    return name in session.HIDDEN.get()
+    return name in HIDDEN.get()
 
 
 def any_hidden(names: Iterable[str]) -> bool:

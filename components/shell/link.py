@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from components.shell import address, session
+from components.shell import address
+from components.shell.session import Key
 from models.lessons.lessons import LESSONS as LESSONS_BY_KEY
 from models.spec import RunConfig, knobs
 from models.spec.query import FOREIGN
@@ -25,6 +26,9 @@ TAUGHT = ("init",)  # fields with a lesson of the same key
 
 put = address.put
 
+LINK_NOTES: Key[list[str]] = Key("link_notes", [])  # on what was changed in the link's configuration
+LINK_RERUN = Key("link_rerun", False)  # whether the link's run is to be computed again and compared
+
 
 def adopt() -> list[str]:
     """Before the widgets: puts the configuration of the address into their state; returns notes on what was changed."""
@@ -33,9 +37,9 @@ def adopt() -> list[str]:
         if fresh:
             cfg, notes = RunConfig.from_query(query)
             put({name: getattr(cfg, name) for name in knobs()})
-            session.LINK_NOTES.put(notes)
-            session.LINK_RERUN.put("digest" in query)
-    return session.LINK_NOTES.get()
+            LINK_NOTES.put(notes)
+            LINK_RERUN.put("digest" in query)
+    return LINK_NOTES.get()
 
 
 def write(cfg: RunConfig) -> None:
@@ -65,4 +69,4 @@ def help_of(field: str) -> str:
 
 def dismiss_notes() -> None:
     """Dismisses the notes about the last link."""
-    session.LINK_NOTES.put([])
+    LINK_NOTES.put([])

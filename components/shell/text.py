@@ -10,8 +10,8 @@ import streamlit as st
 
 from addnorm.player import BY
 from components.charts.parts import Figure
+from components.shell.static_chart import static_chart
 from components.shell.style import BADGES
-from components.stage.still import static_chart
 
 WRITTEN = {
     "formula": "Written here from a formula; a test computes it.",

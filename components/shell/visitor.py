@@ -12,7 +12,7 @@ import streamlit as st
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from components.shell import session
+from components.shell.address import HERE
 from components.shell.streamlits_own import session_id
 from models.service.client import Requester, tape_key
 from models.spec import RunConfig
@@ -32,7 +32,7 @@ def visitor() -> str:
 def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Requester:
     """This visitor, with a part of the current page and the runs that it shows."""
     tapes = frozenset(tape_key(cfg, seeds) for cfg in runs)
-    return Requester(visitor(), session.HERE.get(), part, tapes, address())
+    return Requester(visitor(), HERE.get(), part, tapes, address())
 
 
 def address() -> str:

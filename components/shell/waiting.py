@@ -4,13 +4,17 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from components.shell import address, session
+from components.shell import address
+from components.shell.session import Key
 from components.shell.streamlits_own import ask_again, left_part_asked_for, part_alone
 from models.service.client import trainer
 
 SECONDS = 0.5  # between two runs of a part
 SOON_SECONDS = 0.05
 STARTING_SECONDS = 1.5  # while the trainer starts, so as not to disturb the page's first picture
+
+# Whether a part of a page waits, and whether the trainer had started.
+WAITS: Key[tuple[bool, bool]] = Key("{}_waits", (False, True))
 
 
 def poll_while(name: str, body: Callable[[], bool]) -> None:
@@ -27,12 +31,12 @@ def poll_while(name: str, body: Callable[[], bool]) -> None:
         starting = trainer().status().state == "starting"
         waiting = body()
         address.settle()
-        waited, started = session.WAITS.of(name).get()
+        waited, started = WAITS.of(name).get()
         over = waited and (not waiting or (not started and not starting))
         if over and not part_alone():
             ask_again(SOON_SECONDS)
             return
-        session.WAITS.of(name).put((waiting, not starting))
+        WAITS.of(name).put((waiting, not starting))
         if over:
             st.rerun()
         if waiting:

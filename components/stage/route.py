@@ -13,10 +13,10 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from components.shell.assets import base_path
+from components.shell.player import module
 from components.shell.visitor import address_of
 from components.stage.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
 from components.stage.crowd import Crowd
-from components.stage.files import module
 from components.stage.lines import RunFeed
 from components.stage.news import News
 from components.stage.recordings import RecordingFeed

@@ -13,8 +13,8 @@ import streamlit as st
 
 from addnorm.player import declaration as told
 from components.shell import session
+from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
-from components.stage.files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.stage.lines import before, opening
 from components.stage.panels import Link, Panel
 from components.stage.scenes import Scene

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from components.shell import projector, session
+from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
+from components.shell.session import Key
 from components.stage.panels import COLUMNS, BlockHeading, Curve, Link, LivingStack, Panel, Travel, blocks_of
 from components.stage.stage import below, place, stage
 from components.start.words import Ended
@@ -18,6 +19,8 @@ from models.service.client import key_of, trainer
 from models.spec import RunConfig
 
 NAME = "four"
+
+START_WATCHED = Key("start_watched", False)
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ def ended() -> list[Ended]:
     runs = [cell.cfg for cell in CELLS]
     step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
     over = all(tape.done for tape in tapes)
-    watched = over and step > 0 and (session.START_WATCHED.get() or step >= max(tape.rest for tape in tapes))
-    session.START_WATCHED.put(watched)
+    watched = over and step > 0 and (START_WATCHED.get() or step >= max(tape.rest for tape in tapes))
+    START_WATCHED.put(watched)
     if not watched or hidden("verdict"):
         return []
     traces = [tape.trace() for tape in tapes]

@@ -4,9 +4,10 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell import address, hide, projector, session
+from components.shell import address, hide, projector
 from components.shell.link import START
 from components.shell.naming import chance
+from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Curve, Digit, LivingStack, Panel, TenDigits, blocks_of
@@ -30,6 +31,9 @@ SHALLOW, FADES, GROWS, LEVELS = (
 # By scene: whether it plays, and whether its whole run is asked for.
 HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))
 FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
+
+STORY_SCENE = Key("story_scene", 1)
+STORY_OWN: Key[Choice | None] = Key("story_own", None)  # the reader's own net
 
 
 def draw() -> None:
@@ -68,14 +72,14 @@ def _scene() -> int:
     text = st.query_params.get("scene", "1")
     with address.adopting("scene") as fresh:
         if fresh:
-            session.STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
-    return min(max(session.STORY_SCENE.get(), 1), len(HOW))
+            STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
+    return min(max(STORY_SCENE.get(), 1), len(HOW))
 
 
 def _go(scene: int) -> None:
     if not 1 <= scene <= len(HOW):
         return
-    session.STORY_SCENE.put(scene)
+    STORY_SCENE.put(scene)
     address.stage({"scene": str(scene)})
 
 
@@ -86,8 +90,8 @@ def _own() -> Choice:
         if fresh and {"depth", "residual", "norm"} & query.keys():
             depth = query.get("depth", "")
             asked = min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth
-            session.STORY_OWN.put(Choice(asked, MOST, query.get("residual") == "true", query.get("norm") == "true"))
-    return session.STORY_OWN.get() or FIRST
+            STORY_OWN.put(Choice(asked, MOST, query.get("residual") == "true", query.get("norm") == "true"))
+    return STORY_OWN.get() or FIRST
 
 
 def _choose(said: dict[str, Any]) -> None:
@@ -95,7 +99,7 @@ def _choose(said: dict[str, Any]) -> None:
     depth, residual, norm = (said.get(name) for name in ("depth", "residual", "norm"))
     if type(depth) is not int or not 1 <= depth <= MOST or not isinstance(residual, bool) or not isinstance(norm, bool):
         return
-    session.STORY_OWN.put(Choice(depth, MOST, residual, norm))
+    STORY_OWN.put(Choice(depth, MOST, residual, norm))
     on = {True: "true", False: "false"}
     address.stage({"scene": str(len(HOW)), "depth": str(depth), "residual": on[residual], "norm": on[norm]})
 

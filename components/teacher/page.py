@@ -8,6 +8,7 @@ import streamlit as st
 from components.controls import settled
 from components.shell import address, hide, projector, qr, session, visitor
 from components.shell import board as drawn_board
+from components.shell.session import Key
 from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
@@ -33,6 +34,9 @@ SHOWN = {  # path and title
     PLAYGROUND: (PLAYGROUND, "The playground with its current network"),
 }
 IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
+
+TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the class that is open, and its key
+TEACHER_REFUSED = Key("teacher_refused", "")
 
 
 def draw() -> None:
@@ -85,7 +89,7 @@ def _target() -> str:
 def _class() -> tuple[str, str]:
     """Code and key of this page's class while it is open, else empty strings. Only the button opens one."""
     code, key = _mine()
-    refused = session.TEACHER_REFUSED.pop()
+    refused = TEACHER_REFUSED.pop()
     if key:
         problem = board().look_after(code, key)
         if not problem:
@@ -125,8 +129,8 @@ def _mine() -> tuple[str, str]:
     asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
     with address.adopting(CLASS, OPENED) as fresh:
         if fresh and valid(asked[0]) and valid_key(asked[1]):
-            session.TEACHER_CLASS.put(asked)
-    mine = session.TEACHER_CLASS.get()
+            TEACHER_CLASS.put(asked)
+    mine = TEACHER_CLASS.get()
     if all(mine):
         address.stage({CLASS: mine[0], OPENED: mine[1]})
     return mine
@@ -135,17 +139,17 @@ def _mine() -> tuple[str, str]:
 def _open() -> None:
     code, given = str(session.widget_value(CODE)).strip(), str(session.widget_value(PASSWORD, ""))
     if not hmac.compare_digest(given.encode(), class_password().encode()):
-        session.TEACHER_REFUSED.put("That is not this server's password for opening a class.")
+        TEACHER_REFUSED.put("That is not this server's password for opening a class.")
         return
     key, refusal = board().open(code, visitor.address())
-    session.TEACHER_REFUSED.put(refusal)
+    TEACHER_REFUSED.put(refusal)
     if not refusal:
-        session.TEACHER_CLASS.put((code, key))
+        TEACHER_CLASS.put((code, key))
 
 
 def _close(code: str, key: str) -> None:
     board().close(code, key)
-    session.TEACHER_CLASS.put(("", ""))
+    TEACHER_CLASS.put(("", ""))
     address.stage({CLASS: None, OPENED: None})
 
 

@@ -18,7 +18,7 @@ from addnorm.format import SCALARS, SERIES
 from addnorm.law import law_in_words, likeness
 from addnorm.recording import Reader, Recording
 from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, updates, verdict
-from components.stage.files import FOLDER
+from components.shell.player import FOLDER
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
 

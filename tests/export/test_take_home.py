@@ -2,7 +2,7 @@
 
 import pytest
 
-from components.shell.session import PASTED
+from components.playground.take_home import PASTED
 from models.export import configuration_json, digest_of
 from models.spec import RunConfig
 from models.training import Run

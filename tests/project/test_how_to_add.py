@@ -361,7 +361,7 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.stage.still import static_chart
+from components.shell.static_chart import static_chart
 from models.service.client import trainer
 from models.spec import RunConfig
 

@@ -1,9 +1,14 @@
-"""The table of what a visitor's session keeps: defaults that nobody shares, places by name."""
+"""What a visitor's session keeps: defaults that nobody shares, keys by name."""
 
 import pytest
 
 from components.shell import session
 from components.shell.session import Key
+
+
+@pytest.fixture(autouse=True)
+def no_keys_of_the_app(monkeypatch):
+    monkeypatch.setattr(session, "_owners", {})
 
 
 @pytest.fixture
@@ -40,6 +45,12 @@ def test_several_of_a_kind_have_places_of_their_own(visit):
     assert state == {"error_copies_running": True}
     assert running.of("copies").get()
     assert not running.of("doubles").get()
+
+
+def test_a_key_of_another_module_is_not_made_twice():
+    Key("mine", 0)
+    with pytest.raises(ValueError, match="which tests"):
+        eval("Key('mine', 0)", {"Key": Key, "__name__": "another"})
 
 
 def test_a_widget_that_was_drawn_is_not_set_again_by_what_it_begins_with(visit):

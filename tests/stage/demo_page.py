@@ -3,10 +3,10 @@
 import streamlit as st
 
 from components.charts import figures
+from components.shell.static_chart import static_chart
 from components.shell.visitor import visitor
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
 from components.stage.stage import stage
-from components.stage.still import static_chart
 from models.spec import RunConfig, plan
 
 st.set_page_config(layout="wide")

@@ -18,7 +18,8 @@ from addnorm.player import PLOTLY
 from components.charts import figures
 from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
 from components.charts.depth import Series
-from components.stage import file, files, panels, sentences, stage
+from components.shell import player
+from components.stage import file, panels, sentences, stage
 from components.stage.asked import AskedRun
 from components.stage.lines import RunFeed
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
@@ -249,13 +250,13 @@ def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypat
 # --- scripts ---
 
 
-def asked(name: str, version: str = files.VERSION) -> Response:
+def asked(name: str, version: str = player.VERSION) -> Response:
     scope = {"type": "http", "method": "GET", "headers": [], "path_params": {"name": name, "version": version}}
-    return asyncio.run(files.module(Request(scope)))
+    return asyncio.run(player.module(Request(scope)))
 
 
 def test_every_script_is_served_and_kept_by_its_version():
-    for name, body in files.MODULES.items():
+    for name, body in player.MODULES.items():
         answer = asked(name)
         assert (answer.status_code, answer.body) == (200, body)
         assert answer.headers["content-type"].startswith("text/javascript")
@@ -269,7 +270,7 @@ def test_plotly_is_the_release_whose_checksums_and_licence_stand_beside_it_and_w
     assert sums == {name: sha256((folder / name).read_bytes()).hexdigest() for name in (PLOTLY.name, "LICENSE")}
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in PLOTLY.read_text("utf-8")[:200]
     assert "MIT" in (folder / "LICENSE").read_text("utf-8")
-    answer = asked(PLOTLY.name, files.PLOTLY_VERSION)
+    answer = asked(PLOTLY.name, player.PLOTLY_VERSION)
     assert answer.body == PLOTLY.read_bytes()
     assert "immutable" in answer.headers["cache-control"]
 
@@ -280,7 +281,7 @@ def test_nothing_else_is_served(name):
 
 
 def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
-    source = files.MODULES["stage.js"].decode()
+    source = player.MODULES["stage.js"].decode()
     for kind in (Chart, Headline, LivingStack, panels.Heading, panels.Link, panels.Text):
         assert issubclass(kind, Panel)
         assert f"{kind.kind}: {kind.__name__}" in source

@@ -18,7 +18,7 @@ from components.charts.colour import LOSS, SIGNAL, shades
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import decades_axis, enlarged
 from components.charts.steps import step_map
-from components.stage.files import FOLDER
+from components.shell.player import FOLDER
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
 

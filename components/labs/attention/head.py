@@ -10,6 +10,7 @@ from components.labs.attention.head_words import Tables, arithmetic, fits, looks
 from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import url_param
+from components.shell.session import Key
 from components.shell.text import badge
 from models.labs.attention import attend, divisor, visible
 from models.labs.attention_examples import PROJECTIONS, Projection
@@ -17,6 +18,8 @@ from models.labs.attention_examples import PROJECTIONS, Projection
 KEY = "attention_head"
 CLOSER = (LEARNING, COSINE) = "How the matrices learn", "Dot product or cosine"
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
+
+HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
 
 
 def draw() -> None:
@@ -111,5 +114,5 @@ def _fitting(tables: Tables, example: Projection) -> Tables:
     if problem:
         st.error(f"{problem} Below are still the results for the last tables that matched.")
     else:
-        session.HEAD_FITTING.put(tables)
-    return session.HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)
+        HEAD_FITTING.put(tables)
+    return HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)

@@ -6,8 +6,8 @@ import streamlit as st
 
 from components.labs.attention.charts import waiting_graph
 from components.shell.address import url_param
+from components.shell.static_chart import static_chart
 from components.shell.text import badge, listed
-from components.stage.still import static_chart
 from models.labs.attention import reach
 
 KEY = "attention_recurrence"

@@ -12,8 +12,8 @@ from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.autoregression.charts import candidates_chart
 from components.labs.autoregression.examples import NO_END, PromptExample
 from components.labs.autoregression.words import reading_notes, stop_sentence
-from components.shell import session
 from components.shell.address import url_param
+from components.shell.session import Key
 from components.shell.text import badge, drawn, listed
 from components.stage.answer import answer
 from models import answers
@@ -51,6 +51,9 @@ class Written:
     wanted: tuple[int, dict[str, Any]] | None = None  # of the step, with the arguments of the question
 
 
+WRITTEN: Key[Written | None] = Key("autoregression_written", None)
+
+
 def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, Any]:
     """`address.url_param` for a control of this page. `task`: for controls with a value per task."""
     key, short = (joint.join(filter(None, parts)) for joint, parts in (("_", (NAME, name, task)), ("-", (name, task))))
@@ -81,10 +84,10 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
     st.subheader("The net continues your prompt", anchor=False)
     prompt = _prompt(cfg)
     temperature, seed, length, end = _settings(cfg)
-    written = session.WRITTEN.get()
+    written = WRITTEN.get()
     if written is None or (written.cfg, written.prompt) != (cfg, prompt):
         written = Written(cfg, prompt)
-        session.WRITTEN.put(written)
+        WRITTEN.put(written)
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
     _generated(panel, written)
     text = whole(cfg, prompt, [one.token for one in written.said])

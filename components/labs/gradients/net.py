@@ -10,9 +10,9 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile, log_range
 from components.charts.parts import Figure
 from components.labs.gradients.words import compared, expected
-from components.shell import session
 from components.shell.address import url_param
 from components.shell.link import help_of
+from components.shell.session import Key
 from components.shell.text import badge, drawn
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
@@ -31,6 +31,8 @@ NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
 INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
 LAYERS, SEEDS = (1, 2), (1, 6)
 DEEPEST = 100
+
+NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_seen", None)
 
 
 def draw() -> None:
@@ -77,11 +79,11 @@ def controls() -> tuple[RunConfig, int]:
 
 def watch(cfg: RunConfig, seeds: int) -> bool:
     """Both charts, of the previous net until the answer arrives. Returns whether it is still to come."""
-    before = session.NET_SEEN.get()
+    before = NET_SEEN.get()
     reply = answer(answers.PROFILES, cfg, wait=PROFILE_SECONDS, owner=owner(KEY), seeds=seeds)
     if reply.value is not None:
         before = cfg, reply.value.traces
-        session.NET_SEEN.put(before)
+        NET_SEEN.put(before)
     elif reply.refusal or before is None:
         reply.show("Measuring")
         return reply.waiting

@@ -5,8 +5,8 @@ import pandas as pd
 import streamlit as st
 
 from components.controls import number_table as table
-from components.shell import session
 from components.shell.address import url_param
+from components.shell.session import Key
 from components.shell.text import badge
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 
@@ -14,11 +14,14 @@ KEY = "normalization"
 MODES = ("train", "eval")
 SHIFTS = (-100.0, 100.0)
 
+RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
+LEARNING_REFUSED = Key("normalization_refused", "")
+
 
 def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
     """The table to normalise, and in eval mode the running statistics to use."""
     _, features = table.names(KEY)
-    running = session.RUNNING.get() or fresh(len(features))
+    running = RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
         running = fresh(len(features))
     choice = url_param(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
@@ -26,15 +29,15 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
 
     def learn(batches: int) -> None:
         try:
-            session.RUNNING.put(remembered(running, values, counted, batches))
+            RUNNING.put(remembered(running, values, counted, batches))
         except ValueError as problem:
-            session.LEARNING_REFUSED.put(str(problem))
+            LEARNING_REFUSED.put(str(problem))
 
     with st.container(horizontal=True):
         st.button("Train on this batch once", key=f"{KEY}_learn_1", on_click=learn, args=(1,))
         st.button("Train on it 10 times", key=f"{KEY}_learn_10", on_click=learn, args=(10,))
-        st.button("Reset the statistics", key=f"{KEY}_forget", on_click=session.RUNNING.put, args=(None,))
-    if refused := session.LEARNING_REFUSED.pop():
+        st.button("Reset the statistics", key=f"{KEY}_forget", on_click=RUNNING.put, args=(None,))
+    if refused := LEARNING_REFUSED.pop():
         st.error(refused)
     _told(values, counted, running, features)
     if mode == "train":

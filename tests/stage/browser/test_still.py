@@ -9,7 +9,7 @@ from playwright.sync_api import TimeoutError as NothingYet
 from playwright.sync_api import expect
 from streamlit.testing.v1 import AppTest
 
-from components.stage.files import PLOTLY_ADDRESS
+from components.shell.player import PLOTLY_ADDRESS
 from tests.stage.demo import PAGE
 
 MOMENT = 1_000  # milliseconds after which a mouse that was not heard is moved again

@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.charts.parts import Figure
 from components.shell import session
-from components.stage.files import CSS, LOADER, PLOTLY_ADDRESS, VERSION
+from components.shell.player import CSS, LOADER, PLOTLY_ADDRESS, VERSION
 
 _component = st.components.v2.component(
     "still_chart", html='<div class="stage-still"></div>', css=CSS, js=LOADER, isolate_styles=False
