@@ -1,6 +1,7 @@
 // The living stack: a column per block, its signal in the upper half and its gradient in the lower.
 
 import { logRange, powers } from "./bind.js"
+import { write } from "./dom.js"
 
 // The hues of signal and gradient (charts/parts.py); both ends can be seen on black and on white.
 const SCALES = {
@@ -17,10 +18,10 @@ const SCALES = {
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
 const [RIBBON, NORMS] = [16, 10] // pixels: the height of the skip, and below it of the norms
-const TYPE = 0.72 // ems of the page: the type of the scale at the right
-const [LEGEND, SHORT_LEGEND] = [8.4, 5.6] // ems of that type: the width of the scale; the shorter one has no titles
-const NARROW = 280 // pixels of width below which the scale is short
-const SMALL = 100 // pixels of height below which the scale has words instead of numbers
+const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
+const LEGEND = 6.2 // ems of that type: its width
+const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
+const BESIDE = 560 // pixels of width from which an opened block stands beside its stack
 const ROOM = 4 // decades that a scale may grow beyond the net before training; what is larger is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
@@ -37,11 +38,13 @@ export class LivingStack {
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =
-      '<div class="stage-stack" role="group"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div><p class="stage-said" aria-live="polite"></p></div>'
+      '<div class="stage-stack" role="group"><div class="stage-opened"></div><div class="stage-columns"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
     Object.assign(this, { place, toggled, scales, chosen: 0, lives: true }) // drawn in every frame of a run that plays
     Object.assign(this, {
       group: find(".stage-stack"),
+      opened: find(".stage-opened"),
+      columns: find(".stage-columns"),
       canvas: find("canvas"),
       row: find(".stage-blocks"),
       said: find("p"),
@@ -55,6 +58,7 @@ export class LivingStack {
       this.row.children[this.chosen].focus()
     }
     this.row.onpointerleave = () => this.tell(null)
+    this.shown = 0 // the block that is opened
   }
 
   declare(panel) {
@@ -63,6 +67,8 @@ export class LivingStack {
     if (!fits) this.rescale()
     this.group.style.setProperty("--height", `${panel.height}px`)
     this.group.setAttribute("aria-label", panel.title)
+    this.group.classList.toggle("opens", panel.diagrams.length > 0)
+    this.open(Math.min(this.shown, panel.blocks.length - 1))
     if (this.row.children.length === panel.blocks.length) return
     const blocks = panel.blocks.map(({ name }, at) => {
       const button = document.createElement("button")
@@ -87,9 +93,28 @@ export class LivingStack {
     for (const [place, button] of [...this.row.children].entries()) button.tabIndex = place === this.chosen ? 0 : -1
   }
 
+  // Shows the diagram of a block, where there are diagrams.
+  open(at) {
+    this.shown = at
+    const { blocks, diagrams } = this.panel
+    const diagram = diagrams[blocks[at].diagram] ?? ""
+    if (diagram !== this.diagram) {
+      this.diagram = diagram
+      this.opened.innerHTML = diagram
+    }
+    if (this.over === undefined || this.over === null) write(this.said, this.caption())
+  }
+
+  // What stands under the diagram while nothing is pointed at.
+  caption() {
+    const { blocks, diagrams } = this.panel
+    return diagrams.length ? `block ${blocks[this.shown].block} of ${blocks.length}` : ""
+  }
+
   tell(at) {
     this.over = at
-    this.said.textContent = at === null || !this.values ? "" : this.words(at)
+    if (at !== null && this.panel.diagrams.length) this.open(at)
+    write(this.said, at === null || !this.values ? this.caption() : this.words(at))
   }
 
   words(at) {
@@ -102,10 +127,14 @@ export class LivingStack {
     if (!tape?.length) return
     if (this.tape !== tape) this.rescale() // a new net gets a new scale
     this.tape = tape
-    const height = (this.height = this.group.clientHeight || this.panel.height) // of which a phone's style leaves less
-    this.group.classList.toggle("small", height < SMALL)
-    this.type = TYPE * Number.parseFloat(getComputedStyle(this.group).fontSize)
-    const { blocks } = this.panel
+    const page = Number.parseFloat(getComputedStyle(this.group).fontSize)
+    const { blocks, diagrams } = this.panel
+    const whole = this.width ?? this.place.clientWidth
+    const beside = diagrams.length > 0 && whole >= BESIDE
+    this.group.classList.toggle("beside", beside)
+    const room = beside ? this.opened.offsetWidth : 0
+    const height = this.columns.clientHeight || this.panel.height // of which a phone's style leaves less
+    this.type = Math.max(LEAST_TYPE, TYPE * page)
     const position = tape.drawnAt(now)
     const of = (track) => tape.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
@@ -120,12 +149,11 @@ export class LivingStack {
       )
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
-    const wide = (this.canvas.width = Math.round((this.width ?? this.place.clientWidth) * devicePixelRatio))
+    const wide = (this.canvas.width = Math.round((whole - room) * devicePixelRatio))
     this.canvas.height = Math.round(height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
-    const narrow = height < SMALL || wide < NARROW * devicePixelRatio
-    const legend = this.type * (narrow ? SHORT_LEGEND : LEGEND)
+    const legend = this.type * LEGEND
     this.row.style.right = `${legend}px`
     const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
@@ -156,9 +184,10 @@ export class LivingStack {
         pen.lineTo(x - size / 2, RIBBON + 1 + size / 2)
         pen.fill()
       }
-      if (this.over === at) {
+      const over = this.over === at
+      if (over || (diagrams.length && this.shown === at)) {
         pen.strokeStyle = ink
-        pen.lineWidth = 2
+        pen.lineWidth = over ? 2 : 1
         pen.strokeRect(left + 1, top + 1, body - 1, 2 * half - 2)
       }
       const label = `${this.words(at)}${this.panel.toggles ? "; switch the residual" : ""}`
@@ -169,7 +198,7 @@ export class LivingStack {
     pen.strokeRect(0, top + half, width, 0.5)
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
-    this.legend(pen, width, top, half, ink, legend)
+    this.legend(pen, width, top, half, ink)
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
@@ -226,46 +255,39 @@ export class LivingStack {
     pen.globalCompositeOperation = "source-over"
   }
 
-  legend(pen, width, top, half, ink, room) {
-    const narrow = room < LEGEND * this.type
+  // At the right of each row its name, and of signal and gradient the ends of their scale.
+  legend(pen, width, top, half, ink) {
+    const { label, blocks } = this.panel
+    const left = width + 6
     pen.textBaseline = "middle"
-    pen.font = `bold ${1.35 * this.type}px sans-serif`
-    pen.fillStyle = ink
-    pen.fillText(this.panel.label, width + 6, RIBBON / 2 + 2)
+    const say = (text, y, font = `${this.type}px sans-serif`) => {
+      pen.font = font
+      pen.fillStyle = ink
+      pen.fillText(text, left + (font.startsWith("bold") ? 0 : 12), y)
+    }
+    if (label) say(label, RIBBON / 2 + 2, `bold ${1.35 * this.type}px sans-serif`)
+    else {
+      if (blocks.some(({ skip }) => skip)) say("residual", RIBBON / 2)
+      if (blocks.some(({ norms }) => norms.length)) say("norm", RIBBON + NORMS / 2)
+    }
     for (const [name, title, y] of [
       ["act", "signal", top],
       ["grad", "gradient", top + half + 2],
     ]) {
       const [low, high] = this.held[name]
-      const left = width + (narrow ? 6 : 12)
       for (let step = 0; step < 24; step++) {
         pen.fillStyle = mixed(SCALES[name], step / 23)
         const place = name === "act" ? 1 - step / 24 : step / 24
         pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
       }
-      pen.fillStyle = ink
-      pen.font = `${this.type}px sans-serif`
-      if (this.height < SMALL) {
-        pen.fillText(title, left + 12, y + half / 2)
-        continue
-      }
+      say(title, y + half / 2)
+      if (half < LINES * this.type) continue
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
-        pen.fillText(
-          `1e${exponent}`,
-          left + 12,
-          y + (name === "act" ? 1 - share : share) * (half - this.type) + this.type / 2,
-        )
+        const at = y + (name === "act" ? 1 - share : share) * (half - this.type) + this.type / 2
+        if (Math.abs(at - (y + half / 2)) >= this.type) say(`1e${exponent}`, at)
       }
-      if (narrow) continue
-      pen.font = `${Math.min(this.type, half / 5)}px sans-serif`
-      pen.save()
-      pen.translate(width + room - 0.7 * this.type, y + half / 2)
-      pen.rotate(-Math.PI / 2)
-      pen.textAlign = "center"
-      pen.fillText(title, 0, 0)
-      pen.restore()
     }
   }
 }

@@ -13,9 +13,23 @@ from components.charts.colour import NORM, SIGNAL, WEIGHTS
 from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 
-SKIP_Y, BRANCH_Y, STEP = 34, 104, 20
-BOX_HEIGHT = 34
-HEIGHT = 148
+
+@dataclass(frozen=True)
+class Size:
+    """The pixels of a drawing: from wire to wire, and of a box, its padding and its letters."""
+
+    skip: int = 34
+    branch: int = 104
+    step: int = 20
+    box: int = 34
+    padding: int = 16
+    letter: float = 8.2
+    above: int = 16  # of the skip: its name
+    add: int = 12
+
+
+FULL, SMALL = Size(), Size(skip=21, branch=51, step=9, box=20, padding=9, letter=7, above=12, add=8)
+HEIGHT, ROW = 148, 64  # of a drawing, and of a sublayer in a small one
 
 
 @dataclass
@@ -24,13 +38,16 @@ class Drawing:
 
     x: float = 10
     parts: list[str] = field(default_factory=list)
+    size: Size = FULL
 
     def box(self, label: str, y: float, kind: str) -> None:
-        """Adds a box at height y, with the wire that leads to it."""
-        width = 16 + 8.2 * len(label)
-        self.wire(self.x, y, self.x + STEP, y)
-        self.x += STEP
-        place = f'x="{self.x:.0f}" y="{y - BOX_HEIGHT / 2:.0f}" width="{width:.0f}" height="{BOX_HEIGHT}"'
+        """Adds a box at height y, with the wire that leads to it; in a small drawing, with a short label."""
+        if self.size == SMALL:
+            label = "norm" if kind == "norm" else label.partition(",")[0]
+        width, step, height = self.size.padding + self.size.letter * len(label), self.size.step, self.size.box
+        self.wire(self.x, y, self.x + step, y)
+        self.x += step
+        place = f'x="{self.x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
         self.parts.append(f'<rect class="{kind}" {place} rx="6"/>')
         self.text(label, self.x + width / 2, y)
         self.x += width
@@ -45,7 +62,7 @@ class Drawing:
 
     def add(self, y: float) -> None:
         """Adds the circle where skip and branch meet."""
-        self.parts.append(f'<circle class="add" cx="{self.x:.0f}" cy="{y:.0f}" r="12"/>')
+        self.parts.append(f'<circle class="add" cx="{self.x:.0f}" cy="{y:.0f}" r="{self.size.add}"/>')
         self.text("+", self.x, y + 1, "plus")
 
 
@@ -88,14 +105,14 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
     """
     arranged, block = plan(cfg), block or cfg.depth
     drawing = Drawing()
-    drawing.text("x", drawing.x + 4, SKIP_Y)
+    drawing.text("x", drawing.x + 4, FULL.skip)
     drawing.x += 14
     if cfg.stack == "dlcl":
-        drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
+        drawing.box(_weighted_sum(cfg), FULL.skip, "scale")
     for sublayer in arranged.of_block(block):
         _sublayer(drawing, cfg, sublayer)
     if block < cfg.depth:
-        drawing.box(f"block {block + 1}", SKIP_Y, "head")
+        drawing.box(f"block {block + 1}", FULL.skip, "head")
     else:
         _end(drawing, cfg, arranged.final_norm)
     width, title = drawing.x + 12, escape(_title(cfg, arranged.left_of_block(block)[-1]))
@@ -106,46 +123,61 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
     return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{inside}</svg>'
 
 
+def small_diagram(cfg: RunConfig, block: int) -> str:
+    """The SVG of a block alone, its sublayers one below the other."""
+    rows, wide = [], 0.0
+    for at, sublayer in enumerate(plan(cfg).of_block(block)):
+        drawing = Drawing(x=2, size=SMALL)
+        _sublayer(drawing, cfg, sublayer)
+        drawing.wire(drawing.x, SMALL.skip, drawing.x + SMALL.step, SMALL.skip)
+        wide = max(wide, drawing.x + SMALL.step + 2)
+        rows.append(f'<g transform="translate(0 {at * ROW})">{"".join(drawing.parts)}</g>')
+    title = escape(_title(cfg, plan(cfg).left_of_block(block)[-1]))
+    size = f'viewBox="0 0 {wide:.0f} {ROW * len(rows)}" style="--wide:{wide:.0f};--high:{ROW * len(rows)}"'
+    return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{"".join(rows)}</svg>'
+
+
 def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
     """Draws what follows the last block."""
     if cfg.stack == "dlcl":
-        drawing.box(_weighted_sum(cfg), SKIP_Y, "scale")
+        drawing.box(_weighted_sum(cfg), FULL.skip, "scale")
     if cfg.stack == "residual":
-        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", SKIP_Y, "norm")
+        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", FULL.skip, "norm")
     if final_norm != "none":
-        drawing.box(f"final {NORMS[final_norm].short}", SKIP_Y, "norm")
-    drawing.box("head", SKIP_Y, "head")
+        drawing.box(f"final {NORMS[final_norm].short}", FULL.skip, "norm")
+    drawing.box("head", FULL.skip, "head")
 
 
 def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
     """Draws a sublayer: the branch below, the skip above, the add, and the norms where the plan has them."""
+    size = drawing.size
+    skip, branch, step = size.skip, size.branch, size.step
     if sublayer.identity:
-        drawing.box("taken out", SKIP_Y, "scale")
+        drawing.box("taken out", skip, "scale")
         return
     start = drawing.x
-    drawing.wire(start, SKIP_Y, start + STEP, SKIP_Y)
-    drawing.wire(start + STEP, SKIP_Y, start + STEP, BRANCH_Y)
-    drawing.x = start + STEP
+    drawing.wire(start, skip, start + step, skip)
+    drawing.wire(start + step, skip, start + step, branch)
+    drawing.x = start + step
     for label, kind in _branch_boxes(cfg, sublayer):
-        drawing.box(label, BRANCH_Y, kind)
-    drawing.wire(drawing.x, BRANCH_Y, drawing.x + STEP, BRANCH_Y)
-    drawing.x += STEP
-    drawing.wire(drawing.x, BRANCH_Y, drawing.x, SKIP_Y + 12 if sublayer.skip else SKIP_Y)
-    middle = (start + STEP + drawing.x) / 2
+        drawing.box(label, branch, kind)
+    drawing.wire(drawing.x, branch, drawing.x + step, branch)
+    drawing.x += step
+    drawing.wire(drawing.x, branch, drawing.x, skip + size.add if sublayer.skip else skip)
+    middle = (start + step + drawing.x) / 2
     if sublayer.skip:
-        drawing.wire(start + STEP, SKIP_Y, drawing.x - 12, SKIP_Y, "skip")
-        drawing.text(
-            "residual" if sublayer.skip == 1 else f"residual × {sublayer.skip:.3g}", middle, SKIP_Y - 16, "side"
-        )
-        drawing.add(SKIP_Y)
-        drawing.x += 12
+        drawing.wire(start + step, skip, drawing.x - size.add, skip, "skip")
+        name = "residual" if sublayer.skip == 1 else f"residual × {sublayer.skip:.3g}"
+        drawing.text(name, middle, skip - size.above, "side")
+        drawing.add(skip)
+        drawing.x += size.add
     else:
-        drawing.text("no residual", middle, SKIP_Y, "side")
+        drawing.text("no residual", middle, skip, "side")
     for again in range(sublayer.repeats):
         if again and sublayer.skip:
-            drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", SKIP_Y, "scale")
+            drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", skip, "scale")
         if sublayer.norm_add != "none":
-            drawing.box(NORMS[sublayer.norm_add].short, SKIP_Y, "norm")
+            drawing.box(NORMS[sublayer.norm_add].short, skip, "norm")
 
 
 def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from components.shell.naming import ARRANGED
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
-from components.stage.panels import Headline, LivingStack, Panel, blocks_of
+from components.stage.panels import Headline, Panel
 from components.stage.profiles import Profile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
@@ -73,16 +73,12 @@ def _watched(cfg: RunConfig) -> bool:
 
 
 def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
-    """The verdict and the living stack, the player, and below it the charts."""
+    """The living stack and the verdict on it, the player, and below it the charts."""
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
-    over: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
-    over.append(
-        LivingStack(
-            blocks=blocks_of(cfg), toggles=toggles, fit=fit, height=projector.STACK if large else picture.STACK_HEIGHT
-        )
-    )
-    below(NAME, "over", over, on_toggle=_switch)
+    stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
+    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
+    below(NAME, "over", [stack, *verdict], on_toggle=_switch)
     stage(
         NAME,
         [cfg],

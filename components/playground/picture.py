@@ -1,11 +1,13 @@
 """The playground's charts: figures of its stage and its panels."""
 
+from typing import Any
+
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of
+from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of, opened
 from components.stage.profiles import Profile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
@@ -13,8 +15,8 @@ from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
 TITLE = 30  # pixels above a plot without a legend
-STACK_HEIGHT = 108
-HEIGHT, PLAYER = 270, 80  # of a chart, and of the loss in the player, in pixels
+STACK_HEIGHT = 150
+HEIGHT, PLAYER = 270, 150  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "What the net says")
@@ -23,6 +25,12 @@ ANSWERS = {
     "image": ("Digit mistakes", 380),
     "sequence": ("Input, target and answer", 300),
 }
+
+
+def stack(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> LivingStack:
+    """The living stack, whose blocks can be opened unless a link hides what they are made of."""
+    blocks: dict[str, Any] = {"blocks": blocks_of(cfg)} if hidden("theory") else opened(cfg)
+    return LivingStack(toggles=toggles, fit=fit, height=height, **blocks)
 
 
 def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
@@ -72,7 +80,7 @@ def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
     chosen = [one for name in PANELS for one in panel(cfg, [], 0, name)]
     return (
-        [*verdict, LivingStack(blocks=blocks_of(cfg), height=STACK_HEIGHT)],
+        [stack(cfg), *verdict],
         [player(cfg, 0, large=False)],
         [*charts(cfg, [], 0, large=False), *chosen],
     )

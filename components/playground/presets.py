@@ -27,12 +27,11 @@ PRESETS = {
     ),
     "vanishes": Preset(
         RunConfig(residual=False, norm="none"),
-        "Look at the right end of the signal and the left end of the gradient: less than 1/10,000 of either gets "
-        "through.",
+        "Look at both ends: less than 1/10,000 gets through.",
     ),
     "explodes": Preset(
         RunConfig(norm="none"),
-        "Look at the right end of the signal: it leaves more than 100 times as large as it entered.",
+        "Look at the right end: the signal leaves more than 100 times as large as it entered.",
     ),
     "collapses": Preset(
         RunConfig(residual=False),
@@ -56,7 +55,7 @@ def presets(cfg: RunConfig) -> None:
     if not panel.arranges(knobs()):
         return
     put({KEY: next((name for name, one in PRESETS.items() if one.cfg == cfg), None)})
-    st.pills("Presets", list(PRESETS), key=KEY, on_change=_begin, persist_state="session")
+    st.pills("Presets", list(PRESETS), key=KEY, on_change=_begin, persist_state="session", label_visibility="collapsed")
 
 
 def _begin() -> None:

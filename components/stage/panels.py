@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from components.charts.bindings import checked
+from components.charts.diagram import small_diagram
 from components.charts.parts import Figure
 from components.stage.sentences import KINDS
 from models.spec import RunConfig, plan
@@ -202,6 +203,8 @@ class LivingStack(Panel):
     """The living stack of a run: `blocks` as `blocks_of` gives them; `toggles`: the page hears of a click on a block.
 
     A `shared` scale covers all runs of the page, so that stacks can be compared by eye. `label` is above the scale.
+    `diagrams`: SVGs of blocks, which have their numbers as `diagram`; that of the block last pointed at stands beside
+    the stack, on a phone above it.
     """
 
     title: str = "Signal and gradient, block by block"
@@ -211,6 +214,7 @@ class LivingStack(Panel):
     label: str = ""
     scale: Literal["own", "shared"] = "own"
     fit: int = 0
+    diagrams: Sequence[str] = ()
 
     kind: ClassVar[str] = "stack"
 
@@ -226,6 +230,14 @@ def blocks_of(cfg: RunConfig) -> list[dict[str, Any]]:
         skip = min(1.0 if one.identity else one.skip for _, one in own)
         blocks.append({"block": block, "name": f"block {block}", "site": last, "skip": skip, "norms": norms})
     return blocks
+
+
+def opened(cfg: RunConfig) -> dict[str, Any]:
+    """The blocks of a net and their diagrams, each once, for a stack in which blocks are opened."""
+    drawn = [small_diagram(cfg, block) for block in range(1, cfg.depth + 1)]
+    diagrams = list(dict.fromkeys(drawn))
+    blocks = [one | {"diagram": diagrams.index(svg)} for one, svg in zip(blocks_of(cfg), drawn, strict=True)]
+    return {"blocks": blocks, "diagrams": diagrams}
 
 
 def _norms(one: SublayerPlan) -> list[str]:

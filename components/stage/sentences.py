@@ -8,6 +8,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from models.insight.baseline import loss_of_guessing
+from models.insight.starts import became
 from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,
@@ -32,7 +33,8 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
-        "loss": _template(loss_sentence(trace, row, loss_of_guessing(cfg.task)), trace, row),
+        "loss": _template(loss_sentence(trace, row, loss_of_guessing(cfg.task)), trace, row)
+        + ("" if row else _others(cfg, first.kind)),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",
@@ -42,6 +44,12 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
         else f"Step {STEP} · {' '.join(one.sentence for one in (first, *others))}",
         "kind": "diverged" if ended else first.kind,
     }
+
+
+def _others(cfg: RunConfig, start: str) -> str:
+    """What became of other nets that started like this one, where that was counted."""
+    told = became(cfg, start)
+    return f" {told}" if told else ""
 
 
 def _answers(frame: Frame) -> str:

@@ -13,7 +13,6 @@ import numpy as np
 
 from addnorm import findings
 from models.insight.baseline import LEARNT
-from models.insight.starts import became
 from models.insight.theory import he_twice
 from models.insight.words import LEVEL, change_in_words, counted, decades, factor, of_their_size, times, vectors
 from models.spec import RunConfig
@@ -135,8 +134,7 @@ def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
     """The verdicts on one row of a tape, worst first; healthy if nothing is wrong.
 
-    On row 0, the untrained net, the first also says what became of other nets of this kind that started like this,
-    where that was counted, or why it starts like this, where He's weights are the reason.
+    On row 0, the untrained net, the first also says why it starts like this, where He's weights are the reason.
     """
     frame = trace.frame_at(row)
     updated = [
@@ -154,7 +152,7 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
         what=vectors(cfg),
     )
     first = results[0]
-    then = "" if row else (first.kind == "exploding" and he_twice(cfg)) or became(cfg, first.kind)
+    then = he_twice(cfg) if first.kind == "exploding" and not row else ""
     return [replace(first, sentence=f"{first.sentence} {then}"), *results[1:]] if then else results
 
 

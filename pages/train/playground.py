@@ -17,17 +17,18 @@ if projector.on():
     cfg = settled.settle(wanted)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
-    top, reading = st.container(horizontal=True, vertical_alignment="center", key="top"), st.container()
+    top = st.container(horizontal=True, vertical_alignment="center", key="top")
     with st.sidebar:
         wanted, problem = panel.draw()
     cfg = settled.settle(wanted)
 link.write(wanted or cfg)
 settled.say(cfg, notes, problem)
 if not projector.on():
-    top.title("Playground", anchor=False, width="content")
-    reading.markdown(
-        "Set a network and press Train: watch :blue[**signal**], :violet[**gradient**] and :yellow[**loss**], block by "
-        "block."
+    top.title(
+        "Playground",
+        anchor=False,
+        width="content",
+        help="Set a network and press Train: watch signal, gradient and loss, block by block.",
     )
     with top:
         settings()

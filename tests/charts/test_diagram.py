@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from components.charts.diagram import READABLE, block_diagram
+from components.charts.diagram import READABLE, block_diagram, small_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.vocabulary import ACTIVATIONS
 from tests import hand
@@ -50,6 +50,18 @@ def test_everything_drawn_lies_inside_the_drawing(arrangement, net):
     for box in root.iter("rect"):
         assert 0 <= float(box.get("x")) <= width - float(box.get("width"))
         assert 0 <= float(box.get("y")) <= height - float(box.get("height"))
+
+
+@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+def test_a_small_drawing_has_the_boxes_of_its_block_inside_of_it(arrangement, net):
+    cfg = RunConfig.arranged(arrangement, net=net, depth=8)
+    root = ElementTree.fromstring(small_diagram(cfg, 2))
+    width = float(root.get("viewBox").split()[2])
+    drawn = [box.get("class") for box in root.iter("rect")]
+    if cfg.skip_repeats == 1:
+        assert drawn.count("norm") == sum(norm != "none" for one in plan(cfg).of_block(2) for norm in one.norms)
+    assert all(float(box.get("x")) + float(box.get("width")) <= width for box in root.iter("rect"))
+    assert width <= 330, "beside the stack its letters keep their size"
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

@@ -91,7 +91,7 @@ def test_what_works_is_healthy_and_what_to_look_for_is_there():
 def test_what_vanishes_vanishes_both_ways_and_never_learns():
     cfg, look = preset("vanishes")
     trace = finished(cfg, 300)
-    assert "less than 1/10,000 of either gets through" in look
+    assert "less than 1/10,000 gets through" in look
     assert max(over_depth(trace)) < 1e-4
     assert abs(trace.loss[LAST].mean() - loss_of_guessing(cfg.task)) < 0.05
     assert verdict(cfg, trace, 0).kind == "vanishing"

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from benchmarks import verdicts as drawn
+from components.stage.sentences import said_at
 from models.insight import starts
 from models.insight.health import update_sentence
 from models.insight.starts import LEAST, SHAPES, STARTS, UPDATES, WORDS, Count, Group, after_updates, became
@@ -80,7 +81,7 @@ def test_what_is_said_holds_for_the_part_that_the_net_belongs_to() -> None:
 def test_nothing_is_said_of_a_net_that_none_of_the_parts_is_like(fields: dict[str, object]) -> None:
     cfg = RunConfig(**MLP | {"lr": 0.01} | fields)
     assert became(cfg, "healthy") == ""
-    assert "drawn at random" not in verdicts(cfg, profile_at_init(cfg), 0)[0].sentence
+    assert "drawn at random" not in said_at(cfg, profile_at_init(cfg), 0)["loss"]
 
 
 @pytest.mark.usefixtures("counted")
@@ -91,15 +92,15 @@ def test_nothing_is_said_where_the_task_is_beyond_the_net_or_gives_its_answer_aw
 
 
 @pytest.mark.usefixtures("counted")
-def test_a_verdict_ends_with_what_became_of_its_part_on_the_first_row_alone() -> None:
+def test_the_loss_ends_with_what_became_of_its_part_on_the_first_row_alone() -> None:
     cfg = RunConfig(**MLP)
     run = Run(cfg)
     run.advance(2)
-    first, later = (verdicts(cfg, run.trace(), row)[0] for row in (0, 1))
-    assert first.kind == "healthy"
-    assert first.sentence.endswith(became(cfg, "healthy"))
+    first, later = (said_at(cfg, run.trace(), row) for row in (0, 1))
+    assert first["kind"] == "healthy"
+    assert first["loss"].endswith(became(cfg, "healthy"))
     assert became(cfg, "healthy")
-    assert "drawn at random" not in later.sentence
+    assert "drawn at random" not in later["loss"]
 
 
 @pytest.mark.usefixtures("counted")
