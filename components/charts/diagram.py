@@ -93,9 +93,9 @@ _component = st.components.v2.component(
 )
 
 
-def show_diagram(cfg: RunConfig, block: int | None = None) -> None:
+def show_diagram(cfg: RunConfig, block: int | None = None, *, key: str = "block_diagram") -> None:
     """Draws the diagram of a block, by default the last one."""
-    _component(key="block_diagram", data={"svg": block_diagram(cfg, block)})
+    _component(key=key, data={"svg": block_diagram(cfg, block)})
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:

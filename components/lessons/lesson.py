@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from components.charts.diagram import show_diagram
 from components.lessons import attempt, progress, runs, source
 from components.shell import address, board, session, waiting
 from components.shell.hide import hidden
@@ -30,27 +31,38 @@ def choose(lesson: Lesson) -> None:
         address.put_again()
         session.set_widget(CHOICE, session.widget_value(BOX))
 
-    progress.line()
-    st.selectbox("Lesson", list(LESSONS), key=BOX, format_func=titles.__getitem__, on_change=change)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.selectbox(
+            "Lesson",
+            list(LESSONS),
+            key=BOX,
+            format_func=titles.__getitem__,
+            on_change=change,
+            label_visibility="collapsed",
+            width=320,
+        )
+        progress.line()
 
 
 def draw(lesson: Lesson) -> None:
-    """Question, guess, finding, run, explanation, challenge and code."""
+    """Question, guess beside the blocks, then the finding beside the charts; why and code are folded."""
     number = list(LESSONS).index(lesson.key) + 1
-    st.subheader(f"{number}. {lesson.title}", anchor=False)
-    st.markdown(f"**{lesson.question}**")
-    left, right = st.columns(2)
+    left, right = st.columns([2, 3], gap="medium")
     with left:
+        st.markdown(f"**{number}. {lesson.title}.** {lesson.question}")
         guessed = _guessed(lesson)
+        if guessed:
+            runs.happened(lesson)
     with right:
-        runs.happened(lesson)
-    if guessed:
-        _watch(lesson)
+        if guessed:
+            _watch(lesson)
+        else:
+            _blocks(lesson)
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
-        st.subheader("Why", anchor=False)
-        st.markdown(typed(lesson.why, "formula"))
-        st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
+        with st.expander("Why"):
+            st.markdown(typed(lesson.why, "formula"))
+            st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
         attempt.draw(lesson)
         _code(lesson)
 
@@ -108,11 +120,9 @@ def _way(word: str, lesson: Lesson, icon: str) -> None:
 def _guessed(lesson: Lesson) -> bool:
     """The guess, asked before anything is shown. Returns whether there is one."""
     one, key = progress.done(lesson.key), f"lesson_{lesson.key}_guess"
-    at = lesson.options.index(one.guess) if one.guess else None
-    guess = st.radio("Your guess", lesson.options, index=at, key=f"{key}_{bool(one.guess)}", disabled=bool(one.guess))
 
     def settle() -> None:
-        progress.done(lesson.key).guess = str(guess)
+        progress.done(lesson.key).guess = str(session.widget_value(key))
 
     def again() -> None:
         progress.start_again(lesson.key)
@@ -120,8 +130,10 @@ def _guessed(lesson: Lesson) -> bool:
         runs.reset(lesson)
 
     if one.guess:
+        st.markdown(f"Your guess: *{one.guess}*")
         st.button("Guess again", key=f"{key}_again", icon=":material/replay:", on_click=again)
         return True
+    guess = st.radio("Your guess", lesson.options, index=None, key=key)
     label = "This is my guess"
     st.button(
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
@@ -131,6 +143,13 @@ def _guessed(lesson: Lesson) -> bool:
 
 
 def _code(lesson: Lesson) -> None:
-    st.subheader("The code that did it", anchor=False)
-    st.markdown(f"`{lesson.code.path}`, `{lesson.code.name}`")
-    st.code(source.excerpt(lesson.code), language="python")
+    with st.expander("The code that did it"):
+        st.markdown(f"`{lesson.code.path}`, `{lesson.code.name}`")
+        st.code(source.excerpt(lesson.code), language="python")
+
+
+def _blocks(lesson: Lesson) -> None:
+    """A block of every net, until there are numbers to see."""
+    for at, (name, cfg) in enumerate(lesson.nets.items()):
+        st.caption(name)
+        show_diagram(cfg, key=f"lesson_{lesson.key}_block_{at}")

@@ -84,11 +84,11 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
 
 def _panels(lesson: Lesson) -> list[Panel]:
     """The charts side by side, and each net's verdict unless hidden."""
-    factor, height = (projector.FACTOR, projector.HEIGHT) if projector.on() else (1.0, 290)
-    span = COLUMNS // len(lesson.charts)
+    factor, height = (projector.FACTOR, projector.HEIGHT) if projector.on() else (1.0, 250)
+    wide = COLUMNS // (len(lesson.charts) if projector.on() else 2)
     panels: list[Panel] = [
         Chart(TITLES[kind], span=span, figure=enlarged(lesson_chart(lesson, kind), factor), height=height)
-        for kind in lesson.charts
+        for kind, span in zip(lesson.charts, (wide if projector.on() else COLUMNS, wide, wide), strict=False)
     ]
     if not any_hidden(("verdict", "answers")):  # a verdict says which nets learn and why
         named = zip("ABCD", lesson.nets, strict=False)

@@ -31,7 +31,7 @@ WARMUP = Lesson(
     ),
     options=tuple(_WARM_FATES.values()),
     nets=_WARM,
-    charts=("grad_rms", "sample_cosine", "loss"),
+    charts=("loss", "grad_rms", "sample_cosine"),
     found=by_learning(_WARM_FATES, list(_WARM), DIGITS, comes_below(1.0), lowest=True),
     why=(
         "Adam's first steps move every weight by about the learning rate, however small its gradient is (down to about "
@@ -80,7 +80,7 @@ INIT = Lesson(
     ),
     options=tuple(_LEVEL_FATES.values()),
     nets=_LEVEL,
-    charts=("act_rms", "sample_cosine", "loss"),
+    charts=("loss", "act_rms", "sample_cosine"),
     found=by_learning(_LEVEL_FATES, list(_LEVEL), DIGITS),
     why=(
         "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: there "
@@ -124,7 +124,7 @@ GATES = Lesson(
     ),
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,
-    charts=("act_rms", "grad_rms", "loss"),
+    charts=("loss", "act_rms", "grad_rms"),
     found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
     why="Depth does not need a norm; it needs a signal that no single block changes much. ReZero starts as the "
     "identity, so signal and gradient are exactly level at any depth, and training opens its gates as needed; at the "
@@ -163,7 +163,7 @@ _LIKE = by_ratio(
 
 COLLAPSE = Lesson(
     key="collapse",
-    title="What collapses",
+    title="Directions after 32 layers",
     question=(
         "32 layers with a layer norm in each and no residual: signal and gradient are level. Different digits enter "
         "with a mean cosine near 0, so they point in unrelated directions. What is their mean cosine after the last "

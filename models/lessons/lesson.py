@@ -26,7 +26,8 @@ class Code:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One lesson: one to four `nets` by their name on the page; `charts` are keys of the page's charts.
+    """One lesson: one to four `nets` by their name on the page; `charts` are keys of the page's charts,
+    first the one that answers.
 
     `found` takes the traces of the finished runs in the order of `nets` and decides which option is right. `before`,
     where the question is about the nets before training, decides it from row 0 alone. `sources` are addresses by the

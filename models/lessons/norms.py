@@ -26,13 +26,13 @@ BATCH = Lesson(
     ),
     options=tuple(_BETTER.values()),
     nets=_TWO,
-    charts=("act_rms", "grad_rms", "loss"),
+    charts=("loss", "act_rms", "grad_rms"),
     found=by_learning(_BETTER, list(_TWO), DIGITS, recognises(0.5)),
     why=(
         "Layer norm takes mean and variance over the features of one token: the batch does not matter. Batch norm "
         "takes them for each feature over the batch. The mean of two numbers lies in the middle, so whatever they "
         "were, they come out as +1 and -1: their distance, and with it most of the information, is lost. And after "
-        "training batch norm uses running averages, which batches of two estimate badly. Larger batches cure both."
+        "training batch norm uses running averages, which batches of two estimate badly."
     ),
     sources={
         "Ba 2016 (layer norm)": "https://arxiv.org/abs/1607.06450",
@@ -69,7 +69,7 @@ PLACE = Lesson(
     ),
     options=tuple(_FREE.values()),
     nets=_PLACED,
-    charts=("grad_rms", "sample_cosine", "loss"),
+    charts=("loss", "grad_rms", "sample_cosine"),
     found=by_learning(_FREE, list(_PLACED), DIGITS),
     why="Before training post-norm looks best of the three: signal and gradient are level. Watch the sample cosine. "
     "The norm after the add scales residual and branch down together, so that only $(1+v)^{-L/2}$ of the input "
@@ -122,7 +122,7 @@ FINAL = Lesson(
     ),
     options=_SURE,
     nets=_HEADS,
-    charts=("act_rms", "grad_rms", "loss"),
+    charts=("loss", "act_rms", "grad_rms"),
     before=_FIRST_LOSS,
     found=also(_FIRST_LOSS, list(_HEADS)),
     why="Pre-norm leaves the residual free, so the signal grows by a factor of $\\sqrt{1+vL}$. Every block reads a "

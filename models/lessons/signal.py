@@ -23,7 +23,7 @@ _FADED = by_size(
 
 VANISHING = Lesson(
     key="vanishing",
-    title="Vanishing",
+    title="The gradient on its way back",
     question=(
         "A stack of 32 blocks, each of two layers with a ReLU between them and weights from N(0, 1/inputs); no "
         "residual, no norm. Before training, how large is the gradient at the first block compared with that at the "
@@ -40,10 +40,7 @@ VANISHING = Lesson(
         "ReLU $v = 1/2$, because ReLU discards half of the mean square: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 "
         "blocks. A weight's gradient is the product of its block's input and the gradient that arrives there: the "
         "first blocks receive almost no gradient, the last ones almost no input, so all gradients are equally tiny. "
-        "The net could represent the digits; but its output is nearly the same for every digit, and the loss stays. A "
-        "gain $g$ multiplies both matrices of a block, and "
-        "so the mean square by $g^4$: it stays level at $g = 2^{1/4}$, about 1.19. At $\\sqrt 2$, which keeps a "
-        "block of one matrix level, it doubles with every block of two."
+        "The net could represent the digits; but its output is nearly the same for every digit, and the loss stays."
     ),
     sources={
         "He 2015 (initialisation)": "https://arxiv.org/abs/1502.01852",
@@ -70,7 +67,7 @@ _GROWN = by_size(
 
 EXPLODING = Lesson(
     key="exploding",
-    title="Exploding",
+    title="A sum of many branches",
     question=(
         "Now a residual around each of 32 blocks, and still no norm: every branch adds half as much mean square as the "
         "signal already has. Before training, how large is the signal at the end compared with the beginning?"
@@ -115,7 +112,7 @@ SKIP = Lesson(
     ),
     options=tuple(_FATES.values()),
     nets=_SKIP,
-    charts=("grad_rms", "sample_cosine", "loss"),
+    charts=("loss", "grad_rms", "sample_cosine"),
     found=by_learning(_FATES, list(_SKIP), DIGITS),
     why="An input of the right size is not enough. Without a residual each block replaces its input, and ReLU draws "
     "all samples a little closer together every time: at the end all of them point in one direction, and the output "

@@ -13,7 +13,7 @@ if projector.on():
     lesson.project(chosen)
 else:
     st.title("Lessons", anchor=False)
-    st.markdown("Guess, train the nets, and see whether the numbers agree with you; then solve the challenge.")
+    st.markdown("Guess, train the nets, and see whether you were right.")
     board.refused()
     lesson.choose(chosen)
     lesson.draw(chosen)

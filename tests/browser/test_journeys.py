@@ -83,7 +83,7 @@ def test_a_class_guesses_by_its_teachers_link_and_the_board_moves(person, visito
     path, _, query = handed_out.partition("?")
     assert (urlsplit(path).path, query) == ("/lessons", "lesson=vanishing&hide=answers,lessons&class=journey-1")
     for count, how in enumerate((PHONE, {}), start=1):
-        student = person("Lessons", query, **how).reads("1. Vanishing")
+        student = person("Lessons", query, **how).reads("1. The gradient on its way back")
         choices = student.tab.get_by_role("radiogroup", name="Your guess").get_by_role("radio")
         choices.nth(1).press("Space")
         student.presses("This is my guess", f"Class journey-1: {count} guess")

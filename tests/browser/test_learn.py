@@ -20,6 +20,7 @@ def test_a_lesson_is_done_by_keyboard_from_the_guess_to_the_verdict(visitors):
     page.get_by_role("heading", name="What happened").wait_for(timeout=90_000)
     page.get_by_text("Your guess was right").wait_for()
     page.get_by_role("heading", name="Challenge").wait_for()
+    page.get_by_text("The code that did it").click()
     page.get_by_text("class Net(nn.Module)").wait_for()
     assert page.get_by_role("alert").count() == 0
 
