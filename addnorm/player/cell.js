@@ -1,4 +1,4 @@
-// The panels of one cell of an experiment besides its stack: its outcome, digits with the net's answers, a small loss curve.
+// The panels of one cell of an experiment besides its stack: digits with the net's answers, a small loss curve.
 
 import { made, node as svg, write } from "./dom.js"
 import { brief } from "./tape.js"
@@ -19,57 +19,6 @@ const picture = (image) => {
 }
 
 const answerOf = (answer) => (answer === null ? "no answer" : `read as ${answer}`)
-
-// A block, small: its norm, its layers and the way past them; what a net lacks is drawn faintly.
-const block = ({ norm, residual }) => {
-  const drawn = svg("svg", { class: "stage-block", viewBox: "0 0 150 34", role: "img" })
-  const has = (there) => (there ? "" : "lacks")
-  drawn.setAttribute(
-    "aria-label",
-    `A block ${norm ? "with" : "without"} norm, ${residual ? "with" : "without"} residual`,
-  )
-  drawn.append(
-    svg("path", { class: `skip ${has(residual)}`, d: "M12 24V5H124V16" }),
-    svg("path", { d: "M0 24H32M64 24H72M104 24H116M132 24H150" }),
-    svg("rect", { class: `norm ${has(norm)}`, x: 32, y: 15, width: 32, height: 18, rx: 3 }),
-    svg("text", { class: has(norm), x: 48, y: 28 }, "norm"),
-    svg("rect", { x: 72, y: 15, width: 32, height: 18, rx: 3 }),
-    svg("text", { x: 88, y: 28 }, "F"),
-    svg("circle", { class: has(residual), cx: 124, cy: 24, r: 8 }),
-    svg("path", { class: has(residual), d: "M124 19.5V28.5M119.5 24H128.5" }),
-  )
-  if (!norm) drawn.append(svg("path", { d: "M32 24H64" }))
-  if (!residual) drawn.append(svg("path", { d: "M116 24H132" }))
-  return drawn
-}
-
-// A run's name, its block, and what became of it once that is known.
-export class BlockHeading {
-  constructor(place) {
-    const el = made(place, "div", "stage-outcome")
-    this.heading = made(el, "h3", "stage-heading")
-    this.picture = made(el, "div")
-    this.found = made(el, "p")
-    this.found.setAttribute("aria-live", "polite")
-  }
-
-  declare(panel) {
-    this.panel = panel
-    write(this.heading, panel.title)
-    if (!this.picture.firstChild) this.picture.append(block(panel))
-    this.say(panel.found)
-  }
-
-  say(found) {
-    write(this.found, found && `it ${found}`)
-  }
-
-  draw(now) {
-    const { run, found, diverged } = this.panel
-    const tape = now.tapes[run]
-    this.say(found || (tape?.lost && now.furthest >= tape.fate.step ? diverged : ""))
-  }
-}
 
 export class TenDigits {
   constructor(place) {

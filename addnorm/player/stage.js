@@ -1,7 +1,8 @@
 // The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
-import { BlockHeading, Curve, Digit, TenDigits } from "./cell.js"
+import { Block, BlockHeading } from "./block.js"
+import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
@@ -31,7 +32,7 @@ const PANELS = {
   text: Text,
   curve: Curve,
   digit: Digit,
-  digits: TenDigits,
+  block: Block,
   outcome: BlockHeading,
   travel: Travel,
 }

@@ -190,7 +190,7 @@ class Net {
     const stop = covered ? 0 : Math.round(share * this.stops)
     const { blocks, cosine, names, fate } = this.journey
     const said = [
-      `${this.label}: ${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
+      `${this.label && `${this.label}: `}${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
       stop
         ? `size ${times(grown(this.journey, stop))} times the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
         : "",
@@ -248,6 +248,10 @@ export class Travel {
   }
 
   declare(panel) {
+    if (this.panel && String(this.panel.runs) !== String(panel.runs)) {
+      this.pause()
+      Object.assign(this, { share: 0, played: false, trains: false, revealed: new Set() }) // another scene
+    }
     this.panel = panel
     this.el.setAttribute("aria-label", panel.title)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
@@ -332,7 +336,8 @@ export class Travel {
     if (!this.now || this.nets.some((net) => !net.journey)) return
     const wide = this.list.clientWidth || 320
     const columns = getComputedStyle(this.list).gridTemplateColumns.split(" ").length
-    const side = Math.round(Math.min(wide / columns - 12, this.panel.height))
+    const most = Number.parseFloat(getComputedStyle(this.list).getPropertyValue("--most")) || this.panel.height
+    const side = Math.round(Math.min(wide / columns - 12, this.panel.height, most))
     this.el.style.setProperty("--side", `${side}px`)
     const rests = this.began === null
     for (const [at, net] of this.nets.entries()) {

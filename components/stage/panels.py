@@ -97,10 +97,27 @@ class BlockHeading(Panel):
 
     norm: bool = True
     residual: bool = True
+    layers: Sequence[str] = ("F",)
     found: str = ""
     diverged: str = ""
 
     kind: ClassVar[str] = "outcome"
+
+
+@dataclass(frozen=True)
+class Block(Panel):
+    """A `block` of an MLP, drawn large: its `layers`, the size of the stream on its wires, and a digit on its way.
+
+    `site`: the number of the site after it. `block_of` makes one.
+    """
+
+    norm: bool = True
+    residual: bool = True
+    layers: Sequence[str] = ()
+    block: int = 1
+    site: int = 1
+
+    kind: ClassVar[str] = "block"
 
 
 @dataclass(frozen=True)
@@ -127,13 +144,6 @@ class Travel(Panel):
         if not self.runs or not all(0 <= run < runs for run in self.runs):
             raise ValueError(f"{self.title!r} is of runs {list(self.runs)}: there are {runs}, counted from 0")
         return super().to_json(runs, seeds)
-
-
-@dataclass(frozen=True)
-class TenDigits(Panel):
-    """Ten held-out digits, and the net's answers in the last frame."""
-
-    kind: ClassVar[str] = "digits"
 
 
 @dataclass(frozen=True)
@@ -238,6 +248,13 @@ def opened(cfg: RunConfig) -> dict[str, Any]:
     diagrams = list(dict.fromkeys(drawn))
     blocks = [one | {"diagram": diagrams.index(svg)} for one, svg in zip(blocks_of(cfg), drawn, strict=True)]
     return {"blocks": blocks, "diagrams": diagrams}
+
+
+def block_of(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> Block:
+    """The picture of a block of an MLP."""
+    (one,) = plan(cfg).of_block(block)
+    layers = ("W₁", "ReLU", "W₂") if cfg.layers_per_branch > 1 else ("W", "ReLU")
+    return Block(title, run, span, 0, bool(_norms(one)), bool(one.skip), layers, block, block)
 
 
 def _norms(one: SublayerPlan) -> list[str]:

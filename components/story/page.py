@@ -10,7 +10,7 @@ from components.shell.naming import chance
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.panels import COLUMNS, Curve, Digit, LivingStack, Panel, TenDigits, blocks_of
+from components.stage.panels import COLUMNS, Curve, Digit, LivingStack, Panel, Travel, block_of, blocks_of
 from components.stage.scenes import Choice, Scene
 from components.stage.stage import stage
 from components.stage.view import look
@@ -22,14 +22,15 @@ NAME = "story"
 DIGIT = 3  # the one of the ten that enters
 MOST = 64  # blocks that the reader may stack
 PLAIN: dict[str, object] = {"residual": False, "norm": "none"}
-SHALLOW, FADES, GROWS, LEVELS = (
+SHALLOW, FADES, GROWS, MERGES, LEVELS = (
     RunConfig(depth=2, **PLAIN),  # type: ignore[arg-type]
     RunConfig(**PLAIN),  # type: ignore[arg-type]
     RunConfig(norm="none"),
+    RunConfig(residual=False),
     RunConfig(),
 )
 # By scene: whether it plays, and whether its whole run is asked for.
-HOW = ((True, True), (False, False), (False, True), (True, True), (False, False))
+HOW = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
 FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
@@ -37,12 +38,12 @@ STORY_OWN: Key[Choice | None] = Key("story_own", None)  # the reader's own net
 
 
 def draw() -> None:
-    """The five scenes, and links to other pages."""
+    """The scenes, and links to other pages."""
     hide.adopt()
     own = _own()
-    runs = [SHALLOW, FADES, GROWS, LEVELS, _net(own)]
+    runs = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(own)]
     seen = [words.Seen(cfg, look(cfg)[0], trainer().tape(cfg)) for cfg in runs]
-    said = words.scenes(*seen, digit=DIGIT)
+    said = words.scenes(seen, digit=DIGIT)
     scenes = [
         Scene(title, text, run, _picture(runs[run], run), plays, whole, own if run == len(runs) - 1 else None)
         for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
@@ -59,12 +60,18 @@ def draw() -> None:
 
 
 def _picture(cfg: RunConfig, run: int) -> list[Panel]:
-    return [
-        Digit(f"The digit {DIGIT}", run, COLUMNS // 2, which=DIGIT),
-        Curve("Loss", run, COLUMNS // 2, level=chance(cfg), height=100),
-        LivingStack(run=run, blocks=blocks_of(cfg), height=200, scale="shared"),
-        TenDigits("Ten digits", run),
-    ]
+    """Of the first scene one block and the digit that enters; of the others also the way of ten digits through all."""
+    half, curve = COLUMNS // 2, Curve("Loss", run, COLUMNS // 2, level=chance(cfg), height=92)
+    stack = LivingStack(run=run, blocks=blocks_of(cfg), height=84, scale="shared")
+    if run == 0:
+        return [
+            block_of(cfg, "One block", run, COLUMNS),
+            Digit(f"The digit {DIGIT}", run, half, which=DIGIT),
+            curve,
+            stack,
+        ]
+    travel = Travel("Ten unseen digits", run, runs=[run], labels=[""], height=215)
+    return [block_of(cfg, "One block", run, half), curve, travel, stack]
 
 
 def _scene() -> int:

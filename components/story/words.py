@@ -1,10 +1,11 @@
 """The text of the story's scenes: two sentences each, filled with the numbers of their runs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.shell.naming import chance
 from components.stage.view import View
-from models.insight.outcome import LEARNS, by_block, final_loss, outcome, share, through, times
+from models.insight.outcome import LEARNS, by_block, final_loss, likeness, outcome, share, through, times
 from models.service.client import RunHistory
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -35,65 +36,75 @@ class Seen:
         return self.whole.frames[-1] if self.whole and self.whole.frames else None
 
 
-def scenes(shallow: Seen, fades: Seen, grows: Seen, levels: Seen, own: Seen, *, digit: int) -> list[tuple[str, str]]:
-    """Title and text of each scene; a number that is still missing is left out of its sentence."""
+def scenes(seen: Sequence[Seen], *, digit: int) -> list[tuple[str, str]]:
+    """Title and text of each scene, in their order; a number that is still missing is left out of its sentence."""
+    shallow, fades, grows, merges, levels, own = seen
     return [
-        ("The digit enters", _enters(shallow, digit)),
-        (f"{fades.cfg.depth} plain blocks fade it", _fades(fades, shallow)),
-        ("Add the residual: it blows up", _grows(grows)),
-        ("Add the norm: it levels", _levels(levels, shallow, digit)),
+        ("A digit enters a block", _enters(shallow, digit)),
+        (f"{fades.cfg.depth} plain blocks: the digits vanish", _fades(fades)),
+        ("Add alone: they fly out", _grows(grows)),
+        ("Norm alone: they merge", _merges(merges)),
+        ("Add and norm: they stay apart", _levels(levels, shallow, digit)),
         ("Break it yourself", _own(own)),
     ]
 
 
 def _enters(seen: Seen, digit: int) -> str:
-    first = f"A handwritten {digit} enters as 64 numbers"
-    if seen.last:
-        right = f"{seen.last.held_out_accuracy:.0%}"
-        first += f", and {seen.cfg.depth} plain blocks learn to read {right} of unseen digits"
-    else:
-        first += f", and {seen.cfg.depth} plain blocks learn to read it"
-    return (
-        f"{first}. Each column is a block: above the line the size of the signal that leaves it, below the line the "
-        "size of the gradient."
-    )
-
-
-def _fades(seen: Seen, shallow: Seen) -> str:
-    first = f"Now {seen.cfg.depth} of these blocks instead of {shallow.cfg.depth}, each of which turns x into F(x)"
-    if not seen.before:
-        return f"{first}."
-    signal, gradient = through(seen.before)
-    first += (
-        f": before training a block passes on about {by_block(signal, seen.cfg.depth)} of the signal, so that "
-        f"{seen.cfg.depth} in a row leave {share(signal)}, and {share(gradient)} of the gradient comes back"
-    )
-    frame = seen.before.frame_at(0)
-    answers = len(set(frame.picture["ten_guess"])) if frame and "ten_guess" in frame.picture else 0
-    alike = "the same answer" if answers == 1 else f"{answers} different answers"
-    return f"{first}. " + (f"For ten different digits the net gives {alike}." if answers else "")
-
-
-def _grows(seen: Seen) -> str:
     first = (
-        "The residual, the blue band, carries the stream past every block, and the block's output is added to it, x + "
-        "F(x)"
+        f"A handwritten {digit} enters as {seen.cfg.width} numbers x, and the block's layers F make new ones of them"
     )
     if not seen.before:
         return f"{first}."
     signal, _ = through(seen.before)
-    first += (
-        f": nothing fades, but each block makes the sum about {by_block(signal, seen.cfg.depth)} times as large, all "
-        f"{seen.cfg.depth} together {times(signal)}"
+    first += f": about {by_block(signal, seen.cfg.depth)} of the signal is left after each plain block"
+    if not seen.last:
+        return f"{first}. {seen.cfg.depth} of them learn to read digits all the same."
+    right = f"{seen.last.held_out_accuracy:.0%} of unseen digits"
+    return f"{first}. {seen.cfg.depth} of them learn to read {right} all the same."
+
+
+def _fades(seen: Seen) -> str:
+    first = (
+        "Ten digits pass through all blocks: the closer to the centre, the smaller the signal; each column below is a "
+        "block, its signal above the line, its gradient below"
     )
+    if not seen.before:
+        return f"{first}."
+    signal, gradient = through(seen.before)
+    return (
+        f"{first}. {share(signal)} of the signal comes out, {share(gradient)} of the gradient comes back, and nothing "
+        "can be learned from that."
+    )
+
+
+def _grows(seen: Seen) -> str:
+    first = "The residual carries x past the layers, and the block adds what they make of it, x + F(x)"
+    if not seen.before:
+        return f"{first}."
+    signal, _ = through(seen.before)
+    first += f": nothing fades, but the sum leaves the {seen.cfg.depth} blocks {times(signal)} as large"
     second = f"The loss starts at {seen.before.loss[0]:.3g}, and chance is {chance(seen.cfg):.2f}"
     if seen.whole and seen.whole.divergence:
         second += f"; train it, and at step {seen.whole.divergence.step} the numbers overflow"
     return f"{first}. {second}."
 
 
+def _merges(seen: Seen) -> str:
+    first = "A norm rescales what each block reads, F(norm(x)), and no residual"
+    if not seen.before:
+        return f"{first}."
+    signal, _ = through(seen.before)
+    first += f": the size holds, {times(signal)} that of the input"
+    second = f"But the digits run together: the cosine between any two becomes {likeness(seen.before):.2f}"
+    if seen.whole and seen.last:
+        does = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
+        right = f"{seen.last.held_out_accuracy:.0%} of unseen digits"
+        second += f", and the net {does}: it reads {right} after {seen.cfg.steps} steps"
+    return f"{first}. {second}."
+
+
 def _levels(seen: Seen, shallow: Seen, digit: int) -> str:
-    first = "A norm before every block, the dots, rescales what the block reads, x + F(norm(x))"
+    first = "Both, x + F(norm(x)): every block adds a little to a stream that keeps what it carries"
     if not seen.before:
         return f"{first}."
     signal, gradient = through(seen.before)

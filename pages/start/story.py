@@ -1,4 +1,4 @@
-"""The story: what depth does to a digit, and what add and norm do about it, in five scenes."""
+"""The story: what depth does to a digit, and what add and norm do about it, in six scenes."""
 
 import streamlit as st
 
@@ -9,5 +9,5 @@ if projector.on():
     projector.enlarge()
 st.title("The story", anchor=False)
 if not projector.on():
-    st.markdown("Scroll through five scenes: see what depth does to a digit, and in the last one build a net yourself.")
+    st.markdown("Scroll: see what depth does to a digit, and build a net yourself in the last scene.")
 page.draw()
