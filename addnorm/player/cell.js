@@ -1,4 +1,4 @@
-// The panels of one cell of an experiment besides its stack: digits with the net's answers, a small loss curve.
+// The panels of one cell of an experiment besides its stack: a digit with the net's answer, a small loss curve.
 
 import { made, node as svg, write } from "./dom.js"
 import { brief } from "./tape.js"
@@ -19,46 +19,6 @@ const picture = (image) => {
 }
 
 const answerOf = (answer) => (answer === null ? "no answer" : `read as ${answer}`)
-
-export class TenDigits {
-  constructor(place) {
-    const el = made(place, "figure", "stage-digits")
-    this.caption = made(el, "figcaption")
-    this.list = made(el, "ol")
-  }
-
-  declare(panel) {
-    this.panel = panel
-    this.list.setAttribute("aria-label", panel.title)
-  }
-
-  draw(now) {
-    const ten = now.tapes[this.panel.run]?.frame(now.shown)?.ten
-    if (!ten) return
-    const images = ten.images.join()
-    if (images !== this.images) {
-      this.images = images
-      const drawn = ten.images.map((image) => {
-        const item = document.createElement("li")
-        item.append(picture(image))
-        made(item, "span").setAttribute("aria-hidden", "true")
-        return item
-      })
-      this.list.replaceChildren(...drawn)
-    }
-    const answers = ten.answers.join()
-    if (answers === this.answers) return
-    this.answers = answers
-    const right = ten.answers.filter((answer, truth) => answer === truth).length
-    this.caption.textContent = `Ten unseen digits, and what the net answers: ${right} right`
-    for (const [truth, item] of [...this.list.children].entries()) {
-      const answer = ten.answers[truth]
-      item.className = answer === truth ? "right" : "wrong"
-      item.lastChild.textContent = answer ?? "–"
-      item.setAttribute("aria-label", `a ${truth}, ${answerOf(answer)}, ${item.className}`)
-    }
-  }
-}
 
 export class Digit {
   constructor(place) {

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 import examples
 from addnorm import read
 from addnorm.words import verdict
-from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, train, until_row
+from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, still, train, until_row
 
 MOST_BYTES = 3e6
 LAST = 40
@@ -48,7 +48,7 @@ def offline(browser: Any) -> Iterator[Any]:
 
 @pytest.mark.first
 def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, offline: Any, tmp_path: Path) -> None:
-    page = train(drawn(visitors(link(seed=91))))
+    page = still(train(drawn(visitors(link(seed=91)))))
     losses, profiles = line(page, "Loss"), [line(page, name) for name in PROFILES]
     verdict = page.locator(".stage-headline").inner_text()
     file = saved(page, tmp_path / "run.html")
@@ -61,6 +61,7 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     press(played, "Train")
     until_row(played, 60)
     played.get_by_role("button", name="Train", exact=True).wait_for()
+    still(played)
     assert line(played, "Loss") == losses
     assert [line(played, name) for name in PROFILES] == profiles
     assert played.locator(".stage-headline").inner_text() == verdict
@@ -80,23 +81,23 @@ def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: An
     press(page, "Train all")
     until_row(page, LAST)
     page.get_by_role("button", name="Train all").wait_for()
-    lines = chart(page, "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])")
+    lines = chart(still(page), "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])")
     played = drawn(offline(saved(page, tmp_path / "comparison.html")))
     choose(played, "Speed", "full speed")
     press(played, "Train all")
     until_row(played, LAST)
     played.get_by_role("button", name="Train all").wait_for()
-    assert chart(played, "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])") == lines
+    assert chart(still(played), "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])") == lines
     for letter in ("A", "B"):
         expect(played.get_by_role("heading", name=re.compile(f"^Column {letter}: "))).to_be_visible()
 
 
 def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path: Path) -> None:
     page = drawn(visitors("/recordings?recording=example%3A+digits.jsonl"), *PROFILES)
-    shown = line(page, PROFILES[0])
+    shown = line(still(page), PROFILES[0])
     verdict = page.locator(".stage-headline").inner_text()
     played = drawn(offline(saved(page, tmp_path / "recording.html", within="")), *PROFILES)
-    assert line(played, PROFILES[0]) == shown
+    assert line(still(played), PROFILES[0]) == shown
     assert played.locator(".stage-headline").inner_text() == verdict
     last = row(played)
     played.get_by_role("slider", name="Step shown").press("Home")
