@@ -80,7 +80,7 @@ export class BlockHeading {
 }
 
 // A block of a run, large: the size of the stream on its wires, and a digit that passes through it once.
-export class Block {
+export class BlockPicture {
   constructor(place) {
     this.picture = place.appendChild(svg("svg", { class: "stage-block large", role: "img" }))
   }

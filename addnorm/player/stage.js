@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
-import { Block, BlockHeading } from "./block.js"
+import { BlockHeading, BlockPicture } from "./block.js"
 import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
@@ -32,7 +32,7 @@ const PANELS = {
   text: Text,
   curve: Curve,
   digit: Digit,
-  block: Block,
+  block: BlockPicture,
   outcome: BlockHeading,
   travel: Travel,
 }

@@ -105,7 +105,7 @@ class BlockHeading(Panel):
 
 
 @dataclass(frozen=True)
-class Block(Panel):
+class BlockPicture(Panel):
     """A `block` of an MLP, drawn large: its `layers`, the size of the stream on its wires, and a digit on its way.
 
     `site`: the number of the site after it. `block_of` makes one.
@@ -250,11 +250,11 @@ def opened(cfg: RunConfig) -> dict[str, Any]:
     return {"blocks": blocks, "diagrams": diagrams}
 
 
-def block_of(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> Block:
+def block_of(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> BlockPicture:
     """The picture of a block of an MLP."""
     (one,) = plan(cfg).of_block(block)
     layers = ("W₁", "ReLU", "W₂") if cfg.layers_per_branch > 1 else ("W", "ReLU")
-    return Block(title, run, span, 0, bool(_norms(one)), bool(one.skip), layers, block, block)
+    return BlockPicture(title, run, span, 0, bool(_norms(one)), bool(one.skip), layers, block, block)
 
 
 def _norms(one: SublayerPlan) -> list[str]:
