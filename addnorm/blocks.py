@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from torch import nn
 
+from addnorm.compiled import plain_name
 from addnorm.sites import Site
 from addnorm.trace import Graph
+
+SAID = 3  # parts of a module that a block's name says
 
 
 @dataclass(frozen=True)
@@ -25,13 +28,13 @@ class Block:
 
 def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Block]:
     """The blocks of a traced model."""
-    left = set(matrices(model))
+    left = everything = frozenset(matrices(model))
     found = []
     used = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
     for at, before in enumerate([*used, graph.parameters()]):
         if names := tuple(name for name in before if name in left):
-            found.append(Block(_common_name(names), at, names))
             left -= set(names)
+            found.append(Block(_common_name(names, everything - set(names)), at, names))
     return found
 
 
@@ -42,7 +45,7 @@ def blocks_by_name(model: nn.Module) -> list[Block]:
         parts = name.split(".")[:-1]
         number = next((at for at, part in enumerate(parts) if part.isdigit()), len(parts) - 1)
         groups.setdefault(".".join(parts[: number + 1]) or name, []).append(name)
-    return [Block(name, at, tuple(names)) for at, (name, names) in enumerate(groups.items())]
+    return [Block(plain_name(name), at, tuple(names)) for at, (name, names) in enumerate(groups.items())]
 
 
 def matrices(model: nn.Module) -> list[str]:
@@ -50,12 +53,16 @@ def matrices(model: nn.Module) -> list[str]:
     return [name for name, p in model.named_parameters() if p.requires_grad and p.ndim > 1]
 
 
-def _common_name(parameters: Sequence[str]) -> str:
-    """What the names of some parameters have in common, in whole words."""
+def _common_name(parameters: Sequence[str], others: Iterable[str] = ()) -> str:
+    """The module that some parameters lie in; where `others` lie there too, its parts that they lie in."""
     split = [name.split(".")[:-1] or [name] for name in parameters]
     shared = []
     for words in zip(*split, strict=False):
         if len(set(words)) > 1:
             break
         shared.append(words[0])
-    return ".".join(shared) or ", ".join(dict.fromkeys(words[0] for words in split))
+    name = ".".join(shared)
+    if name and not any(other.startswith(f"{name}.") for other in others):
+        return plain_name(name)
+    parts = list(dict.fromkeys(words[len(shared)] for words in split if len(words) > len(shared)))
+    return plain_name(".".join([*shared, ", ".join([*parts[:SAID], *["..."][: len(parts) > SAID]])]).rstrip("."))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -12,6 +13,7 @@ from torch import nn
 
 from addnorm import __version__
 from addnorm.blocks import Block
+from addnorm.compiled import core
 from addnorm.format import VERSION
 from addnorm.sites import Sites
 
@@ -33,12 +35,12 @@ def header(
     return {
         "addnorm": VERSION,
         "created": created.isoformat(timespec="seconds"),
-        "model": type(model).__name__,
+        "model": type(core(model)).__name__,
         "parameters": sum(sizes.values()),
         "trained": sum(p.numel() for p in parameters if p.requires_grad),
         "dtype": str(first.dtype).removeprefix("torch."),
         "device": str(first.device),
-        "optimizer": None if optimizer is None else {"name": type(optimizer).__name__, **_settings(optimizer)},
+        "optimizer": None if optimizer is None else _optimizer(optimizer),
         "every": every,
         "sites": [
             {
@@ -63,6 +65,25 @@ def header(
     }
 
 
-def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """The settings of an optimiser's first group that JSON holds as they are."""
-    return {key: value for key, value in optimizer.param_groups[0].items() if isinstance(value, int | float | str)}
+def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """An optimiser's name and the settings of its first group; of several groups, each with what it has of its own."""
+    first, *others = groups = [_settings(group) for group in optimizer.param_groups]
+    found = {"name": type(optimizer).__name__, **first}
+    if others:
+        counts = [sum(p.numel() for p in group["params"]) for group in optimizer.param_groups]
+        own = [{key: value for key, value in group.items() if first.get(key) != value} for group in groups]
+        found["groups"] = [{"parameters": count, **settings} for count, settings in zip(counts, own, strict=True)]
+    return found
+
+
+def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a group that JSON holds: numbers, texts, and lists of numbers."""
+    plain = {key: value.tolist() if isinstance(value, torch.Tensor) else value for key, value in group.items()}
+    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items() if key != "params"}
+    return {key: value for key, value in plain.items() if _is_plain(value)}
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value))

@@ -24,10 +24,3 @@ def refused(model: nn.Module) -> str:
     if "ScriptModule" in kinds:
         return "This model is a script (torch.jit), inside which hooks see nothing."
     return ""
-
-
-def is_compiled(model: nn.Module) -> bool:
-    """Whether torch.compile was called on a model or on a part of it."""
-    return any(
-        hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) for module in model.modules()
-    )

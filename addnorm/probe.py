@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
+from addnorm.compiled import around, in_place
+
 STACKED = 4096  # numbers in a tensor up to which stacking is cheaper than a kernel for each
 LONG = 1 << 20  # numbers above which a float32 sum of squares loses digits
 SMALLEST, LARGEST = 1e-15, 1e15  # norms whose squares float32 holds
@@ -43,7 +45,8 @@ class Hook:
         self._call, self._first = call, first
 
     def __call__(self, *args: Any) -> None:
-        self._call(*self._first, *args)
+        if not torch.compiler.is_compiling():  # what is compiled after `watch` is compiled as if it were not watched
+            self._call(*self._first, *args)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Hook, (nothing,)
@@ -82,7 +85,7 @@ class Probe:
         self._failed = failed
         self._within: bool | None = None
         self._calls: dict[nn.Module, int] = {}
-        self._handles = self._hooked()
+        self._unhook = self._hooked()
 
     def tensors(self) -> list[Tensor]:
         """The tensors at the places, in their order."""
@@ -136,21 +139,22 @@ class Probe:
         """Removes all hooks."""
         self.listening = self._attached = False
         self.release()
-        for handle in self._handles:
-            handle.remove()
+        for unhook in self._unhook:
+            unhook()
 
-    def _hooked(self) -> list[RemovableHandle]:
+    def _hooked(self) -> list[Callable[[], None]]:
         sides: dict[tuple[nn.Module, str], list[int]] = {}
         for at, place in enumerate(self.places):
             sides.setdefault((place.module, place.side), []).append(at)
-        handles = []
+        found = []
         for (module, side), wanted in sides.items():
             if side == "input":
-                keep = Hook(self._given, wanted, (module, "output") in sides)
-                handles.append(module.register_forward_pre_hook(keep, with_kwargs=True))
+                found.append(around(module, Hook(self._given, wanted, (module, "output") in sides), None))
+            elif in_place(module) is None:
+                found.append(module.register_forward_hook(Hook(self._gave, wanted)).remove)
             else:
-                handles.append(module.register_forward_hook(Hook(self._gave, wanted)))
-        return handles
+                found.append(around(module, None, partial(self._ran, wanted)))
+        return found
 
     def _given(self, wanted: list[int], counted: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
         """`counted`: the hook on the module's outputs counts this call."""
@@ -163,6 +167,9 @@ class Probe:
                 self._keep(at, output)
         elif self.listening:
             self._look(wanted, module, partial(picked, output), True)
+
+    def _ran(self, wanted: list[int], module: nn.Module, args: Any, _kwargs: Any, output: Any) -> None:
+        self._gave(wanted, module, args, output)
 
     def _look(self, wanted: list[int], module: nn.Module, value: Callable[[Key], Any], counts: bool) -> None:
         try:

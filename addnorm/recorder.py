@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -18,18 +18,20 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from addnorm.amp import scale_of, seek, unscaled
 from addnorm.blocks import Block, blocks_by_name, blocks_of
+from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outside, wrapper_of
 from addnorm.cosine import cosines_of
 from addnorm.header import header
 from addnorm.live import Live
-from addnorm.model import bare, is_compiled, refused
+from addnorm.model import bare, refused
 from addnorm.probe import Hook, Probe
 from addnorm.recording import Recording, read
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
 from addnorm.shown import Shown
-from addnorm.sites import chosen_modules, find_sites, noted, offered, outputs_of
+from addnorm.sites import chosen_modules, find_sites, hidden_in_words, noted, offered, outputs_of
 from addnorm.trace import Tracer, output_of
 from addnorm.weights import Samples, Weights, changes
 from addnorm.writer import Writer
@@ -65,7 +67,7 @@ def watch(
 
 def unwatch(model: nn.Module) -> None:
     """Ends the recording of a model, if there is one."""
-    if (recorder := _watched.get(bare(model))) is not None:
+    if (recorder := _watched.get(core(bare(model)))) is not None:
         recorder.close()
 
 
@@ -94,8 +96,8 @@ class Recorder(Shown):
         except (TypeError, ValueError) as error:
             raise ValueError(f"meta: {error}") from None
         self.path = Path(path)
-        self.sites = noted((), ())
-        self._model = bare(model)
+        self.sites = noted((), ["No sites yet: they are found at the first forward pass with gradients."])
+        self._model = wrapper_of(bare(model))
         self._optimizer, self._scaler = optimizer, scaler
         self._every, self._meta = every, dict(meta or {})
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
@@ -108,11 +110,18 @@ class Recorder(Shown):
         self._first_sites: dict[int, int] = {}  # sites by the node that they turned out to be
         self._rows = Rows(self._write)
         self._row = PendingRow(0)
+        # By optimiser, other than ours, whether it updates weights of this model too.
+        self._shares: WeakKeyDictionary[torch.optim.Optimizer, bool] = WeakKeyDictionary()
         self._newest: PendingRow | None = None  # the last closed row, for a loss that is told later
         self._before: tuple[PendingRow, Samples] | None = None  # weights as they were before an update, and its row
         self._steps = self._written = 0
         self._passes = 0
-        self._failing = self._closure = self._compiled = False
+        self._paused = 0
+        self._failing = self._closure = False
+        self._looking = False  # at a compiled model in a pass of our own
+        self._blind = False  # no sites can be found
+        self._elsewhere = False  # another optimiser has used the passes so far
+        self._compiled = compiled_parts(self._model)
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
@@ -122,7 +131,7 @@ class Recorder(Shown):
 
     def _start(self, called: bool) -> None:
         """Opens the file and hooks the model, or says in a sentence why not."""
-        if (earlier := _watched.get(self._model)) is not None:
+        if (earlier := _watched.get(core(self._model))) is not None:
             _say(f"this model was being watched already; the recording {earlier.path} ends here")
             earlier.close()
         if refusal := refused(self._model):
@@ -134,18 +143,18 @@ class Recorder(Shown):
             _say(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
             return
         self.path = self._writer.path
-        _watched[self._model] = self
-        self._compiled = is_compiled(self._model)
-        if self._compiled:
-            _say(
-                "this model was compiled before it was watched, so that hooks see nothing inside it: no sites are "
-                "recorded"
+        _watched[core(self._model)] = self
+        self._blind = bool(self._compiled) and (EAGER is None or not called)
+        if self._blind:
+            self._no_sites(
+                "This model is compiled, and its sites cannot be found here: only loss and weights are recorded."
             )
         if called:
             self._hook(self._model)
         if self._optimizer is not None:
             self._undo.append(self._optimizer.register_step_pre_hook(self._before_update).remove)
             self._undo.append(self._optimizer.register_step_post_hook(self._after_update).remove)
+            self._undo.append(register_optimizer_step_pre_hook(self._other_update).remove)
             if self._scaler is not None:
                 self._watch_skips(self._scaler)
         if self._scaler is None:
@@ -189,6 +198,15 @@ class Recorder(Shown):
         """What has been written by now."""
         return read(self.path, growing=True)
 
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Leaves out the forward passes inside a `with` block, which are not for the model's own update."""
+        self._paused += 1
+        try:
+            yield
+        finally:
+            self._paused -= 1
+
     def close(self) -> None:
         """Ends the recording and removes all hooks. A second call does nothing."""
         self._end("done", "")
@@ -204,21 +222,37 @@ class Recorder(Shown):
         self._safely(lambda: self._end_pass(output))
 
     def _hook(self, model: nn.Module) -> None:
-        before = model.register_forward_pre_hook(Hook(self._called), with_kwargs=True)
-        after = model.register_forward_hook(
-            Hook(lambda _model, _inputs, output: self.end_pass(output)), always_call=True
-        )
-        self._undo += [before.remove, after.remove]
+        after = Hook(lambda _model, _args, _kwargs, output: self.end_pass(output))
+        self._undo.append(around(model, Hook(self._called), after))
 
-    def _called(self, _model: nn.Module, _args: Any, kwargs: Mapping[str, Any]) -> None:
+    def _called(self, _model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
+        if self._compiled and self._wants_trace():
+            self._safely(lambda: self._look_inside(args, kwargs))
         self.begin_pass()
         # Hugging Face gives how many tokens all small batches of a step have: the losses are shares of the step's.
         self._row.shares = kwargs.get("num_items_in_batch") is not None
 
+    def _wants_trace(self) -> bool:
+        wanted = torch.is_grad_enabled() and not (self._paused or self._blind or self._looking)
+        return wanted and self._weights is None and self._steps % self._every == 0
+
+    def _look_inside(self, args: Any, kwargs: Mapping[str, Any]) -> None:
+        """Finds the sites of a compiled model in a pass of our own, so that the training's stays as it is."""
+        self._looking = True
+        try:
+            with eagerly(self._model), Tracer(self._model) as tracer:
+                self._model(*args, **kwargs)
+        finally:
+            self._looking = False
+        self._found(tracer)
+
     def _begin_pass(self) -> None:
+        if self._looking:
+            return
         self._weights_after()
-        wanted = torch.is_grad_enabled() and not self._compiled
-        if not wanted or self._steps % self._every:
+        if self._elsewhere:
+            self._drop_passes()
+        if not torch.is_grad_enabled() or self._blind or self._paused or self._steps % self._every:
             self._listen(False)
         elif self._weights is None:
             if self._tracer is None:
@@ -230,7 +264,9 @@ class Recorder(Shown):
             self._probe.begin()
 
     def _end_pass(self, output: Any) -> None:
-        if not torch.is_grad_enabled():
+        if self._looking:
+            return
+        if not torch.is_grad_enabled() or self._paused:
             self._listen(self._steps % self._every == 0)  # checkpointing may still compute a part again
             return
         self._passes += 1
@@ -241,12 +277,22 @@ class Recorder(Shown):
                 self._first = {}  # the forward pass failed; the next one is traced
                 return
             self._found(tracer)
+            self._take_first(tracer)
         elif self._probe is not None:
             self._probe.end()
         self._measure_output(output)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.own_loss:
             self._tell_loss(loss, own=False)
+
+    def _drop_passes(self) -> None:
+        """Forgets the passes since the last update: their gradients were for another optimiser's."""
+        self._elsewhere = False
+        self._passes = 0
+        self._row = PendingRow(self._steps)
+        if self._probe is not None:
+            self._probe.forget()
+            self._probe.release()
 
     def _measure_output(self, output: Any) -> None:
         if self._steps % self._every == 0 and (tensor := output_of(output)) is not None:
@@ -257,37 +303,54 @@ class Recorder(Shown):
             self._probe.listening = on
 
     def _found(self, tracer: Tracer) -> None:
-        """Takes sites, blocks and the first row's numbers from the traced pass, and hooks the model for later ones."""
+        """Takes sites and blocks from the traced pass, and hooks the model."""
         graph = tracer.graph
         lost = []
         if tracer.failure is not None:
             lost = [f"The forward pass could not be traced: {_short(tracer.failure)}"]
         elif graph.too_large:
             lost = ["The forward pass makes too many tensors to trace them all."]
+        every_site = find_sites(graph, self._model) if self._compiled and not lost else ()
+        graph = outside(graph, self._compiled)
         if self._chosen is not None:
             sites = noted(outputs_of(graph, self._chosen, self._model), lost)
+        elif every_site:
+            sites = find_sites(graph, self._model)
+            hidden = len(every_site) - len(sites)
+            sites = noted(sites, [hidden_in_words(hidden, len(every_site))] if hidden else sites.notes)
         elif lost or not (sites := find_sites(graph, self._model)):
             found = outputs_of(graph, offered(self._model), self._model)
             said = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
             sites = noted(found, [*lost, said if found else "No sites were found; `sites` names them."])
         self.sites = sites
-        self._blocks = blocks_by_name(self._model) if lost else blocks_of(graph, sites, self._model)
+        self._blocks = blocks_of(graph, sites, self._model) if sites and not lost else blocks_by_name(self._model)
         for note in sites.notes:
             _say(note)
         nodes = [graph.nodes[site.node] for site in sites]
         self._probe = Probe([site.place for site in sites], gradients=True, failed=self._fail)
         self._probe.at_once = {at for at, node in enumerate(nodes) if node.overwritten}
-        self._probe.begin()
-        self._probe.end()
-        self._probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
-        self._first_sites = {site.node: at for at, site in enumerate(sites)}
+        self._head()
+
+    def _take_first(self, tracer: Tracer) -> None:
+        """Takes the first row's numbers from the traced pass, which the hooks came too late for."""
+        probe = self._probe
+        if probe is None:
+            return
+        probe.begin()
+        probe.end()
+        nodes = [tracer.graph.nodes[site.node] for site in self.sites]
+        probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
+        self._first_sites = {site.node: at for at, site in enumerate(self.sites)}
         for node, at in self._first_sites.items():
             if (first := self._first.get(node)) is not None:
                 part, cosines = first
                 self._row.parts.append(Part(part.fetch, [("act", at, count) for _, _, count in part.targets]))
                 self._row.cosines += [([at], cosine) for cosine in cosines]
         self._first = {}
-        self._head()
+
+    def _no_sites(self, why: str) -> None:
+        self.sites = noted((), [why])
+        _say(why)
 
     def _measure_once(self, node: int, tensor: Tensor) -> None:
         """Measures a tensor of the traced pass: any at a boundary may turn out to be a site."""
@@ -330,23 +393,38 @@ class Recorder(Shown):
     def _after_update(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self._safely(self._close_row if self._closure else self._weights_after)
 
+    def _other_update(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
+        """Another optimiser takes its step: the passes since ours were for it, unless ours still follows."""
+        if self._passes and optimizer is not self._optimizer:
+            if optimizer not in self._shares:
+                own = {id(p) for p in self._model.parameters()}
+                self._shares[optimizer] = any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+            self._elsewhere = True
+            if not self._shares[optimizer]:
+                self._safely(self._drop_passes)
+
     def _close_row(self, skipped: bool = False) -> None:
         row, wanted = self._row, self._steps % self._every == 0
         self._newest = None
-        if self._compiled and self._weights is None:
+        self._elsewhere = False
+        if self._blind and self._weights is None:
             self._blocks = blocks_by_name(self._model)
             self._head()
-        if wanted and self._weights is not None and (self._passes or self._compiled):
+        if wanted and self._weights is not None and (self._passes or self._blind):
             self._fold()
             row.parts += self._weights.gradients()
             self._set_scales(row, skipped)
             row.seconds, row.skipped = time.monotonic() - self._began, skipped
+            row.by_optimizer = self._optimizer is not None
             self._rows.add(row)
             self._newest = row
             if not skipped and not self._closure and _is_full(self._steps, self._every):
                 self._before = (row, self._weights.samples())
-        elif wanted and not self._passes and self._steps == 0:
-            _say("a step was taken without a forward pass of the model with gradients; it is not recorded")
+        elif wanted and not self._passes and not self._paused and self._steps == 0:
+            _say(
+                "a step was taken without a forward pass of the model with gradients; it is not recorded. A model that "
+                "is compiled is compiled first and watched then: watch(torch.compile(model))"
+            )
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
@@ -435,7 +513,7 @@ class Recorder(Shown):
         if writer is None or os.getpid() != self._process:
             return
         atexit.unregister(self.close)
-        _watched.pop(self._model, None)
+        _watched.pop(core(self._model), None)
         if self._tracer is not None:
             tracer, self._tracer = self._tracer, None
             _quietly(lambda: tracer.__exit__(None, None, None))
@@ -500,4 +578,9 @@ def _quietly(work: Callable[[], object]) -> None:
 
 
 def _say(sentence: str) -> None:
-    warnings.warn(f"addnorm: {sentence}", stacklevel=2)
+    """Warns, every time, at the line outside this package and torch that led here."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("addnorm", "torch"):
+        frame = frame.f_back
+    module = frame.f_globals.get("__name__", "")
+    warnings.warn_explicit(f"addnorm: {sentence}", UserWarning, frame.f_code.co_filename, frame.f_lineno, module)

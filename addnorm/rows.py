@@ -86,6 +86,7 @@ class PendingRow:
     scale: Fetch | None = None  # AMP's factor on the loss
     weights_scaled: bool = False  # whether the gradients of the weights still carry it
     skipped: bool = False
+    by_optimizer: bool = False  # an update follows; without one, weights that stay the same were not seen to be updated
 
     def fetches(self) -> list[Fetch]:
         """All numbers on their way."""
@@ -122,7 +123,8 @@ class PendingRow:
         }
         if self.cosines:
             line["sample_cosine"] = [encoded(cosine) for cosine in self._mean_cosines(sites)]
-        if any(name == "old" for name, _ in squares):
+        moved = self.by_optimizer or any(square for (name, _), square in squares.items() if name == "change")
+        if moved and any(name == "old" for name, _ in squares):
             line["update"] = [
                 encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)
             ]

@@ -9,10 +9,13 @@ from fnmatch import fnmatchcase
 
 from torch import nn
 
+from addnorm.compiled import plain_name
 from addnorm.probe import Place
 from addnorm.stream import Residual, inside, only_reader, stream_points, within
 from addnorm.trace import Boundary, Graph, Node
 
+LISTS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
+FEWEST_PARTS = 4  # with weights; of fewer, the members are offered
 NAMING = 16  # calls between the output of a module and its addition: window partitions, dropout
 
 
@@ -36,7 +39,7 @@ class Sites(tuple[Site, ...]):
 
     def __str__(self) -> str:
         if not self:
-            return "\n".join(["no sites yet: they are found at the first forward pass with gradients", *self.notes])
+            return "\n".join(self.notes)
         width = max(len(site.name) for site in self)
         lines = [f"{at:>3}  {site.name:<{width}}  {site.kind:<6}  {whereabouts(site)}" for at, site in enumerate(self)]
         return "\n".join([*lines, *self.notes])
@@ -67,7 +70,17 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
             if branch and (several or boundary.place.side == "input"):
                 name = branch  # the module that adds does so for more than one branch
         kind = "sum" if residual else "start"
-        found.append(Site(name, kind, boundary.place, boundary.name, point.shape, point.dtype, boundary.node))
+        found.append(
+            Site(
+                plain_name(name),
+                kind,
+                boundary.place,
+                plain_name(boundary.name),
+                point.shape,
+                point.dtype,
+                boundary.node,
+            )
+        )
     return noted(_unique(found), [f"{lost} sums of the stream reach no module and are left out."] * bool(lost))
 
 
@@ -147,21 +160,45 @@ def outputs_of(graph: Graph, names: Mapping[str, nn.Module], model: nn.Module) -
             first = found.get((place.module, place.call))
             if place.module not in chosen or place.side != "output" or (first and first[1].place.key in (None, 0)):
                 continue
-            node, name = graph.nodes[at], chosen[place.module]
-            site = Site(name, "output", place, known.get(place.module, name), node.shape, node.dtype, at)
+            node, name = graph.nodes[at], plain_name(chosen[place.module])
+            site = Site(name, "output", place, plain_name(known.get(place.module, name)), node.shape, node.dtype, at)
             found[place.module, place.call] = (boundary.order, site)
     return _unique(site for _, site in sorted(found.values(), key=lambda pair: pair[0]))
 
 
+def hidden_in_words(hidden: int, count: int) -> str:
+    """How many of a model's sites lie where torch.compile hides them, in a sentence."""
+    which = f"All {count} sites" if hidden == count else f"{hidden} of {count} sites"
+    return f"{which} lie inside compiled parts, where nothing is seen, and are left out; an uncompiled run has them."
+
+
 def offered(model: nn.Module) -> dict[str, nn.Module]:
-    """What to watch where no residual additions were found: the longest list of modules, else the model's parts."""
-    lists = [
-        {f"{name}.{key}".lstrip("."): child for key, child in module.named_children()}
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList | nn.Sequential)
-    ]
-    longest = max(lists, key=len, default={})
-    return longest if len(longest) > 1 else dict(model.named_children())
+    """What to watch where no residual additions were found: the model's parts, of a list of modules its members."""
+    found = _parts("", model)
+    if sum(map(_has_weights, found.values())) >= FEWEST_PARTS:
+        return found
+    return {
+        whole: member
+        for name, part in found.items()
+        for whole, member in (_members(name, part) or {name: part}).items()
+    }
+
+
+def _parts(name: str, module: nn.Module) -> dict[str, nn.Module]:
+    """The members of a list, and the parts of a module with lists inside; members stay whole."""
+    members = _members(name, module)
+    found: dict[str, nn.Module] = {}
+    for key, part in members.items():
+        is_list = isinstance(part, nn.ModuleList | nn.ModuleDict)
+        inner = not isinstance(module, LISTS) and any(
+            isinstance(one, LISTS) for one in part.modules() if one is not part
+        )
+        found |= _parts(key, part) if is_list or inner or len(members) == 1 else {key: part}
+    return found or {name: module}
+
+
+def _members(name: str, module: nn.Module) -> dict[str, nn.Module]:
+    return {f"{name}.{key}".lstrip("."): child for key, child in module.named_children()}
 
 
 def chosen_modules(model: nn.Module, wanted: str | Iterable[str] | Mapping[str, nn.Module]) -> dict[str, nn.Module]:

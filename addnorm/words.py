@@ -119,6 +119,8 @@ def updates(recording: Recording, at: int) -> str:
         known = [(block.name, value) for block, value, measured in pairs if measured and not math.isnan(value)]
         if known:
             name, size = max(known, key=lambda pair: pair[1])
+            if size == 0:
+                return f"The update of step {recording.steps[row]} changed no block."
             return f"The update of step {recording.steps[row]} changed {name} most, by {100 * size:.3g}% of its size."
     return ""
 

@@ -106,6 +106,7 @@ const updates = (tape, row) => {
   )
   if (!known.length) return ""
   const [block, size] = known.reduce((most, one) => (one[1] > most[1] ? one : most))
+  if (size === 0) return `The update of step ${frame.step} changed no block.`
   return `The update of step ${frame.step} changed ${tape.blocks[block].name} most, by ${brief(100 * size)}% of its size.`
 }
 

@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -290,19 +291,174 @@ def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tm
     assert read(recorder.path).whole
 
 
-@pytest.mark.full
-def test_a_compiled_model_is_warned_about_and_its_weights_are_recorded(tmp_path: Path) -> None:
+def compiled(how: str) -> tuple[nn.Module, nn.Module]:
+    """A net that torch.compile has compiled in one of several ways, and what its weights are in."""
     inner = net()
-    model = torch.compile(inner, backend="eager", dynamic=False)
+    if how == "a part":
+        inner[2] = torch.compile(inner[2], backend="eager", dynamic=False)
+    if how == "blocks, in place":
+        for at in (1, 2, 3):
+            inner[at].compile(backend="eager", dynamic=False)
+    if how == "whole, in place":
+        inner.compile(backend="eager", dynamic=False)
+    return torch.compile(inner, backend="eager", dynamic=False) if how == "whole" else inner, inner
+
+
+@pytest.mark.parametrize(
+    ("how", "names"),
+    [
+        ("a part", ["0", "1", "2", "3"]),
+        ("blocks, in place", ["0", "1", "2", "3"]),
+        ("whole", []),
+        ("whole, in place", []),
+    ],
+)
+def test_a_compiled_model_is_recorded_where_it_can_be_and_the_rest_is_said(
+    how: str, names: list[str], tmp_path: Path
+) -> None:
+    plain = recorded(net(), tmp_path)
+    model, inner = compiled(how)
+    expected = train(model, sgd(inner), None)
+    model, inner = compiled(how)
     optimizer = sgd(inner)
-    with pytest.warns(UserWarning, match="compiled before it was watched"):
-        recorder = watch(model, tmp_path / "run.jsonl", optimizer=optimizer)
-    train(inner, optimizer, recorder)
-    recorder.close()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with watch(model, tmp_path / "compiled.jsonl", optimizer=optimizer) as recorder:
+            assert train(model, optimizer, recorder) == expected
     recording = read(recorder.path)
-    assert (len(recording), recording.sites) == (3, ())
-    assert all(recording.known["weight_grad"])
-    assert all(recording.known["loss"])
+    assert ([site.name for site in recording.sites], len(recording)) == (names, 3)
+    assert recording.header["model"] == "Sequential"
+    assert recording.series["weight_grad"] == pytest.approx(plain.series["weight_grad"], rel=1e-5)
+    if names:
+        assert not said
+        for name in ("act", "grad"):
+            assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
+    else:
+        assert "All 4 sites lie inside compiled parts" in str(said[0].message)
+        assert "All 4 sites" in str(recorder.sites)
+    assert not hooks(model)
+    assert train(model, optimizer, None)
+
+
+def test_a_model_that_is_compiled_after_it_was_watched_trains_as_if_it_were_not_and_that_is_said_every_time(
+    tmp_path: Path,
+) -> None:
+    expected = train(torch.compile(inner := net(), backend="eager", dynamic=False), sgd(inner), None)
+    for _ in range(2):
+        inner = net()
+        optimizer = sgd(inner)
+        recorder = watch(inner, tmp_path / "run.jsonl", optimizer=optimizer)
+        with pytest.warns(UserWarning, match="compiled first and watched then") as said:
+            assert train(torch.compile(inner, backend="eager", dynamic=False), optimizer, recorder) == expected
+        unwatch(inner)
+        assert said[0].filename.endswith("loops.py")
+
+
+def test_the_wrapper_of_a_compiled_model_is_found(tmp_path: Path) -> None:
+    model, inner = compiled("whole")
+    optimizer = sgd(inner)
+    with (
+        pytest.warns(UserWarning, match="All 4 sites"),
+        watch(inner, tmp_path / "run.jsonl", optimizer=optimizer) as recorder,
+    ):
+        train(model, optimizer, recorder, 1)
+    assert len(read(recorder.path)) == 1
+
+
+@pytest.mark.parametrize("helped", ["by the optimiser", "by pause"])
+def test_a_row_has_the_passes_of_its_own_optimiser_alone(helped: str, tmp_path: Path) -> None:
+    """A discriminator through which a generator's gradient passes too."""
+
+    def losses(recorder: Any) -> list[float]:
+        torch.manual_seed(0)
+        generator = nn.Linear(2, 4)
+        other = torch.optim.Adam(generator.parameters(), 0.1) if helped == "by the optimiser" else None
+        found = []
+        for k in range(3):
+            x, y = batch(k)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            with recorder.pause() if recorder is not None and other is None else nullcontext():
+                model(100 * generator(torch.ones(8, 2))).sum().backward()
+            if other is not None:
+                other.step()
+            if recorder is not None:
+                recorder.loss(loss)
+            found.append(loss.item())
+        return found
+
+    plain = recorded(net(), tmp_path)
+    model = net()
+    optimizer = sgd(model)
+    expected = losses(None)
+    model = net()
+    optimizer = sgd(model)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        assert losses(recorder) == expected
+    recording = read(recorder.path)
+    for name in ("act", "grad", "weight_grad"):
+        assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
+    assert recording.scalars["loss"] == pytest.approx(expected)
+
+
+def test_two_optimisers_of_one_model_step_in_any_order(tmp_path: Path) -> None:
+    plain = recorded(net(), tmp_path)
+    for first in (0, 1):
+        model = net()
+        halves = [torch.optim.SGD(part.parameters(), 0.1) for part in (model[:2], model[2:])]
+        with watch(model, tmp_path / "run.jsonl", optimizer=halves[0]) as recorder:
+            for k in range(3):
+                x, y = batch(k)
+                model.zero_grad()
+                nn.functional.cross_entropy(model(x), y).backward()
+                halves[first].step()
+                halves[1 - first].step()
+        assert read(recorder.path).series["grad"] == pytest.approx(plain.series["grad"], rel=1e-5)
+
+
+def test_without_sums_the_parts_of_a_model_are_offered_with_both_arms_of_a_u(tmp_path: Path) -> None:
+    class U(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.ReLU()) for _ in range(3))
+            self.up = nn.ModuleList(nn.Sequential(nn.Linear(8, 4), nn.ReLU()) for _ in range(3))
+            self.head = nn.Linear(4, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            kept = []
+            for part in self.down:
+                kept.append(x := part(x))
+            for part in self.up:
+                x = part(torch.cat([x, kept.pop()], 1))
+            return self.head(x)
+
+    with pytest.warns(UserWarning, match="No residual additions were found"):
+        recording = recorded(U(), tmp_path)
+    assert [site.name for site in recording.sites] == [
+        *(f"{arm}.{at}" for arm in ("down", "up") for at in range(3)),
+        "head",
+    ]
+
+
+def test_without_an_optimiser_weights_that_stay_the_same_are_no_update(tmp_path: Path) -> None:
+    model = net()
+    with watch(model, tmp_path / "run.jsonl") as recorder:
+        for k in range(3):
+            recorder.step(model(batch(k)[0]).sum())
+    assert not any(read(recorder.path).known["update"])
+
+
+def test_the_header_has_every_setting_and_group_of_the_optimiser(tmp_path: Path) -> None:
+    model = net()
+    groups = [{"params": model[:2].parameters()}, {"params": model[2:].parameters(), "lr": 0.5}]
+    with watch(model, tmp_path / "run.jsonl", optimizer=torch.optim.AdamW(groups, 0.1)) as recorder:
+        model(batch(0)[0])
+    said = read(recorder.path).header["optimizer"]
+    assert (said["name"], said["lr"], said["betas"]) == ("AdamW", 0.1, [0.9, 0.999])
+    sizes = [sum(p.numel() for p in part.parameters()) for part in (model[:2], model[2:])]
+    assert said["groups"] == [{"parameters": sizes[0]}, {"parameters": sizes[1], "lr": 0.5}]
 
 
 class FullyShardedDataParallel(nn.Sequential):
