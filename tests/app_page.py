@@ -65,12 +65,10 @@ def charts(page: AppTest) -> dict[str, dict[str, Any]]:
     return still | {title: panel["figure"] for title, panel in stage_page.panels(page, "chart").items()}
 
 
-def line(page: AppTest, chart: str, role: str = "solid", step: int = 0) -> list[float | None] | None:
-    """The y values of a chart's line, found by its dash: solid is now, dot the ghost, dash the pinned one. Of a step."""
-    for trace in charts(page)[chart]["data"]:
-        if trace["type"] == "scatter" and trace["mode"] != "markers" and trace["line"].get("dash", "solid") == role:
-            return stage_page.bound(page, trace, step) if "bind" in trace else trace["y"]
-    return None
+def line(page: AppTest, chart: str, role: str = "now", step: int = 0) -> list[float | None] | None:
+    """The y values at a step of a chart's line in a role."""
+    found = (trace for trace in charts(page)[chart]["data"] if trace["role"] == role)
+    return next((stage_page.bound(page, trace, step) for trace in found), None)
 
 
 def now(page: AppTest, step: int = 0) -> tuple[list[float | None] | None, ...]:

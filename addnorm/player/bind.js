@@ -1,13 +1,14 @@
 // Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
 
+import { enlargedLayout, GREY, looked, RED, thicker } from "./look.js"
 import { sharedPrefix, shortened } from "./recording.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
+const LEAST_RANGE = 1e-6 // of a linear axis whose values are all the same
 const FAR = 2 // decades beyond a log axis, from which on a ghost is left out
-const SHARE = [-0.03, 1.05] // the range of a linear axis with no value but 0
+const SHARE = [-0.03, 1.05] // the range of a linear axis with no value but 0, and of shares
 const [SMALLEST, LARGEST] = [1e-300, 1e300] // drawn: beyond them plotly and the ends of an axis leave what numbers can be
-const [RED, GREY] = ["#d84a3a", "#80858f"]
 const CROSSED = 0.97 // the height of crosses, as a share of the top of the axis
 const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
 const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
@@ -19,6 +20,8 @@ const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", 
 const finite = Number.isFinite
 const four = (value) => Number(value.toPrecision(4)) // significant digits
 const word = (value) => (finite(value) ? String(four(value)) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf")
+const WORDS = { nan: NaN, inf: Infinity, "-inf": -Infinity }
+const number = (sent) => (sent === null ? undefined : typeof sent === "string" ? WORDS[sent] : sent) // undefined: not measured
 const drawable = (value) => {
   const size = Math.abs(value)
   if (size > LARGEST && finite(value)) return Math.sign(value) * LARGEST
@@ -129,12 +132,13 @@ const atFrames = ({ track, fold, log, seed }, tape, now) => {
 const against = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
 
-// Marks at one height over the values of a trace that are lost; undefined is not lost but was not measured.
+// Marks at one height over the values of a trace that are lost; undefined is not lost but was not measured. Those of a line
+// to compare with are open and larger, in its colour.
 const marks = (name, symbol, trace, lost, y) => {
   const { values } = trace
   const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at]))
   if (!places.length) return []
-  const colour = trace.bind.of === "still" ? trace.line.color : RED // a line to compare with keeps its colour
+  const beside = trace.bind.of === "still" && trace.role !== "now"
   const mark = {
     type: "scatter",
     name,
@@ -145,8 +149,9 @@ const marks = (name, symbol, trace, lost, y) => {
     text: places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at)),
     names: trace.names && places.map((at) => trace.names[at]),
     customdata: places.map((at) => word(values[at])),
-    marker: { color: colour, symbol, size: 9 },
-    line: { color: colour, width: 2, dash: "solid" },
+    marker: beside
+      ? { color: trace.line.color, symbol: `${symbol}-open`, size: 14, line: { width: 2 } }
+      : { color: RED, symbol, size: 9 },
     cliponaxis: false,
     legendgroup: name,
     hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
@@ -154,12 +159,34 @@ const marks = (name, symbol, trace, lost, y) => {
   return [mark]
 }
 
+// Cells as colours: their logarithms where `log`, from -most to most where `signed`.
+const coloured = (trace, cells, { log = true, signed = false } = {}) => {
+  const colour = (value) =>
+    !finite(value) || (log && value <= 0) ? null : log ? round3(Math.log10(value)) : four(value)
+  const z = cells.map((row) => row.map(colour))
+  const most = signed && (Math.max(0, ...z.flat().map(Math.abs)) || 1)
+  const range = signed ? { zmin: -most, zmax: most } : {}
+  const ends = trace.zmin === undefined ? z : [[trace.zmin, trace.zmax]]
+  return {
+    ...trace,
+    ...range,
+    z,
+    customdata: cells.map((row) => row.map((value) => (finite(value) ? four(value) : null))),
+    cells,
+    log,
+    values: [],
+    ...(trace.colorbar && { colorbar: { ...trace.colorbar, ...(log && colourTicks(ends)) } }),
+    showscale: Boolean(trace.colorbar) && z.flat().some((value) => value !== null),
+  }
+}
+
 // By the kind of a binding: from a trace, its tape and the playhead, the trace with its numbers in `values`.
 const FILL = {
-  still: (trace) => ({
-    ...trace,
-    values: trace.bind.values.map((value) => (value === "inf" ? Infinity : Number(value))),
-  }),
+  still: (trace) => ({ ...trace, values: trace.bind.values.map(number) }),
+  cells: (trace) => {
+    const cells = trace.bind.values.map((row) => row.map(number))
+    return coloured(trace, cells, trace.bind)
+  },
   row(trace, tape, now) {
     const { bind } = trace
     const place = (one) => (bind.first ? 0 : one.drawnAt(now))
@@ -167,7 +194,7 @@ const FILL = {
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
     const step = tape.step(tape.until(now.shown) - 1)
-    return { ...trace, ...named(trace, tape, step), values, x: trace.x ?? [...values.keys()] }
+    return { ...trace, ...named(trace, tape, step), values }
   },
   ratio(trace, tape, now) {
     const { track, over, seed } = trace.bind
@@ -178,7 +205,7 @@ const FILL = {
   frame(trace, tape, now) {
     const frame = tape.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
     const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
-    return { ...trace, ...named(trace, tape, frame?.step ?? 0), values, x: trace.x ?? [...values.keys()] }
+    return { ...trace, ...named(trace, tape, frame?.step ?? 0), values }
   },
   past(trace, tape, now) {
     const { bind } = trace
@@ -218,23 +245,9 @@ const FILL = {
   map(trace, tape, now) {
     const steps = evenly(started(now) ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) => tape.step(row))
     const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
-    const { whole, ...own } = trace.y ? {} : rowsOfMap(tape.names(trace.bind.track))
-    const cells = (own.y ?? [...trace.y.keys()]).map((site) => rows.map((row) => row[site]))
-    const logs = cells.map((row) => row.map((value) => (value > 0 && finite(value) ? round3(Math.log10(value)) : null)))
-    const written = cells.map((row) => row.map((value) => (finite(value) ? four(value) : null)))
-    const colorbar = { ...trace.colorbar, ...colourTicks(logs) }
-    return {
-      ...trace,
-      ...own,
-      text: whole?.map((name) => steps.map(() => name)),
-      x: steps,
-      z: logs,
-      customdata: written,
-      cells,
-      colorbar,
-      values: [],
-      showscale: logs.flat().some((v) => v !== null),
-    }
+    const { whole, ...own } = rowsOfMap(tape.names ? tape.names(trace.bind.track) : now.rows)
+    const cells = own.y.map((site) => rows.map((row) => row[site]))
+    return { ...coloured(trace, cells), ...own, text: whole.map((name) => steps.map(() => name)), x: steps }
   },
 }
 
@@ -244,7 +257,8 @@ const AXES = {
     const of = ({ bind, x, y, values }) => (bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? orGap(values)))
     return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
   },
-  log(traces, _, held) {
+  log(traces, { zero }, held) {
+    const lost = (value) => (zero ? finite(value) && value <= 0 : value === 0)
     const numbers = (shown) => shown.map((trace) => trace.values ?? trace.y)
     const drawn = numbers(traces.filter((trace) => !trace.bind?.ghost))
     const own = logRange(held.y, ...drawn)
@@ -258,27 +272,31 @@ const AXES = {
       if (!values) return [trace]
       if (!near(trace)) return [leftOut(trace, "far off this axis")]
       const line = { ...trace, y: Array.from(values, (value) => (value > 0 && finite(value) ? value : null)) }
-      if (trace.bind.fold && trace.bind.fold !== "median") return [line]
+      if (trace.showlegend === false && trace.bind.fold) return [line] // an edge of a band
       return [
         line,
-        ...marks("exactly 0", "triangle-down", trace, (value) => value === 0, 10 ** (low + inside)),
+        ...marks(zero ?? "exactly 0", "triangle-down", trace, lost, 10 ** (low + inside)),
         ...marks("not finite", "triangle-up", trace, (value) => !finite(value), 10 ** (high - inside)),
       ]
     })
     const ticks = powers(low, high)
     const tickvals = ticks.map((exponent) => 10 ** exponent)
-    return { traces: all, yaxis: { range: [low, high], tickmode: "array", tickvals, ticktext: ticks.map(power) } }
+    return {
+      traces: all,
+      yaxis: { type: "log", range: [low, high], tickmode: "array", tickvals, ticktext: ticks.map(power) },
+    }
   },
-  // Covers 0 and all finite values, with some room.
-  linear(traces, _, held) {
-    let [least, greatest] = held.y ?? [0, 0]
-    for (const trace of traces)
-      for (const value of trace.values ?? trace.y)
+  // Covers all finite values and guides, with some room, if it has no `bounds`.
+  linear(traces, { bounds, guides = [], lost = "no value" }, held) {
+    let [least, greatest] = held.y ?? [Infinity, -Infinity]
+    for (const values of [guides, ...traces.map((trace) => trace.values ?? trace.y)])
+      for (const value of values)
         if (finite(value)) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
-    held.y = [least, greatest]
-    const room = 0.06 * (greatest - least)
-    const [low, high] = room ? [least - room, greatest + room] : SHARE
-    return { traces: withGaps(traces, "no value", low), yaxis: { range: [low, high] } }
+    if (least <= greatest) held.y = [least, greatest]
+    const size = Math.max(Math.abs(least), Math.abs(greatest))
+    const room = 0.06 * Math.max(greatest - least, LEAST_RANGE, 0.01 * size)
+    const [low, high] = bounds ?? (finite(size) && size ? [least - room, greatest + room] : SHARE)
+    return { traces: withGaps(traces, lost, low), yaxis: { range: [low, high] } }
   },
   cosine(traces) {
     const drawn = traces.filter((trace) => !trace.values || trace.values.some(finite))
@@ -288,9 +306,9 @@ const AXES = {
     return { traces: withGaps(drawn, "no direction", low), yaxis: { range: [low, 1.08] } }
   },
   // The top is at most four times the larger of guessing (`chance`) and the first loss; larger losses leave the plot.
-  loss(traces, { chance }, held) {
+  loss(traces, { chance = 0 }, held) {
     const losses = traces.flatMap((trace) => Array.from(trace.whole ?? []))
-    if (losses.some((value) => value < 0)) return AXES.linear(traces, {}, held)
+    if (losses.some((value) => value < 0)) return AXES.linear(traces, { guides: [0] }, held)
     const largest = losses.reduce((most, value) => (finite(value) ? Math.max(most, value) : most), -Infinity)
     const first = losses.find(finite)
     const top = finite(largest)
@@ -304,6 +322,7 @@ const AXES = {
         ...trace,
         y: trace.values.map((value) => Math.min(value, 1.5 * top)),
         customdata: trace.values.map(four),
+        hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
       }
     })
     const beyond = { ...TOP_RIGHT, text: `up to ${Number(largest.toPrecision(3))}`, yanchor: "top" }
@@ -400,37 +419,54 @@ const LINES = {
   map: (step) => [guide(step, "#111111", 4), guide(step, "#ffffff", 2)], // visible on every colour
 }
 
-// A map, a second one of its cells that have no logarithm (grey for zero, red for not finite), and their counts in words.
+// A map, a second one of its cells without a colour (grey for zero, red for not finite), and their counts in words.
 const lostCells = (trace) => {
-  if (!trace.cells) return { traces: [trace], words: [] }
-  const kind = (value) => (value === 0 ? 0 : value === undefined || finite(value) ? null : 1)
+  if (!trace.cells || trace.type === "contour" || trace.bind.bare) return { traces: [trace], words: [] }
+  const kind = (value) => (value === 0 && trace.log ? 0 : value === undefined || finite(value) ? null : 1)
   const z = trace.cells.map((row) => row.map(kind))
   const count = [0, 1].map((one) => z.flat().filter((cell) => cell === one).length)
   if (!count[0] && !count[1]) return { traces: [trace], words: [] }
-  const customdata = trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value))))
-  const { x, y, text, names, hoverongaps } = trace
-  const places = { x, y, text, names }
-  const colours = [
-    [0, GREY],
-    [1, RED],
-  ]
-  const looks = { zmin: 0, zmax: 1, colorscale: colours, showscale: false, hoverongaps }
-  const hovertemplate = `%{${text ? "text" : "y"}}, step %{x}: %{customdata}<extra></extra>`
-  const lost = { type: "heatmap", name: "zero or not finite", ...places, z, customdata, hovertemplate, ...looks }
+  const { type, x, y, text, names, hoverongaps } = trace
+  const lost = {
+    ...{ type, x, y, text, names, hoverongaps, z },
+    name: trace.log ? "zero or not finite" : "not finite",
+    customdata: trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value)))),
+    hovertemplate: trace.hovertemplate.replace(":.4g", ""),
+    zmin: 0,
+    zmax: 1,
+    colorscale: [
+      [0, GREY],
+      [1, RED],
+    ],
+    showscale: false,
+  }
   const kinds = ["exactly 0 (grey)", "not finite (red)"]
   return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${kinds[at]}`] : [])) }
+}
+
+// Ticks at a few places, with both ends: a label that repeats stands at its last place, and blocks are counted in quarters.
+export const ticksAt = ({ labels, blocks, most = 5 }) => {
+  const ends = new Map(labels.map((label, at) => [label, at]))
+  const texts = [...ends.keys()]
+  const quarters = blocks && evenly(5, 5).map((at) => String(Math.round((at / 4) * Number(texts.at(-1)))))
+  const kept = quarters
+    ? texts.filter((text, at) => !at || quarters.includes(text))
+    : evenly(texts.length, most).map((at) => texts[at])
+  return { tickmode: "array", tickvals: kept.map((text) => ends.get(text)), ticktext: kept }
 }
 
 // Pixels above a plot: for its title, and for the rows of its legend, whose columns are as wide as the longest name. Room
 // for marks is made when they come and kept while the chart keeps its width. `measure`: gives the width of a text.
 export const roomAbove = (declared, drawn, width, held, measure) => {
-  const { legend, margin, showlegend } = declared.layout
+  const { legend, margin, showlegend } = drawn.layout
   if (!showlegend) return margin.t
   const renamed = drawn.data.filter((one) => one.declared)
-  const lines = declared.data.filter(
-    (one) =>
-      one.showlegend !== false && one.bind?.of !== "crosses" && !renamed.some((other) => other.declared === one.name),
-  )
+  const lines = declared.data
+    .map((one) => looked(one, GREY))
+    .filter(
+      (one) =>
+        one.showlegend !== false && one.bind?.of !== "crosses" && !renamed.some((other) => other.declared === one.name),
+    )
   const all = [...lines, ...renamed, ...drawn.data.filter((one) => one.legendgroup)]
   const names = [...new Set(all.map(({ name }) => name))]
   const scale = legend.font.size / LEGEND_TYPE
@@ -443,52 +479,84 @@ export const roomAbove = (declared, drawn, width, held, measure) => {
   return Math.round(scale * (TITLE_ROOM + LEGEND_ROW * held.rows))
 }
 
+const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places
+const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
+
+// A declared trace with its look and its numbers.
+const full = (declared, { hue, places }, now) => {
+  const trace = looked(declared, hue)
+  const { bind } = trace
+  if (!bind?.of) return trace
+  const tape = now.tapes[bind.run]
+  if (!tape?.header && !AT_ONCE.includes(bind.of)) return { ...trace, x: trace.x ?? [], values: [] }
+  const found = FILL[bind.of](trace, tape, now)
+  const { values } = found
+  if (!OVER_STEPS.includes(bind.of) && !found.cells) {
+    found.x ??= [...values.keys()]
+    const own = places && (bind.of !== "still" || places.names.length === values.length)
+    found.text ??= own ? places.names : values.map((_, at) => `site ${at}`)
+  }
+  if (bind.ghost && !values.every(finite)) return leftOut(found, "not finite")
+  const within = { values: values.map(drawable), ...(found.whole && { whole: found.whole.map(drawable) }) }
+  const said = (text) => text?.replace("{step}", now.shown)
+  return { ...found, ...within, name: said(found.name), ...(found.meta && { meta: said(found.meta) }) }
+}
+// A line of several seeds is their median, over a band from the least to the greatest.
+const banded = (trace) => {
+  if (trace.bind?.fold !== "median") return [trace]
+  return ["least", "greatest", "median"].map((fold) => ({ ...trace, bind: { ...trace.bind, fold } }))
+}
+
+const INNER = ["bind", "values", "whole", "cells", "log", "inside", "role", "hue", "shade", "thin"] // no attributes of plotly's
+const GUIDE = { color: GREY, width: 1.5, dash: "dot" }
+
 // The figure to draw. `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
 export const filled = ({ data, layout }, now, held) => {
-  const { bind = { y: "", line: "" }, ...rest } = layout
-  const bound = data.map((trace) => {
-    if (!trace.bind) return trace
-    const tape = now.tapes[trace.bind.run]
-    if (!tape?.header && trace.bind.of !== "still") return { ...trace, x: trace.x ?? [], values: [] }
-    const full = FILL[trace.bind.of](trace, tape, now)
-    if (trace.bind.ghost && !full.values.every(finite)) return leftOut(full, "not finite")
-    const within = { values: full.values.map(drawable), ...(full.whole && { whole: full.whole.map(drawable) }) }
-    const said = (text) => text?.replace("{step}", now.shown)
-    return { ...full, ...within, name: said(full.name), ...(full.meta && { meta: said(full.meta) }) }
-  })
-  const xaxis = { ...rest.xaxis, ...(bind.depth && overDepth(bound, now.tapes, rest.xaxis)) }
-  const axis = AXES[bind.y ?? ""](bound, bind, held)
+  const { bind = {}, ...declared } = layout
+  const rest = { ...declared, annotations: declared.annotations ?? [] }
+  const shown = { ...now, rows: bind.rows?.names }
+  const bound = data.flatMap(banded).map((trace) => full(trace, bind, shown))
+  const xaxis = {
+    ...(bind.places && ticksAt(bind.places)),
+    ...rest.xaxis,
+    ...(bind.depth && overDepth(bound, now.tapes, rest.xaxis)),
+  }
+  const axis = AXES[bind.axis ?? ""](bound, bind, held)
   if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.tapes.map((tape) => tape.last))]
   const limits = limitsWithin(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const inLegend = new Set()
   const traces = []
-  const annotations = [...(rest.annotations ?? []), ...(axis.annotations ?? []), ...limits.annotations]
+  const annotations = [...rest.annotations, ...(axis.annotations ?? []), ...limits.annotations]
   for (const one of axis.traces) {
     const { traces: parts, words } = lostCells(one)
     if (words.length) annotations.push({ ...TOP_RIGHT, text: `cells: ${words.join(", ")}`, yanchor: "bottom" })
-    for (const { bind: _, values: __, whole: ___, cells: ____, inside: _____, ...trace } of parts) {
+    for (const part of parts) {
+      const trace = { ...part }
+      for (const own of INNER) delete trace[own]
       if (!trace.declared && !(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
       if (trace.legendgroup) {
         trace.showlegend = !inLegend.has(trace.legendgroup) // one entry for each kind of mark
         inLegend.add(trace.legendgroup)
       }
-      traces.push(trace)
+      traces.push(bind.scale ? thicker(trace, bind.scale) : trace)
     }
   }
-  const says = !data.length && rest.annotations?.length // a chart that stands still and says why it is empty
-  if (!traces.length && !says) {
+  if (!traces.length) {
     const middle = { x: 0.5, xref: "paper", y: 0.5, yref: "paper", showarrow: false, font: { size: 14 } }
     annotations.push({ ...middle, text: bind.empty ?? "not trained yet" })
   }
   const marksStep = traces.length && (bind.line === "map" || started(now) || now.shown)
   const stepLines = marksStep ? LINES[bind.line ?? ""](now.shown) : []
-  const shapes = [...(rest.shapes ?? []), ...limits.shapes, ...stepLines]
+  const guides = (bind.guides ?? []).map((at) => ({ ...ENTIRE_WIDTH, y0: at, y1: at, line: GUIDE }))
+  const shapes = [...(rest.shapes ?? []), ...guides, ...limits.shapes, ...stepLines]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
   const map = axis.traces.find((trace) => trace.z && trace.names)
-  if (map)
+  if (bind.rows) Object.assign(yaxis, { ...ticksAt(bind.rows), ...rest.yaxis })
+  else if (map)
     Object.assign(yaxis, ticks(map.names, evenly(map.names.length, 6), 18), {
       tickvals: evenly(map.y.length, 6).map((at) => map.y[at]),
       title: { ...yaxis.title, text: yaxis.title.text + map.inside },
     })
-  return { data: traces, layout: { ...rest, yaxis, xaxis, shapes, annotations } }
+  const whole = { ...rest, yaxis, xaxis, shapes, annotations }
+  return { data: traces, layout: bind.scale ? enlargedLayout(whole, bind.scale) : whole }
 }

@@ -107,7 +107,9 @@ export class Chart {
     if (this.panel?.fit !== panel.fit) this.held = {}
     Object.assign(this, { panel, last: "" })
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
-    this.ofFrames = !panel.figure || panel.figure.data.every((trace) => !trace.bind || trace.bind.of === "frame")
+    this.ofFrames =
+      !panel.figure ||
+      panel.figure.data.every((trace) => [undefined, "frame", "still", "cells"].includes(trace.bind?.of))
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
@@ -153,7 +155,7 @@ export class Chart {
       return pen.measureText(text).width
     }
     const t = roomAbove(figure, this.figure, this.width ?? this.place.clientWidth, this.held, measure)
-    this.figure.layout.margin = { ...figure.layout.margin, t }
+    this.figure.layout.margin = { ...this.figure.layout.margin, t }
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {
       this.tabulated = now.time
       this.tabulate()

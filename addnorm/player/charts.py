@@ -1,7 +1,7 @@
 """What the player shows of recordings: charts, whose numbers the browser fills in, and sentences. As JSON holds it.
 
-A figure is a plain dict of plotly's schema. The key `bind` of a trace says which numbers of a tape it shows, that of a
-layout how its axes are held and how the step shown is marked. The app draws its other charts with the same parts.
+A figure is a plain dict: traces and a layout of plotly's schema. The key `bind` of a trace says which numbers it shows,
+its `role` how it looks, the key `bind` of a layout what the browser computes. The app's other charts are made so too.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from addnorm.player.colour import GRADIENT, GREY, LOSS, SIGNAL, WEIGHTS, colour_scale, marked, shades
+from addnorm.player.colour import GRADIENT, GREY, LOSS, SIGNAL, WEIGHTS, marked
 
 Figure = dict[str, Any]
 
@@ -17,8 +17,8 @@ HUES = {"act_rms": SIGNAL, "grad_rms": GRADIENT, "weight_grad_rms": WEIGHTS, "up
 STEP = "step {step}"  # the browser fills in the step shown
 COLUMNS = 12  # of the grid; on a phone every panel spans all of them
 HEIGHT, TALL = 320, 340
-# Dash and symbol of each of several runs, which also have shades of the chart's hue.
-RUN_STYLES = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
+AXES = ("", "log", "linear", "loss", "cosine")
+LINES = ("", "line", "map")
 
 # The largest and the smallest number of each format: torch.finfo; for float8 https://arxiv.org/abs/2209.05433
 SIXTEEN_BITS = (
@@ -37,9 +37,7 @@ FORMATS = (
 )
 
 
-def frame_of(
-    title: str, *, x: str, y: str, ticks: dict[str, Any] | None = None, legend: bool = True, hue: str = GREY
-) -> dict[str, Any]:
+def frame_of(title: str, *, x: str, y: str, legend: bool = True, hue: str = GREY) -> dict[str, Any]:
     """A compact layout, for a third of a page or a phone: the title with the mark of its hue, legend, plot."""
     return {
         "title": {
@@ -51,7 +49,7 @@ def frame_of(
             "yanchor": "top",
         },
         "margin": {"l": 48, "r": 8, "t": 46 if legend else 30, "b": 36},
-        "xaxis": {"title": {"text": x, "standoff": 4}, "automargin": False, "zeroline": False, **(ticks or {})},
+        "xaxis": {"title": {"text": x, "standoff": 4}, "automargin": False, "zeroline": False},
         "yaxis": {"title": {"text": y, "standoff": 2}, "automargin": False, "zeroline": False},
         "legend": {
             "orientation": "h",
@@ -68,32 +66,51 @@ def frame_of(
     }
 
 
-def line_of(run: int, label: str, hue: str) -> dict[str, Any]:
-    """The line of one of several runs, by its number, without its points."""
-    colour, (dash, symbol) = shades(hue)[run], RUN_STYLES[run]
-    return {
-        "type": "scatter",
-        "name": label,
-        "mode": "lines+markers",
-        "line": {"color": colour, "dash": dash, "width": 2},
-        "marker": {"symbol": symbol, "size": 4, "color": colour},
-        "hovertemplate": "%{x}: %{y:.4g}<extra>" + label + "</extra>",
+def figure_of(
+    traces: Sequence[dict[str, Any]],
+    layout: dict[str, Any],
+    empty: str = "",
+    *,
+    axis: str = "",
+    line: str = "",
+    **how: Any,
+) -> Figure:
+    """A figure whose y axis is of a kind of AXES, with the step shown marked as in LINES.
+
+    `empty`: why there is nothing to draw. `how`: more about the axes, see bind.js.
+    """
+    for name, value, known in (("axis", axis, AXES), ("line", line, LINES)):
+        if value not in known:
+            raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, known))}")
+    declared = {"axis": axis, "line": line, "empty": empty} | how
+    return {"data": list(traces), "layout": layout | {"bind": {key: value for key, value in declared.items() if value}}}
+
+
+def map_of(title: str, hue: str, unit: str, *, y: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The trace of a map of every row so far, and its layout."""
+    layout = frame_of(title, x="step", y=y, legend=False, hue=hue)
+    layout["xaxis"] |= {"tickformat": "d", "ticks": ""}
+    layout["yaxis"] |= {"ticks": ""}
+    layout["margin"]["t"] = 44
+    trace = {
+        "type": "heatmap",
+        "name": title,
+        "hue": hue,
+        "hovertemplate": "%{text}, step %{x}: %{customdata:.4g}<extra></extra>",
+        "hoverongaps": False,
+        "colorbar": colour_bar(unit),
     }
+    return trace, layout
+
+
+def colour_bar(unit: str) -> dict[str, Any]:
+    """A narrow colour bar."""
+    return {"thickness": 10, "title": {"text": unit, "side": "top"}, "outlinewidth": 0}
 
 
 def crosses_of(run: int, label: str) -> dict[str, Any]:
-    """The crosses of one of several runs where its loss is not finite, without their places."""
-    colour = shades(LOSS)[run]
-    return {
-        "type": "scatter",
-        "name": "diverged",
-        "mode": "markers",
-        "line": {"color": colour, "width": 2, "dash": "solid"},
-        "marker": {"color": colour, "symbol": "x", "size": 9},
-        "meta": f"{label} diverged",
-        "legendgroup": "diverged",
-        "hovertemplate": "step %{x}: %{customdata}<extra>" + f"{label} diverged</extra>",
-    }
+    """The crosses of one of several runs where its loss is not finite."""
+    return {"name": "diverged", "role": run, "meta": f"{label} diverged", "legendgroup": "diverged"}
 
 
 # --- of recordings ---
@@ -109,44 +126,25 @@ def recorded_depth(title: str, of: str, track: str, runs: Sequence[str | None], 
     layout = frame_of(title, x="site" if track in LIMITS else "block", y=unit, hue=hue, legend=legend)
     layout["xaxis"] |= {"tickangle": -25}
     layout["margin"]["b"] = 70
-    layout["yaxis"] |= {"type": "log"}
-    hover = {"hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>", "connectgaps": False}
-    traces = [
-        _bound(line_of(run, label or (STEP if len(runs) == 1 else f"{{name}}, {STEP}"), hue) | hover, of, track, run)
-        for run, label in enumerate(runs)
-    ]
+    whose = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
+    traces = [_line(run, label or whose, of, track) for run, label in enumerate(runs)]
     limits = [{"at": value, "name": name} for value, name in LIMITS.get(track, ())]
-    return _held(traces, layout, y="log", depth=1, limits=limits, empty="not measured")
+    return figure_of(traces, layout, "not measured", hue=hue, axis="log", depth=1, limits=limits)
 
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
     """The losses of recordings, and of runs of the playground by their labels."""
     layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
-    hover = {"mode": "lines", "hovertemplate": "step %{x}: %{y:.4g}<extra>%{fullData.name}</extra>"}
-    traces = [
-        _bound(line_of(run, label or "{name}", LOSS) | hover, "past", "loss", run) for run, label in enumerate(runs)
-    ]
-    crosses = [_bound(crosses_of(run, label or "this run"), "crosses", "loss", run) for run, label in enumerate(runs)]
-    return _held(traces + crosses, layout, y="loss", line="line", chance=0, reaches=1, empty="no loss was recorded")
+    traces = [_line(run, label or "{name}", "past", "loss") for run, label in enumerate(runs)]
+    traces += [_bound(crosses_of(run, label or "this run"), "crosses", "loss", run) for run, label in enumerate(runs)]
+    return figure_of(traces, layout, "no loss was recorded", axis="loss", line="line", hue=LOSS, reaches=1)
 
 
 def recorded_map(title: str, track: str, run: int) -> Figure:
     """A vector of every row of a recording as colours over step and depth."""
-    hue = HUES[track]
-    layout = frame_of(title, x="step", y="site", legend=False, hue=hue)
-    layout["xaxis"] |= {"tickformat": "d", "ticks": ""}  # without an end: a recording may go on
-    layout["yaxis"] = {"title": {"text": "site"}, "ticks": "", "zeroline": False}
-    layout["margin"] |= {"l": 130, "t": 44}
-    trace = {
-        "type": "heatmap",
-        "name": title,
-        "x": [],
-        "hovertemplate": "%{text}, step %{x}: %{customdata:.4g}<extra></extra>",
-        "hoverongaps": False,
-        "colorscale": colour_scale(hue),
-        "colorbar": {"thickness": 10, "title": {"text": "RMS", "side": "top"}, "outlinewidth": 0},
-    }
-    return _held([_bound(trace, "map", track, run)], layout, line="map")
+    trace, layout = map_of(title, HUES[track], "RMS", y="site")
+    layout["margin"]["l"] = 130
+    return figure_of([_bound(trace, "map", track, run)], layout, line="map")
 
 
 def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad: Sequence[float | None]) -> Figure:
@@ -157,7 +155,8 @@ def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad
     for name, values, hue, axis, domain in pairs:
         place = {"x": list(range(len(sites))), "y": list(values), "text": list(sites)}
         hover = {"hovertemplate": "%{text}: %{y:.4g}<extra></extra>", "xaxis": f"x{axis}", "yaxis": f"y{axis}"}
-        traces.append(line_of(0, name, hue) | place | hover)
+        look = {"mode": "lines+markers", "line": {"color": hue, "width": 2}, "marker": {"color": hue, "size": 4}}
+        traces.append({"type": "scatter", "name": name} | look | place | hover)
         at = sorted({round(end * (len(sites) - 1) / 5) for end in range(6)}) if sites else []
         ticks = {"tickmode": "array", "tickvals": at, "ticktext": [sites[one] for one in at], "tickangle": -25}
         layout |= {
@@ -215,9 +214,9 @@ def _chart(
     return _panel("chart", title, run, span, **more)
 
 
+def _line(run: int, label: str, of: str, track: str) -> dict[str, Any]:
+    return _bound({"name": label, "role": run}, of, track, run)
+
+
 def _bound(trace: dict[str, Any], of: str, track: str, run: int) -> dict[str, Any]:
     return trace | {"bind": {"of": of, "track": track, "run": run, "seed": 0, "fold": "", "log": True, "against": None}}
-
-
-def _held(traces: list[dict[str, Any]], layout: dict[str, Any], *, y: str = "", line: str = "", **how: Any) -> Figure:
-    return {"data": traces, "layout": layout | {"bind": {"y": y, "line": line, **how}}}

@@ -17,6 +17,7 @@ class Still {
   declare({ data, setTriggerValue }, { plotly }) {
     this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
     this.chart.declare({ ...data, run: 0, says: "", fit: 0 })
+    this.chart.held = {} // other numbers have axes of their own
     this.draw()
     load(plotly)
       .then((plotly) => (this.plotly = plotly))

@@ -40,6 +40,7 @@ export const tableOf = ({ data, layout }, title) => {
   const axis = (name) => bare(layout[name]?.title?.text)
   if (data.some((trace) => !trace.z))
     table.append(rowOf("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
-  table.append(...data.filter((trace) => trace.visible !== false).flatMap((trace) => rowsOf(trace, axis("yaxis"))))
+  const shown = data.filter(({ visible, type }) => visible !== false && type !== "contour") // which is drawn over a map
+  table.append(...shown.flatMap((trace) => rowsOf(trace, axis("yaxis"))))
   return table
 }

@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.anatomy.stack_row import stack_row
 from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import Series, depth_profile, log_range
+from components.charts.depth import Series, depth_profile
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
 from components.shell import session
@@ -94,8 +94,7 @@ def signal(cfg: RunConfig) -> bool:
                     st.markdown(sentence)
             series = [Series("no block changed", getattr(before, key), "ghost")] if before else []
             series.append(Series("as set", getattr(now, key), "now"))
-            held = log_range(None, *(s.values for s in series))
-            figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series, range_=held)
+            figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series)
             static_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
     return waiting and not refused
 

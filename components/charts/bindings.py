@@ -1,24 +1,20 @@
-"""Bindings: which numbers of a tape a trace shows. Python declares them, and the browser fills in the numbers.
+"""Bindings: which numbers a trace shows, of a tape or its own. Python declares them, and the browser fills them in.
 
-A bound trace is a trace of plotly's with a key `bind`. The key `bind` of a layout says how the axes are held and how
-the step shown is marked.
+A bound trace has a key `bind`, and a `role` that gives its look or attributes of plotly's.
 """
 
-import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
-from components.charts.parts import Figure
+from components.charts.parts import Figure, numbers
 from models.trace import SCALARS, Columns, Frame
 
 VECTORS = tuple(Columns((), (), 0).slices)
 FRAME_VECTORS = ("sample_cosine", "update_to_weight", "dead_units")
 FRAME_SCALARS = ("held_out_loss", "held_out_accuracy")
-FOLDS = ("", "median", "least", "greatest")
-AXES = ("", "log", "linear", "loss", "cosine")
-LINES = ("", "line", "map")
+FOLDS = ("", "median")
 assert {*FRAME_VECTORS, *FRAME_SCALARS} < {part.name for part in fields(Frame)}
 
 
@@ -46,7 +42,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Folded(Binding):
-    """A binding that may fold all seeds into their median, least or greatest; `log`: the median of logarithms.
+    """A binding that may fold all seeds into their median, with their range as a band; `log`: of logarithms.
 
     `against`: the number of a run by whose values these are divided, or whose losses are subtracted.
     """
@@ -140,28 +136,31 @@ def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     return trace | {"bind": binding.to_json()}
 
 
-def fixed_trace(trace: dict[str, Any], values: np.ndarray, *, ghost: bool = False) -> dict[str, Any]:
-    """The trace with numbers that stay. A log axis marks what it cannot show, as in a bound trace.
+def fixed_trace(trace: dict[str, Any], values: np.ndarray, *, start: int = 0, ghost: bool = False) -> dict[str, Any]:
+    """The trace with numbers of its own, from the place `start` on.
 
     `ghost`: of the net before, which is left out where it is far off the axes of the net shown.
     """
-    numbers = [value if math.isfinite(value) else str(value) for value in np.asarray(values, float).tolist()]
-    return trace | {"bind": {"of": "still", "run": 0, "seed": 0, "values": numbers, "ghost": ghost}}
+    measured = np.arange(len(values)) >= start
+    return trace | {"bind": {"of": "still", "values": numbers(values, measured), "ghost": ghost}}
 
 
-def with_axis(figure: Figure, *, y: str = "", line: str = "", **how: Any) -> Figure:
-    """The figure with its y axis held as in AXES and the step shown marked as in LINES; `how`: more about the axis."""
-    for name, value, known in (("y", y, AXES), ("line", line, LINES)):
-        if value not in known:
-            raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, known))}")
-    return {**figure, "layout": figure["layout"] | {"bind": {"y": y, "line": line, **how}}}
+def fixed_map(
+    trace: dict[str, Any], cells: np.ndarray, measured: np.ndarray | None = None, **how: bool
+) -> dict[str, Any]:
+    """A heatmap of cells (rows, columns), None where they are not `measured`; it marks what has no colour.
+
+    `how`: `log` unless false, `signed` (from -most to most), `bare` (without marks).
+    """
+    shape = {"x": list(range(cells.shape[1])), "y": list(range(cells.shape[0])), "hoverongaps": False}
+    return {"type": "heatmap", **shape, **trace, "bind": {"of": "cells", "values": numbers(cells, measured), **how}}
 
 
 def checked(figure: Figure, runs: int, seeds: int) -> Figure:
     """The figure, if all that it is bound to is on the page; ValueError otherwise."""
     for trace in figure["data"]:
         binding = trace.get("bind")
-        if binding is None:
+        if binding is None or "run" not in binding:
             continue
         name, run, seed = trace.get("name"), max(binding["run"], binding.get("against") or 0), binding["seed"]
         if run >= runs:

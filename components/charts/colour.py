@@ -1,36 +1,10 @@
 """Colours: those of the player, and what only the app draws: norms, classes, right answers, signed numbers."""
 
-from addnorm.player.colour import (
-    GRADIENT,
-    GREY,
-    LOSS,
-    RED,
-    SIGNAL,
-    WEIGHTS,
-    at_luminance,
-    colour_scale,
-    marked,
-    shades,
-)
+from addnorm.player.colour import GRADIENT, GREY, LOSS, RED, SIGNAL, WEIGHTS
 
 NORM = "#d4760a"  # norms and their gains
 RIGHT = "#1a9e77"  # a right answer
 CLASSES = ("#14a0b0", "#a8436b", "#9a7b45")  # the classes of a task, in hues of no quantity
 SIGNED = [[0, "#7d5f2c"], [0.5, "#dcdcdc"], [1, SIGNAL]]  # from negative to positive, grey at 0
 
-__all__ = [
-    "CLASSES",
-    "GRADIENT",
-    "GREY",
-    "LOSS",
-    "NORM",
-    "RED",
-    "RIGHT",
-    "SIGNAL",
-    "SIGNED",
-    "WEIGHTS",
-    "at_luminance",
-    "colour_scale",
-    "marked",
-    "shades",
-]
+__all__ = ["CLASSES", "GRADIENT", "GREY", "LOSS", "NORM", "RED", "RIGHT", "SIGNAL", "SIGNED", "WEIGHTS"]

@@ -1,45 +1,23 @@
-"""Charts over depth on a log axis: one value per site, several series to compare. No data gives an empty figure."""
+"""Charts over depth: one value per site, several series to compare. The browser makes their axes, ticks and marks."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import frame_of
-from components.charts.colour import GREY, RED, shades
-from components.charts.parts import (
-    Figure,
-    decades_axis,
-    finished,
-    over_blocks,
-    rounded,
-    scatter,
-    short,
-    site_names,
-    site_ticks,
-)
+from addnorm.player.charts import Figure, figure_of, frame_of
+from components.charts.bindings import fixed_trace
+from components.charts.colour import SIGNAL
+from components.charts.parts import over_blocks, places
 
-# A role is a dash, a marker and a shade of the chart's hue, so that the chart can be read without its colours.
-ROLES: dict[str, dict[str, Any]] = {
-    "now": {"line": {"width": 3}, "marker": {"symbol": "circle", "size": 5}, "mode": "lines+markers"},
-    "ghost": {"line": {"width": 2, "dash": "dot"}, "mode": "lines"},
-    "pinned": {"line": {"width": 2, "dash": "dash"}, "mode": "lines"},
-    "other": {
-        "line": {"width": 2, "dash": "dash"},
-        "marker": {"symbol": "square", "size": 5},
-        "mode": "lines+markers",
-    },
-    "formula": {"line": {"width": 2, "dash": "dashdot"}, "mode": "lines"},
-    "initial": {"line": {"width": 2, "dash": "longdash"}, "mode": "lines"},
-}
-SHADES = {"now": 0, "pinned": 1, "other": 1, "formula": 2, "initial": 2}  # of `shades`; a ghost is grey
+ROLES = ("now", "ghost", "pinned", "other", "formula", "initial")  # what the browser has a look for
+SHARE = (-0.03, 1.05)  # bounds of an axis of shares, a little beyond 0 and 1
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line over depth: its name in the legend, one value per site, and its role (a key of ROLES).
+    """A line over depth: its name in the legend, one value per site, and its role (one of ROLES), which gives its look.
 
     `start`: the first site that has a value; a branch has none at the input. `hue`: if it is not that of the chart.
     """
@@ -51,28 +29,6 @@ class Series:
     hue: str = ""
 
 
-def look(role: str, hue: str) -> dict[str, Any]:
-    """The style of a line of a role in a chart of this hue."""
-    style = ROLES[role]
-    return {**style, "line": {**style["line"], "color": shades(hue)[SHADES[role]] if role in SHADES else GREY}}
-
-
-def log_range(previous: tuple[float, float] | None, *arrays: np.ndarray) -> tuple[float, float]:
-    """The log10 bounds of an axis over all finite positive values: at least two decades, and never less than before."""
-    values = np.concatenate([np.ravel(array) for array in arrays]).astype(float) if arrays else np.empty(0)
-    values = values[np.isfinite(values) & (values > 0)]
-    low, high = (math.inf, -math.inf) if previous is None else previous
-    if len(values):
-        low, high = (
-            min(low, math.floor(2 * math.log10(values.min()) - 0.2) / 2),
-            max(high, math.ceil(2 * math.log10(values.max()) + 0.2) / 2),
-        )
-    if low > high:
-        return -1.0, 1.0
-    missing = max(0.0, 2 - (high - low))
-    return low - math.ceil(missing) / 2, high + math.ceil(missing) / 2
-
-
 def depth_profile(
     *,
     title: str,
@@ -80,70 +36,74 @@ def depth_profile(
     hue: str,
     sites: Sequence[str],
     series: Sequence[Series],
-    range_: tuple[float, float] | None = None,
+    x: str | None = None,
+    guides: Sequence[float] = (),
+    zero: str = "",
+) -> Figure:
+    """Values over depth on a log axis, with dotted guides. Zeros and non-finite values are marked at its edges.
+
+    `x`: the title of the x axis, for places that are not sites. `zero`: the name of the marks, if they stand for all
+    values that are not above 0.
+    """
+    lines = [fixed_line(one) for one in series]
+    how = {"axis": "log", "guides": list(guides), "zero": zero}
+    return over_places(title, unit, hue, sites, lines, x=x, empty="nothing measured yet", **how)
+
+
+def linear_profile(
+    *,
+    title: str,
+    unit: str,
+    hue: str,
+    sites: Sequence[str],
+    series: Sequence[Series],
+    bounds: tuple[float, float] | None = None,
+    guides: Sequence[float] = (),
+    lost: str = "no value",
     x: str | None = None,
 ) -> Figure:
-    """Values over depth on a log axis. Zeros and non-finite values are marks at the edges, never dropped.
+    """Values over depth on a linear axis, with dotted guides; what is not finite is marked at its lower edge.
 
-    `range_`: log10 of the ends of the axis; `x`: the title of the x axis, for places that are not sites.
+    Without `bounds` the axis covers all finite values and guides. `lost`: the name of those marks; `x`: the title of
+    the x axis, for places that are not sites.
     """
-    low, high = range_ or log_range(None, *(one.values for one in series))
-    inside = 0.002 * (high - low)  # plotly drops a mark that rounding has pushed over the edge
-    traces: list[dict[str, Any]] = []
-    for one in series:
-        values = np.asarray(one.values, float)
-        there = np.arange(len(values)) >= one.start
-        zero, lost = there & (values == 0), there & ~np.isfinite(values)
-        traces += [
-            depth_line(one, sites, values > 0, hue),
-            *marks("exactly 0", one, sites, zero, hue, y=10.0 ** (low + inside), symbol="triangle-down"),
-            *marks("not finite", one, sites, lost, hue, y=10.0 ** (high - inside), symbol="triangle-up"),
-        ]
-    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, ticks=site_ticks(sites), hue=hue)
-    layout["yaxis"] |= {"type": "log", "range": [low, high], **decades_axis(low, high)}
-    return finished(traces, layout, "nothing measured yet")
+    lines = [fixed_line(one) for one in series]
+    how = {"axis": "linear", "guides": list(guides), "bounds": bounds, "lost": lost}
+    return over_places(title, unit, hue, sites, lines, x=x, empty="nothing measured yet", **how)
 
 
-def over_depth(name: str, sites: Sequence[str], count: int, role: str, hue: str) -> dict[str, Any]:
-    """A trace over `count` places of depth in the style of a role, without its values."""
-    return {
-        "type": "scatter",
-        "name": short(name),
-        "meta": name,
-        "x": list(range(count)),
-        "text": site_names(sites, count),
-        "hovertemplate": "%{text}: %{y:.4g}<extra>%{meta}</extra>",
-        "connectgaps": False,
-        **look(role, hue),
-    }
+def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str = "Sample cosine by depth") -> Figure:
+    """The mean cosine between samples over depth; a series without any cosine is left out."""
+    return cosines_over(sites, [fixed_line(one) for one in series], title, empty="nothing measured yet")
 
 
-def depth_line(one: Series, sites: Sequence[str], drawn: np.ndarray, hue: str) -> dict[str, Any]:
-    """The line of a series, with gaps where `drawn` is false."""
-    y = [value if there else None for value, there in zip(rounded(one.values), drawn, strict=True)]
-    return over_depth(one.name, sites, len(one.values), one.role, one.hue or hue) | {"y": y}
+def cosines_over(sites: Sequence[str], lines: list[dict[str, Any]], title: str, *, empty: str = "") -> Figure:
+    """Cosines over depth, with a guide at 1: there all vectors have the same direction.
+
+    A site whose vectors are zero or not finite is marked at the lower edge.
+    """
+    figure = over_places(title, "cosine", SIGNAL, sites, lines, empty=empty, axis="cosine", guides=[1.0])
+    figure["layout"]["yaxis"]["dtick"] = 0.25
+    return figure
 
 
-def marks(
-    name: str, one: Series, sites: Sequence[str], there: np.ndarray, hue: str, *, y: float, symbol: str
-) -> list[dict[str, Any]]:
-    """A trace of marks at one height where `there` is true, or none; open and larger unless the role is "now"."""
-    places = np.flatnonzero(there)
-    if not len(places):
-        return []
-    names = site_names(sites, len(one.values))
-    trace = scatter(name, places, np.full(len(places), y), RED, mode="markers", symbol=symbol)
-    if one.role != "now":
-        colour = look(one.role, one.hue or hue)["line"]["color"]
-        trace["marker"] = {"color": colour, "symbol": f"{symbol}-open", "size": 14, "line": {"width": 2}}
-    return [
-        trace
-        | {
-            "meta": one.name,
-            "customdata": [f"{one.values[at]:.4g}" for at in places],
-            "text": [names[at] for at in places],
-            "hovertemplate": "%{text}: %{customdata}<extra>%{meta}</extra>",
-            "cliponaxis": False,
-            "legendgroup": name,
-        }
-    ]
+def over_places(
+    title: str,
+    unit: str,
+    hue: str,
+    sites: Sequence[str],
+    lines: list[dict[str, Any]],
+    *,
+    x: str | None = None,
+    empty: str = "",
+    **how: Any,
+) -> Figure:
+    """Lines over the depth of a net, or over other places; `how`: as `figure_of` has it."""
+    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, hue=hue)
+    return figure_of(lines, layout, empty, hue=hue, places=places(sites), **how)
+
+
+def fixed_line(one: Series, *, ghost: bool = False) -> dict[str, Any]:
+    """The line of a series; `ghost`: of the net before, left out where it is far off the axes of the net shown."""
+    own: Mapping[str, Any] = {"hue": one.hue} if one.hue else {}
+    return fixed_trace({"name": one.name, "role": one.role, **own}, one.values, start=one.start, ghost=ghost)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import frame_of
-from components.charts.colour import CLASSES, GRADIENT, GREY, RED, colour_scale, shades
+from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
+from components.charts.bindings import fixed_map
+from components.charts.colour import CLASSES, GRADIENT, GREY, RED
 from components.charts.colour import LOSS as LOSS_HUE
-from components.charts.parts import Figure, colour_bar, finished, listed, rounded_grid
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec
@@ -17,13 +17,13 @@ from models.maps.table import MEASURES, by_cell, grid
 from models.spec import knobs
 
 HATCH = (-0.25, 0.0, 0.25)  # where the strokes of a hatched cell cross its middle
-STYLES = (  # hue, dash and symbol of an arrangement: the last two tell it apart without colour
-    (CLASSES[0], "solid", "circle"),
-    (CLASSES[1], "dash", "square"),
-    (CLASSES[2], "dot", "diamond"),
-    (GREY, "dashdot", "cross"),
-    (shades(CLASSES[0])[1], "longdash", "triangle-up"),
-    (shades(CLASSES[1])[2], "longdashdot", "x"),
+STYLES = (  # hue, shade, dash and symbol of an arrangement: the last two tell it apart without colour
+    (CLASSES[0], 0, "solid", "circle"),
+    (CLASSES[1], 0, "dash", "square"),
+    (CLASSES[2], 0, "dot", "diamond"),
+    (GREY, 0, "dashdot", "cross"),
+    (CLASSES[0], 1, "longdash", "triangle-up"),
+    (CLASSES[1], 2, "longdashdot", "x"),
 )
 ASIDE = 0.06  # of the way to the next value: how far arrangements stand apart, so that none hides another
 LOSS = "final loss"
@@ -68,31 +68,25 @@ def panel(
     layout["yaxis"] |= _ticks(spec.y.values)
     cells = by_cell(spec, outcomes)
     if not any(key[0] == arrangement for key in cells):
-        return finished([], layout, "not computed yet")
+        return figure_of([], layout, "not computed yet")
     values, lost = grid(spec, outcomes, arrangement, measure)
-    colours = _coloured(values, measure)
     texts = [[_hover(spec, cells.get((arrangement, x, y), []), x, y) for x in spec.x.values] for y in spec.y.values]
     shade = {
-        "type": "heatmap",
         "name": arrangement,
-        "x": list(range(len(spec.x.values))),
-        "y": list(range(len(spec.y.values))),
-        "z": listed(np.round(colours, 4), np.isfinite(colours)),
-        "customdata": rounded_grid(values),
+        "hue": HUES.get(measure, LOSS_HUE),
         "text": texts,
         "hovertemplate": "%{text}<extra></extra>",
         "hoverongaps": True,
         "zmin": scale[0],
         "zmax": scale[1],
-        "colorscale": colour_scale(HUES.get(measure, LOSS_HUE)),
         "reversescale": kind.rising,
         "xgap": 1,
         "ygap": 1,
-        "colorbar": colour_bar(kind.unit, np.array(scale) if kind.log else None),
+        "colorbar": colour_bar(kind.unit),
     }
     if chosen is not None and chosen.arrangement == arrangement:
         layout["shapes"] = _frame(spec.x.values.index(chosen.x), spec.y.values.index(chosen.y))
-    return finished([shade, *_hatched(lost, values)], layout, "")
+    return figure_of([fixed_map(shade, values, log=kind.log, bare=True), *_hatched(lost, values)], layout, "")
 
 
 def _frame(column: int, row: int) -> list[dict[str, Any]]:
@@ -109,7 +103,7 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
     layout["yaxis"] |= {"rangemode": "tozero"}
     traces = []
     middle = (len(spec.arrangements) - 1) / 2
-    for at, ((colour, dash, symbol), name) in enumerate(zip(STYLES, spec.arrangements, strict=False)):
+    for at, ((hue, shade, dash, symbol), name) in enumerate(zip(STYLES, spec.arrangements, strict=False)):
         own = [width for width in widths if width.arrangement == name]
         ends = [(float(width.decades.min()), float(width.decades.max())) for width in own]
         means = [float(width.decades.mean()) for width in own]
@@ -121,8 +115,10 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
                 "text": [f"{width.other:g}" for width in own],
                 "y": [round(mean, 4) for mean in means],
                 "mode": "lines+markers",
-                "line": {"color": colour, "width": 2, "dash": dash},
-                "marker": {"color": colour, "symbol": symbol, "size": 8},
+                "hue": hue,
+                "shade": shade,
+                "line": {"width": 2, "dash": dash},
+                "marker": {"symbol": symbol, "size": 8},
                 "error_y": {
                     "type": "data",
                     "symmetric": False,
@@ -134,7 +130,7 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
                 "hovertemplate": "%{text}: %{y:.3g} decades<extra>%{fullData.name}</extra>",
             }
         )
-    return finished(traces, layout, "no arrangement is done at all learning rates yet")
+    return figure_of(traces, layout, "no arrangement is done at all learning rates yet")
 
 
 def _coloured(values: np.ndarray, measure: str) -> np.ndarray:

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import frame_of
+from addnorm.player.charts import Figure, figure_of, frame_of
 from components.charts.colour import CLASSES, RED
 from components.charts.colour import RIGHT as RIGHT_COLOUR
-from components.charts.parts import Figure, finished, note, rounded
+from components.charts.parts import note, rounded
 
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
 SIDE, GAP, CAPTION = 8, 5, 3.6  # in pixels of a digit: its side, the gap between two, the room for a caption
@@ -31,7 +31,7 @@ def decision_map(picture: dict[str, Any]) -> Figure:
     layout["xaxis"] |= {"range": [low, high], **LEFT}
     layout["yaxis"] |= {"range": [low, high], "constrain": "domain", "scaleanchor": "x"}
     layout["margin"] |= {"l": 36, "b": 24}
-    return finished([*regions, *(_points(one, points[labels == one]) for one in classes)], layout, "no points")
+    return figure_of([*regions, *(_points(one, points[labels == one]) for one in classes)], layout, "no points")
 
 
 def digit_mistakes(picture: dict[str, Any]) -> Figure:
@@ -39,7 +39,7 @@ def digit_mistakes(picture: dict[str, Any]) -> Figure:
     mistakes = np.asarray(picture["mistakes"], float)
     layout = _without_axes("Held-out digits it got wrong")
     if not len(mistakes):
-        return finished([], layout, "no mistake on the held-out digits")
+        return figure_of([], layout, "no mistake on the held-out digits")
     pitch = SIDE + CAPTION
     corners = [((at % PER_ROW) * (SIDE + GAP), (at // PER_ROW) * pitch) for at in range(len(mistakes))]
     captions = zip(corners, picture["truth"], picture["guess"], picture["confidence"], strict=True)
@@ -64,7 +64,7 @@ def digit_mistakes(picture: dict[str, Any]) -> Figure:
         }
         for at, ((x, y), image) in enumerate(zip(corners, mistakes, strict=True))
     ]
-    return finished(traces, layout, "")
+    return figure_of(traces, layout, "")
 
 
 def sequence_table(picture: dict[str, Any]) -> Figure:
@@ -102,7 +102,7 @@ def sequence_table(picture: dict[str, Any]) -> Figure:
         "hoverongaps": False,
         "hovertemplate": "%{text}<extra></extra>",
     }
-    return finished([trace], layout, "no sequences")
+    return figure_of([trace], layout, "no sequences")
 
 
 # A row of cells: its height, its name, the kind of each cell (None for an empty one) and their texts.

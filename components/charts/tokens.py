@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import frame_of
-from components.charts.colour import SIGNAL, colour_scale
-from components.charts.parts import Figure, colour_bar, finished, listed, lost_cells, lost_note, rounded, rounded_grid
+from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
+from components.charts.bindings import fixed_map
+from components.charts.colour import SIGNAL
+from components.charts.parts import numbers
 
 TEXT_ROWS = 30  # a map of more rows has cells too low for text
 LETTERS = 40  # that fit below a narrow chart
@@ -34,42 +35,28 @@ def token_map(
     any other value that is not finite is red. `marked`: a token whose column has a frame, counted from 1.
     """
     cells = np.asarray(values, float).reshape(len(rows), len(tokens))
-    away = np.zeros(cells.shape, bool) if hidden is None else hidden
-    lost = ~np.isfinite(cells) & ~away
+    measured = np.ones(cells.shape, bool) if hidden is None else ~hidden
     layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["xaxis"] |= _ticks(tokens, LETTERS) | {"showgrid": False, "ticks": ""}
     layout["yaxis"] |= _ticks(rows, ALL) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
-    if not cells.size or away.all():
-        return finished([], layout, "nothing to look at")
-    place: dict[str, Any] = {"x": list(range(1, len(tokens) + 1)), "y": list(range(1, len(rows) + 1))}
-    words = [["" for _ in tokens] for _ in rows] if texts is None else [list(row) for row in texts]
-    shade = {
-        "type": "heatmap",
+    if not measured.any():
+        return figure_of([], layout, "nothing to look at")
+    shade: dict[str, Any] = {
         "name": title,
-        **place,
-        "z": listed(np.round(cells, 4), ~away & ~lost),
+        "hue": SIGNAL,
+        "x": list(range(1, len(tokens) + 1)),
+        "y": list(range(1, len(rows) + 1)),
         "zmin": 0,
         "zmax": 1,
-        "customdata": [
-            [None if gone else number for gone, number in zip(hid, row, strict=True)]
-            for hid, row in zip(away.tolist(), rounded_grid(cells), strict=True)
-        ],
-        "text": words,
+        "text": [["" for _ in tokens] for _ in rows] if texts is None else [list(row) for row in texts],
         "hovertemplate": f"row %{{y}}, token %{{x}}: %{{customdata:.4g}} {unit} %{{text}}<extra></extra>",
-        "hoverongaps": False,
-        "colorscale": colour_scale(SIGNAL),
         "colorbar": colour_bar(unit),
     }
     if texts is not None and len(rows) <= TEXT_ROWS:
         shade |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
-    traces = [shade]
-    if lost.any():
-        layout["annotations"] = [lost_note(f"{int(lost.sum())} not finite (red)")]
-        hover = "row %{y}, token %{x}: %{customdata}<extra></extra>"
-        traces.append(lost_cells("not finite", cells, lost, place, hover))
     if marked is not None:
         layout["shapes"] = [_frame_around(marked, len(rows))]
-    return finished(traces, layout, "")
+    return figure_of([fixed_map(shade, cells, measured, log=False)], layout)
 
 
 def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
@@ -77,7 +64,7 @@ def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
     layout = frame_of(title, x="said next", y="probability", legend=False, hue=SIGNAL)
     p = np.asarray(p, float)
     if not np.isfinite(p).all():
-        return finished([], layout, "the probabilities are not finite")
+        return figure_of([], layout, "the probabilities are not finite")
     order = np.argsort(-p, kind="stable")[:LIKELIEST]
     labels = [names[at] for at in order]
     layout["xaxis"] |= _ticks(labels, ALL)
@@ -86,13 +73,13 @@ def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
         "type": "bar",
         "name": "probability",
         "x": list(range(1, len(labels) + 1)),
-        "y": rounded(p[order]),
+        "y": numbers(p[order]),
         "text": labels,
         "textposition": "none",
         "marker": {"color": SIGNAL},
         "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
     }
-    return finished([bars], layout, "nothing to choose from")
+    return figure_of([bars], layout, "nothing to choose from")
 
 
 def _ticks(names: Sequence[str], letters: int) -> dict[str, Any]:

@@ -4,8 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import SHARE, cosine_chart, linear_profile
+from components.charts.depth import SHARE, Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names
 from models import answers

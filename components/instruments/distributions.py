@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
+from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
+from components.charts.bindings import fixed_map
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import SHARE, linear_profile
-from components.charts.parts import Figure, evenly, level, over_blocks, site_names, site_ticks, site_word
-from components.charts.steps import step_map
+from components.charts.depth import SHARE, Series, depth_profile, linear_profile
+from components.charts.parts import places, site_word
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from models import answers
@@ -34,26 +34,26 @@ def draw(panel: InstrumentPanel) -> None:
 
 
 def histogram_map(
-    *, title: str, x: str, places: Sequence[str], centres: np.ndarray, shares: np.ndarray, ticks: int = 5
+    *, title: str, x: str, over: Sequence[str], centres: np.ndarray, shares: np.ndarray, ticks: int = 5
 ) -> Figure:
     """log10 of shares (N, bins) as colour over N places, on an axis named `x`, and over values in units of the RMS."""
-    bins = _bin_names(centres)
-    figure = step_map(title=title, unit="share", hue=SIGNAL, sites=bins, step=np.arange(len(places)), values=shares)
-    layout = figure["layout"]
-    names = site_names(places, len(places))
-    picked = evenly(len(names), ticks)
-    some = {"tickmode": "array", "tickvals": picked, "ticktext": [names[at] for at in picked]}
-    layout["xaxis"] |= {"title": {"text": x, "standoff": 4}} | (site_ticks(places) if over_blocks(places) else some)
-    rows = evenly(len(centres), 5)
-    edges = [f"{centres[at]:g}" for at in rows]
-    if rows:
-        edges[0], edges[-1] = f"≤ {centres[0]:g}", f"≥ {centres[-1]:g}"
-    layout["yaxis"] |= {"title": {"text": "value / RMS", "standoff": 2}}
-    layout["yaxis"] |= {"tickvals": [bins[at] for at in rows], "ticktext": edges}
-    for trace in figure["data"]:
-        trace["text"] = [[names[at] for at in trace["x"]] for _ in trace["y"]]
-        trace["hovertemplate"] = "%{text}, value %{y} RMS: %{customdata:.4g}<extra></extra>"
-    return figure
+    layout = frame_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
+    layout["xaxis"] |= {"ticks": ""}
+    layout["yaxis"] |= {"ticks": ""}
+    layout["margin"]["t"] = 44
+    bins, columns = places([f"{centre:g}" for centre in centres]), places(over, ticks)
+    if len(centres):
+        bins["labels"][0], bins["labels"][-1] = f"≤ {centres[0]:g}", f"≥ {centres[-1]:g}"
+    trace = {
+        "name": title,
+        "text": [columns["names"]] * len(centres),
+        "y": _bin_names(centres),
+        "hue": SIGNAL,
+        "hovertemplate": "%{text}, value %{y} RMS: %{customdata:.4g}<extra></extra>",
+        "colorbar": colour_bar("share"),
+    }
+    cells = np.asarray(shares, float).reshape(len(over), len(centres)).T
+    return figure_of([fixed_map(trace, cells)], layout, "not trained yet", places=columns, rows=bins)
 
 
 def _bin_names(centres: np.ndarray) -> list[str]:
@@ -77,24 +77,25 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
         )
     )
     histogram = histogram_map(
-        title="Histogram by depth", x="block", places=sites, centres=value.centres, shares=value.shares
+        title="Histogram by depth", x="block", over=sites, centres=value.centres, shares=value.shares
     )
     vector = "sample" if found.cfg.tokens == 1 else "token"
     tails = [
         Series(f"mean of {vector}s", value.kurtosis),
         Series(f"largest of a {vector}", value.kurtosis_max, "other"),
     ]
-    kurtosis = depth_profile(title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails)
-    kurtosis["layout"]["shapes"] = [level(y=GAUSSIAN, dash="dot")]
+    kurtosis = depth_profile(
+        title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails, guides=[GAUSSIAN]
+    )
     measured = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
     units = [Series(name, shares, role) for (name, shares), role in zip(measured, ("now", "other"), strict=False)]
     activated = linear_profile(
         title="Units after the activation", unit="share", hue=SIGNAL, sites=value.inside, series=units, bounds=SHARE
     )
     charts = ((histogram, sites, False), (kurtosis, sites, False), (activated, value.inside, True))
-    for column, (figure, places, inside) in zip(st.columns(len(charts)), charts, strict=True):
+    for column, (figure, clicked, inside) in zip(st.columns(len(charts)), charts, strict=True):
         with column:
-            panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), places, inside))
+            panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), clicked, inside))
     st.caption("Click a block in one of these charts to choose its layer below.")
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 
@@ -125,7 +126,7 @@ def _over_time(panel: InstrumentPanel) -> None:
     figure = histogram_map(
         title=f"Histogram over time: {where} {site_word(film.args['site'])}",
         x="step (frames, evenly spaced)",
-        places=[str(step) for step in film.value.steps],
+        over=[str(step) for step in film.value.steps],
         centres=film.value.centres,
         shares=film.value.shares,
         ticks=8,

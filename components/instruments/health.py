@@ -6,9 +6,8 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import linear_profile
-from components.charts.parts import Figure, level, scatter
+from components.charts.depth import Series, depth_profile, linear_profile
+from components.charts.parts import Figure, numbers
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, whole_blocks
 from models import answers
 from models.answers import Health
@@ -50,27 +49,28 @@ def draw(panel: InstrumentPanel) -> None:
 def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
     """|change| / |weights| of one update by block (depth,), with the usual size as a guide and large ones in red."""
     series = [Series("last update", ratios)] if len(ratios) else []
-    figure = depth_profile(title=title, unit="|ΔW| / |W|", hue=WEIGHTS, sites=blocks, series=series)
-    figure["layout"]["shapes"] = [level(y=USUAL_UPDATE, dash="dot")]
+    guides = [USUAL_UPDATE]
+    figure = depth_profile(title=title, unit="|ΔW| / |W|", hue=WEIGHTS, sites=blocks, series=series, guides=guides)
     large = np.flatnonzero(np.isfinite(ratios) & (ratios > LARGE_UPDATE))
     if len(large):
-        mark = scatter(f"above {LARGE_UPDATE:.0%}", large, ratios[large], RED, mode="markers", symbol="diamond")
-        figure["data"].append(
-            mark | {"text": [blocks[at] for at in large], "hovertemplate": "%{text}: %{y:.4g}<extra>large</extra>"}
-        )
+        mark = {
+            "type": "scatter",
+            "name": f"above {LARGE_UPDATE:.0%}",
+            "mode": "markers",
+            "x": large.tolist(),
+            "y": numbers(ratios[large]),
+            "text": [blocks[at] for at in large],
+            "marker": {"color": RED, "symbol": "diamond", "size": 9},
+            "hovertemplate": "%{text}: %{y:.4g}<extra>large</extra>",
+        }
+        figure["data"].append(mark)
     return figure
 
 
 def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
     """|E g|^2 / tr Cov(g) by block (depth,); a mark where the signal is not above the noise."""
-    series = [Series("signal to noise", np.where(ratios < 0, 0.0, ratios))]
-    figure = depth_profile(title=title, unit="|E g|² / tr Cov(g)", hue=GRADIENT, sites=blocks, series=series)
-    figure["layout"]["shapes"] = [level(y=1.0, dash="dot")]
-    for trace in figure["data"]:
-        if trace["name"] == "exactly 0":
-            lost = [f"{ratios[at]:.3g}" for at in trace["x"]]
-            trace |= {"name": "not above the noise", "customdata": lost}
-    return figure
+    series, how = [Series("signal to noise", ratios)], {"unit": "|E g|² / tr Cov(g)", "zero": "not above the noise"}
+    return depth_profile(title=title, hue=GRADIENT, sites=blocks, series=series, guides=[1.0], **how)
 
 
 def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:

@@ -3,10 +3,11 @@
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import frame_of
-from components.charts.colour import LOSS, SIGNAL, colour_scale
+from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
+from components.charts.bindings import fixed_map
+from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure, colour_bar, finished, listed, lost_cells, lost_note, note, rounded_grid
+from components.charts.parts import note
 from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
 from models.answers import Sharpness
@@ -35,40 +36,25 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
     cells, there = np.asarray(loss, float), np.isfinite(loss)
     if not there.any():
-        return finished([], layout, "no finite loss")
+        return figure_of([], layout, "no finite loss")
     log = bool((cells[there] > 0).all() and np.log10(cells[there].max() / cells[there].min()) > MANY_DECADES)
-    colours = np.full(cells.shape, np.nan)
-    colours[there] = np.log10(cells[there]) if log else cells[there]
-    z = listed(np.round(colours, 4), there)
-    place = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist(), "hoverongaps": False}
+    place = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist()}
     heat = {
-        "type": "heatmap",
         "name": title,
-        **place,
-        "z": z,
-        "customdata": rounded_grid(cells),
+        "hue": LOSS,
         "hovertemplate": "d %{x}, e %{y}: %{customdata:.4g}<extra></extra>",
-        "colorscale": colour_scale(LOSS),
-        "colorbar": colour_bar("loss, log colour", colours) if log else colour_bar("loss"),
+        "colorbar": colour_bar("loss, log colour" if log else "loss"),
     }
     lines = {
         "type": "contour",
         "name": "contours",
-        **place,
-        "z": z,
-        "customdata": [[None] * len(axis) for _ in axis],
         "contours": {"coloring": "none"},
         "line": {"color": "#ffffff", "width": 1},
         "ncontours": 12,
         "hoverinfo": "skip",
-        "showscale": False,
     }
     layout["annotations"] = [note("<b>+</b>", size=18, x=0, y=0, font={"size": 18, "color": "#ffffff"})]
-    if there.all():
-        return finished([heat, lines], layout, "")
-    layout["annotations"].append(lost_note(f"{int((~there).sum())} not finite (red)"))
-    hover = "d %{x}, e %{y}: %{customdata}<extra></extra>"
-    return finished([heat, lost_cells("not finite", cells, ~there, place, hover), lines], layout, "")
+    return figure_of([fixed_map(one | place, cells, log=log) for one in (heat, lines)], layout)
 
 
 def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) -> Figure:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure, site_names, site_word
+from components.charts.parts import Figure, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
@@ -182,7 +182,7 @@ def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> 
     return token_map(
         title=title,
         tokens=[shown(token) for token in value.tokens],
-        rows=site_names(sites, len(sites)),
+        rows=[site_word(site) for site in sites],
         values=value.chance,
         unit="probability",
         x="token read",

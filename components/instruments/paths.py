@@ -6,8 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import linear_profile
+from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from models import answers

@@ -3,8 +3,7 @@
 import numpy as np
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import cosine_chart
+from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
 from models.insight.stream import stream_sentence

@@ -7,8 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import SHARE, linear_profile
+from components.charts.depth import SHARE, Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, branch_weights
 from models import answers

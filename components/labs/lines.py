@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from components.charts.depth import Series, depth_profile
-from components.charts.linear import linear_profile
+from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 
 ROLES = ("now", "other", "formula")

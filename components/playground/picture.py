@@ -55,7 +55,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     for figure in profiles.values():
         figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         if not others:
-            figure["layout"]["margin"]["t"] = round(TITLE * (projector.FACTOR if large else 1))
+            figure["layout"]["margin"]["t"] = TITLE
     if large:
         return found
     sites = plan(cfg).sites

@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from addnorm.player.charts import frame_of
+from addnorm.player.charts import Figure, figure_of, frame_of
 from components.charts.colour import GREY
-from components.charts.parts import Figure, enlarged, finished, note
+from components.charts.parts import enlarged, note
 from components.shell import address, hide, projector, qr, visitor
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
@@ -143,4 +143,4 @@ def guesses_chart(counts: dict[str, int]) -> Figure:
         "marker": {"color": GREY},
         "hovertemplate": "%{text}: %{x}<extra></extra>",
     }
-    return finished([bars], layout, "")
+    return figure_of([bars], layout, "")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from addnorm.player.charts import recorded_depth, recorded_loss
+from addnorm.player.charts import Figure, figure_of, frame_of, recorded_depth, recorded_loss
 from components.charts import colour
 from components.charts import figures as moving
+from components.charts.bindings import fixed_map
 from components.charts.colour import (
     CLASSES,
     GRADIENT,
@@ -20,14 +21,8 @@ from components.charts.colour import (
     RIGHT,
     SIGNAL,
     WEIGHTS,
-    at_luminance,
-    colour_scale,
-    shades,
 )
-from components.charts.depth import ROLES, Series, depth_profile
-from components.charts.linear import cosine_chart, linear_profile
-from components.charts.parts import Figure
-from components.charts.steps import step_map
+from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, linear_profile
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.collapse import rank_chart
 from components.instruments.formula import prediction_chart
@@ -40,6 +35,7 @@ from components.labs.gradients.slopes import curve_chart
 from components.labs.residual.memory import memory_chart
 from models.insight.gaussian import ACTIVATIONS
 from models.spec import RunConfig
+from tests.drawn import looks, run
 
 COMPONENTS = Path(colour.__file__).parents[1]
 QUANTITIES = {"signal": SIGNAL, "gradient": GRADIENT, "norm": NORM, "weights": WEIGHTS, "loss": LOSS}
@@ -63,7 +59,7 @@ def figures() -> dict[str, list[Figure]]:
         found[name] += [
             depth_profile(title="t", unit="u", hue=hue, sites=SITES, series=every_role),
             linear_profile(title="t", unit="u", hue=hue, sites=SITES, series=every_role),
-            step_map(title="t", unit="u", hue=hue, sites=SITES, step=np.arange(2), values=np.ones((2, 3))),
+            figure_of([fixed_map({"hue": hue}, np.ones((2, 3)))], frame_of("t", x="x", y="y", hue=hue)),
         ]
     for name, track in tracks.items():
         found[name] += [
@@ -106,6 +102,11 @@ def figures() -> dict[str, list[Figure]]:
     return found
 
 
+def shades(hue: str) -> list[str]:
+    """A hue and its shades."""
+    return list(run("return [0, 1, 2, 3].map((at) => look.shade(hue, at))", hue=hue))
+
+
 def drawn(trace: dict[str, Any]) -> set[str]:
     """All colours of a trace; a band's has two digits more, which say how thin it is."""
     line, marker = trace.get("line", {}), trace.get("marker", {})
@@ -124,18 +125,20 @@ def second_coding(trace: dict[str, Any]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_every_chart_of_a_quantity_has_its_hue_alone_and_says_so_in_its_title(name):
     hue = QUANTITIES[name]
-    of_maps = {one for _, one in colour_scale(hue)}
-    for figure in figures()[name]:
-        used = set().union(*map(drawn, figure["data"]))
-        assert used <= {*shades(hue), *of_maps, GREY, RED}, figure["layout"]["title"]["text"]
-        assert used & {*shades(hue), *of_maps}
+    own = {*shades(hue), *(one for _, one in run("return look.scale(hue)", hue=hue))}
+    made = figures()[name]
+    for figure, traces in zip(made, looks(made), strict=True):
+        used = set().union(*map(drawn, traces))
+        assert used <= {*own, GREY, RED}, figure["layout"]["title"]["text"]
+        assert used & own
         assert hue in figure["layout"]["title"]["text"]
 
 
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_the_lines_of_a_chart_are_told_apart_without_their_colours(name):
-    for figure in figures()[name]:
-        seen = [trace for trace in figure["data"] if trace.get("showlegend", True) and trace["type"] != "heatmap"]
+    made = figures()[name]
+    for figure, traces in zip(made, looks(made), strict=True):
+        seen = [trace for trace in traces if trace.get("showlegend", True) and trace["type"] != "heatmap"]
         lines = [trace for trace in seen if trace.get("legendgroup") is None and trace.get("hoverinfo") != "skip"]
         ghosts = [trace for trace in lines if drawn(trace) == {GREY}]  # the least and the most of some seeds are alike
         kept = [trace for trace in lines if trace not in ghosts]
@@ -155,8 +158,7 @@ def test_the_shades_of_a_hue_are_as_light_as_they_say_and_apart():
         assert light[0] == pytest.approx(0.135, abs=0.003)
         assert light[-1] == pytest.approx(0.29, abs=0.003)
         assert np.diff(light).min() > 0.015
-    assert at_luminance("#2f86d6", 0.0) == "#000000"
-    assert at_luminance("#2f86d6", 1.0) == "#ffffff"
+    assert run('return [0, 1].map((light) => look.atLuminance("#2f86d6", light))') == ["#000000", "#ffffff"]
 
 
 @pytest.mark.parametrize("kind", BLIND)

@@ -3,13 +3,13 @@
 import json
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from components.charts.colour import RED, RIGHT
 from components.charts.tasks import CELLS, decision_map, digit_mistakes, sequence_table
 from models.spec import RunConfig
 from models.training import Run
+from tests.drawn import drawn
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ CHART_OF = {"spiral": decision_map, "xor": decision_map, "digits": digit_mistake
 @pytest.mark.parametrize("task", TASKS_SHOWN)
 def test_plotly_and_json_accept_the_picture_of_a_real_net(pictures, task):
     figure = CHART_OF[task](pictures[task])
-    go.Figure(figure)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     assert figure["data"]
 
@@ -69,7 +69,7 @@ def test_a_class_without_held_out_points_still_has_its_region():
         "points": np.zeros((1, 2)),
         "labels": np.array([0]),
     }
-    names = [trace["name"] for trace in decision_map(picture)["data"]]
+    names = [trace["name"] for trace in drawn(decision_map(picture))["data"]]
     assert names == ["says 0", "says 1", "says 2", "class 0"]
 
 
@@ -102,8 +102,7 @@ def test_digits_stand_upright_with_square_pixels_and_apart(pictures):
 
 def test_a_net_without_mistakes_says_so():
     figure = digit_mistakes({"mistakes": np.empty((0, 8, 8)), "truth": [], "guess": [], "confidence": []})
-    assert figure["data"] == []
-    assert figure["layout"]["annotations"][0]["text"] == "no mistake on the held-out digits"
+    assert drawn(figure)["layout"]["annotations"][0]["text"] == "no mistake on the held-out digits"
 
 
 def _copied(wrong_at: int) -> dict[str, np.ndarray]:
@@ -160,5 +159,5 @@ def test_recall_shows_the_keys_that_are_asked(pictures):
 def test_no_sequences_say_so():
     nothing = np.empty((0, 32), int)
     figure = sequence_table({"input": nothing, "target": nothing, "guess": nothing})
-    go.Figure(figure)
+    figure = drawn(figure)
     assert figure["layout"]["annotations"][0]["text"] == "no sequences"

@@ -40,6 +40,7 @@ from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
 from models.training import Replays, Run
 from tests.app_page import address, back, charts, labels, press, sound, words
+from tests.drawn import drawn
 from tests.labs_page import lab
 from tests.traces import finished
 
@@ -462,11 +463,10 @@ def test_the_search_takes_every_word_in_claim_and_truth_and_the_topic_filters() 
 
 @pytest.mark.parametrize("key", ["pre-norm-exponential", "batch-norm-cures"])
 def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
-    go = pytest.importorskip("plotly.graph_objects")
     lines = outcome(key).lines
     assert lines is not None
-    figure = go.Figure(chart(lines))
-    assert {trace.name for trace in figure.data if trace.mode != "markers"} >= set(lines.values)
+    figure = drawn(chart(lines))
+    assert {trace["name"] for trace in figure["data"] if trace["mode"] != "markers"} >= set(lines.values)
     assert np.isfinite(middle(next(iter(gathered(key).values())).mean_square)).all()
 
 

@@ -4,7 +4,6 @@ import json
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 
@@ -15,6 +14,7 @@ from models.instruments.check import STEPS, check
 from models.spec import ARRANGEMENTS, RunConfig
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.drawn import drawn
 from tests.stage_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -134,7 +134,7 @@ def test_a_run_that_diverged_has_nothing_to_check():
     assert own.step < 40
     found = finished(check(own, block=8))
     assert "nothing to check" in sentence_of(found)
-    go.Figure(error_chart(found))
+    drawn(error_chart(found))
 
 
 def test_a_step_after_the_last_update_has_no_row():
@@ -170,7 +170,7 @@ def test_the_panel_checks_the_block_that_is_chosen():
     box.set_value("block 2")
     sound(page.run())
     figure = charts(page)["Relative error by step of the difference"]
-    go.Figure(figure)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     tables = [frame.value for frame in page.dataframe]
     assert any("RMS of" in table.columns and table["RMS of"][0] == "weights of block 2" for table in tables)

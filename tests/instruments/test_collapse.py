@@ -5,7 +5,6 @@ import math
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from scipy import stats
@@ -20,6 +19,7 @@ from models.nets.branches import Attention
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -195,7 +195,7 @@ def test_every_arrangement_of_both_nets_stays_within_the_bounds(arrangement, net
     blocks = 2 if net == "transformer" else 0
     assert found.entropy.shape == found.query_key_share.shape == (blocks,)
     assert ((found.sharpest >= 0) & (found.sharpest <= found.entropy) & (found.entropy <= 1.0001)).all()
-    go.Figure(rank_chart("t", sites, found.rank, found.participation))
+    drawn(rank_chart("t", sites, found.rank, found.participation))
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -274,7 +274,7 @@ def test_the_sentences_judge_by_their_numbers():
 )
 def test_plotly_accepts_the_rank_chart(values):
     figure = rank_chart("t", ("x0", "b01"), values, values)
-    go.Figure(figure)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 
 

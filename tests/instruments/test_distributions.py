@@ -4,14 +4,12 @@ import json
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from scipy import stats
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series
-from components.charts.linear import linear_profile
+from components.charts.depth import Series, linear_profile
 from components.instruments.distributions import histogram_map, open_layer
 from models.insight.distributions import distributions_sentence, units_sentence
 from models.instruments import INSTRUMENTS
@@ -20,6 +18,7 @@ from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.drawn import drawn
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -134,7 +133,7 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
     assert (found.kurtosis <= cfg.width).all()
     assert len(found.inside) == len(found.dead) == 2
     assert (found.dead + found.always_on <= 1).all()
-    go.Figure(histogram_map(title="t", x="depth", places=list(sites), centres=found.centres, shares=found.shares))
+    drawn(histogram_map(title="t", x="depth", over=list(sites), centres=found.centres, shares=found.shares))
 
 
 @pytest.mark.parametrize(
@@ -200,8 +199,8 @@ def test_a_layer_that_is_not_there_is_refused_with_what_is(site, inside, legal):
 def test_the_map_keeps_every_share_and_names_its_bins():
     shares = np.zeros((3, 49))
     shares[:, 24], shares[2, 48], shares[1] = 0.75, 0.25, np.nan
-    figure = histogram_map(title="t", x="depth", places=["x0", "b01.attn", "b01.ffn"], centres=centres(), shares=shares)
-    go.Figure(figure)
+    figure = histogram_map(title="t", x="depth", over=["x0", "b01.attn", "b01.ffn"], centres=centres(), shares=shares)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     table = table_of(figure)
     assert table.shape == (49, 3)
@@ -209,7 +208,7 @@ def test_the_map_keeps_every_share_and_names_its_bins():
     assert table.loc["+6.00 and above", 2] == 0.25
     assert np.isnan(table.loc["+0.00", 1])
     assert figure["layout"]["xaxis"]["ticktext"] == ["input", "1"]
-    empty = histogram_map(title="t", x="depth", places=[], centres=np.empty(0), shares=np.empty((0, 0)))
+    empty = drawn(histogram_map(title="t", x="depth", over=[], centres=np.empty(0), shares=np.empty((0, 0))))
     assert empty["data"] == []
     assert empty["layout"]["annotations"]
 
@@ -220,7 +219,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
         Series("b", np.array([np.nan, 1.0, np.inf]), "other", start=1),
     ]
     figure = linear_profile(title="t", unit="u", hue=SIGNAL, sites=("x0", "b01", "b02"), series=series)
-    go.Figure(figure)
+    figure = drawn(figure)
     lines = {(trace["name"], trace.get("meta")): trace for trace in figure["data"]}
     assert lines["a", "a"]["y"] == [0.0, None, -2.0]
     assert lines["no value", "a"]["x"] == [1]
@@ -228,7 +227,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
     low, high = figure["layout"]["yaxis"]["range"]
     assert low < -2
     assert high > 1
-    assert linear_profile(title="t", unit="u", hue=SIGNAL, sites=(), series=[])["layout"]["annotations"]
+    assert drawn(linear_profile(title="t", unit="u", hue=SIGNAL, sites=(), series=[]))["layout"]["annotations"]
 
 
 def test_the_sentence_names_the_tails_and_the_worst_branch():

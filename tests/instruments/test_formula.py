@@ -10,7 +10,6 @@ import re
 from math import log10, sqrt
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from scipy import integrate
 from scipy import stats as scipy_stats
@@ -25,6 +24,7 @@ from models.instruments.signal import signal
 from models.spec import ARRANGEMENTS, INITS, RunConfig, plan
 from models.training import Replays, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -217,7 +217,7 @@ def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name,
     text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
     assert ("by the formula" in text) == (law(cfg).mean_square is not None)
     figure = prediction_chart("t", "u", sites, found.mean_square, law(cfg).mean_square, hue=SIGNAL)
-    go.Figure(figure)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 
 
@@ -235,7 +235,7 @@ def test_a_sublayer_that_was_taken_out_has_no_gain_and_one_that_overflows_no_law
     assert np.isnan(finished(signal(Replays(), cfg, step=0)).v_f).any(0).tolist() == [False, True, False]
     assert law(cfg).mean_square[1] == law(cfg).mean_square[2]
     huge = law(RunConfig.arranged("residual only", depth=128, init_gain=10.0, init="he"))
-    go.Figure(prediction_chart("t", "u", ("x0",), np.ones((2, 1)), huge.mean_square, hue=SIGNAL))
+    drawn(prediction_chart("t", "u", ("x0",), np.ones((2, 1)), huge.mean_square, hue=SIGNAL))
 
 
 def test_the_rate_is_the_slope_of_the_logarithms():

@@ -1,10 +1,8 @@
 """Noise of the gradient, gates, gains and Adam's state, against per-sample gradients, known noise and numpy."""
 
-import json
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from torch.func import functional_call, grad, vmap
@@ -19,6 +17,7 @@ from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, trained, words
+from tests.drawn import all_drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -320,9 +319,7 @@ def test_plotly_accepts_the_charts_and_nothing_is_dropped():
     signal = signal_chart("t", blocks, np.array([2.0, -0.5, 0.0, np.nan]))
     spread = spread_chart("t", "gain", ["b01", "b02"], np.array([[1.0, 0.5, 2.0], [np.nan] * 3]), 1.0, hue=NORM)
     empty = [update_chart("t", blocks, np.empty(0)), spread_chart("t", "gain", [], np.empty((0, 3)), 1.0, hue=NORM)]
-    for figure in (updates, signal, spread, *empty):
-        go.Figure(figure)
-        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
+    updates, signal, spread, *empty = all_drawn([updates, signal, spread, *empty])
     assert all(figure["data"] == [] and figure["layout"]["annotations"] for figure in empty)
     found = {trace["name"]: trace for trace in updates["data"]}
     assert found["above 30%"]["x"] == [1]

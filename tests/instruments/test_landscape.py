@@ -6,7 +6,6 @@ from importlib import import_module
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 import torch.nn.functional as F
@@ -23,6 +22,7 @@ from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, press, sound, words
+from tests.drawn import all_drawn, drawn
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -272,7 +272,7 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
     found = finished(sharpness(Replays(), cfg, step=snapshot.step))
     columns = {key: getattr(found, key) for key in ("steps", "rate", "sharpness", "residual")}
     assert "not finite" in sharpness_sentence(cfg.optimizer, **columns)
-    go.Figure(slice_map(walked.axis, walked.loss))
+    drawn(slice_map(walked.axis, walked.loss))
 
 
 def test_separate_hollows_are_counted():
@@ -322,7 +322,7 @@ LOSSES = {
 def test_plotly_accepts_the_slice_and_its_table_is_the_slice(loss):
     values = LOSSES[loss]
     figure = slice_map(AXIS, values)
-    go.Figure(figure)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     if loss == "all lost":
         assert figure["data"] == []
@@ -342,8 +342,7 @@ def test_plotly_accepts_the_other_charts():
         spectrum_chart(np.array([3.0, 1.0, 0.0])),
         spectrum_chart(np.full(4, np.nan)),
     ]
-    for figure in many:
-        go.Figure(figure)
+    for figure in all_drawn([*many]):
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     assert [trace["name"] for trace in many[0]["data"]][-1] == "edge of stability"
     assert "edge of stability" not in {

@@ -5,7 +5,6 @@ import math
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from scipy import special, stats
@@ -22,6 +21,7 @@ from models.tasks import alphabet
 from models.training import Replays, finished
 from tests import hand
 from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.drawn import all_drawn, drawn
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -162,8 +162,7 @@ def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
     else:
         assert (found.attention > 0).all()
     assert size(found) < 300_000
-    for figure in (lens_map("t", sites, found, 0), distance_chart(sites, found, 0)):
-        go.Figure(figure)
+    for figure in all_drawn([*(lens_map("t", sites, found, 0), distance_chart(sites, found, 0))]):
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     assert len(lens_rows(sites, found, 0)) == found.read.sum()
 
@@ -242,7 +241,7 @@ def test_a_run_that_diverged_says_nothing_and_says_that():
     found = lens(snapshot, text=TEXT)
     assert found.top[-1].tolist() == [-1] * len(TEXT)
     assert "not finite" in sentence_of(cfg, found)
-    go.Figure(lens_map("t", plan(cfg).sites, found, 0))
+    drawn(lens_map("t", plan(cfg).sites, found, 0))
     assert lens_rows(plan(cfg).sites, found, 0)["says"].iloc[-1] == "not finite"
 
 
@@ -307,20 +306,20 @@ def test_a_map_keeps_every_cell_hides_what_is_masked_and_marks_what_is_not_finit
         unit="share",
         hidden=np.array([[0, 1], [0, 0]]) > 0,
     )
-    go.Figure(figure)
+    figure = drawn(figure)
     assert figure["data"][0]["z"] == [[1.0, None], [None, 0.25]]
     assert figure["data"][1]["customdata"] == [[None, None], ["nan", None]]
     assert "1 not finite" in figure["layout"]["annotations"][0]["text"]
     assert table_of(figure).iloc[1, 1] == 0.25
     empty = token_map(title="t", tokens=[], rows=[], values=np.empty((0, 0)), unit="share")
-    go.Figure(empty)
+    empty = drawn(empty)
     assert "nothing to look at" in empty["layout"]["annotations"][0]["text"]
 
 
 def test_the_twelve_likeliest_stand_in_order_and_without_probabilities_there_is_a_note():
     p = special.softmax(np.arange(20.0))
     figure = likeliest_chart("t", [str(at) for at in range(20)], p)
-    go.Figure(figure)
+    figure = drawn(figure)
     assert figure["data"][0]["text"] == [str(at) for at in range(19, 7, -1)]
     assert figure["data"][0]["y"] == pytest.approx(p[:7:-1], rel=1e-3)
     assert len(table_of(figure)) == 12

@@ -125,11 +125,11 @@ def test_while_a_run_plays_what_was_measured_stays_and_the_trainer_is_left_alone
 
 def test_what_was_measured_of_another_network_is_never_taken_for_this_one():
     page = opened(playground(**SMALL), "Stream and branches")
-    sites = len(charts(page)["Stream and branch by depth"]["data"][0]["x"])
+    sites = len(charts(page)["Stream and branch by depth"]["data"][0]["bind"]["values"])
     page.slider(key="depth").set_value(6)
     sound(page.run())
     assert sites == 5
-    assert len(charts(page)["Stream and branch by depth"]["data"][0]["x"]) == 7
+    assert len(charts(page)["Stream and branch by depth"]["data"][0]["bind"]["values"]) == 7
 
 
 def test_an_error_of_the_trainer_is_a_sentence_in_the_panel(monkeypatch):

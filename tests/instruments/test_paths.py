@@ -6,7 +6,6 @@ from itertools import combinations, product
 from math import comb
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 import torch.nn.functional as F
@@ -18,6 +17,7 @@ from models.instruments.paths import gradient_shares, path_lengths
 from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -189,8 +189,8 @@ def test_a_run_that_diverged_has_no_share_and_the_sentences_say_so():
     assert np.isnan(shares.skip_projection).all()
     assert "not finite" in shares_sentence(plan(cfg).branches, shares.skip_projection)
     assert "not finite" in lengths_sentence(lengths.share)
-    go.Figure(share_chart(plan(cfg).branches, shares.skip_projection, shares.branch_projection))
-    go.Figure(length_chart(lengths.share, lengths.projection, path_counts(cfg)))
+    drawn(share_chart(plan(cfg).branches, shares.skip_projection, shares.branch_projection))
+    drawn(length_chart(lengths.share, lengths.projection, path_counts(cfg)))
 
 
 def test_the_paths_are_counted_where_every_branch_can_be_passed_or_not():
@@ -215,11 +215,11 @@ def test_the_sentences_say_what_carries_the_gradient():
 
 def test_the_charts_are_plotlys_and_name_what_is_counted():
     figure = length_chart(np.array([0.5, 0.5]), np.array([1.2, -0.2]), path_counts(RunConfig(depth=1)))
-    go.Figure(figure)
+    figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     assert figure["layout"]["xaxis"]["title"]["text"] == "branches passed"
     assert [trace["meta"] for trace in figure["data"]][-1] == "formula: share of paths"
-    empty = share_chart((), np.empty(0), np.empty(0))
+    empty = drawn(share_chart((), np.empty(0), np.empty(0)))
     assert empty["layout"]["annotations"]
 
 

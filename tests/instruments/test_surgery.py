@@ -8,7 +8,6 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 
@@ -33,6 +32,7 @@ from models.tasks import open_task
 from models.training import Replays, finished
 from models.training.run import Run
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.drawn import all_drawn, drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -281,7 +281,7 @@ def test_a_run_that_diverged_has_no_lesions_to_compare():
     assert not np.isfinite(found.loss)
     names = [block_name(block) for block in range(1, 9)]
     assert "not finite" in lesion_sentence(names, found.loss, found.skipped_loss, 2.3)
-    go.Figure(loss_chart(names, found, 2.3))
+    drawn(loss_chart(names, found, 2.3))
 
 
 def test_the_sentences_judge_by_their_numbers():
@@ -307,8 +307,7 @@ def test_the_sentences_judge_by_their_numbers():
 def test_plotly_accepts_the_charts(values):
     value = Lesions(0.5, 0.9, values, values, values, values)
     names = [block_name(at + 1) for at in range(len(values))]
-    for figure in (loss_chart(names, value, 2.3), accuracy_chart(names, value)):
-        go.Figure(figure)
+    for figure in all_drawn([*(loss_chart(names, value, 2.3), accuracy_chart(names, value))]):
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 
 

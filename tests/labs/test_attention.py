@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
@@ -36,6 +35,7 @@ from models.spec.vocabulary import POSITIONS
 from models.training import Run, snapshot_of
 from tests import hand
 from tests.app_page import charts, press, sound, walk, words
+from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab, until
 from tests.stage_page import declared, panels, rests, runs
 from tests.tables import table_of
@@ -203,8 +203,7 @@ def test_tables_that_do_not_fit_are_told_why():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn_and_scored(kind):
-    for figure in (table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4))):
-        go.Figure(figure)
+    for figure in all_drawn([*(table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4)))]):
         json.dumps(figure, allow_nan=False)
         table_of(figure)
     assert position_words.longer(kind, 5, 4)
@@ -308,14 +307,13 @@ def test_plotly_json_and_the_table_accept_every_chart():
             for count in (2, 12)
         ),
     ]
-    for figure in figures:
-        go.Figure(figure)
+    for figure in all_drawn([*figures]):
         json.dumps(figure, allow_nan=False)
         table_of(figure)
 
 
 def test_the_entropy_stays_below_that_of_equal_weights():
-    figure = entropy_chart(experiment(0))
+    figure = drawn(entropy_chart(experiment(0)))
     assert figure["layout"]["shapes"][1]["y0"] == pytest.approx(np.log(KEYS))
     assert max(max(trace["y"]) for trace in figure["data"]) <= np.log(KEYS)
 
@@ -412,7 +410,7 @@ def test_gives_the_first_token_itself_alone(page):
     sound(page.run())
     assert "weights: **[1, 0, 0]**, which sum to 1" in words(page)
     assert "each row of weights sums to 1 over the tokens up to its own" in words(page)
-    grid = charts(page)["Attention weights"]["data"][0]["z"]
+    grid = drawn(charts(page)["Attention weights"])["data"][0]["z"]
     assert [[cell is None for cell in row] for row in grid] == np.triu(np.ones((3, 3), bool), 1).tolist()
 
 
@@ -575,7 +573,7 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     assert [cfg.residual for cfg in runs(page)] == list(NETS.values())
     assert declared(page)["shared"] == " both"
     (both,) = panels(page, "chart").values()
-    lines = [trace["name"] for trace in both["figure"]["data"] if trace["mode"] == "lines"]
+    lines = [trace["name"] for trace in both["figure"]["data"] if trace["bind"]["of"] == "past"]
     assert (both["title"], lines) == ("Loss", list(NETS))
     rests(page)
     until(page, lambda: "At step 20 the loss" in words(page) and "At step 20 a token" in words(page))

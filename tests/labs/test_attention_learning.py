@@ -3,7 +3,6 @@ autograd, descent against torch's SGD, cosines against torch's.
 """
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 import torch.nn.functional as F
@@ -14,6 +13,7 @@ from models.labs.attention import attend, visible
 from models.labs.attention_examples import PROJECTIONS
 from models.labs.attention_learning import descent, learning
 from tests.app_page import charts, sound, words
+from tests.drawn import drawn
 from tests.labs_page import lab
 
 RANDOM = PROJECTIONS["Five random tokens, d_k = 2"]
@@ -55,7 +55,7 @@ def test_the_walk_is_that_of_torchs_sgd():
         sgd.step()
     np.testing.assert_allclose([one.loss for one in walk], taken, atol=1e-12)
     assert taken[-1] < taken[0]
-    go.Figure(walk_chart(walk, 1))
+    drawn(walk_chart(walk, 1))
     assert f"In 10 steps the loss goes from {walk[0].loss:.4g} to {walk[-1].loss:.3g}" in walked(walk, 1, 10)
     assert "too large" in walked(walk, 1, 300)
 

@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -19,6 +18,7 @@ from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, snapshot_of
 from tests.app_page import charts, press, sound, walk, words
+from tests.drawn import all_drawn
 from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests
 from tests.tables import table_of
@@ -123,15 +123,18 @@ def test_the_candidates_are_the_likeliest_and_the_chosen_one_however_unlikely():
 def test_plotly_json_and_the_table_accept_every_chart():
     tokens, blocks = ["a", "\n", "."], ["b01", "b02"]
     spoiled = np.array([0.0, np.nan, np.inf])
-    for figure in (
-        candidates_chart("Candidates", list("abc"), np.array([0.2, 0.3, 0.5]), np.eye(3)[2], 2),
-        candidates_chart("Candidates", list("abc"), spoiled, spoiled, 2),
-        revision_chart("Change by token", tokens, np.zeros(3), spoiled),
-        revision_chart("Change by token", ["a"] * 31, np.full(31, 1e-15), np.ones(31)),
-        looks_map("Attention by block", tokens, blocks, np.full((2, 3), 0.5), 1),
-        looks_map("Attention by block", tokens, blocks, np.full((2, 3), np.nan), 2),
+    for figure in all_drawn(
+        [
+            *(
+                candidates_chart("Candidates", list("abc"), np.array([0.2, 0.3, 0.5]), np.eye(3)[2], 2),
+                candidates_chart("Candidates", list("abc"), spoiled, spoiled, 2),
+                revision_chart("Change by token", tokens, np.zeros(3), spoiled),
+                revision_chart("Change by token", ["a"] * 31, np.full(31, 1e-15), np.ones(31)),
+                looks_map("Attention by block", tokens, blocks, np.full((2, 3), 0.5), 1),
+                looks_map("Attention by block", tokens, blocks, np.full((2, 3), np.nan), 2),
+            )
+        ]
     ):
-        go.Figure(figure)
         json.dumps(figure, allow_nan=False)
         table_of(figure)
 

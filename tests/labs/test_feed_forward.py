@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights
@@ -13,6 +12,7 @@ from models.instruments.surgery import held_out
 from models.nets import build_model
 from models.training import Run
 from tests.app_page import charts, sound, words
+from tests.drawn import drawn
 from tests.labs_page import lab, until
 from tests.stage_page import rests, runs
 
@@ -55,7 +55,7 @@ def test_the_sentence_says_what_was_measured(losses, said):
 def test_plotly_accepts_the_chart():
     losses = {"ffn": np.array([1.0, np.nan]), "attn": np.array([1.0, 2.0])}
     value = Sublayers(0.5, 0.9, {kind: Without(loss, loss, 1.0, 0.9) for kind, loss in losses.items()})
-    go.Figure(cut_chart(["block 1", "block 2"], value, 2.77))
+    drawn(cut_chart(["block 1", "block 2"], value, 2.77))
 
 
 def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process):

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 
@@ -20,6 +19,7 @@ from models.spec import RunConfig
 from models.tasks import open_task
 from models.training import Replays, Run, cross_entropy, finished, profile_at_init, snapshot_of
 from tests.app_page import charts, press, sound, words
+from tests.drawn import drawn
 from tests.labs_page import lab, until
 
 TINY = RunConfig(depth=1, width=8, batch=8, steps=16, lr=0.05, device="cpu")
@@ -160,4 +160,4 @@ def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
     expected = finished(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
     assert generalises(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
     assert flatter(few.NORMS, expected.rise) in words(page)
-    go.Figure(charts(page)["Held-out loss"])
+    drawn(charts(page)["Held-out loss"])

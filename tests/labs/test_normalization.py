@@ -1,7 +1,6 @@
 """The normalisation lab: the worked examples with their right numbers, torch as the judge, and the page itself."""
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from torch import nn
@@ -33,6 +32,7 @@ from models.labs.tables import TABLES
 from models.service.questions import layer_norm
 from models.spec import RunConfig
 from tests.app_page import charts, press, sound, walk, words
+from tests.drawn import all_drawn
 from tests.labs_page import lab
 
 THREE = TABLES["three tokens, layer norm"].values
@@ -518,8 +518,7 @@ def test_every_closer_look_says_what_it_shows(page, part):
     page.session_state["normalization_part"] = part
     sound(page.run())
     assert PARTS[part] in words(page)
-    for figure in charts(page).values():
-        go.Figure(figure)
+    all_drawn([*charts(page).values()])
 
 
 @pytest.mark.parametrize(("eps", "lost"), [(1e-5, 2), (0.1, 1), (1.0, 1)])

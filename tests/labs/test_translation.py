@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 import torch
 from torch import nn
@@ -16,6 +15,7 @@ from models.tasks import open_task
 from models.training import Replays, cross_entropy, finished
 from tests import hand
 from tests.app_page import charts, press, sound, words
+from tests.drawn import drawn
 from tests.labs_page import lab, until
 
 SMALL = {
@@ -127,9 +127,9 @@ def test_other_tasks_are_refused():
 
 
 def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
-    go.Figure(loss_chart(trained, 2.77))
+    drawn(loss_chart(trained, 2.77))
     for head in range(3):
-        go.Figure(looks_map(trained, 12, 0, head))
+        drawn(looks_map(trained, 12, 0, head))
     best = trained.aim[12].max()
     assert f"aims best: {best:.0%} of its weight" in said(trained, 12, 2.77)
     assert said(trained, 0, 2.77).startswith("At step 0 the held-out loss is")
@@ -151,5 +151,5 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
     page.selectbox(key="attention_translation_head").select("head 2")
     sound(page.run())
     assert said(found, 0, np.log(16)) in words(page)
-    shown = np.array(charts(page)["Cross-attention"]["data"][0]["z"], float)
+    shown = np.array(charts(page)["Cross-attention"]["data"][0]["bind"]["values"], float)
     np.testing.assert_allclose(shown, found.looks[0][0][1], atol=1e-3)

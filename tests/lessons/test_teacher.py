@@ -41,6 +41,7 @@ from tests.app_page import (
     words,
 )
 from tests.app_page import address as address_bar
+from tests.drawn import all_drawn
 from tests.stage_page import declared, panels, rests, tapes
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -389,18 +390,18 @@ def test_the_projector_views_charts_are_larger_and_show_the_same_numbers() -> No
     usual, large = charts(playground(**SMALL)), charts(playground(**SMALL, view="projector"))
     for name, figure in large.items():
         assert [trace["bind"] for trace in figure["data"]] == [trace["bind"] for trace in usual[name]["data"]]
-        assert figure["layout"]["font"]["size"] >= 16
-        if name != "Loss":  # which has no title in the player
-            assert figure["layout"]["title"]["font"]["size"] > usual[name]["layout"]["title"]["font"]["size"]
+        assert 12 * figure["layout"]["bind"]["scale"] >= 16
 
 
 def test_enlarging_leaves_the_figure_it_was_given_as_it_was() -> None:
     figure = guesses_chart({"a": 1, "b": 2})
     before = str(figure)
-    large = enlarged(figure, 2)
+    usual, large = (one["layout"] for one in all_drawn([figure, enlarged(figure, 2)]))
     assert str(figure) == before
-    assert large["layout"]["annotations"][0]["font"]["size"] == 2 * figure["layout"]["annotations"][0]["font"]["size"]
-    assert large["layout"]["margin"]["b"] == 2 * figure["layout"]["margin"]["b"]
+    for name in ("title", "legend"):
+        assert large[name]["font"]["size"] == 2 * usual[name]["font"]["size"]
+    assert large["annotations"][0]["font"]["size"] == 2 * usual["annotations"][0]["font"]["size"]
+    assert large["margin"]["b"] == 2 * usual["margin"]["b"]
 
 
 @pytest.mark.full
@@ -690,13 +691,11 @@ def test_a_student_is_told_before_the_guess_that_it_counts_and_for_whom(board: B
 
 
 def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
-    import plotly.graph_objects as go
-
     counts = {"a": 2, "b": 0, "c": 5}
-    figure = go.Figure(guesses_chart(counts))
-    assert list(figure.data[0].x) == [2, 0, 5]
-    assert list(figure.data[0].y) == [3, 2, 1], "the first option stands on top"
-    assert [note.text for note in figure.layout.annotations] == ["a: <b>2</b>", "b: <b>0</b>", "c: <b>5</b>"]
+    (figure,) = all_drawn([guesses_chart(counts)])
+    assert figure["data"][0]["x"] == [2, 0, 5]
+    assert figure["data"][0]["y"] == [3, 2, 1], "the first option stands on top"
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["a: <b>2</b>", "b: <b>0</b>", "c: <b>5</b>"]
 
 
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:

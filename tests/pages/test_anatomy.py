@@ -90,7 +90,7 @@ def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_w
     assert whole is not None
     assert broken[:2] == whole[:2], "nothing changes before the block"
     assert broken[2] != whole[2]
-    assert line(page, "Signal by depth", "dot") == whole
+    assert line(page, "Signal by depth", "ghost") == whole
 
 
 def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:

@@ -120,9 +120,9 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
         first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
         assert len(first) == len(second) == SMALL["depth"] + 1
         assert first != second
-    lines = [trace for trace in charts(page)["Loss"]["data"] if trace["mode"] == "lines"]
+    lines = [trace for trace in charts(page)["Loss"]["data"] if trace["bind"]["of"] == "past"]
     assert [trace["bind"]["run"] for trace in lines] == [0, 1]
-    held_out = [trace for trace in charts(page)["Held-out loss"]["data"] if "lines" in trace["mode"]]
+    held_out = [trace for trace in charts(page)["Held-out loss"]["data"] if trace["bind"]["of"] == "frames"]
     assert [(trace["bind"]["track"], trace["bind"]["run"]) for trace in held_out] == [
         ("held_out_loss", 0),
         ("held_out_loss", 1),
@@ -181,7 +181,7 @@ def test_several_seeds_are_drawn_as_bands_and_one_seed_is_tagged() -> None:
     assert declared(page)["facts"] == ["3 seeds, trained together: geometric median and range"]
     assert [run["seeds"] for run in declared(page)["runs"]] == [3, 3]
     for figure in charts(page).values():
-        assert sum("lowest seed" in trace["name"] for trace in figure["data"]) == 2
+        assert sum(trace["bind"].get("fold") == "median" for trace in figure["data"]) == 2
 
 
 def test_the_difference_view_is_bound_to_column_a_and_has_axes_of_its_own() -> None:
@@ -190,7 +190,7 @@ def test_the_difference_view_is_bound_to_column_a_and_has_axes_of_its_own() -> N
     page.toggle(key="compare_difference").set_value(True)
     sound(page.run())
     for title, panel in panels(page, "chart").items():
-        lines = [trace for trace in panel["figure"]["data"] if trace["mode"] != "markers"]
+        lines = [trace for trace in panel["figure"]["data"] if trace["bind"]["of"] != "crosses"]
         assert [trace["bind"]["against"] for trace in lines] == [0, 0]
         assert panel["fit"] != before[title]
 

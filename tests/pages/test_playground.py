@@ -199,13 +199,13 @@ def test_the_profile_before_training_is_row_0_of_the_tape(query):
 def test_the_picture_before_a_change_stays_as_a_ghost():
     page = playground(**SMALL)
     before = now(page)
-    assert line(page, "Signal by depth", "dot") is None
+    assert line(page, "Signal by depth", "ghost") is None
     legend = [charts(page)["Signal by depth"]["layout"]["showlegend"]]
     move(page, "residual", False)
     legend.append(charts(page)["Signal by depth"]["layout"]["showlegend"])
     assert legend == [False, True], "a single line is the step that the player says"
-    assert line(page, "Signal by depth", "dot") == before[0]
-    assert line(page, "Gradient by depth", "dot") == before[1]
+    assert line(page, "Signal by depth", "ghost") == before[0]
+    assert line(page, "Gradient by depth", "ghost") == before[1]
     assert "pre-norm, 4x16, step 0" in names(page)
 
 
@@ -214,13 +214,13 @@ def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to
     page = playground(**SMALL, residual="false", norm="none", activation="sigmoid")
     press(page, "Pin")
     move(page, "norm", "layer norm")
-    assert line(page, "Gradient by depth", "dash") is not None
+    assert line(page, "Gradient by depth", "pinned") is not None
     held = panels(page, "chart")["Gradient by depth"]["fit"]
     for field, value in change.items():
         move(page, field, value)
     for chart in ("Signal by depth", "Gradient by depth", "Weight gradient by depth"):
-        assert line(page, chart, "dot") is None
-        assert line(page, chart, "dash") is None
+        assert line(page, chart, "ghost") is None
+        assert line(page, chart, "pinned") is None
         assert panels(page, "chart")[chart]["fit"] > held  # another one lets go of the ranges
 
 
@@ -238,13 +238,13 @@ def test_a_ghost_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes
     pinned = now(page)[0]
     press(page, "Pin")
     move(page, "depth", 2)
-    assert line(page, "Signal by depth", "dot") == pinned
+    assert line(page, "Signal by depth", "ghost") == pinned
     move(page, "depth", 5)
     move(page, "depth", 2)
-    assert line(page, "Signal by depth", "dot") is None
+    assert line(page, "Signal by depth", "ghost") is None
     move(page, "task", "spiral")
     move(page, "task", "digits")
-    assert line(page, "Signal by depth", "dash") == pinned
+    assert line(page, "Signal by depth", "pinned") == pinned
 
 
 def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
@@ -253,11 +253,11 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
     press(page, "Pin")
     move(page, "residual", False)
     move(page, "norm", "none")
-    assert line(page, "Signal by depth", "dash") == pinned
-    assert line(page, "Signal by depth", "dot") not in (None, pinned)
+    assert line(page, "Signal by depth", "pinned") == pinned
+    assert line(page, "Signal by depth", "ghost") not in (None, pinned)
     press(page, "Remove comparison curves")
-    assert line(page, "Signal by depth", "dash") is None
-    assert line(page, "Signal by depth", "dot") is None
+    assert line(page, "Signal by depth", "pinned") is None
+    assert line(page, "Signal by depth", "ghost") is None
 
 
 def test_every_panel_opens_and_only_the_open_one_is_drawn():
@@ -328,20 +328,20 @@ def test_what_is_pinned_is_the_profile_of_the_step_where_the_playhead_rests():
     page = rests(playground(**SMALL, seed="36"), 13)
     press(page, "Pin")
     trace = trainer().tape(configuration(page)).trace()
-    assert line(page, "Gradient by depth", "dash") == pytest.approx(trace.grad_rms[13], rel=1e-3)
+    assert line(page, "Gradient by depth", "pinned") == pytest.approx(trace.grad_rms[13], rel=1e-3)
     assert "pre-norm, 4x16, step 13" in names(page)
 
 
 def names(page: AppTest) -> str:
     """The legend of the activation's chart."""
-    return " ".join(trace["meta"] for trace in charts(page)["Signal by depth"]["data"])
+    return " ".join(trace["name"] for trace in charts(page)["Signal by depth"]["data"])
 
 
 def test_the_ghost_is_the_picture_of_the_step_that_was_shown():
     page = rests(playground(**SMALL, seed="37"), 9)
     before = trainer().tape(configuration(page)).trace().act_rms[9]
     move(page, "residual", False)
-    assert line(page, "Signal by depth", "dot") == pytest.approx(before, rel=1e-3)
+    assert line(page, "Signal by depth", "ghost") == pytest.approx(before, rel=1e-3)
     assert "pre-norm, 4x16, step 9" in names(page)
 
 

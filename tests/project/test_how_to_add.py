@@ -261,8 +261,8 @@ LENGTHS = Instrument(
             "def step_map(",
             '''def branches(sites: Sequence[str], *, run: int = 0) -> Figure:
     """What each branch returns at the playhead, over depth, on a log axis."""
-    now = bound(over_depth(STEP, sites, len(sites), "now", SIGNAL), Row("branch_rms", run))
-    return with_axis(_over_blocks("Branch by depth", "RMS", sites, [now], SIGNAL), y="log")
+    now = _line(STEP, "now", Row("branch_rms", run))
+    return over_places("Branch by depth", "RMS", SIGNAL, sites, [now], axis="log")
 
 
 ''',

@@ -15,8 +15,9 @@ from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
 from addnorm.player import PLOTLY
+from addnorm.player.charts import figure_of
 from components.charts import figures
-from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound, with_axis
+from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound
 from components.charts.depth import Series
 from components.shell import player
 from components.stage import file, panels, sentences, stage
@@ -70,10 +71,10 @@ def test_a_fold_is_one_of_those_there_are():
         Row("act_rms", fold="mean")
 
 
-@pytest.mark.parametrize("wrong", [{"y": "square"}, {"line": "dotted"}])
+@pytest.mark.parametrize("wrong", [{"axis": "square"}, {"line": "dotted"}])
 def test_an_axis_is_held_in_a_way_that_there_is(wrong):
     with pytest.raises(ValueError, match="one of"):
-        with_axis({"data": [], "layout": {}}, **wrong)
+        figure_of([], {}, **wrong)
 
 
 def test_bindings_travel_as_json():

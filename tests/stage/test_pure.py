@@ -1,50 +1,20 @@
-"""The browser's arithmetic beside Python's: the same ranges,
-ticks and thinned lines; and the playhead, second by second.
-"""
+"""The browser's arithmetic: ranges, ticks and thinned lines; and the playhead, second by second."""
 
-import json
-import subprocess
 from itertools import product
-from pathlib import Path
-from shutil import which
 from typing import Any
 
 import numpy as np
 import pytest
 
-from addnorm.player.charts import LIMITS, recorded_depth, recorded_map
+from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_map
 from components.charts import figures
-from components.charts.colour import LOSS, SIGNAL, shades
-from components.charts.depth import Series, depth_profile, log_range
-from components.charts.parts import decades_axis, enlarged
-from components.charts.steps import step_map
-from components.shell.player import FOLDER
+from components.charts.bindings import fixed_map
+from components.charts.colour import LOSS, SIGNAL
+from components.charts.depth import Series, depth_profile
+from components.charts.parts import enlarged
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
-
-NODE = which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="no node on this machine")
-HERE = Path(__file__).parent
-
-
-def run(code: str, **given: Any) -> Any:
-    """What a piece of JavaScript says, given some values; the stage's modules are at hand by their names."""
-    names = {
-        "bind": "bind.js",
-        "playhead": "playhead.js",
-        "tape": "tape.js",
-        "describe": "describe.js",
-        "recording": "recording.js",
-    }
-    imports = "".join(f'import * as {name} from "{(FOLDER / file).as_uri()}"\n' for name, file in names.items())
-    values = "".join(f"const {name} = {json.dumps(value)}\n" for name, value in given.items())
-    script = f"{imports}{values}const said = (() => {{ {code} }})()\nconsole.log(JSON.stringify(said))"
-    assert NODE is not None
-    done = subprocess.run(
-        [NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+from tests.drawn import drawn, run
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.9])
@@ -71,18 +41,23 @@ def test_a_short_line_is_kept_whole():
     assert run("return bind.decimate(new Float64Array(300))") == list(range(300))
 
 
-def test_a_held_axis_is_that_of_python():
+def test_a_held_axis_covers_the_data_spans_two_decades_never_shrinks_and_has_few_ticks():
     all_values = [[1.0], [0.3, 7e4], [1e-30, 1e30], [0.0], [], [2e-5, 3e-5, 0.0]]
     cases = list(product([None, [-2.0, 3.0], [-9.5, -7.5]], all_values))
     code = """
     return cases.map(([previous, values]) => {
       const [low, high] = bind.logRange(previous, values)
-      return [low, high, bind.powers(low, high).map((one) => 10 ** one)]
+      return [low, high, bind.logRange([low, high], values), bind.powers(low, high)]
     })
     """
-    for (previous, values), (low, high, ticks) in zip(cases, run(code, cases=cases), strict=True):
-        assert (low, high) == log_range(tuple(previous) if previous else None, np.array(values))
-        assert ticks == pytest.approx(decades_axis(low, high)["tickvals"])
+    for (previous, values), (low, high, again, ticks) in zip(cases, run(code, cases=cases), strict=True):
+        assert high - low >= 2
+        assert all(10**low < value < 10**high for value in values if value > 0)
+        assert previous is None or (low <= previous[0] and high >= previous[1])
+        assert again == [low, high]
+        assert 2 <= len(ticks) <= 7
+        assert len({*np.diff(ticks)}) == 1
+        assert low <= ticks[0] <= ticks[-1] <= high
 
 
 def test_a_loss_is_written_as_python_writes_it():
@@ -286,7 +261,7 @@ def test_a_sentence_holds_until_the_next_and_has_the_numbers_of_the_row_shown():
 NOW = TAPE + "const now = (more) => ({ tapes: [one], position: 0, shown: 0, furthest: 0, playing: false, ...more })\n"
 ROW = {"type": "scatter", "name": "step {step}", "x": [0, 1, 2], "text": ["x0", "b01", "b02"]}
 ROW |= {"bind": {"of": "row", "track": "act_rms", "run": 0, "seed": 0, "fold": "", "log": True, "against": None}}
-PROFILE = {"data": [ROW], "layout": {"yaxis": {"type": "log"}, "bind": {"y": "log", "line": ""}}}
+PROFILE = {"data": [ROW], "layout": {"yaxis": {"type": "log"}, "bind": {"axis": "log"}}}
 
 
 def test_zero_and_what_is_not_finite_are_marked_at_the_edges_of_a_log_axis():
@@ -326,7 +301,7 @@ def test_a_held_range_grows_and_never_shrinks():
 
 SHARE = {"type": "scatter", "name": "a line", "x": [0, 1], "text": ["b01", "b02"]}
 SHARE |= {"bind": {"of": "ratio", "track": "branch", "over": "act_rms", "run": 0, "seed": 0}}
-SHARES = {"data": [SHARE], "layout": {"yaxis": {}, "bind": {"y": "linear", "line": ""}}}
+SHARES = {"data": [SHARE], "layout": {"yaxis": {}, "bind": {"axis": "linear", "guides": [0]}}}
 BRANCHED = """
 const track = (name, start, width) => ({ name, start, width })
 const one = new tape.Tape({ link: "", seeds: 1, last: 9 })
@@ -377,7 +352,7 @@ def test_what_has_no_value_is_marked_at_the_lower_edge_of_a_linear_axis():
 def test_a_line_over_the_steps_ends_at_the_furthest_and_has_the_step_shown_exactly():
     trace = {"type": "scatter", "name": "training"}
     trace |= {"bind": {"of": "past", "track": "loss", "run": 0, "seed": 0, "fold": "", "log": False, "against": None}}
-    figure = {"data": [trace], "layout": {"yaxis": {}, "bind": {"y": "loss", "line": "line", "chance": 2.3}}}
+    figure = {"data": [trace], "layout": {"yaxis": {}, "bind": {"axis": "loss", "line": "line", "chance": 2.3}}}
     code = """
     one.last = 3999
     const rows = new Float32Array(4 * 4000)
@@ -499,7 +474,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
     assert [trace["x"] for trace in both] == [[1], [3]]
     assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 3.2)]] * 2
-    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == shades(LOSS)[1]
+    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == run("return look.shade(hue, 1)", hue=LOSS)
     assert [trace["showlegend"] for trace in both] == [True, False]
 
 
@@ -516,7 +491,6 @@ def test_a_run_is_lost_when_all_of_its_seeds_are():
 
 def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead():
     figure = figures.cosines(LAYERS, ["A", "B", "C"])
-    assert figure["data"][2]["line"]["color"] == shades(SIGNAL)[2]
     code = """
     const frame = (step, values) => ({ step, sample_cosine: values })
     made.forEach((one, at) => (one.frames[0] = [frame(0, [0.5, at ? 0.25 : null]), frame(5, [1, 1])]))
@@ -534,12 +508,14 @@ def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_k
     figure = figures.losses(["A a net of some name", "B another of such a name"], steps=9, chance=2.3)
     code = """
     const measure = (text, size) => (text.length * size) / 2
-    const cross = { data: [{ name: "diverged", legendgroup: "diverged" }] }
+    const cross = { name: "diverged", legendgroup: "diverged" }
     const held = {}
-    const room = (figure, drawn, width) => bind.roomAbove(figure, drawn, width, held, measure)
-    const none = { data: [] }
+    const room = (figure, data, width) => {
+      return bind.roomAbove(figure, { data, layout: bind.filled(figure, STILL, {}).layout }, width, held, measure)
+    }
+    const none = []
     return [
-      room(figure, none, 600), room(figure, none, 300), room(figure, cross, 300), room(figure, none, 300),
+      room(figure, none, 600), room(figure, none, 300), room(figure, [cross], 300), room(figure, none, 300),
       room(figure, none, 600), room(large, none, 600), room({ data: [], layout: { margin: { t: 44 } } }, none, 300),
     ]
     """
@@ -632,21 +608,15 @@ def test_a_chart_is_described_by_the_ends_and_the_extremes_of_its_lines_and_by_i
         sites=["x0", "b01", "b02", "b03", "b04"],
         series=[Series("now", values), Series("level", np.full(5, 2.0), "other")],
     )
-    said = run("return describe.described(figure)", figure=figure)
+    said = run("return describe.described(figure)", figure=drawn(figure))
     assert said.startswith("RMS over block. now: from 1 at input to 40 at block 3, least 0.25 at block 1.")
     assert "exactly 0: marked at block 4." in said
     assert "level: 2 at 5 places." in said
 
 
 def test_a_map_is_described_by_its_extremes_and_an_empty_chart_says_so():
-    figure = step_map(
-        title="Activation",
-        unit="RMS",
-        hue=SIGNAL,
-        sites=["x0", "b01"],
-        step=np.arange(3),
-        values=np.array([[1, 2], [3, 4], [5, 0.5]]),
-    )
+    cells = fixed_map({"name": "Activation", "y": ["input", "block 1"]}, np.array([[1, 3, 5], [2, 4, 0.5]]))
+    figure = drawn(figure_of([cells], frame_of("Activation", x="step", y="block", hue=SIGNAL)))
     said, none = run("return [describe.described(figure), describe.described({ data: [], layout: {} })]", figure=figure)
     assert "a map of 6 cells, least 0.5 at block 1, 2, greatest 5 at input, 2." in said
     assert none == "Nothing is drawn yet."
@@ -655,7 +625,7 @@ def test_a_map_is_described_by_its_extremes_and_an_empty_chart_says_so():
 def test_no_more_than_six_lines_are_described_and_the_others_counted():
     series = [Series(f"net {at}", np.array([1.0, 2.0 + at])) for at in range(8)]
     figure = depth_profile(title="t", unit="RMS", hue=SIGNAL, sites=["x0", "b01"], series=series)
-    said = run("return describe.described(figure)", figure=figure)
+    said = run("return describe.described(figure)", figure=drawn(figure))
     assert said.count("from 1 at input") == 6
     assert said.endswith("And 2 more.")
 

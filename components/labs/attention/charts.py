@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import frame_of
+from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
+from components.charts.bindings import fixed_map
 from components.charts.colour import GREY, SIGNAL, SIGNED
-from components.charts.parts import Figure, colour_bar, finished, listed, rounded_grid
 
 
 def signed_map(
@@ -18,24 +18,16 @@ def signed_map(
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
     layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
-    if not cells.size:
-        return finished([], layout, "nothing is added to the tokens")
-    bound = float(np.abs(cells[np.isfinite(cells)]).max(initial=0.0)) or 1.0
     shade = {
-        "type": "heatmap",
         "name": title,
         "x": list(columns),
         "y": list(rows),
-        "z": listed(np.round(cells, 4), np.isfinite(cells)),
-        "zmin": -bound,
-        "zmax": bound,
-        "customdata": rounded_grid(cells),
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
-        "hoverongaps": False,
         "colorscale": SIGNED,
         "colorbar": colour_bar(unit),
     }
-    return finished([shade], layout, "")
+    traces = [fixed_map(shade, cells, log=False, signed=True)]
+    return figure_of(traces, layout, "nothing is added to the tokens")
 
 
 def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
@@ -84,7 +76,7 @@ def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
         "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
         "customdata": known,
     }
-    return finished([arrows, dots], layout, "no tokens")
+    return figure_of([arrows, dots], layout, "no tokens")
 
 
 def _some(names: Sequence[str], most: int = 8) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure, site_names
+from components.charts.parts import Figure
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.shell.address import url_param
@@ -20,7 +20,6 @@ from models.answers import Sublayers
 from models.insight.surgery import trained_without
 from models.spec import RunConfig
 from models.spec.overrides import PARTS
-from models.spec.plan import block_name
 
 NAME = "attention_feed_forward"
 WHOLE = "whole"
@@ -109,7 +108,7 @@ def _show(panels: dict[str, InstrumentPanel]) -> bool:
                 + [f"{weights(whole.cfg):,}"] * 2,
             },
         )
-        names = site_names([block_name(block) for block in range(1, whole.cfg.depth + 1)], whole.cfg.depth)
+        names = [f"block {block}" for block in range(1, whole.cfg.depth + 1)]
         drawn(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
         st.caption(
             "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. Chance is "

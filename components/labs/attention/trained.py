@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from components.charts.parts import site_names
+from components.charts.parts import site_word
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs import several
 from components.labs.attention.charts import signed_map
@@ -94,7 +94,7 @@ def _places(found: dict[str, Measured[PositionProbe]]) -> None:
     listed(
         "Position read after every sublayer",
         {
-            "site": site_names(sites, len(sites)),
+            "site": [site_word(site) for site in sites],
             **{f"right, {name}": [f"{share:.1%}" for share in values] for name, values in accuracy.items()},
             **{f"R², {name}": [number(float(value), 3) for value in values] for name, values in r2.items()},
         },

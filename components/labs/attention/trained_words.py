@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import Series
-from components.charts.linear import SHARE, linear_profile
+from components.charts.depth import SHARE, Series, linear_profile
 from components.charts.parts import Figure, level
 from components.labs.lines import by_name, lines
 from components.shell.text import number

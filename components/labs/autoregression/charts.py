@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from addnorm.player.charts import frame_of
-from components.charts.colour import SIGNAL, shades
+from addnorm.player.charts import Figure, figure_of, frame_of
+from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure, finished, note, rounded
+from components.charts.parts import note, numbers
 from components.charts.tokens import LIKELIEST, token_map
 from models.insight.lens import shown
 
@@ -16,7 +16,7 @@ def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: 
     """The most likely classes (C,) and the chosen one: the net's probabilities, and at the temperature."""
     layout = frame_of(title, x="token", y="probability", hue=SIGNAL)
     if not (np.isfinite(p).all() and len(p)):
-        return finished([], layout, "nothing to choose from")
+        return figure_of([], layout, "nothing to choose from")
     order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()
     order += [chosen] * (chosen not in order)
     labels, places = [shown(names[at]) for at in order], list(range(1, len(order) + 1))
@@ -26,22 +26,23 @@ def candidates_chart(title: str, names: Sequence[str], p: np.ndarray, tempered: 
     at = order.index(chosen)
     height = float(max(p[chosen], tempered[chosen]))
     layout["annotations"] = [note("chosen", x=places[at], y=height, yanchor="bottom", showarrow=False)]
-    plain, dark, *_ = shades(SIGNAL)
-    kinds = {"net's probability": (p, plain, ""), "at the temperature": (tempered, dark, "/")}
+    kinds = {"net's probability": (p, 0, ""), "at the temperature": (tempered, 1, "/")}
     bars = [
         {
             "type": "bar",
             "name": name,
             "x": places,
-            "y": rounded(np.asarray(values, float)[order]),
+            "y": numbers(np.asarray(values, float)[order]),
             "text": labels,
             "textposition": "none",
-            "marker": {"color": colour, "pattern": {"shape": pattern}},
+            "hue": SIGNAL,
+            "shade": shade,
+            "marker": {"pattern": {"shape": pattern}},
             "hovertemplate": "%{text}: %{y:.4g}<extra>%{fullData.name}</extra>",
         }
-        for name, (values, colour, pattern) in kinds.items()
+        for name, (values, shade, pattern) in kinds.items()
     ]
-    return finished(bars, layout, "nothing to choose from")
+    return figure_of(bars, layout, "nothing to choose from")
 
 
 def revision_chart(title: str, tokens: Sequence[str], causal: np.ndarray, none: np.ndarray) -> Figure:

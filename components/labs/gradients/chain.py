@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT
-from components.charts.depth import Series, depth_profile, log_range
+from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import number_table as table
 from components.labs.examples import choose, numbered
@@ -74,10 +74,7 @@ def chain_chart(factors: np.ndarray) -> Figure:
         Series("residual, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
     ]
     sites = ["input", *numbered("layer", len(factors))]
-    held = log_range(None, *(one.values for one in series))
-    return depth_profile(
-        title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series, range_=held
-    )
+    return depth_profile(title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series)
 
 
 def _example() -> ExampleChain:

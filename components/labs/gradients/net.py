@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import Series, depth_profile, log_range
+from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.labs.gradients.words import compared, expected
 from components.shell.address import url_param
@@ -101,8 +101,7 @@ def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarra
     if len(measured) > 1:
         series += [Series("minimum", measured.min(0), "ghost"), Series("maximum", measured.max(0), "initial")]
     series.append(Series("measured", mean))
-    held = log_range(None, *(one.values for one in series))
-    return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series, range_=held)
+    return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series)
 
 
 def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import frame_of
-from components.charts.colour import GRADIENT, SIGNAL, shades
-from components.charts.parts import Figure, finished, level, rounded
+from addnorm.player.charts import Figure, figure_of, frame_of
+from components.charts.colour import GRADIENT, SIGNAL
+from components.charts.parts import level, numbers
 from components.shell.address import url_param
 from components.shell.text import badge, drawn, listed, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -49,10 +49,10 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
         {
             "type": "scatter",
             "name": name,
-            "x": rounded(grid),
-            "y": rounded((slope if derivative else value)(name, grid)),
+            "x": numbers(grid),
+            "y": numbers((slope if derivative else value)(name, grid)),
             "hovertemplate": "z %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-            "line": _look(order.index(name), hue),
+            **_look(order.index(name), hue),
             "mode": "lines",
         }
         for name in order
@@ -60,13 +60,13 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
     ]
     layout = frame_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
     layout["shapes"] = [level(x=z)]
-    return finished(traces, layout, "choose an activation")
+    return figure_of(traces, layout, "choose an activation")
 
 
 def _look(at: int, hue: str) -> dict[str, Any]:
     """The line style of an activation: a dash for each of six; the next six have another shade."""
     shade = (at + at // len(DASHES)) % 4
-    return {"color": shades(hue)[shade], "dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}
+    return {"hue": hue, "shade": shade, "line": {"dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}}
 
 
 def _bound(spread: float) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series
-from components.charts.linear import linear_profile
+from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.shell.address import url_param
 from components.shell.text import badge, drawn, number, vector

@@ -1,0 +1,60 @@
+"""What the browser makes of declared figures: its own scripts, run by Node, and plotly's schema as the judge."""
+
+import json
+import subprocess
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from components.charts.parts import Figure
+
+NODE = which("node")
+PLAYER = Path(__file__).parents[1] / "addnorm" / "player"
+MODULES = ("bind", "look", "playhead", "tape", "describe", "recording")
+STILL = {"tapes": [], "position": 0, "shown": 0, "furthest": 0, "playing": False}
+OURS = ("names", "declared")  # of places and of a line that is left out: for the table and the legend, not for plotly
+
+
+def run(code: str, **given: Any) -> Any:
+    """What a piece of JavaScript says, given some values; the player's modules are at hand by their names."""
+    if NODE is None:
+        pytest.skip("no node on this machine")
+    imports = "".join(f'import * as {name} from "{(PLAYER / f"{name}.js").as_uri()}"\n' for name in MODULES)
+    script = f"""{imports}import {{ readFileSync }} from "node:fs"
+const {{ {", ".join(["STILL", *given])} }} = JSON.parse(readFileSync(0, "utf8"))
+const said = (() => {{ {code} }})()
+console.log(JSON.stringify(said))"""
+    done = subprocess.run(
+        [NODE, "--input-type=module", "-e", script],
+        input=json.dumps(given | {"STILL": STILL}),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def drawn(figure: Figure) -> Figure:
+    """What is drawn of a figure that stands still, accepted by plotly."""
+    return all_drawn([figure])[0]
+
+
+def all_drawn(figures: list[Figure]) -> list[Figure]:
+    """As `drawn`, of several figures at once."""
+    found: list[Figure] = run("return figures.map((figure) => bind.filled(figure, STILL, {}))", figures=figures)
+    for figure in found:
+        traces = [{key: value for key, value in trace.items() if key not in OURS} for trace in figure["data"]]
+        go.Figure({**figure, "data": traces})
+    return found
+
+
+def looks(figures: list[Figure]) -> list[list[dict[str, Any]]]:
+    """The traces of figures in their looks, without the numbers of a tape."""
+    code = "return figures.map(({ data, layout }) => data.map((trace) => look.looked(trace, layout.bind?.hue)))"
+    found: list[list[dict[str, Any]]] = run(code, figures=figures)
+    return found
