@@ -42,7 +42,7 @@ SECTIONS = {
     ),
     "Learn": (
         ("learn/lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
-        ("learn/errors", "Common errors", "fact_check", "Common claims, each with an experiment that tests it."),
+        ("learn/errors", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
         ("learn/glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
         ("learn/teacher", "Teacher", "co_present", "A link for your class, and what the class guessed."),
     ),

@@ -3,6 +3,7 @@
 The SVG takes the colour of text from the page, and the others from the charts.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -96,6 +97,13 @@ _component = st.components.v2.component(
 def show_diagram(cfg: RunConfig, block: int | None = None, *, key: str = "block_diagram") -> None:
     """Draws the diagram of a block, by default the last one."""
     _component(key=key, data={"svg": block_diagram(cfg, block)})
+
+
+def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
+    """Draws the last block of every net under its name."""
+    for at, (name, cfg) in enumerate(nets.items()):
+        st.caption(name)
+        show_diagram(cfg, key=f"{key}_block_{at}")
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:

@@ -1,1 +1,1 @@
-"""The page Common errors: claims, each tested by an experiment."""
+"""The page Common claims: claims, each tested by an experiment."""

@@ -1,4 +1,4 @@
-"""The page Common errors: claims as a grid of cards; the open one asks for a guess, then runs its experiment."""
+"""The page Common claims: claims as a grid of cards; the open one asks for a guess, then runs its experiment."""
 
 import streamlit as st
 
@@ -24,11 +24,11 @@ def grid() -> None:
     topics = [ALL, *TOPICS]
     search = address.url_param(TEXT, "", name="search", bounds=(0, LONGEST))
     about = address.url_param(TOPIC, ALL, name="topic", among=topics)
-    left, right = st.columns([2, 1])
-    text = left.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", **search)
-    topic = right.selectbox("Topic", topics, format_func=topic_in_words, **about)
-    left_over = matching(text, "" if topic == ALL else topic)
-    st.caption(f"{len(left_over)} of {len(CLAIMS)} claims")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        text = st.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", width=320, **search)
+        topic = st.selectbox("Topic", topics, format_func=topic_in_words, width=200, **about)
+        left_over = matching(text, "" if topic == ALL else topic)
+        st.caption(f"{len(left_over)} of {len(CLAIMS)} claims")
     if not left_over:
         st.info("No claim contains all these words.")
         return

@@ -6,6 +6,7 @@ import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
+from components.charts.diagram import show_blocks
 from components.charts.parts import Figure
 from components.shell.session import Key
 from components.shell.text import badge, drawn, listed, number, typed
@@ -29,7 +30,20 @@ ERRORS_GUESSED: Key[dict[str, bool]] = Key("errors_guessed_right", {})  # by car
 
 
 def watch(card: Card) -> bool:
-    """The guess, the button, the progress and the outcome. Returns whether it is still running."""
+    """The experiment beside its picture: the blocks of its nets, then its chart. Returns whether it is running."""
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        running, outcome = _experiment(card)
+    with right:
+        if outcome is None:
+            show_blocks(card.nets, f"error_{card.key}")
+        else:
+            picture(card, outcome)
+    return running
+
+
+def _experiment(card: Card) -> tuple[bool, Judgement | None]:
+    """The guess, the button, the progress, and the verdict. Returns whether it is running, and the outcome."""
     key = f"error_{card.key}_running"
 
     def press(running: bool) -> None:
@@ -48,7 +62,7 @@ def watch(card: Card) -> bool:
             if said is None:
                 st.caption("Guess first.")
         _open(card)
-        return False
+        return False, None
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
     who = who._replace(screen=f"{NAME} {card.key}")  # opening another card cancels this one's requests
     gathered: dict[str, Any] = {}
@@ -58,7 +72,7 @@ def watch(card: Card) -> bool:
         if problem:
             st.error(f"{name}: {sentence(problem)}")
             st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
-            return False
+            return False, None
         shares.append(share)
         if value is not None:
             gathered[name] = value
@@ -66,15 +80,16 @@ def watch(card: Card) -> bool:
         done, status = sum(shares) / len(shares), trainer().status()
         st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if status.state == 'ready' else status.sentence}")
         st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
-        return True
+        return True, None
     st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
     outcome = card.judge(gathered)
     ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome, str(said))
-    st.markdown(f"**What is true.** {typed(card.truth, 'recorded' if card.nets else 'formula')}")
-    st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
+    with st.expander("What is true"):
+        st.markdown(typed(card.truth, "recorded" if card.nets else "formula"))
+        st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     _open(card)
-    return False
+    return False, outcome
 
 
 def mark(card: Card) -> str:
@@ -97,19 +112,23 @@ def gather(source: Source, who: Requester) -> tuple[Any, float, str]:
 
 
 def show(card: Card, outcome: Judgement, guess: str) -> None:
-    """The verdict beside the guess, its sentence, the numbers and their chart."""
+    """The verdict beside the guess, and its sentence."""
     condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
     said = f"{outcome.verdict}{condition}."
     right = ERRORS_GUESSED.get()[card.key]
     scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
     st.markdown(f"{ICONS[outcome.verdict]} **{scored}** {outcome.sentence} {badge(card.badge)}")
+
+
+def picture(card: Card, outcome: Judgement) -> None:
+    """The outcome's chart, if it has one, and its numbers."""
+    if outcome.lines is not None:
+        drawn(chart(outcome.lines), outcome.lines.title, f"error_{card.key}_lines")
     cells = {
         name: [one if isinstance(one, str) else number(float(one)) for one in column]
         for name, column in outcome.table.items()
     }
     listed(card.setup, cells)
-    if outcome.lines is not None:
-        drawn(chart(outcome.lines), outcome.lines.title, f"error_{card.key}_lines")
 
 
 def chart(lines: Lines) -> Figure:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.charts.diagram import show_diagram
+from components.charts.diagram import show_blocks
 from components.lessons import attempt, progress, runs, source
 from components.shell import address, board, session, waiting
 from components.shell.hide import hidden
@@ -57,7 +57,7 @@ def draw(lesson: Lesson) -> None:
         if guessed:
             _watch(lesson)
         else:
-            _blocks(lesson)
+            show_blocks(lesson.nets, f"lesson_{lesson.key}")  # until there are numbers to see
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         with st.expander("Why"):
@@ -146,10 +146,3 @@ def _code(lesson: Lesson) -> None:
     with st.expander("The code that did it"):
         st.markdown(f"`{lesson.code.path}`, `{lesson.code.name}`")
         st.code(source.excerpt(lesson.code), language="python")
-
-
-def _blocks(lesson: Lesson) -> None:
-    """A block of every net, until there are numbers to see."""
-    for at, (name, cfg) in enumerate(lesson.nets.items()):
-        st.caption(name)
-        show_diagram(cfg, key=f"lesson_{lesson.key}_block_{at}")

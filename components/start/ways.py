@@ -18,7 +18,7 @@ WAYS: dict[str, tuple[str, tuple[tuple[Path, str, dict[str, str]], ...]]] = {
     ),
     "A student": (
         "Guess first, then let the numbers decide.",
-        ((LESSONS, "Lessons", {}), (PAGES / "learn" / "errors.py", "Common errors", {})),
+        ((LESSONS, "Lessons", {}), (PAGES / "learn" / "errors.py", "Common claims", {})),
     ),
     "A teacher": (
         "For a projector and a class of thirty.",

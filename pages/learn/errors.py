@@ -1,13 +1,11 @@
-"""Common errors: popular claims, what is true, and an experiment that tests each of them."""
+"""Common claims: popular claims, what is true, and an experiment that tests each of them."""
 
 import streamlit as st
 
 from components.claims import page
 
-st.title("Common errors", anchor=False)
-st.markdown(
-    "Choose a common claim, guess whether it is true, and press Run: an experiment runs here, and its numbers decide."
-)
+st.title("Common claims", anchor=False)
+st.markdown("Choose a claim, guess whether it is true, and press Run: the numbers decide.")
 card = page.chosen()
 if card is None:
     page.grid()

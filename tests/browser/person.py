@@ -29,7 +29,7 @@ PAGES = {
     "Residual": ("/residual", "Labs", "Residual"),
     "Autoregression": ("/autoregression", "Labs", "Autoregression"),
     "Lessons": ("/lessons", "Learn", "Lessons"),
-    "Common errors": ("/errors", "Learn", "Common errors"),
+    "Common claims": ("/errors", "Learn", "Common claims"),
     "Glossary": ("/glossary", "Learn", "Glossary"),
     "Teacher": ("/teacher", "Learn", "Teacher"),
 }

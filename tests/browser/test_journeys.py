@@ -294,7 +294,7 @@ def test_no_empty_sidebar_stays_where_a_list_of_it_was_opened_before(person):
     visitor.tab.get_by_role("combobox", name="Prepared comparison").click()
     visitor.tab.get_by_role("option").first.wait_for()
     visitor.tab.keyboard.press("Escape")
-    visitor.goes("Common errors", "33 of 33 claims")
+    visitor.goes("Common claims", "33 of 33 claims")
     expect(visitor.tab.get_by_test_id("stSidebar")).to_be_hidden()
     visitor.goes("Compare", "differs")
     expect(visitor.tab.get_by_test_id("stSidebar")).to_be_visible()
@@ -343,7 +343,7 @@ def test_a_part_of_a_lab_and_its_example_are_kept(person):
 
 
 def test_a_common_error_is_searched_chosen_run_and_judged(person):
-    visitor = person("Common errors")
+    visitor = person("Common claims")
     visitor.types("Search", "typical")
     visitor.picks("33. The mean over seeds shows a typical net.")
     visitor.reads("True or false?")
@@ -351,7 +351,7 @@ def test_a_common_error_is_searched_chosen_run_and_judged(person):
     visitor.picks("false")
     visitor.presses("Run", "You were right: the claim fails.", "What is true")
     visitor.tab.reload()
-    visitor.arrives("Common errors", "The mean over seeds shows a typical net.")
+    visitor.arrives("Common claims", "The mean over seeds shows a typical net.")
     assert "error=" in visitor.address
 
 

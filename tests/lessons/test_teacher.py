@@ -271,7 +271,7 @@ def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
 
     page = walked(playground(**SMALL), "train/compare", **COLUMNS)
     told = words(page)
-    assert legend(page) == ["A pre-norm, 4x16", "B no residual, pre-norm, layer norm, 4x16"]
+    assert legend(page) == ["A residual on", "B residual off"]
     assert "| Residual | **on** | **off** |" in told
     assert "norm layer" in told
     page = walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS)
