@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from components.classroom import route as classroom
 from components.shell.assets import Scripts, streamlits
 from components.shell.door import Door
 from components.shell.player import ADDRESSES, PLOTLY_ADDRESS
@@ -27,6 +28,7 @@ from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
 from components.stage.route import routes
 from models import log
+from models.lessons.board import board, classes_file
 from models.service.client import close_trainer, trainer
 from models.spec.limits import set_by_hand
 
@@ -49,6 +51,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         limits=limits or "default",
         files=files,
     )
+    board().keep(classes_file(int(st.get_option("server.port"))))
     watching = asyncio.create_task(watch())
     trainer()
     from components.playground import page  # noqa: F401
@@ -57,6 +60,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     yield
     watching.cancel()
     close_trainer()
+    board().save()
     log.event("server_stopped")
 
 
@@ -87,7 +91,7 @@ compressed = Middleware(Scripts, files=streamlits() | ADDRESSES, prefetch=PLOTLY
 app = st.App(
     MAIN,
     lifespan=lifespan,
-    routes=[Route("/healthz", health), *routes()],
+    routes=[Route("/healthz", health), *routes(), *classroom.routes()],
     middleware=[Middleware(Door), Middleware(ReadOnly), compressed, Middleware(Styled)],
 )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
+from components.classroom import following
 from components.shell import address, hide
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
@@ -44,7 +45,7 @@ SECTIONS = {
         ("learn/lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
         ("learn/errors", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
         ("learn/glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
-        ("learn/teacher", "Teacher", "co_present", "A link for your class, and what the class guessed."),
+        ("learn/teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
     ),
 }
 
@@ -63,7 +64,7 @@ page = st.navigation(
 title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
-address.arrive(page.url_path, hide.query())
+address.arrive(page.url_path, hide.query() | following.follow(page.url_path))
 copy_link()
 drawer(page.url_path)
 page.run()

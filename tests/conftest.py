@@ -165,5 +165,6 @@ def traces_of_these_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def maps_of_these_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Maps that tests compute, in servers that they start too, are kept apart from those of whoever runs the tests."""
+    """Maps and classes of tests, in servers that they start too, are kept apart from those of whoever runs the tests."""
     os.environ["MAPS_FOLDER"] = str(tmp_path_factory.mktemp("maps"))
+    os.environ["CLASSES_FOLDER"] = str(tmp_path_factory.mktemp("classes"))

@@ -122,6 +122,7 @@ class Stage {
   declare(component) {
     const { data } = component
     Object.assign(this, { data, say: component.setStateValue })
+    if (data.speed && !this.asked) this.playhead.speed = data.speed // a projector's; a page's own is the playhead's first
     this.declareRuns(data)
     this.drop.declare([...data.runs.keys()].filter((number) => data.runs[number].recording === null))
     this.scenes.declare(data, component.setTriggerValue)

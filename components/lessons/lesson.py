@@ -3,26 +3,30 @@
 import streamlit as st
 
 from components.charts.diagram import show_blocks
+from components.classroom import board, following
 from components.lessons import attempt, progress, runs, source
-from components.shell import address, board, session, waiting
+from components.shell import address, projector, session, waiting
 from components.shell.hide import hidden
 from components.shell.text import typed
+from models.lessons.board import Now
+from models.lessons.board import board as board_of_class
 from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
 
 KEY, CHOICE, BOX = "lesson", "lesson_choice", "lesson_box"
-BOARD_SECONDS = 2.0  # between two looks at the board while a class is guessing
 
 
 def chosen() -> Lesson:
-    """The lesson in the address; the first where it names none."""
+    """The lesson of the class that this visit is held in, else that in the address; the first where it names none."""
     address.url_param(CHOICE, next(iter(LESSONS)), name=KEY, among=LESSONS)
+    if (now := following.held()) and now.stop in LESSONS:
+        session.set_widget(CHOICE, now.stop)
     return LESSONS[str(session.widget_value(CHOICE))]
 
 
 def choose(lesson: Lesson) -> None:
     """The progress and a list of all lessons; nothing where the link shows one lesson only."""
-    if hidden("lessons"):
+    if hidden("lessons") or following.held():
         return
     titles = {key: f"{at}. {one.title}" for at, (key, one) in enumerate(LESSONS.items(), start=1)}
     address.put({BOX: lesson.key})
@@ -71,33 +75,37 @@ def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
-        waiting.poll_while(f"lesson_{lesson.key}", lambda: runs.watch(lesson) or runs.unmeasured(lesson))
-    left, right = st.columns(2) if board.code() else (st.container(), None)
+        _watch(lesson)
+    _guessed(lesson)
+    runs.happened(lesson)
+
+
+def in_class(lesson: Lesson, now: Now) -> None:
+    """The lesson of a class: the question and its options; what answers it, and the class's guesses, once revealed."""
+    st.markdown(f"**{lesson.question}**")
+    if not now.revealed:
+        board.ask(now)
+        return
+    progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
+    left, right = (st.container(), st.container()) if projector.on() else st.columns([2, 3], gap="medium")
     with left:
-        _guessed(lesson)
-        runs.happened(lesson)
-    if right is not None:
-        with right:
-            # A fragment of its own: guesses keep coming while the nets rest.
-            st.fragment(board.show, run_every=BOARD_SECONDS)(lesson, progress.done(lesson.key).guess)
-        if not progress.done(lesson.key).guess:
-            board.join(lesson)
+        if projector.on():
+            board.results(following.code(), [lesson.key])
+        else:
+            board.result(lesson.key)
+        runs.happened(lesson, everybody=True)
+    with right:
+        _watch(lesson, f"{following.code()} {now.led} {lesson.key}")
 
 
-def _watch(lesson: Lesson) -> None:
-    """The nets, and below them what the class has guessed."""
-
-    def body() -> bool:
-        awaits = runs.watch(lesson) or runs.unmeasured(lesson)
-        board.show(lesson, progress.done(lesson.key).guess)
-        return awaits
-
-    waiting.poll_while(f"lesson_{lesson.key}", body)
+def _watch(lesson: Lesson, start: str = "") -> None:
+    """The nets, which play by themselves once for a `start`."""
+    waiting.poll_while(f"lesson_{lesson.key}", lambda: runs.watch(lesson, start) or runs.unmeasured(lesson))
 
 
 def walk(lesson: Lesson) -> None:
     """Buttons to the previous and the next lesson; nothing where the link shows one lesson only."""
-    if hidden("lessons"):
+    if hidden("lessons") or following.held():
         return
     lessons = list(LESSONS.values())
     at = lessons.index(lesson)
@@ -126,7 +134,6 @@ def _guessed(lesson: Lesson) -> bool:
 
     def again() -> None:
         progress.start_again(lesson.key)
-        board.again(lesson)
         runs.reset(lesson)
 
     if one.guess:
@@ -138,7 +145,7 @@ def _guessed(lesson: Lesson) -> bool:
     st.button(
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
     )
-    st.caption(f"Guess first; then you can train the nets. {board.what_counts(lesson)}")
+    st.caption("Guess first; then you can train the nets. A wrong guess costs nothing.")
     return False
 
 

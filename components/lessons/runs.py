@@ -31,9 +31,9 @@ COUNTS = {1: "", 2: " both", 3: " all three", 4: " all four"}
 LESSON_RESET = Key("lesson_{}_reset", "")
 
 
-def watch(lesson: Lesson) -> bool:
+def watch(lesson: Lesson, start: str = "") -> bool:
     """The player and the charts; redraws the page once all nets were watched to the end. Returns whether rows are
-    awaited.
+    awaited. `start`: plays by itself, once for each.
     """
     nets = list(lesson.nets.values())
     at = stage(
@@ -44,6 +44,7 @@ def watch(lesson: Lesson) -> bool:
         names=list(lesson.nets),
         keys=projector.HINT if projector.on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),
+        start=start,
         facts=["1 seed, same batches"],
     )
     if not any_hidden(("export", "answers")):  # Compare shows the verdicts
@@ -103,12 +104,12 @@ def unmeasured(lesson: Lesson) -> bool:
     return lesson.before is not None and any(look(cfg)[0] is None for cfg in lesson.nets.values())
 
 
-def happened(lesson: Lesson) -> None:
+def happened(lesson: Lesson, *, everybody: bool = False) -> None:
     """The finding, and whether the guess was right: once all nets have been watched to the end, or before training if
-    that is what the question is about.
+    that is what the question is about. `everybody`: also for who has not guessed.
     """
     one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in lesson.nets.values()]
-    if not one.guess:
+    if not one.guess and not everybody:
         return
     if not one.watched or not all(tape.done for tape in tapes):
         _so_far(lesson)
@@ -132,9 +133,9 @@ def _so_far(lesson: Lesson) -> None:
 
 def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
     one = progress.done(lesson.key)
-    one.right = one.guess == finding.answer
+    one.right = one.guess == finding.answer if one.guess else None
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
     wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."
     st.subheader(heading, anchor=False)
-    st.markdown(right if one.right else wrong)
+    st.markdown(right if one.right else wrong if one.guess else f"It was *{finding.answer}*.")
     st.markdown(f"**{finding.sentence}** {badge('measured')}")

@@ -7,6 +7,7 @@ FACTOR = 1.45  # by which the type of charts is larger
 HEIGHT = 320  # pixels of a chart, which with all above it fills 720
 STACK, LOSS, BELOW_STACK = 110, 96, 210  # pixels of the living stack, the loss in the player and the charts below them
 
+SPEED = "25 steps/s"  # of the player, until somebody chooses another
 HINT = "Space plays and pauses, → steps, R resets."
 
 # `:root` overrides the size that Streamlit sets for `html`, in which all of Streamlit is measured. The other rules make

@@ -42,6 +42,12 @@ def address() -> str:
     return counted(st.context.ip_address or LOOPBACK, st.context.headers.get_all(FORWARDED), LIMITS.proxies)
 
 
+def cookie(name: str) -> str:
+    """A cookie of this visitor's browser; empty where it has none of this name."""
+    found: object = st.context.cookies.get(name) if visitor() else ""
+    return found if isinstance(found, str) else ""
+
+
 def address_of(scope: Scope) -> str:
     """A client's address by which its connections and requests are counted, from an ASGI scope."""
     peer = scope.get("client")

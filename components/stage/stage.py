@@ -12,7 +12,7 @@ from typing import Any, Literal
 import streamlit as st
 
 from addnorm.player import declaration as told
-from components.shell import session
+from components.shell import projector, session
 from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
 from components.stage.lines import before, opening
@@ -101,6 +101,7 @@ def stage(
     )
     ticket = TICKETS.hand(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
+    data |= {"speed": projector.SPEED} if projector.on() else {}
     _mounted(name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
     return at
 

@@ -74,14 +74,14 @@ def draw(found: list[Ended]) -> None:
     stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], keys=keys, on_open=_open)
 
 
-def picture() -> None:
-    """Ten unseen digits on their way through the nets: two play at once, the other two after a guess."""
+def picture(*, asks: bool) -> None:
+    """Ten unseen digits on their way through the nets; if it `asks`, two of them play at once, two after a guess."""
     cells = (*TOLD, *ASKED)
     travel = Travel(
         "Ten unseen digits on their way through the blocks",
         runs=cells,
         labels=[CELLS[cell].title for cell in cells],
-        asks=[cells.index(cell) for cell in ASKED],
+        asks=[cells.index(cell) for cell in ASKED] if asks else [],
         question="What will its digits do?",
         options=FATES,
         reveals=not hidden("verdict"),

@@ -1,34 +1,42 @@
-"""The page Teacher: a link to hand out, and the board of a class, whose key this page's address holds."""
+"""The page Teacher: a class that is led from here, and links for whoever learns alone.
 
+Its address holds the code of the class, the key that proves whose it is, and the plan of the lesson.
+"""
+
+import csv
 import hmac
+import io
+import socket
+from collections.abc import Sequence
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
+from components.classroom import board, following
+from components.classroom.route import here
 from components.controls import settled
 from components.shell import address, hide, projector, qr, session, visitor
-from components.shell import board as drawn_board
 from components.shell.session import Key
-from models.lessons.board import GONE, MOST_CODE, RULE, board, valid, valid_key
+from models.lessons import board as classes
+from models.lessons import stops
+from models.lessons.board import GONE, Now, code_from, new_code, valid_key
 from models.lessons.lessons import LESSONS
+from models.lessons.stops import title_of
 from models.spec import RunConfig, knobs
 from models.spec.limits import class_password
 
-PLAYGROUND = "playground"
-CLASS, OPENED = (
-    drawn_board.KEY,
-    "key",
-)  # in this page's address: the class that is open, and the key that proves whose it is
-CODE, PASSWORD = "teacher_code", "teacher_password"
+PLAYGROUND = stops.PLAYGROUND
+CLASS, OPENED, PLAN = following.KEY, "key", "plan"  # in this page's address
+SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.md has it
+PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
-POLL_SECONDS = 2.0
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 TIP = (
     "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
     "edited."
 )
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
-SHOWN = {  # path and title
+PAGES = {  # path and title
     "start": ("", "The four nets of Start"),
     "story": ("story", "The story"),
     PLAYGROUND: (PLAYGROUND, "The playground with its current network"),
@@ -36,18 +44,227 @@ SHOWN = {  # path and title
 IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
 
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the class that is open, and its key
+TEACHER_PLAN = Key("teacher_plan_text", "")  # as the address has it
 TEACHER_REFUSED = Key("teacher_refused", "")
 
 
 def draw() -> None:
-    """What to open and hide, how and for which class; the link; the board."""
-    left, right = st.columns(2)
+    """The class, or how to open one; below it the plan of the lesson, and links for whoever learns alone."""
+    planned = _planned()
+    code, key = _class(planned)
+    now = classes.board().now(code) if key else None
+    if now is not None:
+        _lead(code, key, now)
+    _plan(code, key, now, planned)
+    with st.expander("A link without a class", icon=":material/link:"):
+        _handout()
+
+
+# --- the class ---
+
+
+def _class(planned: Sequence[str]) -> tuple[str, str]:
+    """Code and key of this page's class while it is open, else empty strings. Only the button opens one."""
+    code, key = _mine()
+    refused = TEACHER_REFUSED.pop()
+    if key:
+        problem = classes.board().look_after(code, key)
+        if not problem:
+            return code, key
+        refused = refused or ("" if problem == GONE else problem)
+        if problem == GONE:
+            _over(code, key)
+    wanted = code_from(st.query_params.get(CLASS, "")) or code
+    seat = visitor.cookie(SEAT)
+    if seat and seat != wanted:
+        query = urlencode({CLASS: wanted or new_code(), PLAN: ",".join(planned)}, safe=",")
+        link = f"{address.base('teacher')}/teacher?{query}"
+        st.link_button("Open a class", link, icon=":material/groups:", type="primary")
+        st.caption("It opens in a new tab, at the server where your class will be seated.")
+        return "", ""
+    if class_password():
+        tip = "Whoever runs this server has it. It goes into no address."
+        st.text_input("Password", key=PASSWORD, type="password", max_chars=MOST_PASSWORD, help=tip)
+    st.button(
+        "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(wanted,)
+    )
+    st.caption("Students need no account: they join by a QR code, and their guesses are counted without names.")
+    if refused:
+        st.error(refused)
+    return "", ""
+
+
+def _over(code: str, key: str) -> None:
+    if classes.board().reopens(code):
+        st.info(f"Class {code} is closed.")
+        label = "Undo: open it again, with its guesses"
+        st.button(
+            label, key="teacher_reopen", icon=":material/undo:", on_click=classes.board().reopen, args=(code, key)
+        )
+    else:
+        st.info(f"Class {code} is over: a class is deleted some hours after its teacher's page was seen last.")
+
+
+def _mine() -> tuple[str, str]:
+    """Code and key of this visitor's class: from the address, or from before leaving this page."""
+    asked = code_from(st.query_params.get(CLASS, "")), st.query_params.get(OPENED, "")
+    with address.adopting(CLASS, OPENED) as fresh:
+        if fresh and asked[0] and valid_key(asked[1]):
+            TEACHER_CLASS.put(asked)
+    mine = TEACHER_CLASS.get()
+    if all(mine):
+        address.stage({CLASS: mine[0], OPENED: mine[1]})
+    return mine
+
+
+def _open(wanted: str) -> None:
+    given = str(session.widget_value(PASSWORD, ""))
+    if not hmac.compare_digest(given.encode(), class_password().encode()):
+        TEACHER_REFUSED.put("That is not this server's password for opening a class.")
+        return
+    code, key, refusal = classes.board().open(visitor.address(), wanted)
+    TEACHER_REFUSED.put(refusal)
+    if not refusal:
+        classes.board().set_plan(code, key, _planned())
+        TEACHER_CLASS.put((code, key))
+
+
+def _lead(code: str, key: str, now: Now) -> None:
+    """What is shown, and the buttons that lead the class; the way to join; the numbers; after Reveal the guesses."""
+    following.listen(code, now, following.DESK)
+    led = classes.board()
+    left, right = st.columns([3, 1])
     with left:
-        target = _target()
-        choice = address.url_param("teacher_projector", False, name="projector")
-        large = st.toggle("Projector view", help=f"Large type, few elements. {projector.HINT}", **choice)
+        loose = " · **on their own now**" if now.loose else ""
+        st.markdown(f"Shown now, {now.at + 1} of {len(now.plan)}: **{title_of(now.stop)}**{loose}")
+        with st.container(horizontal=True):
+            tip = "Shows everybody the class's guesses, and trains the nets that answer."
+            st.button(
+                "Reveal",
+                key="teacher_reveal",
+                icon=":material/visibility:",
+                type="primary" if now.asked else "secondary",
+                disabled=not now.asked,
+                help=tip,
+                on_click=led.reveal,
+                args=(code, key),
+            )
+            last = now.at + 1 >= len(now.plan)
+            ahead = "The plan is over." if last else f"Next: {title_of(now.plan[now.at + 1])}"
+            st.button(
+                "Next",
+                key="teacher_next",
+                icon=":material/arrow_forward:",
+                type="secondary" if now.asked else "primary",
+                disabled=last,
+                help=ahead,
+                on_click=led.move,
+                args=(code, key, 1),
+            )
+            st.button(
+                "Back",
+                key="teacher_back",
+                icon=":material/arrow_back:",
+                disabled=not now.at,
+                on_click=led.move,
+                args=(code, key, -1),
+            )
+            wall = f"{address.base('teacher')}/join?{urlencode({'c': code, 'key': key})}"
+            st.link_button("Open the projector", wall, icon=":material/present_to_all:", help=following.HINT)
+            label = "Call back" if now.loose else "On your own now"
+            tip = "Everybody goes where they like, until you call them back."
+            st.button(label, key="teacher_loose", help=tip, on_click=led.let_go, args=(code, key, not now.loose))
+        board.numbers(now, here(code))
+        if now.revealed and (questions := stops.questions_of(now.stop)):
+            board.results(code, questions)
+        _endings(code, key, now)
     with right:
-        code, opened = _class()
+        board.join(code, "min(180px, 60vw)")
+        _reach()
+
+
+def _endings(code: str, key: str, now: Now) -> None:
+    """What deletes asks once, and can be undone; the results can be taken home."""
+    led = classes.board()
+    with st.container(horizontal=True):
+        if stops.questions_of(now.stop):
+            with st.popover("Clear the board", icon=":material/delete:"):
+                st.markdown(f"Delete the {now.guesses} guesses here? Everybody can guess again.")
+                st.button("Delete them", key="teacher_clear", on_click=led.clear, args=(code, key))
+        if led.undoable(code):
+            st.button("Undo: bring the guesses back", key="teacher_undo", on_click=led.undo, args=(code, key))
+        if results := led.results(code):
+            file = f"class-{code}.csv"
+            st.download_button("Results as CSV", as_csv(results), file, "text/csv", icon=":material/download:")
+        with st.popover("Close the class", icon=":material/close:"):
+            st.markdown("Close it? Its pages are let go, and all guesses are deleted in ten minutes.")
+            st.button("Close it", key="teacher_close", on_click=led.close, args=(code, key))
+
+
+def as_csv(results: list[tuple[str, str, str, int]]) -> str:
+    """The guesses of a class as a table with a heading."""
+    out = io.StringIO()
+    csv.writer(out).writerows([("shown", "question", "option", "guesses"), *results])
+    return out.getvalue()
+
+
+# --- the plan ---
+
+
+def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
+    """What is shown in which order, which this page's address holds, and a way to anything else."""
+    current = stops.playground(settled.last())
+    story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.SCENES + 1)]
+    among = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *planned, *(now.plan if now else ())]))
+    session.set_widget(PLANNED, list(planned))
+    tip = "In the order in which you choose them. The playground is offered with the network that you set there last."
+    st.multiselect(
+        "Plan of the lesson",
+        among,
+        key=PLANNED,
+        format_func=title_of,
+        help=tip,
+        max_selections=stops.MOST_STOPS,
+        on_change=_replan,
+        args=(code, key),
+    )
+    st.caption("This page's address holds the plan: keep it as a bookmark, and open the class from there.")
+    if now is not None:
+        session.begin(SHOWN, None)
+        chosen = st.selectbox(
+            "Show something else", among, index=None, key=SHOWN, format_func=title_of, placeholder="Choose what"
+        )
+        if chosen:
+            args = (code, key, str(chosen))
+            st.button("Show it to the class", key="teacher_show", on_click=classes.board().show, args=args)
+
+
+def _replan(code: str, key: str) -> None:
+    address.put_again()
+    plan = ",".join(session.widget_value(PLANNED, []))
+    address.stage({PLAN: plan or None})
+    TEACHER_PLAN.put(plan)
+    classes.board().set_plan(code, key, _planned())
+
+
+def _planned() -> tuple[str, ...]:
+    """The plan in the address, or chosen last; the usual one where it names nothing."""
+    with address.adopting(PLAN) as fresh:
+        asked = st.query_params.get(PLAN)
+        if fresh and asked is not None:
+            TEACHER_PLAN.put(asked)
+    kept = TEACHER_PLAN.get()
+    if kept:
+        address.stage({PLAN: kept})
+    return stops.plan_from(kept) or stops.USUAL
+
+
+# --- links for whoever learns alone ---
+
+
+def _handout() -> None:
+    """A link that opens a page with something hidden, as for homework."""
+    target = _target()
     whole = (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
     names = IN_LESSONS if target in LESSONS else whole if target == PLAYGROUND else ("verdict",)
     usual = list(IN_LESSONS[:2]) if target in LESSONS else []
@@ -59,18 +276,30 @@ def draw() -> None:
         many=True,
     )
     hidden = st.multiselect("Hide", names, format_func=_named, help=TIP, **choice)
-    _address(target, hidden, large=large, code=code if opened else "")
-    if opened and target in LESSONS:
-        _board(target, code, opened)
+    base, cfg = address.base("teacher"), settled.last()
+    link = f"{base}/{link_to(target, cfg, hidden)}"
+    left, right = st.columns(2)
+    with left:
+        st.caption("To hand out:")
+        st.code(link, language=None, wrap_lines=True)
+        if hidden:
+            st.caption("With nothing hidden, for afterwards:")
+            st.code(f"{base}/{link_to(target, cfg, [])}", language=None, wrap_lines=True)
+        _reach()
+        if base:
+            wall = f"{base}/{link_to(target, cfg, hidden, large=True)}"
+            st.link_button("Open it on a projector", wall, icon=":material/open_in_new:")
+    with right:
+        if base:
+            qr.draw(link)
 
 
-def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool, code: str) -> str:
-    """Path and query of a link: a lesson by its key, PLAYGROUND with a configuration, or another page of SHOWN."""
+def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool = False) -> str:
+    """Path and query of a link: a lesson by its key, PLAYGROUND with a configuration, or another page of PAGES."""
     query = {"lesson": target} if target in LESSONS else cfg.to_query() if target == PLAYGROUND else {}
     query |= {hide.KEY: ",".join(hidden)} if hidden else {}
     query |= {projector.KEY: projector.VALUE} if large else {}
-    query |= {CLASS: code} if code and target in LESSONS else {}
-    path = "lessons" if target in LESSONS else SHOWN[target][0]
+    path = "lessons" if target in LESSONS else PAGES[target][0]
     return f"{path}?{urlencode(query, safe=',')}" if query else path
 
 
@@ -81,120 +310,35 @@ def _named(name: str) -> str:
 
 def _target() -> str:
     titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
-    titles |= {target: title for target, (_, title) in SHOWN.items()}
+    titles |= {target: title for target, (_, title) in PAGES.items()}
     choice = address.url_param("teacher_target", next(iter(titles)), name="open", among=titles)
     return str(st.selectbox("Open", list(titles), format_func=titles.__getitem__, **choice))
 
 
-def _class() -> tuple[str, str]:
-    """Code and key of this page's class while it is open, else empty strings. Only the button opens one."""
-    code, key = _mine()
-    refused = TEACHER_REFUSED.pop()
-    if key:
-        problem = board().look_after(code, key)
-        if not problem:
-            st.markdown(f"Class **{code}** is open.")
-            tip = "Deletes the class and all its guesses."
-            st.button(
-                "Close the class",
-                key="teacher_close",
-                icon=":material/close:",
-                on_click=_close,
-                args=(code, key),
-                help=tip,
-            )
-            st.caption("This page's address holds the key of the class: only those who have it can clear the board.")
-            return code, key
-        if problem == GONE:
-            st.info(
-                f"Class {code} is not open. A class is deleted when the server restarts, or some time after its page "
-                "was closed. Opened again it has a new key, which this page's address will hold."
-            )
-        else:
-            refused = problem
-    session.begin(CODE, st.query_params.get(CLASS, "")[:MOST_CODE])
-    tip = f"{RULE}. Students' guesses are pooled under it, without names: anyone who reloads the page can guess again."
-    st.text_input("Class code", key=CODE, max_chars=MOST_CODE, placeholder="physics-1", help=tip)
-    if class_password():
-        tip = "Whoever runs this server has it. It goes into no address."
-        st.text_input("Password", key=PASSWORD, type="password", max_chars=MOST_PASSWORD, help=tip)
-    st.button("Open the class", key="teacher_open", icon=":material/groups:", on_click=_open)
-    if refused:
-        st.error(refused)
-    return "", ""
+# --- who can reach this server ---
 
 
-def _mine() -> tuple[str, str]:
-    """Code and key of this visitor's class: from the address, or from before leaving this page."""
-    asked = st.query_params.get(CLASS, ""), st.query_params.get(OPENED, "")
-    with address.adopting(CLASS, OPENED) as fresh:
-        if fresh and valid(asked[0]) and valid_key(asked[1]):
-            TEACHER_CLASS.put(asked)
-    mine = TEACHER_CLASS.get()
-    if all(mine):
-        address.stage({CLASS: mine[0], OPENED: mine[1]})
-    return mine
-
-
-def _open() -> None:
-    code, given = str(session.widget_value(CODE)).strip(), str(session.widget_value(PASSWORD, ""))
-    if not hmac.compare_digest(given.encode(), class_password().encode()):
-        TEACHER_REFUSED.put("That is not this server's password for opening a class.")
+def _reach() -> None:
+    """Where only this computer can open the links: what makes others able to."""
+    link = urlsplit(address.base("teacher"))
+    if link.hostname not in OWN_HOSTS:
         return
-    key, refusal = board().open(code, visitor.address())
-    TEACHER_REFUSED.put(refusal)
-    if not refusal:
-        TEACHER_CLASS.put((code, key))
+    own, port = own_address(), link.port or 80
+    with st.popover("Only this computer can open it", icon=":material/warning:", type="tertiary"):
+        if str(st.get_option("server.address") or "") in OWN_HOSTS:
+            st.markdown("Start the app so that others can reach it:")
+            command = f"streamlit run app.py --server.address 0.0.0.0 --server.port {port}"
+            st.code(command, language=None, wrap_lines=True)
+        st.markdown("Then open this page by your machine's own address, and its links will hold that:")
+        st.code(f"http://{own or 'ADDRESS'}:{port}{link.path}/teacher", language=None, wrap_lines=True)
 
 
-def _close(code: str, key: str) -> None:
-    board().close(code, key)
-    TEACHER_CLASS.put(("", ""))
-    address.stage({CLASS: None, OPENED: None})
-
-
-def _address(target: str, hidden: list[str], *, large: bool, code: str) -> None:
-    """The links: one to hand out, one for the projector if asked for, and the one to hand out with nothing hidden."""
-    cfg = settled.last()
-    base = address.base("teacher")
-    st.subheader("Link", anchor=False)
-    whole, wall = (f"{base}/{link_to(target, cfg, hidden, large=view, code=code)}" for view in (False, large))
-    left, right = st.columns(2)  # side by side, to leave the board on screen
-    with left:
-        st.caption("To hand out:")
-        st.code(whole, language=None, wrap_lines=True)
-        if urlsplit(base).hostname in OWN_HOSTS:
-            st.caption("Only this computer can open it: start the app under an address that your students can reach.")
-        if base:
-            qr.draw(whole)
-    with right:
-        if large:
-            st.caption("For your projector, where guesses are not counted:")
-            st.code(wall, language=None, wrap_lines=True)
-        if hidden:
-            st.caption("The link to hand out with nothing hidden, for afterwards:")
-            st.code(f"{base}/{link_to(target, cfg, [], large=False, code=code)}", language=None, wrap_lines=True)
-    if base:
-        st.link_button("Open it in a new tab", wall, icon=":material/open_in_new:")
-
-
-def _board(target: str, code: str, key: str) -> None:
-    st.subheader("Board", anchor=False)
-    tip = "Until then only this page shows the guesses; all others show only how many there are."
-    choice = address.url_param("teacher_hold", False, name="hold")
-    board().keep_back(code, key, st.toggle("Hide until I reveal", help=tip, **choice))
-
-    @st.fragment(run_every=POLL_SECONDS)
-    def moving() -> None:
-        # Keeps the class alive; it may have been closed in another tab.
-        if board().look_after(code, key):
-            st.rerun()
-        counts = board().counts(code, target)
-        if counts is not None:
-            drawn_board.draw(code, counts, key=f"teacher_board_{target}", scale=1.2)
-
-    moving()
-    label, tip = "Clear the board", "Deletes the guesses for this lesson."
-    st.button(
-        label, key="teacher_clear", icon=":material/delete:", help=tip, on_click=board().clear, args=(code, key, target)
-    )
+def own_address() -> str:
+    """This machine's address in its network; empty where it has none. Nothing is sent."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            asked.connect(("192.0.2.1", 9))  # of no machine: only the way there is looked up
+            found = str(asked.getsockname()[0])
+    except OSError:
+        return ""
+    return "" if found.startswith("127.") else found

@@ -1,82 +1,220 @@
-"""The class board: guesses pooled on the server by class code. Anonymous, bounded, and deleted after some hours.
+"""The classes of this server: what each is shown, and what it guesses. Anonymous, bounded, deleted after some hours.
 
-A member is a random token of a session, known to nobody else; only counts leave the board. They count guesses, not
-people: anyone who reloads the page is a new member. Clients' addresses are kept as digests under a secret of the
-process, and only to share what is scarce.
+A member is a random token of a browser, known to nobody else; only counts leave the board. They count guesses, not
+people. Clients' addresses are kept as digests under a secret of the process, only to share what is scarce, and stand
+in no file; of a teacher's key a digest is kept.
 """
 
 import hashlib
 import hmac
+import json
+import logging
+import os
 import re
 import secrets
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
-from models.lessons.lessons import LESSONS
-from models.log import event
+from models.lessons.stops import MOST_STOPS, QUESTIONS, USUAL, questions_of, stop_from, title_of
+from models.log import event, told
 
 CLASSES = 50  # classes at once
 OF_ADDRESS = 20  # of them opened from one address, behind which a whole school may sit
-MEMBERS = 120  # guesses per class and lesson
-AGE_SECONDS = (
-    3 * 3600.0
-)  # a class is forgotten so long after it was last looked after, a guess after the last of its lesson
+MEMBERS = 120  # guesses per class and question
+# A class is forgotten so long after it was last looked after, a guess after the last of its question.
+AGE_SECONDS = 3 * 3600.0
 UNUSED_SECONDS = 1800.0  # the same until its first guess
-AWAY_SECONDS = 150.0  # without a poll of the teacher's page, of which a hidden tab makes one a minute
-MOST_CODE = 24
+AWAY_SECONDS = 150.0  # without its teacher's page
+UNDO_SECONDS = 600.0  # in which what was deleted can be had back
+SAVE_SECONDS = 0.5  # from a change to the file
+MOST_FILE = 2**25  # bytes of a file that is read
+FOLDER = "CLASSES_FOLDER"  # environment variable: where the file is kept
 MOST_KEY = 64  # characters; it comes from an address
-CODE = re.compile(rf"[A-Za-z0-9-]{{1,{MOST_CODE}}}")
-RULE = f"A class code is 1 to {MOST_CODE} letters, digits or hyphens"
+LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read as a digit
+CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
+RULE = f"A class code is {LENGTH} letters"
 GONE = "No class with this code is open."
-TAKEN = "Another teacher has already opened a class with this code: choose another one."
+TAKEN = "Another teacher has opened the class with this code."
+OUT = "The class's result is out: your guess is not counted any more."
+
+
+@dataclass(frozen=True)
+class Now:
+    """What a class is shown. `led` grows when it is led somewhere, `version` with everything that its pages show.
+
+    `asked`: the questions that may still be guessed; empty once revealed. `loose`: everybody goes where they like.
+    """
+
+    stop: str
+    plan: tuple[str, ...]
+    at: int
+    loose: bool
+    revealed: bool
+    led: int
+    version: int
+    guesses: int
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The questions that are open."""
+        return () if self.revealed else questions_of(self.stop)
 
 
 @dataclass
 class _Class:
-    """An open class: its teacher's key, the address it was opened from, when the teacher was last seen, whether anybody
-    has guessed, whether only the teacher sees the guesses yet, and by lesson and member the option and the address.
+    """An open class. `guesses`: by question and member the option and a digest of the address; `guessed`: when last.
+
+    `cleared`: what was deleted last, and when.
     """
 
-    key: str
+    key: bytes
     opener: str
     seen: float
+    plan: tuple[str, ...] = USUAL
+    at: int = 0
+    stop: str = USUAL[0]
+    loose: bool = False
+    revealed: set[str] = field(default_factory=set)
+    led: int = 1
+    version: int = 1
     used: bool = False
-    kept_back: bool = False
     guesses: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     guessed: dict[str, float] = field(default_factory=dict)
+    cleared: tuple[dict[str, dict[str, tuple[str, str]]], float] = field(default_factory=lambda: ({}, 0.0))
+
+    def to_json(self) -> dict[str, Any]:
+        """All but addresses and what can be undone."""
+        kept = {name: getattr(self, name) for name in ("seen", "plan", "at", "stop", "loose", "led", "version", "used")}
+        options = {question: {who: one for who, (one, _) in of.items()} for question, of in self.guesses.items()}
+        return {
+            **kept,
+            "key": self.key.hex(),
+            "revealed": sorted(self.revealed),
+            "guesses": options,
+            "guessed": self.guessed,
+        }
+
+    @classmethod
+    def from_json(cls, said: Mapping[str, Any]) -> "_Class":
+        """A class of a file; whatever error a file that is none raises."""
+        plan = tuple(stop for one in said["plan"][:MOST_STOPS] if (stop := stop_from(one))) or USUAL
+        stop = stop_from(said["stop"]) or plan[0]
+        guesses = {
+            question: {who: (one, "") for who, one in list(of.items())[:MEMBERS] if one in QUESTIONS[question].options}
+            for question, of in said["guesses"].items()
+            if question in QUESTIONS
+        }
+        return cls(
+            key=bytes.fromhex(said["key"]),
+            opener="",
+            seen=float(said["seen"]),
+            plan=plan,
+            at=min(max(int(said["at"]), 0), len(plan) - 1),
+            stop=stop,
+            loose=bool(said["loose"]),
+            revealed={stop for one in said["revealed"] if (stop := stop_from(one))},
+            led=int(said["led"]),
+            version=int(said["version"]),
+            used=bool(said["used"]),
+            guesses=guesses,
+            guessed={question: float(said["guessed"][question]) for question in guesses},
+        )
 
 
 class Board:
-    """All classes of this server, under one lock. `clock` gives seconds."""
+    """All classes of this server, under one lock. `clock` gives seconds, which go on while the server is down."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock, self._secret = clock, threading.Lock(), secrets.token_bytes(16)
         self._classes: dict[str, _Class] = {}
+        self._closed: dict[str, tuple[_Class, float]] = {}
+        self._file: Path | None = None
+        self._saving: threading.Timer | None = None
+        self._writing = threading.Lock()
+        self._heard: list[Callable[[str], object]] = []
 
-    def open(self, code: str, address: str = "") -> tuple[str, str]:
-        """Opens a class for a client's address. Returns its new key and "", or "" and why it is refused.
+    # --- the file ---
 
-        The key is always the board's own: one from an address may be known to whoever made the link.
+    def keep(self, file: Path) -> None:
+        """From now on keeps the classes in a file, and takes up those that it holds. One process has one file."""
+        found: dict[str, _Class] = {}
+        try:
+            if file.exists() and file.stat().st_size <= MOST_FILE:
+                said = json.loads(file.read_text(encoding="utf-8"))["classes"]
+                found = {code: _Class.from_json(one) for code, one in list(said.items())[:CLASSES] if valid(code)}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            event("classes_unreadable", logging.WARNING, **told(error))
+        with self._lock:
+            self._file = file
+            self._classes = found | self._classes
+            self._forget()
+            event("classes_kept", classes=len(self._classes))
+
+    def save(self) -> None:
+        """Writes the file, where there is one: whole or not at all."""
+        with self._writing:
+            with self._lock:
+                self._saving, file = None, self._file
+                said = {"classes": {code: kept.to_json() for code, kept in self._classes.items()}}
+            if file is None or not (said["classes"] or file.exists()):
+                return
+            whole = file.with_name(f"{file.name}.new")
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
+                    json.dump(said, out)
+                    out.flush()
+                    os.fsync(out.fileno())
+                whole.replace(file)
+            except OSError as error:
+                event("classes_not_saved", logging.WARNING, **told(error))
+
+    def _changed(self, code: str, *, shown: bool = True) -> None:
+        """Under the lock: notes that a class has changed. `shown`: what its pages show."""
+        if shown and code in self._classes:
+            self._classes[code].version += 1
+        if self._file is not None and self._saving is None:
+            self._saving = threading.Timer(SAVE_SECONDS, self.save)
+            self._saving.daemon = True
+            self._saving.start()
+        for heard in self._heard:
+            heard(code)
+
+    def listen(self, heard: Callable[[str], object]) -> None:
+        """Calls a function with the code of every class that has changed, in any thread, under the board's lock."""
+        with self._lock:
+            self._heard.append(heard)
+
+    # --- the teacher ---
+
+    def open(self, address: str = "", wanted: str = "") -> tuple[str, str, str]:
+        """Opens a class for a client's address; its code, its key and "", or twice "" and why it is refused.
+
+        `wanted`: a code that it is to have, if that is free. The key is always the board's own: one from an address
+        may be known to whoever made the link.
         """
-        if not valid(code):
-            return "", f"{RULE}."
         opener = self._digest(address)
         with self._lock:
             self._forget()
-            if code in self._classes:
-                return "", TAKEN
             of_address = [name for name, kept in self._classes.items() if kept.opener == opener]
             if len(of_address) >= OF_ADDRESS and not self._make_room(of_address):
-                return "", f"From your network {OF_ADDRESS} classes are open, and no more can be: close one."
+                return "", "", f"From your network {OF_ADDRESS} classes are open, and no more can be: close one."
             if len(self._classes) >= CLASSES and not self._make_room(self._classes):
-                return "", f"This server holds at most {CLASSES} classes, and all are taken: try again later."
+                return "", "", f"This server holds at most {CLASSES} classes, and all are taken: try again later."
+            taken, code = {*self._classes, *self._closed}, wanted
+            while not valid(code) or code in taken:
+                code = new_code()
             key = secrets.token_urlsafe(9)
-            self._classes[code] = _Class(key, opener, self._clock())
+            self._classes[code] = _Class(_digested(key), opener, self._clock())
             event("class_opened", classes=len(self._classes))
-            return key, ""
+            self._changed(code)
+            return code, key, ""
 
     def look_after(self, code: str, key: str) -> str:
         """Keeps a class alive for the holder of its key. Returns GONE or TAKEN if it does not exist or is another's.
@@ -88,79 +226,212 @@ class Board:
             kept = self._classes.get(code)
             if kept is None:
                 return GONE
-            if not _same(kept.key, key):
+            if not hmac.compare_digest(kept.key, _digested(key)):
                 return TAKEN
             kept.seen = self._clock()
             return ""
 
-    def keep_back(self, code: str, key: str, wanted: bool) -> None:
-        """Whether only the holder of its key sees the guesses of a class, until it is said otherwise."""
+    def seen(self, code: str) -> None:
+        """Keeps a class alive, because a page of its teacher's is connected."""
+        with self._lock:
+            if code in self._classes:
+                self._classes[code].seen = self._clock()
+
+    def set_plan(self, code: str, key: str, plan: Sequence[str]) -> None:
+        """What the class is to be shown, in order; a class that is shown none of it keeps what it is shown."""
+        with self._lock:
+            kept = self._mine(code, key)
+            stops = tuple(dict.fromkeys(stop for one in plan if (stop := stop_from(one))))[:MOST_STOPS]
+            if kept is None or not stops or stops == kept.plan:
+                return
+            began = kept.led == 1 and not kept.used and kept.stop == kept.plan[0]
+            kept.plan, kept.at = stops, stops.index(kept.stop) if kept.stop in stops else 0
+            if began and kept.stop not in stops[:1]:
+                self._lead(kept, stops[0])
+            self._changed(code)
+
+    def show(self, code: str, key: str, stop: str) -> None:
+        """Leads the class to a stop, of its plan or not, and calls it back."""
+        with self._lock:
+            kept, stop = self._mine(code, key), stop_from(stop)
+            if kept is not None and stop:
+                self._lead(kept, stop)
+                self._changed(code)
+
+    def move(self, code: str, key: str, by: int) -> None:
+        """Leads the class to the next stop of its plan, with -1 to the one before; nowhere beyond its ends."""
+        with self._lock:
+            kept = self._mine(code, key)
+            if kept is not None and 0 <= kept.at + by < len(kept.plan):
+                self._lead(kept, kept.plan[kept.at + by])
+                self._changed(code)
+
+    def reveal(self, code: str, key: str) -> None:
+        """Shows everybody the class's guesses at its stop, and what answers them."""
+        with self._lock:
+            kept = self._mine(code, key)
+            if kept is not None and kept.stop not in kept.revealed:
+                kept.revealed.add(kept.stop)
+                self._changed(code)
+
+    def let_go(self, code: str, key: str, loose: bool) -> None:
+        """Lets everybody go where they like, or calls them back."""
+        with self._lock:
+            kept = self._mine(code, key)
+            if kept is not None and kept.loose != loose:
+                kept.loose = loose
+                kept.led += not loose
+                self._changed(code)
+
+    def clear(self, code: str, key: str) -> None:
+        """Deletes the guesses at the stop, which can be guessed again; `undo` brings them back for a while."""
+        with self._lock:
+            kept = self._mine(code, key)
+            if kept is not None:
+                gone = {question: kept.guesses.pop(question, {}) for question in questions_of(kept.stop)}
+                kept.cleared = gone, self._clock()
+                kept.revealed.discard(kept.stop)
+                self._changed(code)
+
+    def undo(self, code: str, key: str) -> None:
+        """Brings back what `clear` has deleted last; who has guessed since then keeps the new guess."""
+        with self._lock:
+            kept = self._mine(code, key)
+            if kept is not None and self._undoable(kept):
+                for question, before in kept.cleared[0].items():
+                    both = before | kept.guesses.get(question, {})
+                    kept.guesses[question] = dict(list(both.items())[:MEMBERS])
+                    kept.guessed[question] = self._clock()
+                kept.cleared = {}, 0.0
+                self._changed(code)
+
+    def undoable(self, code: str) -> bool:
+        """Whether `undo` would bring guesses back."""
         with self._lock:
             kept = self._classes.get(code)
-            if kept is not None and _same(kept.key, key):
-                kept.kept_back = wanted
+            return kept is not None and self._undoable(kept)
 
-    def kept_back(self, code: str) -> bool:
-        """Whether only the teacher sees the guesses of a class yet."""
+    def close(self, code: str, key: str) -> None:
+        """Closes a class; `reopen` brings it back for a while, with all its guesses."""
         with self._lock:
-            kept = self._classes.get(code)
-            return kept is not None and kept.kept_back
+            kept = self._mine(code, key)
+            if kept is not None:
+                self._closed[code] = self._classes.pop(code), self._clock()
+                event("class_closed", classes=len(self._classes))
+                self._changed(code)
 
-    def guess(self, code: str, lesson: str, member: str, option: str, address: str = "") -> str:
-        """Counts a member's first guess: later ones know the answer. Returns why it is refused, or "".
-
-        A class may come from one address. On a full board the last guess from the most frequent address gives way to
-        one from a rarer address, so that no client's many sessions keep the others out.
-        """
-        if lesson not in LESSONS or option not in LESSONS[lesson].options:
-            raise ValueError(f"{option!r} is no option of a lesson {lesson!r}")
+    def reopen(self, code: str, key: str) -> None:
+        """Opens a class again that was closed a while ago."""
         with self._lock:
             self._forget()
-            kept = self._classes.get(code)
-            if kept is None:
-                return f"{GONE.removesuffix('.')}: your guess is kept here, but not counted on the board."
-            guesses, origin = kept.guesses.setdefault(lesson, {}), self._digest(address)
-            if member not in guesses and len(guesses) >= MEMBERS and not _give_way(guesses, origin):
-                return f"The board is full, at {MEMBERS} guesses per class: yours is kept here only."
-            guesses.setdefault(member, (option, origin))
-            kept.guessed[lesson], kept.used = self._clock(), True
-            return ""
+            closed = self._closed.get(code)
+            if closed is None or not hmac.compare_digest(closed[0].key, _digested(key)):
+                return
+            if len(self._classes) >= CLASSES and not self._make_room(self._classes):
+                return
+            self._classes[code], _ = self._closed.pop(code)
+            self._classes[code].seen = self._clock()
+            self._changed(code)
 
-    def counts(self, code: str, lesson: str) -> dict[str, int] | None:
-        """Guesses by option of a lesson, in its order; None if no class of this code is open."""
+    def reopens(self, code: str) -> bool:
+        """Whether a class has been closed so recently that it can be opened again."""
+        with self._lock:
+            self._forget()
+            return code in self._closed
+
+    # --- the class ---
+
+    def now(self, code: str) -> Now | None:
+        """What a class is shown; None if no class of this code is open."""
         with self._lock:
             self._forget()
             kept = self._classes.get(code)
             if kept is None:
                 return None
-            chosen = Counter(option for option, _ in kept.guesses.get(lesson, {}).values())
-            return {option: chosen[option] for option in LESSONS[lesson].options}
+            asked = questions_of(kept.stop)
+            members = {who for question in asked for who in kept.guesses.get(question, {})}
+            out = not asked or kept.stop in kept.revealed
+            return Now(kept.stop, kept.plan, kept.at, kept.loose, out, kept.led, kept.version, len(members))
 
-    def clear(self, code: str, key: str, lesson: str) -> None:
-        """Deletes the guesses for a lesson, if the key is the class's."""
+    def guess(self, code: str, question: str, member: str, option: str, address: str = "") -> str:
+        """Counts a member's guess, which may be changed until the answer is out. Returns why it is refused, or "".
+
+        A class may come from one address. On a full board the last guess from the most frequent address gives way to
+        one from a rarer address, so that no client's many sessions keep the others out.
+        """
+        if question not in QUESTIONS or option not in QUESTIONS[question].options:
+            raise ValueError(f"{option!r} is no option of a question {question!r}")
+        with self._lock:
+            self._forget()
+            kept = self._classes.get(code)
+            if kept is None:
+                return GONE
+            if question not in questions_of(kept.stop) or kept.stop in kept.revealed:
+                return OUT
+            guesses, origin = kept.guesses.setdefault(question, {}), self._digest(address)
+            if member not in guesses and len(guesses) >= MEMBERS and not _give_way(guesses, origin):
+                return f"The board is full, at {MEMBERS} guesses per class: yours is not counted."
+            guesses[member] = (option, guesses[member][1] if member in guesses else origin)
+            kept.guessed[question], kept.used = self._clock(), True
+            self._changed(code, shown=False)
+            return ""
+
+    def guess_of(self, code: str, question: str, member: str) -> str:
+        """The option that a member has guessed; empty for none."""
         with self._lock:
             kept = self._classes.get(code)
-            if kept is not None and _same(kept.key, key):
-                kept.guesses.pop(lesson, None)
-                kept.guessed.pop(lesson, None)
+            return kept.guesses.get(question, {}).get(member, ("", ""))[0] if kept is not None else ""
 
-    def close(self, code: str, key: str) -> None:
-        """Deletes a class and all its guesses, if the key is its own."""
+    def counts(self, code: str, question: str) -> dict[str, int] | None:
+        """Guesses by option of a question, in its order; None if no class of this code is open."""
+        with self._lock:
+            self._forget()
+            kept = self._classes.get(code)
+            if kept is None:
+                return None
+            chosen = Counter(option for option, _ in kept.guesses.get(question, {}).values())
+            return {option: chosen[option] for option in QUESTIONS[question].options}
+
+    def results(self, code: str) -> list[tuple[str, str, str, int]]:
+        """Stop, question, option and number of guesses, of every stop that has been revealed, in the plan's order."""
         with self._lock:
             kept = self._classes.get(code)
-            if kept is not None and _same(kept.key, key):
-                del self._classes[code]
-                event("class_closed", classes=len(self._classes))
+            stops = (*kept.plan, *sorted(kept.revealed - {*kept.plan})) if kept is not None else ()
+            shown = [stop for stop in stops if kept is not None and stop in kept.revealed]
+        return [
+            (title_of(stop), QUESTIONS[question].title, option, count)
+            for stop in shown
+            for question in questions_of(stop)
+            for option, count in (self.counts(code, question) or {}).items()
+        ]
+
+    # --- under the lock ---
+
+    def _mine(self, code: str, key: str) -> _Class | None:
+        kept = self._classes.get(code)
+        return kept if kept is not None and hmac.compare_digest(kept.key, _digested(key)) else None
+
+    @staticmethod
+    def _lead(kept: _Class, stop: str) -> None:
+        kept.stop, kept.loose, kept.led = stop, False, kept.led + 1
+        if stop in kept.plan:
+            kept.at = kept.plan.index(stop)
+
+    def _undoable(self, kept: _Class) -> bool:
+        return any(kept.cleared[0].values()) and self._clock() - kept.cleared[1] < UNDO_SECONDS
 
     def _forget(self) -> None:
-        """Drops what is too old: classes not kept alive, and guesses for lessons long over."""
+        """Drops what is too old: classes not kept alive, and guesses for questions long over."""
         now = self._clock()
         oldest = now - AGE_SECONDS
         least = {True: oldest, False: now - UNUSED_SECONDS}  # by whether anybody has guessed
         self._classes = {code: kept for code, kept in self._classes.items() if kept.seen > least[kept.used]}
+        closed = [(code, one) for code, one in self._closed.items() if one[1] > now - UNDO_SECONDS]
+        self._closed = dict(closed[-CLASSES:])
         for kept in self._classes.values():
-            for lesson in [lesson for lesson, at in kept.guessed.items() if at <= oldest]:
-                del kept.guesses[lesson], kept.guessed[lesson]
+            for question in [question for question, at in kept.guessed.items() if at <= oldest]:
+                kept.guesses.pop(question, None)
+                del kept.guessed[question]
 
     def _make_room(self, among: Collection[str]) -> bool:
         """Drops, of some classes without a guess, the one whose teacher's page is away longest; returns whether."""
@@ -184,6 +455,17 @@ def _give_way(guesses: dict[str, tuple[str, str]], origin: str) -> bool:
     return True
 
 
+def new_code() -> str:
+    """A code that is drawn by chance."""
+    return "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
+
+
+def code_from(text: str) -> str:
+    """The code that somebody may have meant; empty if that can be none."""
+    code = re.sub(r"[\s-]", "", text[:40]).upper()
+    return code if valid(code) else ""
+
+
 def valid(code: str) -> bool:
     """Whether a text can be a class code."""
     return CODE.fullmatch(code) is not None
@@ -194,11 +476,25 @@ def valid_key(key: str) -> bool:
     return 0 < len(key) <= MOST_KEY
 
 
-def _same(kept: str, given: str) -> bool:
-    return hmac.compare_digest(kept.encode(), given.encode())
+def valid_member(member: str) -> bool:
+    """Whether a text can be a member's token."""
+    return MEMBER.fullmatch(member) is not None
 
 
-_board = Board()
+def _digested(key: str) -> bytes:
+    return hashlib.sha256(key[:MOST_KEY].encode(errors="replace")).digest()
+
+
+def classes_file(port: int) -> Path:
+    """The file of the server at a port: in the folder CLASSES_FOLDER, or in the user's cache."""
+    if given := os.environ.get(FOLDER):
+        return Path(given) / f"classes-{port}.json"
+    cache = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    return (Path(cache) if cache else Path.home() / ".cache") / "add-norm-playground" / f"classes-{port}.json"
+
+
+# Kept in `sys`: Streamlit reloads this module for the pages when a file is saved, but not for the routes.
+_board: Board = sys.__dict__.setdefault("_add_norm_board", Board())
 
 
 def board() -> Board:

@@ -27,6 +27,7 @@ FOREIGN = frozenset(
         "lesson",
         "map",
         "panel",
+        "plan",
         "scene",
         "spec",
         "view",

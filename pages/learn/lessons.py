@@ -2,19 +2,23 @@
 
 import streamlit as st
 
+from components.classroom import following
 from components.lessons import lesson, progress
-from components.shell import board, hide, projector
+from components.shell import hide, projector
 
 chosen = lesson.chosen()
 hide.adopt()
 if projector.on():
     projector.enlarge()
+if now := following.held():
+    st.title(chosen.title, anchor=False)
+    lesson.in_class(chosen, now)
+elif projector.on():
     st.title(chosen.title, anchor=False)
     lesson.project(chosen)
 else:
     st.title("Lessons", anchor=False)
     st.markdown("Guess, train the nets, and see whether you were right.")
-    board.refused()
     lesson.choose(chosen)
     lesson.draw(chosen)
     progress.show()

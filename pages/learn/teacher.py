@@ -1,9 +1,11 @@
-"""Teacher: a link that hides parts of a page, the projector view, and the board of a class."""
+"""Teacher: a class that is led from here, and links that hide parts of a page."""
 
 import streamlit as st
 
 from components.teacher import page
 
 st.title("Teacher", anchor=False)
-st.markdown("Make a link that opens a lesson or a network for your class, and see its guesses here.")
+st.markdown(
+    "Lead a class: everybody's screen shows what you choose, and what answers a question waits for your Reveal."
+)
 page.draw()

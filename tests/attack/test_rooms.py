@@ -51,40 +51,40 @@ def test_a_text_that_no_map_needs_is_not_read(server: Server) -> None:
 def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: Server) -> None:
     async def story() -> list[str]:
         tabs = await rooms.take_classes(server, OF_ADDRESS + 2)
-        async with at(server, "teacher", {"class": "physics-1"}, TEACHER) as teacher:
-            await teacher.press("Open the class")
+        async with at(server, "teacher", {"class": "ABCD"}, TEACHER) as teacher:
+            await teacher.press("Open a class")
             await teacher.settled()
             said = [*(tab.text for tab in tabs), teacher.text]
-            await teacher.press("Close the class")
+            await teacher.press("Close it")
             await teacher.settled()
         for tab in tabs:
-            if tab.shows("Close the class"):
-                await tab.press("Close the class")
+            if tab.shows("Close it"):
+                await tab.press("Close it")
                 await tab.settled()
             await tab.__aexit__(None, None, None)
         return said
 
     *stranger, teacher = asyncio.run(story())
-    assert sum("is open." in said for said in stranger) == OF_ADDRESS
-    assert all("From your network" in said for said in stranger if "is open." not in said)
-    assert "Class **physics-1** is open." in teacher
+    assert sum("Shown now" in said for said in stranger) == OF_ADDRESS
+    assert all("From your network" in said for said in stranger if "Shown now" not in said)
+    assert "with the code **ABCD**" in teacher
 
 
 def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server) -> None:
     async def story() -> tuple[str, str, bool, str]:
         teacher, stranger = await rooms.known_key(server)
-        told = teacher.text, stranger.text, stranger.shows("Close the class"), teacher.query
-        await teacher.press("Close the class")
+        told = teacher.text, stranger.text, stranger.shows("Close it"), teacher.query
+        await teacher.press("Close it")
         await teacher.settled()
         for tab in (teacher, stranger):
             await tab.__aexit__(None, None, None)
         return told
 
     teacher, stranger, closes, query = asyncio.run(story())
-    assert "Class **physics-1** is open." in teacher
+    assert "with the code **ABCD**" in teacher
     assert "key=known" not in query
     assert "key=" in query
-    assert "already opened" in stranger
+    assert "Another teacher" in stranger
     assert not closes
 
 

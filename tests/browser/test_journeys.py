@@ -75,25 +75,6 @@ def test_a_student_does_two_lessons_in_a_row(person):
 
 
 @pytest.mark.first
-def test_a_class_guesses_by_its_teachers_link_and_the_board_moves(person, visitors):
-    teacher = person("Teacher")
-    teacher.types("Class code", "journey-1")
-    teacher.presses("Open the class", "no guess yet")
-    handed_out = teacher.tab.get_by_role("code").first.inner_text().strip()
-    path, _, query = handed_out.partition("?")
-    assert (urlsplit(path).path, query) == ("/lessons", "lesson=vanishing&hide=answers,lessons&class=journey-1")
-    for count, how in enumerate((PHONE, {}), start=1):
-        student = person("Lessons", query, **how).reads("1. The gradient on its way back")
-        choices = student.tab.get_by_role("radiogroup", name="Your guess").get_by_role("radio")
-        choices.nth(1).press("Space")
-        student.presses("This is my guess", f"Class journey-1: {count} guess")
-        assert "Next: " not in student.says
-        teacher.reads(f"Class journey-1: {count} guess")
-    teacher.reloads("2 guesses, 2 for")
-    teacher.presses("Clear the board", "no guess yet")
-
-
-@pytest.mark.first
 def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touched(person):
     visitor = person("Start")
     for name in ("Playground", "Anatomy", "Compare"):

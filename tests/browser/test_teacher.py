@@ -1,11 +1,11 @@
-"""Teacher mode in a browser: keys and large type on a projector,
-the same on a phone, and a class that guesses in other tabs.
-"""
+"""Teacher mode in a browser: keys and large type on a projector, the same on a phone, and a class that is led."""
+
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
 
-from components.shell.qr import qr_code
+from models.lessons.lessons import LESSONS
 from tests.browser.page import PROFILES, button, chart, drawn, link, press, row, settled, until, until_row
 
 LARGE = "&view=projector"
@@ -62,7 +62,7 @@ def test_space_presses_a_button_that_was_reached_by_keyboard_and_plays_after_one
     until_row(page, 3)
 
 
-@pytest.mark.parametrize("path", [link(seed=56) + LARGE, "/lessons?lesson=placement&view=projector&class=nobody"])
+@pytest.mark.parametrize("path", [link(seed=56) + LARGE, "/lessons?lesson=placement&view=projector"])
 def test_what_a_projector_shows_fits_a_phone(visitors, path):
     page = visitors(path, viewport=PHONE, color_scheme="dark")
     page.get_by_role("heading", level=1).wait_for()
@@ -72,17 +72,6 @@ def test_what_a_projector_shows_fits_a_phone(visitors, path):
     assert page.get_by_role("alert").count() == 0
 
 
-def opened(visitors, code):
-    """A teacher's page with a class of this code, and the path of the lesson's link that it shows."""
-    teacher = visitors("/teacher")
-    field = teacher.get_by_role("textbox", name="Class code")
-    field.fill(code)
-    field.press("Enter")
-    settled(teacher).get_by_role("button", name="Open the class").click()
-    teacher.get_by_text("no guess yet").wait_for()
-    return teacher, path_of(teacher, teacher.get_by_test_id("stCode").first.inner_text().strip())
-
-
 def path_of(page, address):
     """What stands after the server's name in an address."""
     origin = page.evaluate("location.origin")
@@ -90,48 +79,53 @@ def path_of(page, address):
     return address.removeprefix(origin)
 
 
-def guess(page, at):
-    page.get_by_test_id("stRadioGroup").locator("label").nth(at).click()
-    settle = page.get_by_role("button", name="This is my guess")
-    expect(settle).to_be_enabled()
-    settle.click()
-
-
-def test_the_board_on_a_projector_moves_while_the_nets_stand_still_and_does_not_count_the_projectors_guess(visitors):
-    _, link_ = opened(visitors, "browser-2")
-    projector = visitors(f"{link_}&view=projector")
-    guess(projector, 1)
-    button(projector, "Train").wait_for()
-    projector.get_by_text("no guess yet").wait_for()
-    guess(visitors(link_), 0)
-    projector.get_by_text("1 guess, 1 for").wait_for()
-    bars = projector.get_by_role("progressbar")
-    assert [float(one.get_attribute("aria-valuenow")) for one in bars.all()][:2] == [25, 0]
-
-
-@pytest.mark.parametrize("size", [(1280, 720), (1920, 1080)])
-def test_a_projector_shows_the_way_to_join_on_its_first_screen_until_the_nets_are_shown(visitors, size):
-    _, path = opened(visitors, f"browser-{size[1]}")
-    page = visitors(f"{path}&view=projector", viewport=dict(zip(("width", "height"), size, strict=True)))
-    code = page.get_by_role("img", name="QR code of the link to hand out")
-    box = code.bounding_box()
-    assert box["y"] + box["height"] <= size[1]
-    assert box["height"] >= 0.3 * size[1]
-    link_ = f"{page.evaluate('location.origin')}/lessons?hide=answers,lessons&class=browser-{size[1]}"
-    assert qr_code(link_, "").partition("src=")[2] == f'"{code.get_attribute("src")}">'
-    page.get_by_text(link_.partition("//")[2].replace(":", ":\u2060")).wait_for()
-    label = page.get_by_test_id("stProgress").locator("p").first
-    text = page.get_by_test_id("stRadioGroup").locator("label p").first
-    sizes = [one.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") for one in (label, text)]
-    assert sizes[0] >= sizes[1]
-    guess(page, 0)
-    expect(code).to_have_count(0)
-
-
-def test_a_class_that_is_closed_in_one_tab_is_not_made_again_by_the_poll_of_another(visitors):
-    teacher, _ = opened(visitors, "browser-3")
-    other = visitors(path_of(teacher, teacher.url))
-    other.get_by_text("no guess yet").wait_for()
-    teacher.get_by_role("button", name="Close the class").click()
-    other.get_by_text("Class browser-3 is not open").wait_for()
-    expect(other.get_by_role("textbox", name="Class code")).to_have_value("browser-3")
+@pytest.mark.first
+def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_lead(visitors):
+    """Nobody touches a phone but to guess: what is led, revealed or let go comes to it by itself."""
+    teacher = visitors("/teacher?plan=start,vanishing")
+    teacher.get_by_role("button", name="Open a class").click()
+    teacher.get_by_role("button", name="Reveal").wait_for()
+    until(teacher, lambda: "key=" in teacher.url, "the key in the address")
+    code = parse_qs(urlsplit(teacher.url).query)["class"][0]
+    wall = visitors(path_of(teacher, teacher.get_by_role("link", name="Open the projector").get_attribute("href")))
+    qr = wall.get_by_role("img", name="QR code of the link to hand out").bounding_box()
+    assert qr["height"] >= 0.3 * 720
+    assert qr["y"] + qr["height"] <= 720
+    phones = [visitors(f"/join?c={code}", viewport=PHONE) for _ in range(2)]
+    late = visitors("/join", viewport=PHONE | {"height": 850})  # a browser of its own; the other two tabs share one
+    late.get_by_label("Code of your class").fill(code.lower())
+    late.get_by_role("button", name="Join").click()
+    pages = (*phones, late)
+    for page in pages:
+        option = page.get_by_role("button", name="merge").last
+        option.wait_for()
+        assert option.bounding_box()["height"] >= 44
+        assert option.bounding_box()["y"] + 44 <= PHONE["height"], "both questions are on the first screen"
+    settled(phones[0]).get_by_role("button", name="merge").last.click()
+    phones[0].get_by_text("Your guess is in: merge").wait_for()
+    for page in (teacher, wall):
+        expect(page.locator(".class-numbers")).to_have_text("3 here · 1 guessed")
+    for page in (teacher, wall, *pages):
+        assert page.locator(".stage, .stage-chart").count() == 0, "nothing that answers"
+    wall.keyboard.press("v")
+    for page in (wall, *pages):
+        said = page.get_by_text("The class guessed", exact=True)
+        said.wait_for()
+        assert said.bounding_box()["y"] < 300
+        page.locator(".stage-stack").first.wait_for()
+    phones[0].get_by_text("you: merge").wait_for()
+    wall.keyboard.press("PageDown")
+    for page in (wall, *pages):
+        page.get_by_role("heading", name=LESSONS["vanishing"].title).wait_for()
+    settled(phones[1]).get_by_role("button", name="10 to 1,000").click()
+    phones[1].get_by_text("Your guess is in: 10 to 1,000").wait_for()
+    phones[1].reload()
+    phones[1].get_by_text("Your guess is in: 10 to 1,000").wait_for()
+    settled(teacher).get_by_role("button", name="On your own now").click()
+    late.get_by_text("on your own now").wait_for()
+    settled(late).get_by_role("button", name="This is my guess").wait_for()
+    teacher.get_by_role("button", name="Call back").click()
+    late.get_by_text("What is your guess?").wait_for()
+    settled(teacher).get_by_role("button", name="Close the class").click()
+    teacher.get_by_role("button", name="Close it").click()
+    late.get_by_text(f"Class {code} is over").wait_for()

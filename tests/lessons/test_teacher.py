@@ -1,10 +1,7 @@
-"""Teacher mode: what a link hides is not there and keeps its
-value, the projector view, a class whose guesses are one chart.
-"""
+"""Teacher mode: what a link hides is not there and keeps its value, the projector view, links to hand out."""
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
@@ -14,15 +11,12 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from components.charts.parts import enlarged
-from components.shell.board import guesses_chart, sentence
+from components.lessons.runs import lesson_chart
 from components.shell.hide import MOST, PARTS, from_text
 from components.shell.qr import qr_code
 from components.teacher.page import PLAYGROUND, link_to
-from models.lessons import board as module
-from models.lessons.board import Board
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
-from models.spec.limits import CLASS_PASSWORD
 from models.spec.query import PLAIN
 from tests.app_page import (
     APP,
@@ -47,16 +41,7 @@ from tests.stage_page import declared, panels, rests, tapes
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 OPTIONS = LESSONS["final"].options  # a lesson whose nets train quickly
-CODE = "physics-1"
 COLUMNS = {"a": urlencode(SMALL), "b": urlencode(SMALL | {"residual": "false"})}  # of a comparison
-
-
-@pytest.fixture(autouse=True)
-def board(monkeypatch: pytest.MonkeyPatch) -> Board:
-    """A board of this test's own."""
-    made = Board()
-    monkeypatch.setattr(module, "_board", made)
-    return made
 
 
 def opened(path: str, **query: str) -> AppTest:
@@ -348,8 +333,8 @@ def test_a_link_can_keep_to_one_lesson() -> None:
     assert len(ways(free)) == 2
 
 
-def test_next_and_previous_lead_to_addresses_that_hide_the_same_and_belong_to_the_same_class() -> None:
-    kept = {"hide": "answers,verdict", "view": "projector", "class": CODE}
+def test_next_and_previous_lead_to_addresses_that_hide_the_same() -> None:
+    kept = {"hide": "answers,verdict", "view": "projector"}
     order = list(LESSONS)
     before, after = (order[order.index("gates") + step] for step in (-1, 1))
     for way, lesson in (("Previous", before), ("Next", after)):
@@ -357,15 +342,6 @@ def test_next_and_previous_lead_to_addresses_that_hide_the_same_and_belong_to_th
         assert page.title[0].value == LESSONS[lesson].title
         assert address_bar(page) == kept | {"lesson": lesson}
     assert address_bar(press(opened("lessons", lesson="gates"), "Next")) == {"lesson": after}
-
-
-def test_an_address_that_was_reached_by_next_still_hides_and_counts_after_a_reload() -> None:
-    class_of()
-    page = press(opened("lessons", lesson="warmup", hide="answers", **{"class": CODE}), "Next")
-    reloaded = opened("lessons", **address_bar(page))
-    guessed(reloaded, 0)
-    assert "Guesses of the class" in charts(reloaded)
-    assert "answers" in reloaded.session_state["hidden"]
 
 
 def ways(page: AppTest) -> list[str]:
@@ -394,13 +370,10 @@ def test_the_projector_views_charts_are_larger_and_show_the_same_numbers() -> No
 
 
 def test_enlarging_leaves_the_figure_it_was_given_as_it_was() -> None:
-    figure = guesses_chart({"a": 1, "b": 2})
+    figure = lesson_chart(LESSONS["final"], "loss")
     before = str(figure)
     usual, large = (one["layout"] for one in all_drawn([figure, enlarged(figure, 2)]))
     assert str(figure) == before
-    for name in ("title", "legend"):
-        assert large[name]["font"]["size"] == 2 * usual[name]["font"]["size"]
-    assert large["annotations"][0]["font"]["size"] == 2 * usual["annotations"][0]["font"]["size"]
     assert large["margin"]["b"] == 2 * usual["margin"]["b"]
 
 
@@ -418,18 +391,6 @@ def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge()
     )
 
 
-def test_a_guess_made_on_a_projector_starts_the_nets_and_is_never_counted(board: Board) -> None:
-    class_of()
-    guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
-    page = opened("lessons", lesson="final", view="projector", **{"class": CODE})
-    assert "guess made here is not counted" in words(page)
-    assert "1 guess, 1 for" in words(guessed(page, 2))
-    assert declared(page)["shared"] == " both"
-    del page.query_params["view"]
-    assert counted(sound(page.run())) == [1, 0, 0], "nor in the usual view afterwards"
-    assert counted(guessed(press(page, "Guess again"), 2)) == [1, 0, 1], "a guess of one's own is"
-
-
 # --- the teacher's page ---
 
 
@@ -439,16 +400,12 @@ def link_of(page: AppTest, at: int = 0) -> tuple[str, dict[str, str]]:
     return parts.path.rpartition("/")[2], dict(parse_qsl(parts.query))
 
 
-def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stand_the_projectors_and_the_one_that_does_not() -> (
-    None
-):
+def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_that_does_not() -> None:
     page = opened("teacher")
     page.selectbox(key="teacher_target").set_value("final")
-    page.toggle(key="teacher_projector").set_value(True)
     sound(page.run())
     assert link_of(page) == ("lessons", {"lesson": "final", "hide": "answers,lessons"})
-    assert link_of(page, 1) == ("lessons", {"lesson": "final", "hide": "answers,lessons", "view": "projector"})
-    assert link_of(page, 2) == ("lessons", {"lesson": "final"})
+    assert link_of(page, 1) == ("lessons", {"lesson": "final"})
 
 
 def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_chosen() -> None:
@@ -469,13 +426,13 @@ def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_ch
 
 @pytest.mark.parametrize("target", [*LESSONS, PLAYGROUND])
 def test_an_address_says_nothing_that_is_not_asked_for(target: str) -> None:
-    plain = link_to(target, RunConfig(), [], large=False, code="")
+    plain = link_to(target, RunConfig(), [])
     assert plain == (PLAYGROUND if target == PLAYGROUND else f"lessons?lesson={target}")
 
 
 @pytest.mark.parametrize(("target", "path"), [("start", ""), ("story", "story")])
 def test_a_lecturer_is_led_to_the_four_nets_and_to_the_story_on_a_projector(target: str, path: str) -> None:
-    assert link_to(target, RunConfig(depth=8), [], large=True, code=CODE) == f"{path}?view=projector"
+    assert link_to(target, RunConfig(depth=8), [], large=True) == f"{path}?view=projector"
 
 
 def test_the_four_nets_on_a_projector_are_few_and_large_and_move_by_keys() -> None:
@@ -483,223 +440,13 @@ def test_the_four_nets_on_a_projector_are_few_and_large_and_move_by_keys() -> No
     page.query_params["view"] = "projector"
     sound(page.run())
     assert declared(page)["keys"]
-    assert {panel["kind"] for panel in declared(page)["panels"]} == {"guess", "stack", "curve"}
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"outcome", "stack", "curve"}
     assert min(panel["height"] for panel in panels(page, "stack").values()) > 100
     assert not page.get("page_link")
 
 
-def test_a_playground_has_no_class() -> None:
-    assert "class" not in link_to(PLAYGROUND, replace(RunConfig(), depth=8), [], large=False, code=CODE)
-
-
-# --- the class board ---
-
-
-def class_of(code: str = CODE) -> AppTest:
-    """A teacher's page on the lesson with a class of this code, if that can be opened."""
-    page = opened("teacher")
-    page.selectbox(key="teacher_target").set_value("final")
-    page.text_input(key="teacher_code").set_value(code)
-    return press(sound(page.run()), "Open the class")
-
-
-def member() -> AppTest:
-    """The lesson as a student of the class opens it."""
-    return opened("lessons", lesson="final", **{"class": CODE})
-
-
-def counted(page: AppTest) -> list[int]:
-    """The bars of the board on a page."""
-    return charts(page)["Guesses of the class"]["data"][0]["x"]
-
-
-def test_the_guesses_of_two_sessions_are_one_chart_for_the_teacher_and_after_the_guess_for_them() -> None:
-    teacher = class_of()
-    assert link_of(teacher)[1]["class"] == CODE
-    assert "no guess yet" in words(teacher)
-    one = opened("lessons", lesson="final", **{"class": CODE})
-    assert "Guesses of the class" not in charts(one)
-    guessed(one, 2)
-    two = guessed(opened("lessons", lesson="final", **{"class": CODE}), 0)
-    assert counted(two) == [1, 0, 1]
-    assert counted(sound(teacher.run())) == [1, 0, 1]
-    assert "2 guesses" in words(teacher)
-
-
-def test_a_guess_is_counted_once_however_often_the_page_runs_and_so_is_one_after_the_answer() -> None:
-    class_of()
-    page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
-    sound(page.run())
-    assert counted(sound(page.run())) == [0, 0, 1]
-    page = guessed(press(page, "Guess again"), 1)
-    assert counted(page) == [0, 0, 1], "who guesses again knows the answer: the first guess stays"
-
-
-def test_a_cleared_board_stays_cleared_and_the_next_lesson_can_be_guessed() -> None:
-    teacher = class_of()
-    page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
-    press(teacher, "Clear the board")
-    assert counted(sound(page.run())) == [0, 0, 0]
-    assert counted(guessed(press(page, "Guess again"), 0)) == [1, 0, 0]
-
-
-def test_a_class_that_is_closed_is_gone_and_a_guess_waits_for_one_to_be_opened() -> None:
-    press(class_of(), "Close the class")
-    page = guessed(opened("lessons", lesson="final", **{"class": CODE}), 2)
-    assert "No class with this code is open" in words(page)
-    assert "Guesses of the class" not in charts(page)
-    class_of()
-    assert counted(sound(page.run())) == [0, 0, 1]
-
-
-def test_a_second_teacher_cannot_take_a_class_over_and_the_first_finds_it_again_by_its_address(board: Board) -> None:
-    first = class_of()
-    second = class_of()
-    assert "already opened" in words(second)
-    assert "Clear the board" not in labels(second)
-    forged = opened("teacher", **{"class": CODE, "key": "guess"})
-    assert "already opened" in words(forged)
-    assert "Clear the board" not in labels(forged)
-    again = opened("teacher", **address_bar(first))
-    assert f"Class **{CODE}** is open." in words(again)
-    board.guess(CODE, "final", "one", LESSONS["final"].options[0])
-    assert counted(sound(again.run()))[0] == 1
-
-
-def test_a_teachers_address_with_a_code_alone_has_it_ready_to_be_opened() -> None:
-    page = press(opened("teacher", **{"class": CODE}), "Open the class")
-    assert f"Class **{CODE}** is open." in words(page)
-    long = opened("teacher", **{"class": "<b>" * 50})
-    assert len(long.text_input(key="teacher_code").value) == module.MOST_CODE
-
-
-KNOWN = "known-to-a-stranger"
-
-
-def test_an_address_alone_opens_no_class_and_the_button_gives_it_a_key_that_no_address_has_named(board: Board) -> None:
-    page = opened("teacher", **{"class": CODE, "key": KNOWN})
-    assert board.counts(CODE, "final") is None
-    assert "is not open" in words(page)
-    assert page.text_input(key="teacher_code").value == CODE
-    assert f"Class **{CODE}** is open." in words(press(page, "Open the class"))
-    kept = address_bar(page)
-    assert kept["class"] == CODE
-    assert kept["key"] not in ("", KNOWN)
-    assert board.look_after(CODE, KNOWN) == module.TAKEN
-    assert board.look_after(CODE, kept["key"]) == ""
-    board.guess(CODE, "final", "one", OPTIONS[0])
-    stranger = opened("teacher", **{"class": CODE, "key": KNOWN})
-    assert "Clear the board" not in labels(stranger)
-    assert "Close the class" not in labels(stranger)
-
-
-def test_after_a_restart_of_the_server_a_teachers_open_page_opens_the_class_again_and_its_address_follows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    page = class_of()
-    before = address_bar(page)
-    monkeypatch.setattr(module, "_board", Board())
-    assert "is not open" in words(sound(page.run()))
-    assert "Clear the board" not in labels(page)
-    assert "Clear the board" in labels(press(page, "Open the class"))
-    after = address_bar(page)
-    assert after | {"key": ""} == before | {"key": ""}
-    assert after["key"] != before["key"]
-    assert f"Class **{CODE}** is open." in words(opened("teacher", **after))
-    assert "already opened" in words(opened("teacher", **before))
-
-
-def test_a_key_that_is_too_long_is_as_none() -> None:
-    page = press(opened("teacher", **{"class": CODE, "key": "x" * 65}), "Open the class")
-    assert f"Class **{CODE}** is open." in words(page)
-    assert len(address_bar(page)["key"]) < 20
-
-
-def test_where_the_operator_has_set_a_password_a_class_is_opened_with_it_alone(
-    board: Board, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert "teacher_password" not in {one.key for one in opened("teacher").text_input}
-    monkeypatch.setenv(CLASS_PASSWORD, "réservé")
-    for wrong in ("", "reserve", "réservé2"):
-        page = opened("teacher", **{"class": CODE})
-        page.text_input(key="teacher_password").set_value(wrong)
-        assert "not this server's password" in words(press(sound(page.run()), "Open the class"))
-        assert board.counts(CODE, "final") is None
-    page.text_input(key="teacher_password").set_value("réservé")
-    assert f"Class **{CODE}** is open." in words(press(sound(page.run()), "Open the class"))
-    assert "teacher_password" not in {one.key for one in page.text_input}
-    assert set(address_bar(page)) == {"class", "key"}
-    assert "serv" not in capfd.readouterr().err
-
-
-def test_a_class_that_was_closed_in_one_tab_is_not_made_again_by_another(board: Board) -> None:
-    page = class_of()
-    other = opened("teacher", **address_bar(page))
-    other.selectbox(key="teacher_target").set_value("final")
-    assert "no guess yet" in words(sound(other.run()))
-    press(page, "Close the class")
-    assert "is not open" in words(sound(other.run()))
-    assert board.counts(CODE, "final") is None
-    assert "Clear the board" not in labels(other)
-
-
-def test_a_walk_through_the_pages_does_not_lose_the_class() -> None:
-    teacher = class_of()
-    kept = address_bar(teacher)
-    teacher.switch_page("pages/learn/lessons.py")
-    teacher.query_params.clear()
-    sound(teacher.run())
-    teacher.switch_page("pages/learn/teacher.py")
-    teacher.query_params.clear()
-    assert f"Class **{CODE}** is open." in words(sound(teacher.run()))
-    assert address_bar(teacher) == kept
-
-
-@pytest.mark.parametrize("code", ["", "class 1", "<b>", "a/b", "é"])
-def test_a_code_that_is_none_is_refused_with_the_rule(code: str) -> None:
-    assert "1 to 24 letters, digits or hyphens" in words(class_of(code))
-    if code:
-        assert "1 to 24 letters, digits or hyphens" in words(opened("lessons", lesson="final", **{"class": code}))
-
-
-def test_the_sentence_says_who_leads_or_that_nobody_does() -> None:
-    assert sentence(CODE, dict.fromkeys(OPTIONS, 0)) == f"Class {CODE}: no guess yet."
-    assert sentence(CODE, {OPTIONS[0]: 1, OPTIONS[1]: 0}) == f"Class {CODE}: 1 guess, 1 for *{OPTIONS[0]}*."
-    assert sentence(CODE, {OPTIONS[0]: 3, OPTIONS[1]: 3}).endswith("6 guesses, 2 options lead with 3 each.")
-
-
-def test_what_is_kept_back_only_the_teacher_sees_until_it_is_shown(board: Board) -> None:
-    teacher = press(opened("teacher", open="final", hold="true", **{"class": CODE}), "Open the class")
-    student = guessed(member(), 0)
-    assert f"Class {CODE}: 1 guess, not shown yet." in words(student)
-    assert "Guesses of the class" not in charts(student)
-    assert "1 for" in words(sound(teacher.run()))
-    projector = opened("lessons", lesson="final", view="projector", **{"class": CODE})
-    assert "1 guess, not shown yet" in words(projector)
-    teacher.toggle(key="teacher_hold").set_value(False)
-    sound(teacher.run())
-    for page in (student, projector):
-        assert "1 guess, 1 for" in words(sound(page.run()))
-    board.keep_back(CODE, "another key", True)
-    assert not board.kept_back(CODE)
-
-
-def test_a_student_is_told_before_the_guess_that_it_counts_and_for_whom(board: Board) -> None:
-    assert "A wrong guess costs nothing." in words(member())
-    board.open(CODE)
-    assert f"Your first guess counts for class {CODE}, without your name." in words(member())
-
-
-def test_the_chart_of_the_board_has_a_bar_and_a_name_for_every_option() -> None:
-    counts = {"a": 2, "b": 0, "c": 5}
-    (figure,) = all_drawn([guesses_chart(counts)])
-    assert figure["data"][0]["x"] == [2, 0, 5]
-    assert figure["data"][0]["y"] == [3, 2, 1], "the first option stands on top"
-    assert [note["text"] for note in figure["layout"]["annotations"]] == ["a: <b>2</b>", "b: <b>0</b>", "c: <b>5</b>"]
-
-
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
-    link = "https://host/base/lessons?lesson=vanishing&hide=answers,lessons&class=physics-1"
+    link = "https://host/base/join?c=ABCD"
     said = qr_code(link, "200px")
     assert 'alt="QR code of the link to hand out"' in said
     assert segno.make(link, error="m", micro=False).svg_data_uri(scale=6, border=4, light="white") in said

@@ -386,4 +386,4 @@ def _declared(element: Element) -> dict[str, Any] | None:
     if element.WhichOneof("type") != "bidi_component":
         return None
     data = json.loads(element.bidi_component.json or "{}")
-    return dict(data) if "ticket" in data else None
+    return dict(data) if "ticket" in data and "runs" in data else None

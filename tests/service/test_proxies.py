@@ -145,3 +145,30 @@ def test_behind_nginx_as_documented_every_visitors_tape_comes_from_the_replica_o
 
     with nginx(tmp_path, replicas) as url:
         played(visits(url))
+
+
+@pytest.mark.skipif(NGINX is None, reason="no nginx here")
+def test_behind_nginx_a_class_is_opened_where_its_students_are_seated(tmp_path: Path, replicas: list[Server]) -> None:
+    """Several codes, of which some belong to either replica; students type them in small letters."""
+
+    async def opens(url: str, code: str) -> None:
+        query = f"class={code}"
+        told = f"{url}/teacher?{query}"
+        with urllib.request.urlopen(told, timeout=30) as page:
+            seat = str(page.headers["Set-Cookie"]).partition(";")[0]
+        async with Viewer(url, "teacher", query, {"Cookie": seat}) as teacher:
+            await teacher.settled()
+            await teacher.press("Open a class")
+            await teacher.settled()
+            assert f"with the code **{code}**" in teacher.text
+        student = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        student.open(f"{url}/join", timeout=30).close()  # has a seat elsewhere, maybe
+        with student.open(f"{url}/join?c={code.lower()}", timeout=30) as page:
+            assert page.url == f"{url}/?class={code}"
+
+    async def classes(url: str) -> None:
+        for code in ("ABCD", "BCDE", "CDEF", "DEFG"):
+            await opens(url, code)
+
+    with nginx(tmp_path, replicas) as url:
+        played(classes(url))

@@ -1,0 +1,192 @@
+"""The ways into a class: `/join`, a short address that leads to what it is shown, and `/class`, over which pages hear.
+
+A connection is a page's that has a ticket for it. It says one thing, and hears whenever its class is shown something
+else; a projector and the Teacher page also hear how many are here and how many have guessed.
+"""
+
+import asyncio
+import json
+import secrets
+from collections import defaultdict
+from html import escape
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from components.classroom.following import DESK, KEY, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.shell import projector
+from components.shell.assets import base_path
+from components.shell.visitor import address_of
+from components.stage.crowd import Crowd
+from components.stage.news import News
+from components.stage.tickets import TICKETS
+from models.lessons.board import GONE, Board, board, code_from, valid_key, valid_member
+from models.lessons.stops import START, page_of
+
+HELLO_SECONDS = 10.0
+TICK_SECONDS = 20.0  # between two looks without news
+PAUSE_SECONDS = 0.2  # between two messages of a connection
+SEND_SECONDS = 10.0
+LONGEST = 500  # characters of a hello
+REFUSED, CROWDED = 1008, 1013  # websocket close codes
+
+CROWD = Crowd()  # of its own, with the bounds of the stage's
+_here: dict[str, set["ClassConnection"]] = defaultdict(set)
+_news: dict[asyncio.AbstractEventLoop, tuple[Board, News]] = {}
+
+FORM = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Join a class</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>
+:root {{ color-scheme: light dark; font: 20px system-ui, sans-serif }}
+body {{ display: grid; place-content: center; min-height: 80vh; margin: 1rem; gap: 1rem }}
+form {{ display: flex; flex-wrap: wrap; gap: .5rem; align-items: end }}
+input, button {{ font: inherit; height: 3rem; border-radius: .5rem; border: 1px solid; padding: 0 .8rem }}
+input {{ width: 7rem; letter-spacing: .2em; text-transform: uppercase }}
+label {{ display: grid; gap: .3rem }}
+</style></head><body><form action="{action}"><label>Code of your class
+<input name="c" required maxlength="8" autocomplete="off" autocapitalize="characters" autofocus value="{asked}"></label>
+<button>Join</button></form><p role="alert">{problem}</p></body></html>"""
+
+
+def routes() -> list[BaseRoute]:
+    """The routes, below the server's base path."""
+    base = base_path()
+    return [Route(f"{base}/join", join), WebSocketRoute(f"{base}/class", channel)]
+
+
+async def join(request: Request) -> Response:
+    """Leads to what a class is shown, as its projector with the class's key; asks for a code where none is open."""
+    asked = request.query_params.get("c", "")
+    code, base = code_from(asked), base_path()
+    now = board().now(code) if code else None
+    if now is None:
+        problem = f"{GONE} Look at the projector again." if asked else ""
+        page = FORM.format(action=f"{base}/join", asked=escape(asked[:8], quote=True), problem=problem)
+        return HTMLResponse(page, 404 if asked and not code else 200)
+    if asked != code:  # a proxy that seats a class together knows one way of writing it
+        return RedirectResponse(f"{base}/join?c={code}", 303)
+    page, query = page_of(now.stop)
+    key = request.query_params.get("key", "")
+    leads = valid_key(key) and not board().look_after(code, key)
+    query |= {KEY: code} | ({projector.KEY: projector.VALUE} if leads else {})
+    answer = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
+    cookies = {KEY_COOKIE: f"{code}.{key}"} if leads else {}
+    if not valid_member(request.cookies.get(MEMBER_COOKIE, "")):
+        cookies[MEMBER_COOKIE] = secrets.token_hex(8)
+    for name, value in cookies.items():
+        secure = request.url.scheme == "https"
+        answer.set_cookie(name, value, path=f"{base}/", secure=secure, httponly=True, samesite="lax")
+    return answer
+
+
+async def channel(websocket: WebSocket) -> None:
+    """Serves a page's connection until it ends."""
+    await websocket.accept()
+    listener = ClassConnection(websocket)
+    if not CROWD.admit(listener):
+        await websocket.close(CROWDED, "too many connections")
+        return
+    try:
+        await listener.run()
+    finally:
+        CROWD.leave(listener)
+
+
+def here(code: str) -> int:
+    """How many students of a class are connected, each counted once however many tabs they have."""
+    return len({one.session for one in _here.get(code, ()) if one.who == PUPIL})
+
+
+class ClassConnection:
+    """The connection of a page of a class."""
+
+    def __init__(self, websocket: WebSocket) -> None:
+        self.websocket = websocket
+        self.address = address_of(websocket.scope)
+        self.ticket, self.session, self.who, self.code = "", "", "", ""
+        self.wake, self.ended = asyncio.Event(), asyncio.Event()
+        self.news = _news_of(asyncio.get_running_loop(), board())
+
+    def end(self) -> None:
+        """Ends the connection, because others need its place."""
+        self.ended.set()
+
+    async def run(self) -> None:
+        """Runs until the browser leaves, says anything but its hello, or its place is needed."""
+        if not await self._greeted():
+            await self.websocket.close(REFUSED, "no ticket for this class")
+            return
+        CROWD.shown(self)
+        _here[self.code].add(self)
+        self.news.follow(self.wake, [self.code])
+        self.news.hear({self.code})
+        tasks = [asyncio.create_task(one) for one in (self._tell(), self._silence(), self.ended.wait())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            self.news.follow(self.wake, ())
+            _here[self.code].discard(self)
+            if not _here[self.code]:
+                del _here[self.code]
+            self.news.hear({self.code})
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.websocket.application_state is WebSocketState.CONNECTED and self.ended.is_set():
+            await self.websocket.close(CROWDED, "too many connections")
+        for task in done:
+            error = task.exception()
+            if error is not None and not isinstance(error, WebSocketDisconnect | OSError | RuntimeError):
+                raise error
+
+    async def _greeted(self) -> bool:
+        """Whether it has said its class and a ticket that holds."""
+        try:
+            async with asyncio.timeout(HELLO_SECONDS):
+                text = await self.websocket.receive_text()
+            said = json.loads(text) if len(text) <= LONGEST else {}
+            self.code, self.ticket = code_from(str(said["class"])), str(said["ticket"])
+        except (TimeoutError, WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
+            return False
+        owner = TICKETS.owner(self.ticket)
+        if owner is None or owner.screen != PART or not self.code:
+            self.ticket = ""
+            return False
+        self.session, self.who = owner.session, owner.part
+        return True
+
+    async def _silence(self) -> None:
+        """Ends when the browser leaves or says anything more."""
+        await self.websocket.receive()
+
+    async def _tell(self) -> None:
+        last: dict[str, int] = {}
+        while True:
+            self.wake.clear()
+            now = board().now(self.code)
+            if self.who == DESK:
+                board().seen(self.code)
+            told = {"version": now.version if now else 0}
+            if self.who != PUPIL:
+                told |= {"here": here(self.code), "guesses": now.guesses if now else 0}
+            if told != last:
+                last = told
+                async with asyncio.timeout(SEND_SECONDS):
+                    await self.websocket.send_json(told)
+            await asyncio.sleep(PAUSE_SECONDS)
+            try:
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self.wake.wait()
+            except TimeoutError:
+                pass
+
+
+def _news_of(loop: asyncio.AbstractEventLoop, of: Board) -> News:
+    """What wakes the connections of a loop when a class of a board changes."""
+    known = _news.get(loop)
+    if known is None or known[0] is not of:
+        known = _news[loop] = of, News(loop)
+        of.listen(lambda code: known[1].hear({code}))
+    return known[1]

@@ -1,0 +1,84 @@
+"""Stops: what a class can be shown, as text that fits an address, and the questions that it is asked there.
+
+A stop is `start`, the key of a lesson, `story-3` for a scene of the story, or `playground?` with a configuration.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlencode
+
+from models.insight.fate import FATES
+from models.lessons.lessons import LESSONS
+from models.spec import RunConfig
+from models.spec.query import MOST_KEYS
+
+START, STORY, PLAYGROUND, LESSON = "start", "story", "playground", "lessons"  # the pages
+SCENES = 6  # of the story
+LONGEST = 2000  # characters of a stop
+MOST_STOPS = 20
+SCENE = re.compile(rf"{STORY}-([1-{SCENES}])")
+
+
+@dataclass(frozen=True)
+class Poll:
+    """What a class guesses: the net or the lesson it is about, and the options."""
+
+    title: str
+    options: tuple[str, ...]
+
+
+NETS = ("Norm, no residual", "Residual, no norm")  # of Start, of which it asks
+OF_START = {f"{START}-{at}": Poll(title, FATES) for at, title in enumerate(NETS)}
+QUESTIONS = OF_START | {key: Poll(lesson.title, lesson.options) for key, lesson in LESSONS.items()}
+USUAL = (START, "vanishing", "exploding", "skip", "placement", "init")  # a first plan: Start, and five lessons
+
+
+def stop_from(text: str) -> str:
+    """The stop that a text names, written in one way; empty if it names none."""
+    if text == START or text in LESSONS or SCENE.fullmatch(text):
+        return text
+    page, _, query = text[:LONGEST].partition("?")
+    if page != PLAYGROUND:
+        return ""
+    cfg, _ = RunConfig.from_query(dict(parse_qsl(query, max_num_fields=MOST_KEYS)))
+    stop = playground(cfg)
+    return stop if len(stop) <= LONGEST else ""
+
+
+def playground(cfg: RunConfig) -> str:
+    """The playground with a configuration, as a stop."""
+    query = urlencode(cfg.to_query())
+    return f"{PLAYGROUND}?{query}" if query else PLAYGROUND
+
+
+def plan_from(text: str) -> tuple[str, ...]:
+    """The stops in a list with commas, each once, as far as there are such; commas within one are escaped."""
+    named = (stop_from(one) for one in text[: MOST_STOPS * LONGEST].split(",", MOST_STOPS)[:MOST_STOPS])
+    return tuple(dict.fromkeys(stop for stop in named if stop))
+
+
+def page_of(stop: str) -> tuple[str, dict[str, str]]:
+    """The page of a stop, and what its address says besides."""
+    if stop in LESSONS:
+        return LESSON, {"lesson": stop}
+    if scene := SCENE.fullmatch(stop):
+        return STORY, {"scene": scene[1]}
+    page, _, query = stop.partition("?")
+    return page, dict(parse_qsl(query))
+
+
+def questions_of(stop: str) -> tuple[str, ...]:
+    """The keys of QUESTIONS that are asked at a stop; none where there is only something to see."""
+    return tuple(OF_START) if stop == START else (stop,) if stop in LESSONS else ()
+
+
+def title_of(stop: str) -> str:
+    """What a stop is called."""
+    if stop in LESSONS:
+        return f"{list(LESSONS).index(stop) + 1}. {LESSONS[stop].title}"
+    if scene := SCENE.fullmatch(stop):
+        return f"The story, scene {scene[1]}"
+    if stop == START:
+        return "Start: the four nets"
+    said = ", ".join(f"{name} {value}" for name, value in page_of(stop)[1].items())
+    return f"Playground: {said or 'the default network'}"

@@ -1,0 +1,391 @@
+"""A class in its pages: they go where the teacher leads, nothing answers before Reveal, and deleting can be undone."""
+
+import csv
+import io
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+from streamlit.testing.v1 import AppTest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from components.classroom import following, route
+from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.stage.tickets import TICKETS
+from components.teacher.page import SEAT, as_csv
+from models.insight.fate import FATES, FLY, MERGE
+from models.lessons import board as module
+from models.lessons.board import Board, valid_member
+from models.lessons.lessons import LESSONS
+from models.lessons.stops import NETS, OF_START, USUAL
+from models.service.client import Requester
+from models.spec import RunConfig
+from models.spec.limits import CLASS_PASSWORD
+from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
+from tests.load.server import free_port
+from tests.stage_page import declared, panels
+from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+LESSON = "final"  # whose nets train quickly
+OPTIONS = LESSONS[LESSON].options
+CODE = "ABCD"
+
+
+@pytest.fixture(autouse=True)
+def board(monkeypatch: pytest.MonkeyPatch) -> Board:
+    """A board of this test's own."""
+    made = Board()
+    monkeypatch.setattr(module, "_board", made)
+    return made
+
+
+@pytest.fixture
+def key(board: Board) -> str:
+    """Of the class CODE, which is shown LESSON."""
+    _, key, _ = board.open("", CODE)
+    board.show(CODE, key, LESSON)
+    return key
+
+
+def joined(**query: str) -> AppTest:
+    """A student's page, by the shortest link into the class, after it has gone where the class is."""
+    page = AppTest.from_file(APP, default_timeout=PATIENCE)
+    for name, value in {"class": CODE, **query}.items():
+        page.query_params[name] = value
+    return sound(page.run())
+
+
+def wall() -> AppTest:
+    return joined(view="projector")
+
+
+def desk(**query: str) -> AppTest:
+    return by_link("pages/learn/teacher.py", **query)
+
+
+def titles(page: AppTest) -> list[str]:
+    return [one.value for one in page.title]
+
+
+def disabled(page: AppTest) -> set[str]:
+    return {button.label for button in page.button if button.disabled}
+
+
+def answers(page: AppTest) -> bool:
+    """Whether anything on a page answers: a chart, a count by option, the nets."""
+    kinds = {data.get("kind") for one in page.get("bidi_component") for data in _panels(one)}
+    return bool(charts(page) or page.get("progress") or kinds or "The class" in words(page))
+
+
+def _panels(component: object) -> list[dict[str, object]]:
+    return list(json.loads(component.proto.json or "{}").get("panels", []))  # type: ignore[attr-defined]
+
+
+# --- where the class is ---
+
+
+def test_whoever_joins_comes_where_the_class_is_and_goes_on_with_it(board: Board, key: str) -> None:
+    page = joined()
+    assert titles(page) == [LESSONS[LESSON].title]
+    assert address(page) == {"class": CODE, "lesson": LESSON}
+    board.show(CODE, key, "skip")
+    assert titles(sound(page.run())) == [LESSONS["skip"].title]
+    assert address(page) == {"class": CODE, "lesson": "skip"}
+    board.show(CODE, key, LESSON)
+    assert titles(sound(page.run())) == [LESSONS[LESSON].title], "back on the same page, by an address it had before"
+    board.show(CODE, key, "start")
+    assert titles(sound(page.run())) == ["Why do deep networks need Add & Norm?"]
+    for depth in (8, 4):
+        board.show(CODE, key, f"playground?depth={depth}&steps=40&batch=16&width=16")
+        sound(page.run())
+        assert configuration(page) == RunConfig(depth=depth, steps=40, batch=16, width=16)
+    page.slider(key="depth").set_value(6)
+    assert configuration(sound(page.run())).depth == 6, "what a student changes stays until the class goes on"
+    board.show(CODE, key, "story-3")
+    assert titles(sound(page.run())) == ["The story"]
+    assert declared(page)["scene"] == 3
+    assert address(page) == {"class": CODE, "scene": "3"}
+    board.show(CODE, key, "story-2")
+    assert declared(sound(page.run()))["scene"] == 2
+
+
+def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Board, key: str) -> None:
+    page = joined()
+    page.switch_page("pages/learn/glossary.py")
+    page.query_params.clear()
+    assert titles(sound(page.run())) == [LESSONS[LESSON].title]
+    assert "lesson_box" not in {one.key for one in page.selectbox}
+    board.let_go(CODE, key, True)
+    assert "on your own now" in words(sound(page.run()))
+    page.switch_page("pages/learn/glossary.py")
+    page.query_params.clear()
+    assert titles(sound(page.run())) == ["Glossary"]
+    assert address(page)["class"] == CODE, "a reload is in the class again"
+    board.let_go(CODE, key, False)
+    assert titles(sound(page.run())) == [LESSONS[LESSON].title]
+    board.close(CODE, key)
+    assert f"Class {CODE} is over" in words(sound(page.run()))
+    assert titles(page) == ["Glossary"]
+
+
+@pytest.mark.parametrize("code", ["", "no code", "<b>", "ZZZZ"])
+def test_a_code_of_no_class_holds_nobody(code: str) -> None:
+    page = by_link("pages/learn/glossary.py", **{"class": code})
+    assert titles(page) == ["Glossary"]
+    assert ("is over" in words(page)) == (code == "ZZZZ")
+
+
+# --- guesses, and nothing that answers before Reveal ---
+
+
+def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board, key: str) -> None:
+    student, late, projector = joined(), joined(), wall()
+    teacher = desk(**{"class": CODE, "key": key})
+    press(student, OPTIONS[2])
+    assert f"Your guess is in: **{OPTIONS[2]}**" in words(student)
+    press(student, OPTIONS[1])
+    for page in (student, late, projector, teacher):
+        assert not answers(sound(page.run()))
+    assert board.now(CODE).guesses == 1  # type: ignore[union-attr]
+    press(teacher, "Reveal")
+    assert f"The class: **1** {OPTIONS[1]}" in words(teacher)
+    for page in (student, late, projector):
+        assert "The class: " in words(sound(page.run()))
+        assert set(charts(page)) >= {"Loss"}
+        assert declared(page)["start"], "the nets play by themselves"
+        assert not [label for label in labels(page) if label in OPTIONS]
+    assert "(your guess)" in "".join(one.proto.text for one in student.get("progress"))
+    assert (declared(projector).get("speed"), declared(student).get("speed")) == ("25 steps/s", None)
+
+
+def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: Board, key: str) -> None:
+    board.show(CODE, key, "start")
+    student, projector = joined(), wall()
+    for page in (student, projector):
+        assert not answers(page)
+    for question, option in zip(OF_START, (MERGE, FLY), strict=True):
+        student.button(key=f"class_guess_{question}_{FATES.index(option)}").click()
+        sound(student.run())
+    board.reveal(CODE, key)
+    for page in (student, projector):
+        assert f"**{NETS[1]}**: **1** {FLY}" in words(sound(page.run()))
+        (travel,) = panels(page, "travel").values()
+        assert (len(travel["runs"]), travel["asks"]) == (4, [])
+    assert f"you: *{MERGE}*" in words(student)
+
+
+def test_a_guess_outlives_a_reload_where_the_browser_says_whose_it_is(
+    board: Board, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {MEMBER_COOKIE: "0123456789abcdef"}
+    monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
+    press(joined(), OPTIONS[0])
+    again = joined()
+    assert f"Your guess is in: **{OPTIONS[0]}**" in words(again)
+    press(again, OPTIONS[1])
+    assert sum((board.counts(CODE, LESSON) or {}).values()) == 1
+
+
+def test_a_projector_leads_by_keys_only_where_the_browser_has_the_classs_key(
+    board: Board, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {KEY_COOKIE: f"{CODE}.wrong"}
+    monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
+    assert following.HINT not in words(wall())
+    said[KEY_COOKIE] = f"{CODE}.{key}"
+    assert following.HINT in words(wall())
+    assert following.HINT not in words(joined()), "the teacher's browser as a student's"
+    shown = [one for one in wall().get("html") if "class-here" in one.proto.body]
+    assert shown, "a place for the number of those who are here"
+
+
+# --- the Teacher page ---
+
+
+def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: Board) -> None:
+    page = press(desk(), "Open a class")
+    code, key = address(page)["class"], address(page)["key"]
+    assert board.look_after(code, key) == ""
+    assert f"join** with the code **{code}**" in words(page)
+    assert disabled(page) >= {"Back"}
+    press(page, "Next")
+    assert board.now(code).stop == USUAL[1]  # type: ignore[union-attr]
+    board.guess(code, USUAL[1], "one", LESSONS[USUAL[1]].options[0])
+    press(page, "Reveal")
+    press(page, "Delete them")
+    assert "Reveal" not in disabled(page)
+    press(page, "Undo: bring the guesses back")
+    assert board.now(code).guesses == 1  # type: ignore[union-attr]
+    press(page, "On your own now")
+    assert "on their own now" in words(page)
+    press(page, "Call back")
+    press(page, "Close it")
+    assert board.now(code) is None
+    assert f"Class {code} is closed" in words(page)
+    press(page, "Undo: open it again")
+    assert board.now(code).guesses == 1  # type: ignore[union-attr]
+    assert "Reveal" in labels(page)
+
+
+def test_the_plan_is_in_the_address_and_the_class_is_opened_with_it(board: Board) -> None:
+    page = desk(plan="skip,playground?depth=4,start")
+    page.multiselect(key="teacher_plan").set_value(["skip", "playground?depth=4", "gates"])
+    sound(page.run())
+    assert address(page)["plan"] == "skip,playground?depth=4,gates"
+    again = press(desk(**address(page)), "Open a class")
+    code = address(again)["class"]
+    assert board.now(code).plan == ("skip", "playground?depth=4", "gates")  # type: ignore[union-attr]
+    again.selectbox(key="teacher_shown").set_value("story-4")
+    press(sound(again.run()), "Show it to the class")
+    assert board.now(code).stop == "story-4"  # type: ignore[union-attr]
+    assert {"Reveal"} <= disabled(again), "there is nothing to guess"
+
+
+def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Board, key: str) -> None:
+    forged = desk(**{"class": CODE, "key": "guess"})
+    assert "Another teacher" in words(forged)
+    assert "Reveal" not in labels(forged)
+    known = desk(**{"class": "WXYZ", "key": "known-to-a-stranger"})
+    assert board.now("WXYZ") is None
+    press(known, "Open a class")
+    assert address(known)["class"] == "WXYZ"
+    assert board.look_after("WXYZ", "known-to-a-stranger") == module.TAKEN
+    again = desk(**address(known))
+    assert "Reveal" in labels(again)
+    again.switch_page("pages/learn/glossary.py")
+    again.query_params.clear()
+    assert titles(sound(again.run())) == ["Glossary"], "the teacher goes where they like"
+    again.switch_page("pages/learn/teacher.py")
+    again.query_params.clear()
+    assert "Reveal" in labels(sound(again.run()))
+
+
+def test_where_the_operator_has_set_a_password_a_class_is_opened_with_it_alone(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert "teacher_password" not in {one.key for one in desk().text_input}
+    monkeypatch.setenv(CLASS_PASSWORD, "réservé")
+    for wrong in ("", "reserve", "réservé2"):
+        page = desk()
+        page.text_input(key="teacher_password").set_value(wrong)
+        assert "not this server's password" in words(press(sound(page.run()), "Open a class"))
+    page.text_input(key="teacher_password").set_value("réservé")
+    assert "Reveal" in labels(press(sound(page.run()), "Open a class"))
+    assert set(address(page)) == {"class", "key"}
+    assert "serv" not in capfd.readouterr().err
+
+
+def test_behind_a_proxy_that_seats_a_class_together_its_page_is_loaded_with_the_code_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {SEAT: "another"}
+    monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
+    page = desk(plan="skip")
+    (link,) = [one.proto for one in page.get("link_button") if one.proto.label == "Open a class"]
+    query = dict(parse_qsl(urlsplit(link.url).query))
+    assert "Open a class" not in labels(page)
+    said[SEAT] = query["class"]
+    opened = press(desk(**query), "Open a class")
+    assert (address(opened)["class"], address(opened)["plan"]) == (query["class"], "skip")
+
+
+def test_the_results_are_a_table_that_keeps_commas_apart() -> None:
+    rows = [("1. A, b", 'a "question"', "an option", 3)]
+    assert list(csv.reader(io.StringIO(as_csv(rows))))[1] == ["1. A, b", 'a "question"', "an option", "3"]
+
+
+# --- the ways in ---
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(Starlette(routes=route.routes()), follow_redirects=False)
+
+
+def test_join_leads_to_what_the_class_is_shown_and_asks_for_the_code_where_it_is_none(
+    client: TestClient, board: Board, key: str
+) -> None:
+    asked = client.get("/join")
+    assert (asked.status_code, "Code of your class" in asked.text, "No class" in asked.text) == (200, True, False)
+    assert "No class with this code is open" in client.get("/join", params={"c": '"><script>'}).text
+    assert "<script>" not in client.get("/join", params={"c": '"><script>'}).text
+    spelled = client.get("/join", params={"c": "ab cd"})
+    assert (spelled.status_code, spelled.headers["location"]) == (303, f"/join?c={CODE}")
+    led = client.get("/join", params={"c": CODE})
+    assert led.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}"
+    assert valid_member(led.cookies[MEMBER_COOKIE])
+    assert KEY_COOKIE not in led.cookies
+    assert "httponly" in led.headers["set-cookie"].lower()
+    assert MEMBER_COOKIE not in client.get("/join", params={"c": CODE}).cookies, "a browser keeps its place"
+    assert "view" not in client.get("/join", params={"c": CODE, "key": "wrong"}).headers["location"]
+    shown = client.get("/join", params={"c": CODE, "key": key})
+    assert shown.headers["location"] == f"/lessons?lesson={LESSON}&class={CODE}&view=projector"
+    assert shown.cookies[KEY_COOKIE] == f"{CODE}.{key}"
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A server of the routes alone, in this process."""
+    port = free_port()
+    told = uvicorn.Config(Starlette(routes=route.routes()), host="127.0.0.1", port=port, log_level="error")
+    server = uvicorn.Server(told)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until(lambda: server.started, "the server")
+    yield f"ws://127.0.0.1:{port}/class"
+    server.should_exit = True
+    thread.join()
+
+
+@contextmanager
+def page_of(url: str, who: str, session: str) -> Iterator[ClientConnection]:
+    """The connection of a page, which has said hello."""
+    ticket = TICKETS.hand(Requester(session, PART, who, frozenset(), "address"))
+    with connect(url) as connection:
+        connection.send(json.dumps({"class": CODE, "ticket": ticket}))
+        yield connection
+
+
+def heard(connection: ClientConnection, **last: int) -> None:
+    """Waits until a page has heard so; what comes before may lack some of it."""
+    while json.loads(connection.recv(timeout=PATIENCE)) != last:
+        pass
+
+
+def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_how_many_are_here(
+    url: str, board: Board, key: str
+) -> None:
+    version = board.now(CODE).version  # type: ignore[union-attr]
+    with page_of(url, PUPIL, "one") as pupil, page_of(url, PUPIL, "one"), page_of(url, DESK, "two") as teacher:
+        heard(pupil, version=version)
+        heard(teacher, version=version, here=1, guesses=0)
+        board.guess(CODE, LESSON, "one", OPTIONS[0])
+        heard(teacher, version=version, here=1, guesses=1)
+        board.reveal(CODE, key)
+        assert json.loads(pupil.recv(timeout=PATIENCE)) == {"version": version + 1}
+        heard(teacher, version=version + 1, here=1, guesses=1)
+        board.close(CODE, key)
+        heard(pupil, version=0)
+    until(lambda: route.here(CODE) == 0, "that nobody is here")
+
+
+def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
+    other = TICKETS.hand(Requester("one", "playground", "stage", frozenset(), "address"))
+    forged = [{"class": CODE, "ticket": "forged"}, {"class": CODE, "ticket": other}, {"class": CODE}]
+    for text in ("{", "[]", "x" * 1000, *map(json.dumps, forged)):
+        with connect(url) as stranger:
+            stranger.send(text)
+            with pytest.raises(ConnectionClosed) as ended:
+                stranger.recv(timeout=PATIENCE)
+            assert ended.value.rcvd is not None
+            assert ended.value.rcvd.code == route.REFUSED
+    assert route.here(CODE) == 0
