@@ -5,6 +5,8 @@
     with watch(model, "run.jsonl", optimizer=optimizer) as recorder:
         ...  # train as ever
 
+`profile(model, batch)` measures one pass, `read("run.jsonl")` gives a recording.
+
 torch is imported when `watch` is first used, so that a recording can be read without it.
 """
 
@@ -12,13 +14,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from addnorm.profiling import Profile, profile
     from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
 
 __version__ = "0.2.0"
-__all__ = ["Recorder", "Recording", "read", "unwatch", "watch"]
+__all__ = ["Profile", "Recorder", "Recording", "profile", "read", "unwatch", "watch"]
 
 _HOMES = {
+    "Profile": "profiling",
+    "profile": "profiling",
     "Recording": "recording",
     "read": "recording",
     "Recorder": "recorder",

@@ -114,9 +114,9 @@ class Recording(Shown):
             return [encoded(value) if known else None for value, known in pairs]
 
         try:
-            yield _line(self.header)
+            yield as_line(self.header)
         except ValueError:  # a setting too large for a number
-            yield _line(self.header | {"meta": {}, "optimizer": None})
+            yield as_line(self.header | {"meta": {}, "optimizer": None})
         scalars = [name for name in SCALARS if any(self.known[name])]
         for at, step in enumerate(self.steps):
             if at % every and at != len(self) - 1 and not any(self.measured("update", at)):
@@ -125,9 +125,9 @@ class Recording(Shown):
             for name in scalars:
                 row[name] = encoded(self.scalars[name][at], 9) if self.known[name][at] else None
             row |= {name: listed(name, at) for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))}
-            yield _line(row | ({"skipped": True} if at in self.skipped else {}))
+            yield as_line(row | ({"skipped": True} if at in self.skipped else {}))
         if self.end is not None:
-            yield _line(self.end)
+            yield as_line(self.end)
 
 
 class Reader:
@@ -383,7 +383,8 @@ def ending(entry: dict[str, Any]) -> dict[str, Any]:
     return {"end": entry["end"], "reason": reason, "rows": count(entry, "rows"), "dropped": count(entry, "dropped")}
 
 
-def _line(entry: dict[str, Any]) -> bytes:
+def as_line(entry: dict[str, Any]) -> bytes:
+    """A line of a file."""
     return json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 

@@ -19,7 +19,7 @@ from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
 from components.stage.panels import Headline, Panel
-from components.stage.profiles import Profile, profile_of
+from components.stage.profiles import RowProfile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
@@ -31,8 +31,8 @@ from models.spec.pairings import opposite
 
 NAME = "playground"
 
-GHOST: Key[Profile | None] = Key("ghost", None)  # before the last change
-PINNED: Key[Profile | None] = Key("pinned", None)
+GHOST: Key[RowProfile | None] = Key("ghost", None)  # before the last change
+PINNED: Key[RowProfile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
 STARTED = Key("playground_started", "")  # the last request to play the run
 STOP_LOSS = Key("playground_stop_loss", 0.0)
@@ -72,7 +72,7 @@ def _watched(cfg: RunConfig) -> bool:
     return (late or measuring) and not refused
 
 
-def _stage(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
+def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
     """The living stack and the verdict on it, the player, and below it the charts."""
     large, fit = projector.on(), _fit()
     toggles = not any_hidden(("overrides", "residual"))
@@ -135,7 +135,7 @@ def _leave(before: View, cfg: RunConfig) -> None:
         _fit_axes()  # they were scaled for curves that are gone
 
 
-def _below(cfg: RunConfig, others: list[tuple[str, Profile]]) -> None:
+def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
     """Controls for comparison curves, and one of the panels below the charts."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = url_param("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
@@ -168,7 +168,7 @@ def _look_again(view: View) -> None:
             st.rerun()
 
 
-def _others(cfg: RunConfig) -> list[tuple[str, Profile]]:
+def _others(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
     """The profiles to compare with, by role: the one before the last change and the pinned one, of the same net and
     task.
     """

@@ -8,7 +8,7 @@ from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
 from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of, opened
-from components.stage.profiles import Profile
+from components.stage.profiles import RowProfile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
@@ -42,7 +42,7 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     )
 
 
-def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large: bool) -> list[Panel]:
+def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
     """Signal and gradient by depth side by side, below each the same at every step. `others`: (role, profile).
 
     They have no sentences: the verdict describes them. `large`: the profiles only, enlarged for a projector.
@@ -68,7 +68,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, *, large
     ]
 
 
-def panel(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int, chosen: str) -> list[Panel]:
+def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:
     """The figures of one of PANELS."""
     if chosen == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
@@ -90,15 +90,15 @@ def _type(figure: Figure, large: bool) -> Figure:
     return enlarged(figure, projector.FACTOR) if large else figure
 
 
-def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, Profile]]) -> Figure:
+def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, RowProfile]]) -> Figure:
     return figures.profile(title, track, plan(cfg).sites, others=_series(others, track))
 
 
-def _series(others: list[tuple[str, Profile]], key: str) -> list[Series]:
+def _series(others: list[tuple[str, RowProfile]], key: str) -> list[Series]:
     return [Series(profile.label, getattr(profile, key), role) for role, profile in others]
 
 
-def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, Profile]], fit: int) -> list[Panel]:
+def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int) -> list[Panel]:
     blocks = [block_name(block) for block in range(1, cfg.depth + 1)]
     title, besides = "Weight gradient by depth", f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
     weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))

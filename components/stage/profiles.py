@@ -10,7 +10,7 @@ from models.spec import RunConfig
 
 
 @dataclass(frozen=True)
-class Profile:
+class RowProfile:
     """The profiles over depth of a row of a configuration: (S,), (S,), (depth,), (S,)."""
 
     cfg: RunConfig
@@ -25,9 +25,9 @@ class Profile:
         return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
 
 
-def profile_of(view: View) -> Profile:
+def profile_of(view: View) -> RowProfile:
     """The profiles of the row shown."""
     trace, row, frame = view.trace, view.row, view.frame
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
     label = f"{name_of(view.cfg)}, step {row}".removeprefix(", ")
-    return Profile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)
+    return RowProfile(view.cfg, label, trace.act_rms[row], trace.grad_rms[row], trace.weight_grad_rms[row], cosine)

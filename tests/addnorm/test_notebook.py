@@ -41,8 +41,8 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         book = nbformat.read(NOTEBOOK, 4)
         nbclient.NotebookClient(book, timeout=250, resources={"metadata": {"path": tmp_path}}).execute()
         outputs = {cell.id: cell.outputs for cell in book.cells if cell.cell_type == "code"}
-        for cell in ("record", "read"):
+        for cell, rows in (("profile", 1), ("record", 100), ("read", 100)):
             assert "srcdoc" in outputs[cell][0].data["text/html"], "the player"
-            assert "100 rows, ended" in outputs[cell][0].data["text/plain"]
+            assert f"{rows} row" in outputs[cell][0].data["text/plain"]
     assert len(read(tmp_path / "recordings" / "notebook.jsonl")) == 100
     assert (tmp_path / "recordings" / "notebook.html").is_file()

@@ -1,0 +1,345 @@
+"""`profile` measures one forward and one backward pass of a model, and leaves the model as it was."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from addnorm.blocks import blocks_by_name, blocks_of
+from addnorm.cosine import cosines_of
+from addnorm.header import header
+from addnorm.law import law_in_words
+from addnorm.model import bare, refused
+from addnorm.recording import Reader, Recording, as_line
+from addnorm.rows import Fetch, PendingRow, parts_of
+from addnorm.shown import Shown
+from addnorm.sites import Sites, find_sites, noted, offered, outputs_of
+from addnorm.table import table
+from addnorm.trace import Graph, Node, Tracer, floating, output_of, tensors_in
+from addnorm.weights import Weights
+from addnorm.words import lost_at, verdict
+
+OFF = "profile measures gradients, which are switched off here: call it outside of no_grad and inference_mode."
+LAZY = "This model has parameters without a shape yet: call it once on a batch before."
+CHECKPOINTED = "Inside reentrant checkpoints no gradients were measured; use_reentrant=False shows them."
+REENTRANT = "CheckpointFunctionBackward"  # torch.autograd.grad refuses it
+
+
+@dataclass(frozen=True)
+class Profile(Shown):
+    """One pass of a model, as a recording of one row. `cause`: what made the first number that is not finite."""
+
+    recording: Recording
+    cause: str = ""
+
+    def so_far(self) -> Recording:
+        """The recording of one row."""
+        return self.recording
+
+    @property
+    def sites(self) -> list[str]:
+        """The names of the sites, in order of depth."""
+        return [site.name for site in self.recording.sites]
+
+    @property
+    def activation(self) -> list[float]:
+        """By site, root mean square of the stream; NaN where it was not measured."""
+        return list(self.recording.row("act", 0))
+
+    @property
+    def gradient(self) -> list[float]:
+        """By site, root mean square of the gradient of the loss; NaN where there is none."""
+        return list(self.recording.row("grad", 0))
+
+    @property
+    def loss(self) -> float:
+        """The loss of the batch."""
+        return self.recording.scalars["loss"][0]
+
+    @property
+    def verdict(self) -> str:
+        """What stream and gradient do over depth, in a sentence."""
+        return verdict(self.recording, 0)
+
+    @property
+    def law(self) -> str:
+        """The law by which the stream grows, in a sentence; empty where there are too few sites."""
+        return law_in_words(self.recording, 0)
+
+    def __repr__(self) -> str:
+        return f"<Profile of {self.recording.header['model']}, {len(self.sites)} sites>"
+
+    def __str__(self) -> str:
+        return "\n".join(table(self.recording))
+
+
+def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = None) -> Profile:
+    """Measures stream and gradient of a model at every site on one batch, without training and without a file.
+
+    The model is called with `batch`: a tensor, a tuple of arguments or a mapping of them by name. `loss` is called with
+    the model's output; where the batch is a tuple, also with its last element, which the model then does not get.
+    Without it the loss is the one in the model's output, else the mean square of the output. Weights, gradients,
+    buffers, mode and random state are as before. RuntimeError where gradients are switched off, ValueError for a model
+    that cannot be measured or a loss that is not one number.
+    """
+    if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
+        raise RuntimeError(OFF)
+    if refusal := refused(model):
+        raise ValueError(refusal)
+    model = bare(model)
+    if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
+        raise ValueError(LAZY)
+    with ExitStack() as undone:
+        for kept in (_random_state, _buffers, _gradients, _unwatched, _eager):
+            undone.enter_context(kept(model))
+        return _measured(model, batch, loss)
+
+
+class Finder(Tracer):
+    """A tracer that also notes which operation first made a number that is not finite, forward and backward."""
+
+    def __init__(self, model: nn.Module, measure: Callable[[int, Tensor], None]) -> None:
+        super().__init__(model, measure)
+        self.forward = self.infinite = self.backward = ""
+        self.place = "the model"  # where what runs in no module runs
+        self.undo: list[Any] = []
+        self._places: dict[int, str] = {}  # the operation and where it ran, by the node that it made
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = super().__torch_function__(func, types, args, kwargs)
+        if not self._measuring:
+            with suppress(RuntimeError, TypeError):  # of a tensor without numbers of its own
+                self._look(getattr(func, "__name__", ""), (*args, *(kwargs or {}).values()), out)
+        return out
+
+    def _look(self, op: str, given: Sequence[Any], out: Any) -> None:
+        for tensor in [one for one, _ in tensors_in(out) if floating(one)]:
+            node = self._node_of.get(tensor)
+            if node is not None:
+                self._places[node.at] = f"{op.strip('_')} in {self._open[-1] or self.place}"
+            if not self.forward and not _finite(tensor):
+                said = self._given(given) or f"made by {op.strip('_')} in {self._open[-1] or self.place}"
+                if not _finite(tensor.detach().clamp(min=0)):
+                    self.forward = said
+                elif all(_finite(one) for one, _ in tensors_in(given, deep=2) if floating(one)):
+                    self.infinite = said  # minus infinity alone is often a mask: the last one counts
+            if tensor.requires_grad and node is not None:
+                self.undo.append(tensor.register_hook(self._hook(node)))
+
+    def _given(self, given: Sequence[Any]) -> str:
+        """What an operation was given that was not finite before the pass."""
+        for tensor, _ in tensors_in(given, deep=2):
+            if floating(tensor) and tensor not in self._node_of and not _finite(tensor):
+                name = self._names.get(id(tensor))
+                return f"the parameter {name}" if name else "in the batch or in a buffer"
+        return ""
+
+    def _hook(self, node: Node) -> Callable[[Tensor], None]:
+        def look(grad: Tensor) -> None:
+            if not self.backward and not _finite(grad):
+                made = [self._places.get(child.at, child.op) for child in node.children]
+                self.backward = f"made on the way back through {' or '.join(dict.fromkeys(made)) or 'the loss'}"
+
+        return look
+
+    def cause(self, lost: str) -> str:
+        """What made the first number that is not finite, in a sentence. `lost`: what is so first in the row."""
+        if lost in ("activation", "model's output", "loss") and (made := self.forward or self.infinite):
+            return f"The first tensor that is not finite is {made}."
+        return f"The first gradient that is not finite is {self.backward}." if lost and self.backward else ""
+
+
+def _finite(tensor: Tensor) -> bool:
+    return bool(tensor.detach().isfinite().all())  # detached, so that no checkpoint counts it
+
+
+def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) -> Profile:
+    seen: dict[int, tuple[Any, list[Fetch]]] = {}
+    received: dict[int, Any] = {}
+
+    def measure(node: int, tensor: Tensor) -> None:
+        seen[node] = parts_of([("act", 0, tensor.detach())])[0], [one for _, one in cosines_of([(0, tensor.detach())])]
+        if tensor.requires_grad:
+            finder.undo.append(tensor.register_hook(lambda grad: received.__setitem__(node, grad.detach())))
+
+    finder, notes = Finder(model, measure), []
+    try:
+        with finder:
+            arguments, target = _split(batch, loss)
+            output = model(**arguments) if isinstance(arguments, Mapping) else model(*arguments)
+            finder.place = "the loss"
+            found, note = _loss_of(output, loss, target)
+            notes += [note] if note else []
+        notes += [CHECKPOINTED] if _backward(model, found) else []
+    finally:
+        for handle in finder.undo:
+            handle.remove()
+    sites = _sites_of(finder, model)
+    blocks = blocks_of(finder.graph, sites, model) if finder.failure is None else blocks_by_name(model)
+    row = PendingRow(0, losses=[Fetch(found.detach())])
+    for at, site in enumerate(sites):
+        if site.node in seen:
+            part, cosines = seen[site.node]
+            row.parts.append(type(part)(part.fetch, [("act", at, count) for _, _, count in part.targets]))
+            row.cosines += [([at], cosine) for cosine in cosines]
+        if site.node in received:
+            row.parts += parts_of([("grad", at, received[site.node])])
+    row.parts += Weights(model, blocks).gradients()
+    if (answer := output_of(output)) is not None:
+        row.parts += parts_of([("output", 0, answer.detach())])
+    now = datetime.now(timezone.utc)
+    head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={})
+    end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
+    lines = [as_line(one) for one in (head, row.line(len(sites), len(blocks)), end)]
+    lost = lost_at(Reader().feed(b"".join(lines)), 0)
+    cause = finder.cause(lost[0]) if lost else ""
+    head["notes"] += [*notes, *([cause] if cause else [])]
+    return Profile(Reader().feed(b"".join([as_line(head), *lines[1:]])), cause)
+
+
+def _split(batch: Any, loss: Callable[..., Tensor] | None) -> tuple[Any, tuple[Any, ...]]:
+    """What the model gets, and what the loss gets besides the output."""
+    if isinstance(batch, Mapping):
+        return batch, ()
+    if not isinstance(batch, tuple | list):
+        return (batch,), ()
+    return (batch[:-1], (batch[-1],)) if loss is not None else (batch, ())
+
+
+def _loss_of(output: Any, loss: Callable[..., Tensor] | None, target: tuple[Any, ...]) -> tuple[Tensor, str]:
+    """The loss of an output, and a sentence where it had to be made up. ValueError where it is not one number."""
+    note = ""
+    if loss is not None:
+        found = loss(output, *target)
+    else:
+        own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+        if isinstance(own, Tensor):
+            found = own
+        else:
+            answer = output_of(output)
+            if answer is None:
+                raise ValueError("The model's output is no tensor of numbers: give profile a loss.")
+            found, note = answer.abs().square().mean(), "No loss was given: its place took the output's mean square."
+    if not isinstance(found, Tensor) or found.numel() != 1:
+        raise ValueError("The loss is not one number.")
+    if not found.requires_grad:
+        note = "The loss depends on nothing that is trained, so there are no gradients."
+    return found.reshape(()), note
+
+
+def _sites_of(finder: Finder, model: nn.Module) -> Sites:
+    graph: Graph = finder.graph
+    lost = [f"The forward pass could not be traced: {finder.failure}"] if finder.failure is not None else []
+    lost += ["The forward pass makes too many tensors to trace them all."] if graph.too_large else []
+    if not lost and (sites := find_sites(graph, model)):
+        return sites
+    return noted(outputs_of(graph, offered(model), model), lost or ["No residual additions were found."])
+
+
+def _backward(model: nn.Module, loss: Tensor) -> bool:
+    """Computes the gradients of all parameters, without the hooks that follow an accumulated one where that can be.
+
+    Returns whether parts were computed again in the old way of checkpoints.
+    """
+    if not loss.requires_grad:
+        return False
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if any(node.name() == REENTRANT for node in _nodes(loss)):
+        if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in trained):
+            raise ValueError("A reentrant checkpoint would call the hooks that update this model's weights.")
+        loss.backward()
+        return True
+    for p, grad in zip(trained, torch.autograd.grad(loss, trained, allow_unused=True), strict=True):
+        p.grad = grad
+    return False
+
+
+def _nodes(loss: Tensor) -> Iterator[Any]:
+    """The nodes of autograd's graph."""
+    waiting, known = [loss.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in known:
+            continue
+        known.add(node)
+        yield node
+        waiting += [one for one, _ in node.next_functions]
+
+
+# --- what a pass changes, and is put back ---
+
+
+@contextmanager
+def _random_state(model: nn.Module) -> Iterator[None]:
+    devices = {p.device for p in model.parameters() if p.device.type not in ("cpu", "meta")}
+    state, numpy = random.getstate(), sys.modules.get("numpy")
+    of_numpy = numpy.random.get_state() if numpy else None
+    with ExitStack() as forks:
+        forks.enter_context(torch.random.fork_rng(devices=[]))
+        for kind in {device.type for device in devices}:
+            places = [device.index or 0 for device in devices if device.type == kind]
+            forks.enter_context(torch.random.fork_rng(devices=places, device_type=kind))
+        try:
+            yield
+        finally:
+            random.setstate(state)
+            if numpy:
+                numpy.random.set_state(of_numpy)
+
+
+@contextmanager
+def _buffers(model: nn.Module) -> Iterator[None]:
+    kept = [
+        (module, name, buffer, buffer.clone())
+        for module in model.modules()
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    ]
+    try:
+        yield
+    finally:
+        for module, name, buffer, before in kept:
+            module._buffers[name] = buffer
+            if not torch.equal(buffer, before):
+                with torch.no_grad():
+                    buffer.copy_(before)
+
+
+@contextmanager
+def _gradients(model: nn.Module) -> Iterator[None]:
+    kept = [(p, p.grad) for p in model.parameters()]
+    for p, _ in kept:
+        p.grad = None
+    try:
+        yield
+    finally:
+        for p, grad in kept:
+            p.grad = grad
+
+
+@contextmanager
+def _unwatched(model: nn.Module) -> Iterator[None]:
+    """A recording of the model does not notice."""
+    from addnorm.recorder import _watched
+
+    pause = getattr(_watched.get(model), "pause", nullcontext)
+    with pause():
+        yield
+
+
+@contextmanager
+def _eager(_model: nn.Module) -> Iterator[None]:
+    """Compiled parts run as they are written, so that hooks see what is inside; from torch 2.6 on."""
+    stance = getattr(torch.compiler, "set_stance", None)
+    with ExitStack() as changed:
+        if stance is not None:
+            changed.enter_context(stance("force_eager"))
+        yield

@@ -1,0 +1,188 @@
+"""One pass, measured: its numbers, what it leaves as it was, and what it says of a number that is not finite."""
+
+import copy
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+import addnorm
+from tests.addnorm.loops import Block, batch, net, recorded
+
+SITES = ["0", "1", "2", "3"]
+
+
+def cross_entropy(output: Tensor, target: Tensor) -> Tensor:
+    return nn.functional.cross_entropy(output, target)
+
+
+def test_it_has_the_numbers_of_the_first_row_of_a_recording(tmp_path: Path) -> None:
+    first = recorded(net(), tmp_path, steps=1)
+    found = addnorm.profile(net(), batch(0), cross_entropy)
+    assert found.sites == [site.name for site in first.sites] == SITES
+    assert found.activation == list(first.row("act", 0))
+    assert found.gradient == list(first.row("grad", 0))
+    assert list(found.recording.row("weight_grad", 0)) == list(first.row("weight_grad", 0))
+    assert found.loss == first.scalars["loss"][0]
+    assert found.recording.scalars["grad_norm"][0] == first.scalars["grad_norm"][0]
+    assert found.cause == ""
+    assert found.verdict in str(found)
+    assert "srcdoc" in found._repr_mimebundle_()["text/html"]
+    assert repr(found) == "<Profile of Sequential, 4 sites>"
+
+
+class Restless(nn.Module):
+    """Draws random numbers of all kinds, counts its calls in a buffer that it replaces, and keeps running means."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start, self.norm, self.drop, self.block = (
+            nn.Linear(4, 8),
+            nn.BatchNorm1d(8),
+            nn.Dropout(0.5),
+            Block(),
+        )
+        self.calls: Tensor
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls = self.calls + random.random() + np.random.rand()
+        return self.block(self.drop(self.norm(self.start(x))))
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_it_leaves_the_model_and_all_random_states_as_they_were(training: bool) -> None:
+    torch.manual_seed(0)
+    model = Restless().train(training)
+    model.block.down.eval()
+    model(batch(1)[0]).sum().backward()
+    grads = {name: p.grad for name, p in model.named_parameters()}
+    before, modes = copy.deepcopy(model.state_dict()), [module.training for module in model.modules()]
+    values = {name: grad.clone() for name, grad in grads.items() if grad is not None}
+    calls, hooks = model.calls, [len(module._forward_hooks) for module in model.modules()]
+    x = batch(0)[0].requires_grad_()
+    states = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist()
+    addnorm.profile(model, x)
+    assert torch.equal(torch.get_rng_state(), states[0])
+    assert (random.getstate(), np.random.get_state()[1].tolist()) == states[1:]
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert model.calls is calls
+    assert all(p.grad is grads[name] for name, p in model.named_parameters())
+    assert all(torch.equal(p.grad, values[name]) for name, p in model.named_parameters() if p.grad is not None)
+    assert [module.training for module in model.modules()] == modes
+    assert [len(module._forward_hooks) for module in model.modules()] == hooks
+    assert x.grad is None
+    assert not x._backward_hooks
+
+
+def test_it_is_told_in_one_sentence_what_cannot_be_measured() -> None:
+    model, (x, y) = net(), batch(0)
+    for off in (torch.no_grad, torch.inference_mode):
+        with off(), pytest.raises(RuntimeError, match=r"^profile measures gradients, which are switched off here"):
+            addnorm.profile(model, (x, y), cross_entropy)
+    with pytest.raises(ValueError, match="not one number"):
+        addnorm.profile(model, x, lambda output: output)
+    with pytest.raises(ValueError, match="without a shape yet"):
+        addnorm.profile(nn.LazyLinear(3), x)
+    with pytest.raises(TypeError):
+        addnorm.profile(model, (x, y))  # the model takes one argument
+    assert all(p.grad is None for p in model.parameters())
+
+
+class Named(nn.Module):
+    """Takes its arguments by name, and has its loss in its output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = net()
+
+    def forward(self, x: Tensor, y: Tensor) -> dict[str, Tensor]:
+        logits = self.net(x)
+        return {"loss": cross_entropy(logits, y), "logits": logits}
+
+
+def test_the_batch_may_be_a_tensor_a_tuple_or_a_mapping_and_the_loss_the_models_own() -> None:
+    x, y = batch(0)
+    given = addnorm.profile(net(), (x, y), cross_entropy)
+    own = addnorm.profile(Named(), {"x": x, "y": y})
+    assert (own.gradient, own.loss) == (given.gradient, given.loss)
+    assert addnorm.profile(Named(), (x, y)).loss == given.loss
+    alone = addnorm.profile(net(), x)
+    assert alone.activation == given.activation
+    assert "No loss was given: its place took the output's mean square." in str(alone)
+    frozen = addnorm.profile(net().requires_grad_(False), x)
+    assert "so there are no gradients" in str(frozen)
+    assert frozen.activation == given.activation
+
+
+class Checkpointed(nn.Module):
+    """A net whose blocks are computed again on the way back; `reentrant`: the old way, which autograd.grad refuses."""
+
+    def __init__(self, *, reentrant: bool) -> None:
+        super().__init__()
+        self.net, self.reentrant = net(), reentrant
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.net:
+            x = checkpoint(block, x, use_reentrant=self.reentrant) if isinstance(block, Block) else block(x)
+        return x
+
+
+def test_checkpoints_are_measured_as_far_as_they_can_be_and_leave_no_gradient() -> None:
+    plain = addnorm.profile(net(), batch(0), cross_entropy)
+    new = addnorm.profile(Checkpointed(reentrant=False), batch(0), cross_entropy)
+    assert (new.activation, new.gradient) == (plain.activation, plain.gradient)
+    model = Checkpointed(reentrant=True)
+    old = addnorm.profile(model, batch(0), cross_entropy)
+    assert old.activation == plain.activation
+    assert old.recording.scalars["grad_norm"] == plain.recording.scalars["grad_norm"]
+    assert "Inside reentrant checkpoints no gradients were measured" in str(old)
+    assert all(p.grad is None for p in model.parameters())
+
+
+class Broken(nn.Module):
+    """Makes a number that is not finite where it is asked to; masks with minus infinity, as attention does."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where, self.start, self.block, self.head = where, nn.Linear(4, 8), Block(), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.start(x)
+        scores = torch.zeros(8, 8).masked_fill(torch.ones(8, 8).triu(1).bool(), -torch.inf)
+        x = x + scores.softmax(-1) @ x * 0.1
+        if self.where == "forward":
+            x = x / (x - x)
+        x = self.block(x)
+        if self.where == "backward":
+            x = x + (x - x).sqrt()  # 0 has an infinite slope there
+        return self.head(x)
+
+
+@pytest.mark.parametrize(
+    ("where", "sentence"),
+    [
+        ("", ""),
+        ("forward", "The first tensor that is not finite is made by div in the model."),
+        ("backward", "The first gradient that is not finite is made on the way back through sqrt in the model."),
+        ("parameter", "The first tensor that is not finite is the parameter block.up.bias."),
+        ("loss", "The first tensor that is not finite is made by log in the loss."),
+    ],
+)
+def test_what_made_the_first_number_that_is_not_finite_is_named(where: str, sentence: str) -> None:
+    torch.manual_seed(0)
+    model = Broken(where)
+    if where == "parameter":
+        with torch.no_grad():
+            model.block.up.bias[0] = torch.nan
+    loss: Callable[..., Any] = (lambda output: (output * 0).log().sum()) if where == "loss" else torch.sum
+    found = addnorm.profile(model, batch(0)[0], loss)
+    assert found.cause == sentence
+    assert sentence in str(found)
+    assert ("Not finite" in found.verdict) is bool(sentence)
