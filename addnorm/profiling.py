@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm.blocks import blocks_by_name, blocks_of
+from addnorm.compiled import EAGER, core
 from addnorm.cosine import cosines_of
 from addnorm.header import header
 from addnorm.law import law_in_words
@@ -94,7 +95,7 @@ def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = N
         raise RuntimeError(OFF)
     if refusal := refused(model):
         raise ValueError(refusal)
-    model = bare(model)
+    model = core(bare(model))
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
         raise ValueError(LAZY)
     with ExitStack() as undone:
@@ -330,16 +331,13 @@ def _unwatched(model: nn.Module) -> Iterator[None]:
     """A recording of the model does not notice."""
     from addnorm.recorder import _watched
 
-    pause = getattr(_watched.get(model), "pause", nullcontext)
-    with pause():
+    recorder = _watched.get(model)
+    with nullcontext() if recorder is None else recorder.pause():
         yield
 
 
 @contextmanager
 def _eager(_model: nn.Module) -> Iterator[None]:
     """Compiled parts run as they are written, so that hooks see what is inside; from torch 2.6 on."""
-    stance = getattr(torch.compiler, "set_stance", None)
-    with ExitStack() as changed:
-        if stance is not None:
-            changed.enter_context(stance("force_eager"))
+    with nullcontext() if EAGER is None else EAGER("force_eager"):
         yield

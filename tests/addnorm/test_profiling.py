@@ -146,6 +146,22 @@ def test_checkpoints_are_measured_as_far_as_they_can_be_and_leave_no_gradient() 
     assert all(p.grad is None for p in model.parameters())
 
 
+def test_a_recording_of_the_same_model_does_not_notice(tmp_path: Path) -> None:
+    model = net()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with addnorm.watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        for k in range(3):
+            x, y = batch(k)
+            optimizer.zero_grad()
+            cross_entropy(model(x), y).backward()
+            addnorm.profile(model, (x, y), cross_entropy)
+            optimizer.step()
+    plain = recorded(net(), tmp_path / "plain")
+    again = addnorm.read(recorder.path)
+    assert [list(again.row("act", at)) for at in range(3)] == [list(plain.row("act", at)) for at in range(3)]
+    assert [list(again.row("grad", at)) for at in range(3)] == [list(plain.row("grad", at)) for at in range(3)]
+
+
 class Broken(nn.Module):
     """Makes a number that is not finite where it is asked to; masks with minus infinity, as attention does."""
 
