@@ -14,16 +14,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from addnorm.alarms import Alarm
     from addnorm.profiling import Profile, profile
     from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
 
 __version__ = "0.2.0"
-__all__ = ["Profile", "Recorder", "Recording", "profile", "read", "unwatch", "watch"]
+__all__ = ["Alarm", "Profile", "Recorder", "Recording", "profile", "read", "unwatch", "watch"]
 
 _HOMES = {
     "Profile": "profiling",
     "profile": "profiling",
+    "Alarm": "alarms",
     "Recording": "recording",
     "read": "recording",
     "Recorder": "recorder",

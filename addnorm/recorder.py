@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from addnorm.alarms import FACTOR, Alarm, Alarms
 from addnorm.amp import scale_of, seek, unscaled
 from addnorm.blocks import Block, blocks_by_name, blocks_of
 from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outside, wrapper_of
@@ -27,10 +28,12 @@ from addnorm.cosine import cosines_of
 from addnorm.header import header
 from addnorm.live import Live
 from addnorm.model import bare, refused
+from addnorm.operation import Pass
 from addnorm.probe import Hook, Probe
-from addnorm.recording import Recording, read
+from addnorm.recording import Recording, one_row, read
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
 from addnorm.shown import Shown
+from addnorm.sinks import Sinks
 from addnorm.sites import chosen_modules, find_sites, hidden_in_words, noted, offered, outputs_of
 from addnorm.trace import Tracer, output_of
 from addnorm.weights import Samples, Weights, changes
@@ -46,23 +49,26 @@ _watched: WeakKeyDictionary[nn.Module, Recorder] = WeakKeyDictionary()
 
 def watch(
     model: nn.Module,
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None = None,
     *,
     optimizer: torch.optim.Optimizer | None = None,
     scaler: Any = None,
     every: int = 1,
     sites: Wanted = "auto",
     meta: Mapping[str, Any] | None = None,
+    to: Iterable[Any] = (),
 ) -> Recorder:
     """Records activation and gradient along the stream of `model` to a file that can be read while it grows.
 
     Every update of `optimizer` closes a row, before the weights change; without an optimiser, `recorder.step()` does.
     `scaler`: AMP's, whose scale is divided out. `every`: steps to a row. `sites`: "auto", globs of module names, or
-    modules by the names that they are to have. `meta`: kept in the header, as JSON. Where the file exists already, the
-    next free name is taken (`recorder.path`). Raises ValueError for illegal arguments; anything else that goes wrong is
-    one warning, and training goes on.
+    modules by the names that they are to have. `meta`: kept in the header, as JSON. `to`: TensorBoard's `SummaryWriter`
+    or a run of Weights & Biases, told a few numbers of each row, beside a file or without one.
+
+    Where the file exists already, the next free name is taken (`recorder.path`). Raises ValueError for illegal
+    arguments; anything else that goes wrong is one warning, and training goes on.
     """
-    return Recorder(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta)
+    return Recorder(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta, to=to)
 
 
 def unwatch(model: nn.Module) -> None:
@@ -80,13 +86,14 @@ class Recorder(Shown):
     def __init__(
         self,
         model: nn.Module,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         *,
         optimizer: torch.optim.Optimizer | None = None,
         scaler: Any = None,
         every: int = 1,
         sites: Wanted = "auto",
         meta: Mapping[str, Any] | None = None,
+        to: Iterable[Any] = (),
         called: bool = True,
     ) -> None:
         if every < 1:
@@ -95,7 +102,12 @@ class Recorder(Shown):
             json.dumps(meta, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValueError(f"meta: {error}") from None
-        self.path = Path(path)
+        to = list(to)
+        self._sinks = Sinks(to)
+        if path is None and not to:
+            raise ValueError("path: there is neither a file nor a dashboard to record to")
+        self._wanted = path
+        self.path = Path(os.devnull if path is None else path)
         self.sites = noted((), ["No sites yet: they are found at the first forward pass with gradients."])
         self._model = wrapper_of(bare(model))
         self._optimizer, self._scaler = optimizer, scaler
@@ -122,6 +134,9 @@ class Recorder(Shown):
         self._blind = False  # no sites can be found
         self._elsewhere = False  # another optimiser has used the passes so far
         self._compiled = compiled_parts(self._model)
+        self._alarms: Alarms | None = None
+        self._pass: Pass | None = None  # the last one, for the operation that made a number
+        self._header: Mapping[str, Any] = {}
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
@@ -138,7 +153,7 @@ class Recorder(Shown):
             _say(f"{refusal} Nothing is recorded.")
             return
         try:
-            self._writer = Writer(self.path)
+            self._writer = Writer(self._wanted, self._sinks.tell)
         except OSError as error:
             _say(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
             return
@@ -186,6 +201,7 @@ class Recorder(Shown):
         if loss is not None:
             self._safely(lambda: self._tell_loss(loss, own=True))
         self._safely(self._close_row)
+        self._ring()
 
     def show(self) -> None:
         """Shows the recording in the output of a notebook's cell from now on, drawn again at most twice a second."""
@@ -197,6 +213,13 @@ class Recorder(Shown):
     def so_far(self) -> Recording:
         """What has been written by now."""
         return read(self.path, growing=True)
+
+    def on(self, alarm: Callable[[Alarm], object], *, factor: float = FACTOR) -> None:
+        """Calls `alarm` once when a number is not finite, with the operation that made it, when stream or gradient
+        changes by more than `factor` from one site to the next, and when the loss stalls; before the update, which does
+        not come if `alarm` raises. From then on each row waits for the device.
+        """
+        self._alarms = Alarms(alarm, factor)
 
     @contextlib.contextmanager
     def pause(self) -> Iterator[None]:
@@ -229,6 +252,8 @@ class Recorder(Shown):
         if self._compiled and self._wants_trace():
             self._safely(lambda: self._look_inside(args, kwargs))
         self.begin_pass()
+        if self._alarms is not None and not self._looking and torch.is_grad_enabled():
+            self._pass = Pass(args, kwargs)
         # Hugging Face gives how many tokens all small batches of a step have: the losses are shares of the step's.
         self._row.shares = kwargs.get("num_items_in_batch") is not None
 
@@ -389,9 +414,12 @@ class Recorder(Shown):
         self._closure = kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
         if not self._closure:
             self._safely(self._close_row)
+            self._ring()
 
     def _after_update(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
         self._safely(self._close_row if self._closure else self._weights_after)
+        if self._closure:
+            self._ring()
 
     def _other_update(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
         """Another optimiser takes its step: the passes since ours were for it, unless ours still follows."""
@@ -405,7 +433,9 @@ class Recorder(Shown):
 
     def _close_row(self, skipped: bool = False) -> None:
         row, wanted = self._row, self._steps % self._every == 0
-        self._newest = None
+        before, self._newest = self._newest, None
+        if self._alarms is not None and before is not None and before.losses:
+            self._alarms.hear(before.step, before.loss() or 0.0)
         self._elsewhere = False
         if self._blind and self._weights is None:
             self._blocks = blocks_by_name(self._model)
@@ -418,6 +448,9 @@ class Recorder(Shown):
             row.by_optimizer = self._optimizer is not None
             self._rows.add(row)
             self._newest = row
+            if self._alarms is not None:
+                line = row.line(len(self.sites), len(self._blocks))
+                self._alarms.look(one_row(self._header, line), self._made_by)
             if not skipped and not self._closure and _is_full(self._steps, self._every):
                 self._before = (row, self._weights.samples())
         elif wanted and not self._passes and not self._paused and self._steps == 0:
@@ -436,6 +469,23 @@ class Recorder(Shown):
         failure = self._writer.failure if self._writer is not None else None
         if failure is not None:
             raise failure
+
+    def _made_by(self, what: str, _place: str) -> str:
+        """The operation that made the first number of the last pass that is not finite; empty where it is not known."""
+        again, self._pass = self._pass, None
+        if again is None or what not in ("activation", "model's output") or _processes() > 1:
+            return ""  # several processes would have to run it together
+        self._looking = True
+        try:
+            return again.culprit(self._model)
+        except Exception:
+            return ""
+        finally:
+            self._looking = False
+
+    def _ring(self) -> None:
+        if self._alarms is not None:
+            self._alarms.ring()
 
     def _set_scales(self, row: PendingRow, skipped: bool) -> None:
         """Gives a row the learning rate and AMP's scale, as they are before the update."""
@@ -481,6 +531,7 @@ class Recorder(Shown):
             result = step(optimizer, *args, **kwargs)
             if optimizer is self._optimizer and self._steps == before:
                 self._safely(lambda: self._close_row(skipped=True))
+                self._ring()
             return result
 
         scaler.step = stepped
@@ -499,6 +550,7 @@ class Recorder(Shown):
             blocks=self._blocks,
             meta=self._meta,
         )
+        self._header = line
         if self._writer is not None:
             self._writer.write(lambda: line)
 
@@ -530,6 +582,8 @@ class Recorder(Shown):
         if not writer.close(lambda: last) and how != "recorder":
             why = _short(writer.failure) if writer.failure else "the disk is too slow"
             _say(f"the end of {self.path} could not be written ({why})")
+        for problem in self._sinks.problems:
+            _say(problem)
         if how == "done" and not self._written:
             _say(f"{self.path} has no rows: give watch the optimizer, or call recorder.step() in every step")
 
@@ -565,6 +619,11 @@ def _rank() -> int:
     """The number of this process among several."""
     several = torch.distributed.is_available() and torch.distributed.is_initialized()
     return torch.distributed.get_rank() if several else 0
+
+
+def _processes() -> int:
+    several = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return torch.distributed.get_world_size() if several else 1
 
 
 def _short(error: Exception) -> str:

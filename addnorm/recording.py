@@ -10,7 +10,7 @@ import json
 import math
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -251,6 +251,14 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
     except (OSError, ValueError) as error:
         reader.recording.problem = f"{_capital(getattr(error, 'strerror', None) or str(error))}."
     return reader.recording if growing else reader.finish()
+
+
+def one_row(header: Mapping[str, Any], line: Mapping[str, Any]) -> Recording:
+    """A recording of one row, from the lines as they are written."""
+    reader = Reader()
+    for entry in (header, line):
+        reader.feed(json.dumps(entry).encode() + b"\n")
+    return reader.recording
 
 
 def parsed(line: bytes) -> dict[str, Any]:

@@ -98,6 +98,11 @@ class PendingRow:
         """Whether all numbers have arrived."""
         return all(fetch.ready() for fetch in self.fetches())
 
+    def loss(self) -> float | None:
+        """The loss of the step; waits for it if it must."""
+        losses = [value for fetch in self.losses for value in fetch.values()]
+        return sum(losses) / (1 if self.shares else len(losses)) if losses else None
+
     def line(self, sites: int, blocks: int) -> dict[str, Any]:
         """The row as it is written; waits for its numbers if it must."""
         squares, counts = self._sums()
@@ -106,14 +111,13 @@ class PendingRow:
         def series(name: str, length: int, factor: float = 1.0) -> list[Number]:
             return [encoded(_rms(squares.get((name, at)), counts.get((name, at), 0), factor)) for at in range(length)]
 
-        losses = [value for fetch in self.losses for value in fetch.values()]
         lr = self.lr.values()[0] if isinstance(self.lr, Fetch) else self.lr
         weight_factor = 1 / scale if self.weights_scaled else 1.0
         parameters = [square for (name, _), square in squares.items() if name in ("weight_grad", "other_grad")]
         line: dict[str, Any] = {
             "step": self.step,
             "seconds": round(self.seconds, 3),
-            "loss": encoded(sum(losses) / (1 if self.shares else len(losses)), 9) if losses else None,
+            "loss": encoded(self.loss(), 9),
             "lr": encoded(lr, 9),
             "grad_norm": encoded(math.sqrt(sum(parameters)) * weight_factor) if parameters else None,
             "output": encoded(_rms(squares.get(("output", 0)), counts.get(("output", 0), 0), 1.0)),

@@ -18,6 +18,7 @@ PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many t
 FEWEST_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
+STREAMS = {"act": ("the stream", "at"), "grad": ("the gradient", "on the way back through")}
 BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between activations and gradients
 
 
@@ -43,22 +44,27 @@ def verdict(recording: Recording, at: int) -> str:
 
 def jumps(recording: Recording, at: int) -> str:
     """Where stream and gradient of a row change most from one site to the next; empty where neither does much."""
-    said = []
-    for name, what, where in (("act", "the stream", "at"), ("grad", "the gradient", "on the way back through")):
-        steps = list(_from_site_to_site(recording, name, at))
-        if name == "grad":
-            steps = [(site, end, start) for site, start, end in reversed(steps)]
-        site, start, end = max(steps, key=lambda step: _factor(*step[1:]), default=("", 0.0, 0.0))
-        factor = _factor(start, end)
-        if factor < LEVEL:
-            continue
-        if start == 0 or end == 0:
-            said.append(f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}")
-        else:
-            does = "grows" if end > start else "falls"
-            said.append(f"{what} {does} most {where} {site}, by a factor of {factor:.3g}")
+    found = ((name, largest_jump(recording, name, at)) for name in STREAMS)
+    said = [jump_in_words(name, *jump) for name, jump in found if _factor(*jump[1:]) >= LEVEL]
     sentence = "; ".join(said)
     return sentence and f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def largest_jump(recording: Recording, name: str, at: int) -> tuple[str, float, float]:
+    """Where a series changes most from one site to the next, and both sizes, on the way back for the gradient."""
+    steps = list(_from_site_to_site(recording, name, at))
+    if name == "grad":
+        steps = [(site, end, start) for site, start, end in reversed(steps)]
+    return max(steps, key=lambda step: _factor(*step[1:]), default=("", 0.0, 0.0))
+
+
+def jump_in_words(name: str, site: str, start: float, end: float) -> str:
+    """A jump of `largest_jump`, as a clause."""
+    what, where = STREAMS[name]
+    if start == 0 or end == 0:
+        return f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}"
+    does = "grows" if end > start else "falls"
+    return f"{what} {does} most {where} {site}, by a factor of {_factor(start, end):.3g}"
 
 
 def _from_site_to_site(recording: Recording, name: str, at: int) -> Iterator[tuple[str, float, float]]:

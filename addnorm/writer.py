@@ -29,12 +29,19 @@ Line = Callable[[], Mapping[str, Any]]  # called in the writer's thread
 
 
 class Writer:
-    """Appends lines of JSON. Raises OSError where the file cannot be created; `failure` is what went wrong later."""
+    """Appends lines of JSON. Raises OSError where the file cannot be created; `failure` is what went wrong later.
 
-    def __init__(self, wanted: str | os.PathLike[str]) -> None:
-        Path(wanted).parent.mkdir(parents=True, exist_ok=True)
-        self.path = free_path(wanted)
-        self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+    `wanted`: None for no file. `tell` hears each line too.
+    """
+
+    def __init__(self, wanted: str | os.PathLike[str] | None, tell: Callable[[Mapping[str, Any]], None]) -> None:
+        self.path = Path(os.devnull)
+        if wanted is not None:
+            Path(wanted).parent.mkdir(parents=True, exist_ok=True)
+            self.path = free_path(wanted)
+        new = os.O_CREAT | os.O_EXCL if wanted is not None else 0
+        self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | new, 0o644)
+        self._tell = tell
         self.dropped = 0
         self.failure: Exception | None = None
         self._lines: queue.Queue[Line | None] = queue.Queue(WAITING)
@@ -76,6 +83,9 @@ class Writer:
         os.close(self._file)
 
     def _append(self, lines: list[Line]) -> None:
-        text = b"".join(json.dumps(line(), allow_nan=False, separators=(",", ":")).encode() + b"\n" for line in lines)
+        entries = [line() for line in lines]
+        text = b"".join(json.dumps(one, allow_nan=False, separators=(",", ":")).encode() + b"\n" for one in entries)
         while text:
             text = text[os.write(self._file, text) :]
+        for entry in entries:
+            self._tell(entry)

@@ -153,7 +153,7 @@ def test_rows_are_dropped_and_counted_when_the_disk_is_slow(tmp_path: Path) -> N
             go.wait()
             append(self, lines)
 
-    writer = Slow(tmp_path / "run.jsonl")
+    writer = Slow(tmp_path / "run.jsonl", lambda line: None)
     writer.write(lambda: {"first": 1})
     while not writer._lines.empty():  # the thread has taken it and waits for the disk
         time.sleep(0.001)

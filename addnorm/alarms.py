@@ -1,0 +1,78 @@
+"""Alarms while a model trains: a jump between neighbouring sites, a number that is not finite, a loss that stalls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from addnorm.findings import FALL, LAST, stalled
+from addnorm.recording import Recording
+from addnorm.words import first_not_finite, jump_in_words, largest_jump, lost_at
+
+FACTOR = 100.0  # between neighbouring sites, from which a change is a jump
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """What has happened. `kind`: "stream", "gradient", "not finite" or "loss"; `operation`: what made the number."""
+
+    kind: str
+    step: int
+    site: str
+    sentence: str
+    operation: str = ""
+
+
+class Alarms:
+    """Looks at rows as they come, and rings once for each kind and direction."""
+
+    def __init__(self, ring: Callable[[Alarm], object], factor: float) -> None:
+        if not factor > 1:
+            raise ValueError(f"factor: {factor} is not above 1")
+        self._ring, self._factor = ring, factor
+        self._rung: set[str] = set()
+        self._waiting: list[Alarm] = []
+        self._losses: list[float] = []
+        self._steps: list[int] = []
+
+    def look(self, row: Recording, operation: Callable[[str, str], str]) -> None:
+        """Looks at a recording of one row. `operation`: what made the number that is lost, of a site."""
+        step = row.steps[0]
+        if (lost := lost_at(row, 0)) is not None:
+            if not row.skipped and "not finite" not in self._rung:
+                made = operation(*lost)
+                said = first_not_finite(row).removesuffix(".") + (f"; {made} made it." if made else ".")
+                self._add("not finite", Alarm("not finite", step, lost[1], said, made))
+            return
+        for name, kind in (("act", "stream"), ("grad", "gradient")):
+            site, start, end = largest_jump(row, name, 0)
+            if max(start, end) > self._factor * min(start, end):
+                said = jump_in_words(name, site, start, end)
+                sentence = f"{said[0].upper()}{said[1:]}, in step {step}."
+                self._add(f"{kind} {'grows' if end > start else 'falls'}", Alarm(kind, step, site, sentence))
+
+    def hear(self, step: int, loss: float) -> None:
+        """Takes the loss of a step, which may be told after its row."""
+        if not math.isfinite(loss):
+            sentence = f"The first number that is not finite is the loss of step {step}."
+            self._add("not finite", Alarm("not finite", step, "", sentence))
+            return
+        self._losses.append(loss)
+        self._steps.append(step)
+        if "loss" in self._rung or len(self._losses) % LAST or (found := stalled(self._losses)) is None:
+            return
+        place, then, now = found
+        since = self._steps[place]
+        said = f"The loss has not fallen by {FALL:.0%} since step {since}: {then:.3g} there and {now:.3g} now."
+        self._add("loss", Alarm("loss", step, "", said))
+
+    def ring(self) -> None:
+        """Calls whoever asked, with what has been found. What the call raises goes on to the training."""
+        while self._waiting:
+            self._ring(self._waiting.pop(0))
+
+    def _add(self, cause: str, alarm: Alarm) -> None:
+        if cause not in self._rung:
+            self._rung.add(cause)
+            self._waiting.append(alarm)

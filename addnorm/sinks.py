@@ -1,0 +1,73 @@
+"""Dashboards that are told a few numbers of each row: TensorBoard's `SummaryWriter`, a run of Weights & Biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from addnorm.recording import Recording, one_row
+from addnorm.words import measured_by_site, verdict
+
+GROUP = "addnorm"
+
+
+class Sinks:
+    """Some dashboards by what they can do; ValueError for one that can do nothing. Called by the writer's thread."""
+
+    def __init__(self, sinks: Iterable[Any]) -> None:
+        self._sinks = list(sinks)
+        self._header: Mapping[str, Any] | None = None
+        self.problems: list[str] = []
+        for sink in self._sinks:
+            if not (hasattr(sink, "add_scalar") or hasattr(sink, "log")):
+                raise ValueError(f"to: {type(sink).__name__} has neither add_scalar, as TensorBoard's writer, nor log")
+
+    def tell(self, line: Mapping[str, Any]) -> None:
+        """Passes on a line of the recording. A dashboard that fails hears no more."""
+        if not self._sinks or "end" in line:
+            return
+        if self._header is None:
+            self._header = line
+            return
+        row = one_row(self._header, line)
+        said = verdict(row, 0) if any(row.known["sample_cosine"]) else ""
+        for sink in tuple(self._sinks):
+            try:
+                _log(sink, row.steps[0], numbers_of(row), said)
+            except Exception as error:
+                self._sinks.remove(sink)
+                self.problems.append(f"{type(sink).__name__} hears no more of the recording: {error}")
+
+
+def numbers_of(row: Recording) -> dict[str, float]:
+    """What a dashboard is told of a row: both ends, growth over depth, the gradient's on its way back, the update."""
+    act, grad = ([value for _, value in measured_by_site(row, name, 0)] for name in ("act", "grad"))
+    found: dict[str, float] = {}
+    if act:
+        found |= {"first_site": act[0], "last_site": act[-1], "growth_over_depth": _ratio(act[-1], act[0])}
+    if grad:
+        found["gradient_growth"] = _ratio(grad[0], grad[-1])
+    if any(row.known["update"]):
+        known = zip(row.row("update", 0), row.measured("update", 0), strict=True)
+        found["largest_update"] = max(value for value, measured in known if measured)
+    return found
+
+
+def _ratio(end: float, start: float) -> float:
+    return end / start if start else math.nan if end == 0 else math.inf
+
+
+def _log(sink: Any, step: int, numbers: Mapping[str, float], said: str) -> None:
+    if hasattr(sink, "add_scalar"):
+        for name, value in numbers.items():
+            sink.add_scalar(f"{GROUP}/{name}", value, step)
+        if said and hasattr(sink, "add_text"):
+            sink.add_text(f"{GROUP}/verdict", said, step)
+        return
+    # A step of its own, for a run counts its own logs.
+    if step == 0 and hasattr(sink, "define_metric"):
+        sink.define_metric(f"{GROUP}/step")
+        sink.define_metric(f"{GROUP}/*", step_metric=f"{GROUP}/step")
+    texts = {f"{GROUP}/verdict": said} if said else {}
+    sink.log({f"{GROUP}/step": step, **{f"{GROUP}/{name}": value for name, value in numbers.items()}, **texts})
