@@ -28,7 +28,7 @@ from addnorm.cosine import cosines_of
 from addnorm.header import header
 from addnorm.live import Live
 from addnorm.model import bare, refused
-from addnorm.operation import Pass
+from addnorm.operation import LastPass
 from addnorm.probe import Hook, Probe
 from addnorm.recording import Recording, one_row, read
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
@@ -135,7 +135,7 @@ class Recorder(Shown):
         self._elsewhere = False  # another optimiser has used the passes so far
         self._compiled = compiled_parts(self._model)
         self._alarms: Alarms | None = None
-        self._pass: Pass | None = None  # the last one, for the operation that made a number
+        self._pass: LastPass | None = None  # the last one, for the operation that made a number
         self._header: Mapping[str, Any] = {}
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
@@ -253,7 +253,7 @@ class Recorder(Shown):
             self._safely(lambda: self._look_inside(args, kwargs))
         self.begin_pass()
         if self._alarms is not None and not self._looking and torch.is_grad_enabled():
-            self._pass = Pass(args, kwargs)
+            self._pass = LastPass(args, kwargs)
         # Hugging Face gives how many tokens all small batches of a step have: the losses are shares of the step's.
         self._row.shares = kwargs.get("num_items_in_batch") is not None
 

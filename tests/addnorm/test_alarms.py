@@ -106,14 +106,14 @@ def test_alarms_leave_losses_and_random_numbers_as_they_are(tmp_path: Path) -> N
     assert losses(tmp_path / "run.jsonl") == losses(None)
 
 
-class Board:
+class Dashboard:
     """What TensorBoard's writer and a run of W&B have in common with a list."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []
 
 
-class TensorBoard(Board):
+class TensorBoard(Dashboard):
     def add_scalar(self, name: str, value: float, step: int) -> None:
         self.told.append((name, value, step))
 
@@ -121,12 +121,12 @@ class TensorBoard(Board):
         self.told.append((name, text, step))
 
 
-class Run(Board):
+class WandbRun(Dashboard):
     def log(self, numbers: dict[str, Any]) -> None:
         self.told.append(numbers)
 
 
-class Broken(Board):
+class Offline(Dashboard):
     def log(self, numbers: dict[str, Any]) -> None:
         raise ConnectionError("no network")
 
@@ -134,12 +134,12 @@ class Broken(Board):
 @pytest.mark.parametrize("with_file", [True, False])
 def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Path) -> None:
     expected = recorded(net(), tmp_path)
-    model, board, run = net(), TensorBoard(), Run()
+    model, board, run = net(), TensorBoard(), WandbRun()
     optimizer = sgd(model)
     path = tmp_path / "told.jsonl" if with_file else None
     with (
-        pytest.warns(UserWarning, match="Broken hears no more of the recording: no network"),
-        watch(model, path, optimizer=optimizer, to=[board, Broken(), run]) as recorder,
+        pytest.warns(UserWarning, match="Offline hears no more of the recording: no network"),
+        watch(model, path, optimizer=optimizer, to=[board, Offline(), run]) as recorder,
     ):
         train(model, optimizer, recorder)
     assert (tmp_path / "told.jsonl").exists() == with_file
