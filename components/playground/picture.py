@@ -7,7 +7,7 @@ from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of, opened
+from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, Travel, blocks_of, opened
 from components.stage.profiles import RowProfile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
@@ -18,6 +18,7 @@ TITLE = 30  # pixels above a plot without a legend
 STACK_HEIGHT = 150
 HEIGHT, PLAYER = 270, 150  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
+TRAVEL = 280  # pixels
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "What the net says")
 ANSWERS = {
@@ -43,9 +44,10 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
-    """Signal and gradient by depth side by side, below each the same at every step. `others`: (role, profile).
+    """Signal and gradient by depth, the way of ten samples, and below the profiles at every step.
 
-    They have no sentences: the verdict describes them. `large`: the profiles only, enlarged for a projector.
+    They have no sentences: the verdict describes them. `others`: (role, profile). `large`: the profiles only, enlarged
+    for a projector.
     """
     height = projector.BELOW_STACK if large else HEIGHT
     profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
@@ -61,6 +63,11 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
     sites = plan(cfg).sites
     return [
         *found,
+        Travel(
+            "Ten unseen samples on their way through the blocks",
+            labels=["Ten unseen samples, block by block"],
+            height=TRAVEL,
+        ),
         *(
             Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)
             for title, track in MAPS.items()
