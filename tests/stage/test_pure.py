@@ -12,6 +12,7 @@ from components.charts.bindings import fixed_map
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import enlarged
+from models.insight.fate import GROWN
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
 from tests.drawn import drawn, run
@@ -651,3 +652,21 @@ def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the
         assert drawn["A"] == a
         assert drawn["A, lowest seed"] == {0: 2, 1: 1}
         assert drawn["A, highest seed"] == {0: 7, 1: 5}
+
+
+def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_distance_is_its_size():
+    journey = {
+        "size": [[2.0, 2.0], [1.0, 8.0], [None, 32.0]],
+        "turn": [[3.0, 0.5], [-3.0, 0.5], [0.0, 0.5]],
+        "held": [[1, 1], [1, 0.5], [1, 1]],
+    }
+    at = run("return positions.map((one) => travel.place(journey, one))", journey=journey, positions=[0, 0.5, 1, 2])
+    distance = [[np.hypot(dot["x"], dot["y"]) for dot in dots] for dots in at]
+    np.testing.assert_allclose(distance[0], 0.45)  # the input's circle
+    assert distance[2][0] == pytest.approx(0.45 / 2), "half the input's size, half its circle"
+    assert distance[2][1] == pytest.approx(0.45 + 0.55 * np.log(4) / np.log(GROWN))
+    assert distance[3][1] == pytest.approx(1.0), "at the edge"
+    assert distance[3][0] > 1, "no number is outside"
+    assert at[1][0]["x"] == pytest.approx(-distance[1][0] * 1, abs=1e-3), "through pi, not through 0"
+    assert at[1][1]["held"] == 0.75
+    assert run("return travel.grown(journey, 1)", journey=journey) == pytest.approx(np.sqrt(32.5) / 2)
