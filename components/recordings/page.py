@@ -35,13 +35,13 @@ with watch(model, "run.jsonl",
         ...  # your training step
         recorder.loss(loss)"""
 COST = """\
-- Losses stay the same bit for bit, and recording never waits for the device. A recorder that fails gives one warning
-  and leaves the training alone.
+- Losses are the same bit for bit wherever two runs without it agree, and recording never waits for the device. A
+  recorder that fails gives one warning and leaves the training alone.
 - Cost: the goal is 5% of a step at most; `python -m benchmarks watch` measures it on an MLP and a transformer.
 - File: a row has two numbers per sum and one per block of weights, about 15 bytes each; `every=10` keeps every tenth.
 - Mixed precision: AMP's scale is divided out, and an update that it skips is marked.
 - Gradient accumulation: the small batches before an update are one row, that of the large batch.
-- `torch.compile`: no sums are seen in a model compiled beforehand, only loss, rate and the gradients of the weights.
+- `torch.compile`: sums inside compiled parts are not seen; a note counts them.
 - DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, and a warning says so.
 - `addnorm.huggingface.HuggingFaceCallback("run.jsonl")` and `addnorm.lightning.LightningCallback("run.jsonl")` are for
   their trainers."""

@@ -1,5 +1,7 @@
 """What is installed: the names of the package, its wheel, and a clone that stays clean."""
 
+import inspect
+import re
 import shutil
 import subprocess
 import sys
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import addnorm
+import addnorm.recording
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,3 +55,14 @@ def test_the_wheel_holds_the_package_alone_and_building_it_leaves_nothing_in_the
     assert "Requires-Dist: torch>=2.4\n" in facts
     assert "Requires-Python: >=3.10" in facts
     assert "# addnorm" in facts, "the page of the package index"
+
+
+def test_the_manual_names_every_argument_and_everything_that_a_recorder_and_a_profile_have() -> None:
+    manual = (ROOT / "docs" / "recorder.md").read_text(encoding="utf-8")
+    watch, profile = (inspect.signature(one).parameters for one in (addnorm.watch, addnorm.profile))
+    for name, argument in {**watch, **profile}.items():
+        assert f"`{name}{'=' if argument.kind is argument.KEYWORD_ONLY else ''}`" in manual
+    inner = {"begin_pass", "end_pass", "so_far", "csv"}  # of other loops, and in `.csv(...)`
+    for kind in (addnorm.Recorder, addnorm.Profile, addnorm.recording.Shown):
+        for name in [one for one in vars(kind) if not one.startswith("_") and one not in inner]:
+            assert re.search(rf"`(\w+\.)?\.?{name}\b", manual), name
