@@ -205,6 +205,9 @@ class Recorder(Shown):
 
     def show(self) -> None:
         """Shows the recording in the output of a notebook's cell from now on, drawn again at most twice a second."""
+        if self.path == Path(os.devnull):
+            _say("`show` draws what the file holds, and there is none: give watch a path")
+            return
         try:
             self._live = Live(self.path)
         except LookupError as error:
