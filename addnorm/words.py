@@ -13,7 +13,7 @@ from datetime import datetime
 
 from addnorm.recording import Recording
 
-LEVEL = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
+UNCHANGED_FACTOR = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
 PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
 FEWEST_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
@@ -45,7 +45,7 @@ def verdict(recording: Recording, at: int) -> str:
 def jumps(recording: Recording, at: int) -> str:
     """Where stream and gradient of a row change most from one site to the next; empty where neither does much."""
     found = ((name, largest_jump(recording, name, at)) for name in STREAMS)
-    said = [jump_in_words(name, *jump) for name, jump in found if _factor(*jump[1:]) >= LEVEL]
+    said = [jump_in_words(name, *jump) for name, jump in found if _factor(*jump[1:]) >= UNCHANGED_FACTOR]
     sentence = "; ".join(said)
     return sentence and f"{sentence[0].upper()}{sentence[1:]}."
 
@@ -176,7 +176,7 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
     if start == 0 or end == 0:
         return f"{name} {'starts at' if start == 0 else 'falls to'} exactly 0 {path}"
     factor = max(start / end, end / start)
-    if factor < LEVEL:
+    if factor < UNCHANGED_FACTOR:
         return f"{name} stays within a factor of {factor:.3g} {path}"
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {factor:.3g} {path}"
 

@@ -50,7 +50,7 @@ SECTIONS = {
 }
 
 
-def listed(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
+def page_of(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
     """One entry of the navigation."""
     path = None if title == "Start" else script.partition("/")[2]
     return st.Page(
@@ -59,7 +59,7 @@ def listed(script: str, title: str, icon: str, tip: str | None = None) -> Stream
 
 
 page = st.navigation(
-    {name: [listed(*entry) for entry in entries] for name, entries in SECTIONS.items()}, position="top"
+    {name: [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}, position="top"
 )
 title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)

@@ -2,7 +2,7 @@
 
 import { brief } from "./tape.js"
 
-const LEVEL = 2 // a factor below which a change is none, over depth and from site to site
+const UNCHANGED_FACTOR = 2 // a factor below which a change is none, over depth and from site to site
 const NEAR = 0.25 // how far, as a share, the rates of signal and gradient may differ and still be the same
 const [FEWEST, SAME, TREND, CLEAR, LITTLE] = [6, 1.2, 1.02, 1.5, 1.25]
 const [POOR, APART, SMALLEST] = [0.045, 1.3, 1e-140]
@@ -34,7 +34,7 @@ const changeInWords = (name, start, end, path) => {
   if (start === 0 && end === 0) return `${name} is exactly 0 at both ends`
   if (start === 0 || end === 0) return `${name} ${start === 0 ? "starts at" : "falls to"} exactly 0 ${path}`
   const factor = Math.max(start / end, end / start)
-  if (factor < LEVEL) return `${name} stays within a factor of ${brief(factor)} ${path}`
+  if (factor < UNCHANGED_FACTOR) return `${name} stays within a factor of ${brief(factor)} ${path}`
   return `${name} ${end > start ? "grows" : "falls"} by a factor of ${brief(factor)} ${path}`
 }
 
@@ -75,7 +75,7 @@ const factorOf = ({ start, end }) => (start === end ? 1 : Math.max(start / end, 
 const jumpInWords = (what, where, steps) => {
   const most = steps.reduce((one, other) => (factorOf(other) > factorOf(one) ? other : one), { start: 0, end: 0 })
   const { site, start, end } = most
-  if (factorOf(most) < LEVEL) return []
+  if (factorOf(most) < UNCHANGED_FACTOR) return []
   if (!start || !end) return [`${what} ${start ? "falls to" : "rises from"} exactly 0 ${where} ${site}`]
   return [`${what} ${end > start ? "grows" : "falls"} most ${where} ${site}, by a factor of ${brief(factorOf(most))}`]
 }

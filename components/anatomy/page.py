@@ -95,7 +95,7 @@ def signal(cfg: RunConfig) -> bool:
             series = [Series("no block changed", getattr(before, key), "ghost")] if before else []
             series.append(Series("as set", getattr(now, key), "now"))
             figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series)
-            static_chart(figure, key=f"anatomy_{key}", alt=f"{title}, chart", height=280)
+            static_chart(figure, title, f"anatomy_{key}")
     return waiting and not refused
 
 

@@ -9,7 +9,8 @@ from components.charts.depth import Series, depth_profile
 from components.charts.diagram import show_blocks
 from components.charts.parts import Figure
 from components.shell.session import Key
-from components.shell.text import badge, drawn, listed, number, typed
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number, typed
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.answer import answer
@@ -123,12 +124,12 @@ def show(card: Card, outcome: Judgement, guess: str) -> None:
 def picture(card: Card, outcome: Judgement) -> None:
     """The outcome's chart, if it has one, and its numbers."""
     if outcome.lines is not None:
-        drawn(chart(outcome.lines), outcome.lines.title, f"error_{card.key}_lines")
+        static_chart(chart(outcome.lines), outcome.lines.title, f"error_{card.key}_lines")
     cells = {
         name: [one if isinstance(one, str) else number(float(one)) for one in column]
         for name, column in outcome.table.items()
     }
-    listed(card.setup, cells)
+    named_table(card.setup, cells)
 
 
 def chart(lines: Lines) -> Figure:

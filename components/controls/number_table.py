@@ -63,7 +63,7 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
     default = np.asarray(default, float)
     _adopt(key, default, name)
     widget = f"{key}_cells_{TABLE_VERSION.of(key).get()}"
-    if not session.drawn(widget):  # first drawn, or drawn again after another page
+    if not session.has_value(widget):  # first drawn, or drawn again after another page
         TABLE_BASE.of(key).put(TABLE_GOOD.of(key).get())
     base = TABLE_BASE.of(key).get()
     TABLE_NAMES.of(key).put((rows, columns))

@@ -11,7 +11,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
-from models.insight.formula import formula_sentence, middle, relative
+from models.insight.formula import formula_sentence, geometric_mean, relative
 from models.insight.theory import branch_gains, law, rate
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS
@@ -42,7 +42,7 @@ def draw(panel: InstrumentPanel) -> None:
         "Factor per sublayer",
         of=["stream", "gradient"],
         formula=[np.nan if theory is None else rate(theory) for _, theory in (stream, gradient)],
-        fitted=[rate(middle(measured)) for measured, _ in (stream, gradient)],
+        fitted=[rate(geometric_mean(measured)) for measured, _ in (stream, gradient)],
     )
     panel.table("Branch gains", sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
 
@@ -51,7 +51,7 @@ def prediction_chart(
     title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None, *, hue: str
 ) -> Figure:
     """Geometric mean and range of the measured rows (K, S), and the formula (S,) where there is one."""
-    series = [Series(f"mean of {len(rows)} seeds", middle(rows)) if len(rows) else Series("seeds", np.empty(0))]
+    series = [Series(f"mean of {len(rows)} seeds", geometric_mean(rows)) if len(rows) else Series("seeds", np.empty(0))]
     if len(rows):
         series += [
             Series("least of the seeds", rows.min(0), "ghost"),

@@ -97,7 +97,7 @@ class InstrumentPanel:
         `on_click` is called with x and y of a clicked point.
         """
         title = title or title_of(figure)
-        static_chart(figure, key=self.key(title), alt=f"{title}, chart", height=height, on_click=on_click)
+        static_chart(figure, title, self.key(title), height, on_click)
 
     def row(self, *figures: Figure, height: int = 280) -> None:
         """Draws figures side by side."""

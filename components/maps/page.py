@@ -184,9 +184,8 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
         for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
             with column:
                 figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
-                key = f"map_panel_{spec.digest}_{name}"
-                alt = f"Map of {name}, {MEASURES[measure].label.lower()}, chart"
-                static_chart(figure, key=key, alt=alt, height=300, on_click=partial(_picked, spec, name))
+                title, key = f"Map of {name}, {MEASURES[measure].label.lower()}", f"map_panel_{spec.digest}_{name}"
+                static_chart(figure, title, key, height=300, on_click=partial(_picked, spec, name))
     st.caption("Hatched: a seed diverged, at the step written there. Click a cell to select it.")
 
 
@@ -259,7 +258,7 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     st.markdown(f"**{sentence(spec, found)}**")
     other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, found, other)
-    static_chart(figure, key=f"map_widths_{spec.digest}", alt="Width of the range of learning rates, chart", height=300)
+    static_chart(figure, "Width of the range of learning rates", f"map_widths_{spec.digest}", height=300)
     edge = (
         " A range that touches an end of the axis may be wider than this map shows."
         if any(w.edge for w in found)

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from components.shell.session import Key, drawn, set_widget, widget_value
+from components.shell.session import Key, has_value, set_widget, widget_value
 from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
@@ -75,7 +75,7 @@ def put(fields: Mapping[str, Any]) -> None:
     put_again()
     known = PUT.mutable()
     for name, value in fields.items():
-        if drawn(name):
+        if has_value(name):
             before = [widget_value(name), *(known[name][0] if name in known else ())]
             known[name] = [old for old in before if old != value], value, _left()
             if widget_value(name) != value:
@@ -152,7 +152,7 @@ def url_param(
     with adopting(name) as fresh:
         before = known.get(name)
         moved = text is None and before is not None and before[0] == key and before[1] != default
-        if fresh or moved or not drawn(key):
+        if fresh or moved or not has_value(key):
             asked = text if fresh else None
             value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
             set_widget(key, value)

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from components.shell.streamlits_own import SCRIPTS
 
 THIS_MACHINE = {"localhost", "127.0.0.1", "[::1]"}
-LEVEL = 5  # of gzip: 6 takes 20% longer and saves 1%
+GZIP_LEVEL = 5  # of gzip: 6 takes 20% longer and saves 1%
 PIECE = 2**16
 KEPT = "public, immutable, max-age=31536000"  # for files whose address holds a hash of their content
 
@@ -97,7 +97,7 @@ def _worth_packing(asked: Headers) -> bool:
 
 
 def _packed(file: Path) -> bytes:
-    return gzip.compress(file.read_bytes(), LEVEL, mtime=0)
+    return gzip.compress(file.read_bytes(), GZIP_LEVEL, mtime=0)
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:

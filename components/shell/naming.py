@@ -1,4 +1,4 @@
-"""The short names of configurations, and its loss of guessing."""
+"""The short names of configurations, and the loss of guessing."""
 
 from collections.abc import Iterable, Sequence
 

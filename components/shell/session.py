@@ -67,7 +67,7 @@ def widget_value(widget: str, default: Any = None) -> Any:
 field = widget_value  # the widget of a configuration's field has the field's name as its key
 
 
-def drawn(widget: str) -> bool:
+def has_value(widget: str) -> bool:
     """Whether a widget has been drawn or set."""
     return widget in st.session_state
 

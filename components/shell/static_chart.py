@@ -10,23 +10,23 @@ from components.shell import session
 from components.shell.player import CSS, LOADER, PLOTLY_ADDRESS, VERSION
 
 _component = st.components.v2.component(
-    "still_chart", html='<div class="stage-still"></div>', css=CSS, js=LOADER, isolate_styles=False
+    "static_chart", html='<div class="static-chart"></div>', css=CSS, js=LOADER, isolate_styles=False
 )
 
 
 def static_chart(
-    figure: Figure, *, key: str, alt: str, height: int = 300, on_click: Callable[[Any, Any], None] | None = None
+    figure: Figure, title: str, key: str, height: int = 280, on_click: Callable[[Any, Any], None] | None = None
 ) -> None:
-    """Draws a figure under a fixed key; `alt` is its accessible name. Its height is reserved before plotly is loaded.
+    """Draws a figure under its accessible name and a fixed key. Its height is reserved before plotly is loaded.
 
     `on_click` is called with x and y of a clicked point, as the browser sends them.
     """
     data = {
         "version": VERSION,
-        "script": "still",
+        "script": "static_chart",
         "plotly": PLOTLY_ADDRESS,
         "figure": figure,
-        "title": alt.removesuffix(", chart"),
+        "title": title,
         "height": height,
         "clicks": on_click is not None,
     }

@@ -9,8 +9,6 @@ import pandas as pd
 import streamlit as st
 
 from addnorm.player import BY
-from components.charts.parts import Figure
-from components.shell.static_chart import static_chart
 from components.shell.style import BADGES
 
 WRITTEN = {
@@ -48,12 +46,7 @@ def latex(value: float, digits: int = 3) -> str:
     return rf"{mantissa}\times10^{{{int(power)}}}" if power else mantissa
 
 
-def drawn(figure: Figure, title: str, key: str, height: int = 280) -> None:
-    """Draws a figure under its accessible name."""
-    static_chart(figure, key=key, alt=f"{title}, chart", height=height)
-
-
-def listed(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:
+def named_table(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:
     """Draws a table under its accessible name."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
     st.dataframe(frame, alt=f"{title}, table", hide_index=True, height=height)  # type: ignore[arg-type]

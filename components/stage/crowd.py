@@ -71,7 +71,7 @@ class Crowd:
         self._came.pop(member, None)
 
     def _first_to_go(self, among: Iterable[Member]) -> Member | None:
-        """A stranger before a guest, then one of the address that has most connections, then whoever came first."""
+        """The first to end: strangers before guests, then connections of the most crowded address, then the oldest."""
         of_address = Counter(one.address for one in self._came)
         return min(among, key=lambda one: (bool(one.ticket), -of_address[one.address], self._came[one]), default=None)
 

@@ -92,7 +92,7 @@ class Heading(Panel):
 class BlockHeading(Panel):
     """A run's name, its block as a small drawing, and what became of it once `found`.
 
-    A run that diverges is told at that step, by `diverged`; empty: not before `found`.
+    A guess about a run that diverges is answered at that step, by `diverged`; if that is empty, once `found`.
     """
 
     norm: bool = True

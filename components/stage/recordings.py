@@ -80,7 +80,7 @@ class Readers:
         self._free = asyncio.Semaphore(most)
 
     async def read(self, what: Callable[[], Result]) -> Result:
-        """What a function returns or raises; whoever waits for it no longer leaves its thread behind."""
+        """Calls a function in a thread and returns its result; if the caller is cancelled, the thread goes on."""
         await self._free.acquire()
         loop = asyncio.get_running_loop()
         read: asyncio.Future[Result] = loop.create_future()

@@ -167,7 +167,7 @@ def declaration(
     scenes: Sequence[Scene] = (),
     scene: int = 1,
 ) -> dict[str, Any]:
-    """What the player is told, on a page as in a file. `openings`: row 0 of every trained run, as far as known."""
+    """What the player reads of a stage. `openings`: row 0 of every trained run, as far as known."""
     first = iter(openings)
     return told(
         [

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from models.answers import OF_TORCH, SIGNAL, Question, SignalAtInit
-from models.insight.formula import middle
+from models.insight.formula import geometric_mean
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -117,20 +117,22 @@ def arxiv(**papers: str) -> dict[str, str]:
 
 def growth(signal: SignalAtInit) -> float:
     """The stream's mean square at its end over that at its start, mean over seeds."""
-    square = middle(signal.mean_square)
+    square = geometric_mean(signal.mean_square)
     return float(square[-1] / square[0])
 
 
 def gradient(signal: SignalAtInit) -> float:
     """The gradient at the stream's start over that at its end, mean over seeds."""
-    norm = middle(signal.grad_norm)
+    norm = geometric_mean(signal.grad_norm)
     return float(norm[0] / norm[-1])
 
 
 def size_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
     """The mean square of the stream over depth, by net."""
     return Lines(
-        "Mean square of the stream", "mean square", {name: middle(one.mean_square) for name, one in signals.items()}
+        "Mean square of the stream",
+        "mean square",
+        {name: geometric_mean(one.mean_square) for name, one in signals.items()},
     )
 
 
@@ -141,5 +143,5 @@ def gradient_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
 
 def lengths(signal: SignalAtInit) -> np.ndarray:
     """The gradient over that at the stream's end (S,), mean over seeds."""
-    norm = middle(signal.grad_norm)
+    norm = geometric_mean(signal.grad_norm)
     return np.asarray(norm / norm[-1])

@@ -13,11 +13,11 @@ from models.claims.card import (
     Trained,
     Values,
     arxiv,
+    geometric_mean,
     gradient,
     gradient_lines,
     growth,
     in_words,
-    middle,
     size_lines,
     untrained,
     verdict,
@@ -26,7 +26,7 @@ from models.spec import RunConfig
 
 VANISHED = 0.1  # share of the gradient reaching the stream's start below which it has vanished
 SAME = 1.5  # factor up to which two sizes or branch shares count as the same
-LEVEL = 0.05  # a stream this close to mean square 1 is normalised
+NORMALISED = 0.05  # a stream this close to mean square 1 is normalised
 GROWN = 1.1  # factor over the output of two layers from which an output has grown
 LINEAR = 1.3  # power of depth up to which growth counts as linear
 XIONG = arxiv(On_layer_normalization_in_the_transformer="2002.04745")
@@ -114,7 +114,7 @@ def _collapses(values: Values) -> Judgement:
 
 
 def _exponential(values: Values) -> Judgement:
-    square = middle(values["pre-norm"].mean_square)
+    square = geometric_mean(values["pre-norm"].mean_square)
     grown = square - square[0]
     half = len(square) // 2
     power = float(np.log(grown[-1] / grown[half]) / np.log((len(square) - 1) / half))
@@ -136,7 +136,7 @@ def _exponential(values: Values) -> Judgement:
 
 
 def _reads(values: Values) -> Judgement:
-    read = {name: middle(one.mean_square)[1:-1] for name, one in values.items()}
+    read = {name: geometric_mean(one.mean_square)[1:-1] for name, one in values.items()}
     said = (
         f"The input of post-norm's second and later sublayers has mean square {read['post-norm'].min():.3f} to "
         f"{read['post-norm'].max():.3f}; pre-norm's stream, before the branch's norm, {read['pre-norm'].min():.3f} to "
@@ -148,7 +148,7 @@ def _reads(values: Values) -> Judgement:
         "most": [one.max() for one in read.values()],
     }
     lines = size_lines(values)
-    return Judgement(verdict([float(np.abs(read["post-norm"] - 1).max()) > LEVEL]), said, table, lines=lines)
+    return Judgement(verdict([float(np.abs(read["post-norm"] - 1).max()) > NORMALISED]), said, table, lines=lines)
 
 
 def _only_alpha(values: Values) -> Judgement:

@@ -10,10 +10,10 @@ from models.claims.card import (
     Trained,
     Values,
     arxiv,
+    geometric_mean,
     gradient,
     gradient_lines,
     in_words,
-    middle,
     size_lines,
     untrained,
     verdict,
@@ -26,7 +26,7 @@ from models.spec import RunConfig
 
 UNCHANGED = 2.0  # factor over depth up to which a gradient counts as unchanged
 DOUBLE = 0.05  # relative distance from 2 up to which a factor per block is a doubling
-LEVEL = 1.0  # decades over depth up to which a gradient looks level
+LOOKS_LEVEL = 1.0  # decades over depth up to which a gradient looks level
 NORMED = ("layer norm, no residual", "batch norm, no residual")  # the nets that the claim about norm alone concerns
 DEEP: dict[str, object] = {"depth": 32, "width": 64}
 SHALLOWER: dict[str, object] = {"depth": 20, "width": 64, "steps": 150}
@@ -61,7 +61,7 @@ def _trains(values: Values) -> Judgement:
 
 
 def _doubles(values: Values) -> Judgement:
-    found = {name: rate(middle(one.mean_square)) for name, one in values.items()}
+    found = {name: rate(geometric_mean(one.mean_square)) for name, one in values.items()}
     gains = {name: float(np.mean(one.v_f)) for name, one in values.items()}
     said = "; ".join(f"{name}: v = {gains[name]:.3g}, factor {found[name]:.3g}" for name in found)
     return Judgement(
@@ -112,7 +112,7 @@ def _one_chart(values: Values) -> Judgement:
         "last loss": [final_loss(one) for one in values.values()],
     }
     # The claim: a level gradient means that the net learns, any other that it does not.
-    fates = [(abs(change) < LEVEL) == fate for change, _, _, fate in found.values()]
+    fates = [(abs(change) < LOOKS_LEVEL) == fate for change, _, _, fate in found.values()]
     return Judgement(verdict(fates), f"{said}.", table, "sample cosine and weight gradients are read with it")
 
 

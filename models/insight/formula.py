@@ -7,7 +7,7 @@ from models.insight.theory import Law, rate
 NEAR = 1.1  # factor by which a law may miss the range of the seeds and still count as agreeing
 
 
-def middle(rows: np.ndarray) -> np.ndarray:
+def geometric_mean(rows: np.ndarray) -> np.ndarray:
     """The geometric mean over seeds, (K, S) -> (S,): products of random factors are log-normal."""
     with np.errstate(divide="ignore"):
         return np.exp(np.log(rows).mean(0))
@@ -25,8 +25,8 @@ def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -
     if law.mean_square is None:
         return (
             f"{law.reading[:1].upper()}{law.reading[1:]}, so only the measurement is drawn: the mean square of the "
-            f"stream changes by a factor of {middle(mean_square)[-1]:.3g} over depth, the gradient from the end to the "
-            f"input by {middle(gradient)[0]:.3g}."
+            f"stream changes by a factor of {geometric_mean(mean_square)[-1]:.3g} over depth, the gradient from the "
+            f"end to the input by {geometric_mean(gradient)[0]:.3g}."
         )
     text = _compared("The mean square of the stream changes over depth by", law.mean_square, mean_square)
     if law.gradient is None:
@@ -40,6 +40,6 @@ def _compared(what: str, law: np.ndarray, rows: np.ndarray) -> str:
     verdict = "within" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "outside"
     return (
         f"{what} {law[-1]:.3g} by the formula, {verdict} what the seeds span: {len(rows)} seeds have "
-        f"{middle(rows)[-1]:.3g} ({ends.min():.3g} to {ends.max():.3g}). Per sublayer that is a factor of "
-        f"{rate(law):.4g} by the formula and {rate(middle(rows)):.4g} fitted."
+        f"{geometric_mean(rows)[-1]:.3g} ({ends.min():.3g} to {ends.max():.3g}). Per sublayer that is a factor of "
+        f"{rate(law):.4g} by the formula and {rate(geometric_mean(rows)):.4g} fitted."
     )

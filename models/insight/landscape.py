@@ -6,7 +6,7 @@ import numpy as np
 
 MOMENTUM = 0.9
 NEAR = 1.5  # factor from the edge of stability within which the sharpness is at the edge
-LEVEL = 1.5  # loss at the rim over loss in the middle, below which a slice is flat
+FLAT = 1.5  # loss at the rim over loss in the middle, below which a slice is flat
 ROUGH = 0.02  # share of cells that are minima, above which a slice has several hollows
 NOT_SETTLED = 0.03  # residual over eigenvalue, above which the eigenvalue is said to be uncertain
 ROUNDING = 2.3e-16  # of float64; a singular value below this times the width is 0 up to rounding
@@ -47,7 +47,7 @@ def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
     rim = np.concatenate([loss[0], loss[-1], loss[1:-1, 0], loss[1:-1, -1]])
     rim = rim[np.isfinite(rim)]
     rises = f"a median of {float(np.median(rim)):.3g} on the rim" if len(rim) else "nothing finite on the rim"
-    shape = "flat there" if len(rim) and np.median(rim) < LEVEL * middle else "in a valley"
+    shape = "flat there" if len(rim) and np.median(rim) < FLAT * middle else "in a valley"
     lower, hollows = int((loss < middle).sum()), minima(loss)
     several = f", with {hollows} separate hollows" if hollows > max(1.0, ROUGH * loss.size) else ""
     return (

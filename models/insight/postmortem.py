@@ -13,7 +13,7 @@ from addnorm.findings import lost_gradient, vanished
 from models.insight.outcome import gradient_change, stream_change
 from models.insight.theory import he_twice
 from models.insight.verdict import EXPLODING, LARGE_UPDATE
-from models.insight.words import change_in_words, decades, factor, of_their_size, times
+from models.insight.words import change_in_words, decades, factor, of_their_size, times_larger
 from models.spec import RunConfig
 from models.trace import Trace
 
@@ -131,10 +131,10 @@ def _grown(_cfg: RunConfig, trace: Trace) -> str:
         return ""
     start = int(np.argmax(trace.act_rms[:-1, -1] > 2 * trace.act_rms[0, -1]))
     largest = trace.grad_rms[:-1].max(1)
-    gradient = times(decades(largest[0], largest.max())) if largest.max() > 2 * largest[0] > 0 else "no larger"
+    gradient = times_larger(decades(largest[0], largest.max())) if largest.max() > 2 * largest[0] > 0 else "no larger"
     return (
-        f"The steps were moderate at first, but the end of the stream became {times(growth)} in training, twice as "
-        f"large by step {start}; its largest gradient became {gradient} on the way."
+        f"The steps were moderate at first, but the end of the stream became {times_larger(growth)} in training, "
+        f"twice as large by step {start}; its largest gradient became {gradient} on the way."
     )
 
 

@@ -14,7 +14,16 @@ import numpy as np
 from addnorm import findings
 from models.insight.baseline import LEARNT
 from models.insight.theory import he_twice
-from models.insight.words import LEVEL, change_in_words, counted, decades, factor, of_their_size, times, vectors
+from models.insight.words import (
+    UNCHANGED_DECADES,
+    change_in_words,
+    counted,
+    decades,
+    factor,
+    of_their_size,
+    times_larger,
+    vectors,
+)
 from models.spec import RunConfig
 from models.trace import Frame, Trace, site_in_words
 
@@ -73,10 +82,10 @@ def weight_sentence(weight_grad_rms: np.ndarray) -> str:
     if len(alive) == 0:
         return "No block's weights receive a gradient."
     spread, still = decades(alive.min(), alive.max()), len(weight_grad_rms) - len(alive)
-    if spread < LEVEL:
+    if spread < UNCHANGED_DECADES:
         far = "The blocks' weight gradients are within a factor of two of each other"
     else:
-        far = f"The largest of the blocks' weight gradients is {times(spread)} than the smallest"
+        far = f"The largest of the blocks' weight gradients is {times_larger(spread)} than the smallest"
     none = f"{counted(still, 'block')} receive{'s' * (still == 1)} none"
     return f"{far}; {none}." if still else f"{far}."
 

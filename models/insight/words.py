@@ -4,7 +4,7 @@ import math
 
 from models.spec import RunConfig
 
-LEVEL = 0.3  # decades, a factor of two, up to which nothing has changed
+UNCHANGED_DECADES = 0.3  # decades, a factor of two, up to which nothing has changed
 WRITTEN_OUT = 6  # decades from which a factor is written as a power of ten
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -28,7 +28,7 @@ def factor(change: float) -> str:
     return f"{float(digits) * 10**power:,.0f}" if power else f"{float(digits):g}"
 
 
-def times(change: float) -> str:
+def times_larger(change: float) -> str:
     """A change in decades as a comparison: "63,000 times larger"."""
     return f"{factor(change)} times {'larger' if change > 0 else 'smaller'}"
 
@@ -47,9 +47,9 @@ def change_in_words(name: str, change: float, path: str) -> str:
     """A change in decades along a path, as a sentence without a full stop."""
     if math.isinf(change):
         return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
-    if abs(change) < LEVEL:
+    if abs(change) < UNCHANGED_DECADES:
         return f"{name} stays within a factor of {factor(change)} {path}"
-    return f"{name} becomes {times(change)} {path}"
+    return f"{name} becomes {times_larger(change)} {path}"
 
 
 def vectors(cfg: RunConfig) -> str:

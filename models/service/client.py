@@ -45,7 +45,7 @@ EXPIRY_SECONDS = 0.25  # between two looks at who still wants what
 
 
 class WorkerTrainer:
-    """One worker process, restarted when it dies. Nothing here waits unless `ask` is told to.
+    """One worker process, restarted when it dies. Only `ask` blocks, for at most its `wait` seconds.
 
     `back_off`: seconds to wait before each restart in a row.
     """
@@ -138,7 +138,7 @@ class WorkerTrainer:
         return 0.0
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Notes that nobody waits for this answer any more."""
+        """Withdraws a question."""
         with self._results.lock, suppress(ValueError):
             self._results.cancel(question_message(question, cfg, args)["key"])
 
@@ -153,12 +153,12 @@ class WorkerTrainer:
         self._thread.join(timeout=5)
 
     def _expire(self) -> None:
-        """The thread that ends what nobody wants any more."""
+        """The thread that ends demand past its deadline."""
         while not self._closing.wait(EXPIRY_SECONDS):
             self._results.expire()
 
     def _post(self, message: Message) -> None:
-        """Sends to the worker, if one is ready; a new one is then told everything that is still wanted."""
+        """Sends a message to the worker; dropped while there is none, because `greet` tells a new one everything."""
         if self._connection is not None:
             self._connection.post(message)
 
@@ -213,7 +213,7 @@ class WorkerTrainer:
         return ending or ended
 
     def _hear(self, message: Message, connection: WorkerProcess) -> None:
-        """Files a message of the worker; one that is ready is told what is wanted."""
+        """Files a message of the worker; the first one, "ready", is answered with everything that is wanted."""
         if message["kind"] != "ready":
             return self._results.apply(message)
         self._ready_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Demand: who wants a tape or an answer. It is kept and expires in the web process alone; the worker is told goals."""
+"""Demand: who wants a tape or an answer, and until when. It lives in the web process; the worker only gets goals."""
 
 import time
 from typing import NamedTuple
@@ -31,7 +31,7 @@ class RowGoal(NamedTuple):
 
 
 class Demand:
-    """What is wanted of one tape or answer, with a deadline for each requester: nobody prolongs what another wants.
+    """What is wanted of one tape or answer, with a deadline for each requester, so that nobody prolongs another's.
 
     One thread changes it at a time; any may read it.
     """
@@ -40,16 +40,16 @@ class Demand:
         self._wants: dict[Requester, tuple[RowGoal, float]] = {}
 
     def want(self, who: Requester, until: int, seconds: float) -> None:
-        """Notes what a requester wants from now on, for so long."""
+        """Sets what a requester wants for the next `seconds`, in place of what it wanted before."""
         goal = RowGoal(until, who.session, who.address)
         self._wants = self._wants | {_identity(who): (goal, time.monotonic() + seconds)}
 
     def end(self, who: Requester) -> None:
-        """Notes that a requester wants nothing more."""
+        """Ends what a requester wants."""
         self._wants = {one: want for one, want in self._wants.items() if one != _identity(who)}
 
     def turn_away(self, who: Requester, *, shown: bool) -> None:
-        """Ends what a session wanted for another screen than its current one, or for this part unless it is `shown`."""
+        """Ends what the session of `who` wanted for another screen, and for this part unless it is `shown` there."""
         self._wants = {
             one: want
             for one, want in self._wants.items()
@@ -57,7 +57,7 @@ class Demand:
         }
 
     def expire(self) -> None:
-        """Ends what has not been wanted again in time."""
+        """Ends what is past its deadline."""
         now = time.monotonic()
         self._wants = {one: want for one, want in self._wants.items() if want[1] > now}
 

@@ -55,7 +55,7 @@ class Slot:
 
     @property
     def rows(self) -> int:
-        """The rows that are there."""
+        """The rows computed so far."""
         return self.run.step if self.run else 0
 
     @property
@@ -288,7 +288,7 @@ class Engine:
             self.emit({"kind": "queue", "keys": queue})
 
     def _at(self, key: str) -> None:
-        """Says which question is worked on from now on, or none: what the worker dies over is not asked for ever."""
+        """Announces the question being worked on, or none, so that one that kills the worker can be given up."""
         if key != self._at_told:
             self._at_told = key
             self.emit({"kind": "at", "key": key})
@@ -354,7 +354,7 @@ class Engine:
 
 
 def sentence(error: Exception) -> str:
-    """What a user is told about an error; its kind and place go to the server's log."""
+    """The sentence that a user reads about an error; its kind and place go to the server's log."""
     event("refused" if isinstance(error, ValueError) else "failed", logging.WARNING, **told(error))
     if isinstance(error, ValueError):
         return str(error)

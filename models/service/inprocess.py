@@ -105,7 +105,7 @@ class InProcessTrainer:
         return engine
 
     def _post(self, message: Message) -> None:
-        """What a worker would be told of goals; questions are answered where they are asked."""
+        """Passes goals on to the engine; questions are answered in `ask`."""
         if message["kind"] == "goals":
             self._engine.aim(message)
 

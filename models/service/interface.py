@@ -72,10 +72,10 @@ class Trainer(Protocol):
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> RunHistory:
-        """Asks for `until` rows; if there are as many, this owner wants no more. The wish expires after `seconds`, so
-        it is repeated while somebody watches.
+        """Asks for `until` rows for the next `seconds`; repeated while somebody watches. With no more rows than there
+        are already, it ends what this owner asked for.
 
-        A session trains for one screen at a time: its wishes for any screen but this owner's end at once.
+        A session trains for one screen at a time: what it wanted for another screen than this owner's ends at once.
         """
 
     def listen(self, hear: Callable[[set[str]], None]) -> None:
@@ -99,7 +99,7 @@ class Trainer(Protocol):
         """How much of an answer is done, from 0 to 1."""
 
     def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Notes that nobody waits for this answer any more."""
+        """Withdraws a question."""
 
     def close(self) -> None:
         """Ends all work. Tapes stay readable."""

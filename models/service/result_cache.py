@@ -44,7 +44,7 @@ class Listener:
         Thread(target=self._listen, name="trainer news", daemon=True).start()
 
     def tell(self, key: str) -> None:
-        """Notes a key; never waits for whoever hears."""
+        """Adds a key to those to be heard of; never blocks."""
         with self._changed:
             self._keys.add(key)
             self._changed.notify()
@@ -102,7 +102,7 @@ class ResultCache:
             return self.tapes[key]
 
     def kept(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
-        """The tape of a configuration, kept from now on: for whoever may have it trained."""
+        """The tape of a configuration, which enters the cache: for callers that may have it trained."""
         with self.lock:
             tape = self.tape(cfg, seeds)
             self.tapes[tape.key] = tape
@@ -115,14 +115,14 @@ class ResultCache:
             return [tape for tape in self.aimed.values() if tape.wanted]
 
     def want(self, tape: RunHistory, who: Requester, until: int, seconds: float) -> None:
-        """Notes for so long that somebody wants rows of a tape; all steps bring the closing row with them."""
+        """Records that `who` wants rows of a tape for the next `seconds`; all steps include the closing row."""
         self.turn_to(who, {tape.key} | who.runs, {key: other.demand for key, other in self.aimed.items()})
         tape.demand.want(who, min(until, tape.cfg.steps), seconds)
         self.aimed[tape.key] = tape
         self.aim()
 
     def ask(self, message: Message, who: Requester, seconds: float) -> None:
-        """Notes for so long that somebody wants an answer; a question that is open is sent once."""
+        """Records that `who` wants an answer for the next `seconds`; sends the question unless it is open already."""
         if new := message["key"] not in self.open:
             self.open[message["key"]] = OpenQuestion(message)
         self.open[message["key"]].demand.want(who, 1, seconds)
@@ -130,13 +130,13 @@ class ResultCache:
             self.post(message)
 
     def turn_to(self, who: Requester, keys: Collection[str], demands: Mapping[str, Demand]) -> None:
-        """Ends what a session wanted for another screen than this one, or for this part of it beside some keys."""
+        """Ends what the session of `who` wanted for another screen, and for this part of its screen except `keys`."""
         if who.session:
             for key, demand in demands.items():
                 demand.turn_away(who, shown=key in keys)
 
     def aim(self) -> None:
-        """Tells the worker which goals have changed, and on which questions it need not work any more."""
+        """Sends the worker the goals that have changed, and cancels questions that nobody wants any more."""
         for key, question in list(self.open.items()):
             if not question.demand.goals:
                 self.cancel(key)
@@ -149,7 +149,7 @@ class ResultCache:
                 self.post(goals_message(tape, self.life))
 
     def expire(self) -> None:
-        """Ends what nobody has wanted again in time."""
+        """Ends demand past its deadline."""
         with self.lock:
             for tape in self.aimed.values():
                 tape.demand.expire()
@@ -158,12 +158,12 @@ class ResultCache:
             self.aim()
 
     def cancel(self, key: str) -> None:
-        """Ends work on a question."""
+        """Forgets a question, and stops the worker's work on it."""
         self.drop(key)
         self.post({"kind": "cancel", "key": key})
 
     def greet(self) -> None:
-        """Tells a new worker all that is wanted."""
+        """Sends a new worker everything that is wanted."""
         self.life += 1
         for tape in self.aimed.values():
             tape.told = ()
@@ -210,7 +210,7 @@ class ResultCache:
             self._tell(message.get("key", ""))
 
     def drop(self, key: str) -> None:
-        """Forgets a question that nobody waits for."""
+        """Forgets a question."""
         with self.lock:
             self.open.pop(key, None)
             self.shares.pop(key, None)
@@ -221,7 +221,7 @@ class ResultCache:
             return self.queue.index(tape.key) + 1 if tape.key in self.queue and tape.wanted else 0
 
     def give_up(self) -> None:
-        """Forgets all wishes and questions, because nothing more will come."""
+        """Forgets all demand: nothing more will be computed."""
         with self.lock:
             self.queue = []
             self.open.clear()

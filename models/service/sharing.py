@@ -15,7 +15,7 @@ CLASS = 64  # sessions at one address that get a share each; of more, all get le
 
 
 class Payer(NamedTuple):
-    """On whose account a place or turns of a kind go."""
+    """The account on which places or turns of a kind are counted."""
 
     session: str
     address: str
@@ -23,7 +23,7 @@ class Payer(NamedTuple):
 
 
 class Turns:
-    """Who has had how many turns. The next is of whoever has had fewest; a newcomer begins with as many as he.
+    """Counts turns by payer. The next goes to the payer with the fewest; a newcomer begins at that number.
 
     Turns are counted and not their seconds, which on a busy machine say more about its other work.
     """
@@ -50,7 +50,7 @@ class Turns:
 
 
 def payers(wishers: Mapping[str, Sequence[Payer]]) -> dict[str, Payer]:
-    """Who pays for each run: of all who want it, whoever wants the fewest runs."""
+    """Who pays for each run: of all payers that want it, the one that wants the fewest runs."""
     wanted = Counter(payer for who in wishers.values() for payer in who)
     return {key: min(who, key=wanted.__getitem__) for key, who in wishers.items()}
 
@@ -88,7 +88,7 @@ class Questions:
         return sum(map(len, self._waiting.values()))
 
     def put(self, question: Message) -> Message | None:
-        """Adds a question; returns the one that is dropped for it, the oldest of whoever has most."""
+        """Adds a question. Returns the one that it displaces, if any: the oldest of the session with the most."""
         self._waiting.setdefault(question.get("session", ""), []).append(question)
         if len(self) <= self.most:
             return None

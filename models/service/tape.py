@@ -116,7 +116,7 @@ class RunHistory:
             return self._frames[seed][start:]
 
     def progress(self, message: Message) -> None:
-        """Takes the result of a slice of training, without rows that are already here and rows after a gap."""
+        """Appends the result of a slice of training; skips rows that are here already, and all rows after a gap."""
         with self._lock:
             start = message["start"]
             if start > self.length or (self.columns is None and message["columns"] is None):

@@ -41,7 +41,7 @@ def test_an_instrument_that_is_opened_comes_into_sight_and_leaves_whoever_scroll
     page.get_by_role("radio", name="Surgery").click()
     title = page.get_by_role("heading", name="Surgery", level=3)
     until(page, lambda: title.count() and 150 < title.bounding_box()["y"] < 300, "the title under the player")
-    expect(page.locator(".st-key-instrument_opened .stage-still").first).to_be_in_viewport()
+    expect(page.locator(".st-key-instrument_opened .static-chart").first).to_be_in_viewport()
     page.mouse.move(800, 500)
 
     def at_top():

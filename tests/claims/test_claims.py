@@ -24,9 +24,9 @@ from models.claims.card import (
     Judgement,
     Source,
     Trained,
+    geometric_mean,
     gradient,
     growth,
-    middle,
 )
 from models.claims.claims import CLAIMS, matching
 from models.claims.numbers import NUMBERS
@@ -283,7 +283,7 @@ def test_batch_norm_without_a_residual_learns_where_layer_norm_and_no_norm_do_no
 
 
 def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more() -> None:
-    square = middle(gathered("pre-norm-exponential")["pre-norm"].mean_square)
+    square = geometric_mean(gathered("pre-norm-exponential")["pre-norm"].mean_square)
     half = len(square) // 2
     assert f"to {square[0] * (square[half] / square[0]) ** 2:.3g}." in outcome("pre-norm-exponential").sentence
 
@@ -467,7 +467,7 @@ def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
     assert lines is not None
     figure = drawn(chart(lines))
     assert {trace["name"] for trace in figure["data"] if trace["mode"] != "markers"} >= set(lines.values)
-    assert np.isfinite(middle(next(iter(gathered(key).values())).mean_square)).all()
+    assert np.isfinite(geometric_mean(next(iter(gathered(key).values())).mean_square)).all()
 
 
 def opened(key: str, **query: str) -> AppTest:

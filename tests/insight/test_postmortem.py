@@ -7,7 +7,7 @@ import pytest
 
 from models.insight.postmortem import RULES, postmortem, vanished_from
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
-from models.insight.words import decades, factor, times
+from models.insight.words import decades, factor, times_larger
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, trace_of
 from models.training import Run
@@ -117,7 +117,7 @@ def test_what_the_gradient_did_while_the_stream_grew_is_measured(arrangement):
     assert found.kind == "stream grows in training"
     largest = trace.grad_rms[:-1].max(1)
     assert "larger streams give larger gradients" not in found.sentence
-    said = times(float(np.log10(largest.max() / largest[0])))
+    said = times_larger(float(np.log10(largest.max() / largest[0])))
     assert f"its largest gradient became {said} on the way." in found.sentence
 
 

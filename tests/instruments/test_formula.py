@@ -17,7 +17,7 @@ from scipy import stats as scipy_stats
 from components.charts.colour import SIGNAL
 from components.instruments.formula import FORMULA, prediction_chart
 from models.insight import signal_at_init
-from models.insight.formula import formula_sentence, middle, relative
+from models.insight.formula import formula_sentence, geometric_mean, relative
 from models.insight.gaussian import moments
 from models.insight.theory import Law, branch_gains, law, rate
 from models.instruments.signal import signal
@@ -82,18 +82,18 @@ def test_a_law_that_is_drawn_is_what_six_seeds_show_at_every_site(case):
     cfg = RunConfig.arranged(name, depth=L, width=64, device="cpu", **fields)
     predicted, measured = law(cfg), signal_at_init(cfg, SEEDS, rows=128)
     assert predicted.mean_square is not None
-    assert np.abs(np.log10(middle(measured.mean_square) / predicted.mean_square)).max() < forward
+    assert np.abs(np.log10(geometric_mean(measured.mean_square) / predicted.mean_square)).max() < forward
     if case in {"residual only, one layer", "residual only, one layer of sigmoid"}:
         assert predicted.gradient is None
     else:
         assert predicted.gradient is not None
-        assert np.abs(np.log10(middle(relative(measured.grad_norm)) / predicted.gradient)).max() < backward
+        assert np.abs(np.log10(geometric_mean(relative(measured.grad_norm)) / predicted.gradient)).max() < backward
 
 
 def test_the_coherent_gradient_of_one_layer_without_a_norm_is_not_what_independent_factors_say():
     """Why no law is offered there: the mean's slope adds up, and the gradient is several times what v_b gives."""
     cfg = RunConfig.arranged("residual only", depth=L, width=64, layers_per_branch=1, device="cpu")
-    grad = middle(relative(signal_at_init(cfg, SEEDS, rows=128).grad_norm))[0]
+    grad = geometric_mean(relative(signal_at_init(cfg, SEEDS, rows=128).grad_norm))[0]
     assert log10(grad / 1.5 ** (L / 2)) > 0.4
 
 
@@ -101,7 +101,7 @@ def test_the_coherent_gradient_of_one_layer_without_a_norm_is_not_what_independe
 def test_a_transformer_has_a_law_where_norms_or_zeros_fix_what_is_added(name):
     cfg = RunConfig.arranged(name, net="transformer", depth=4, width=64, device="cpu")
     predicted, measured = law(cfg), signal_at_init(cfg, SEEDS, rows=128)
-    assert np.abs(np.log10(middle(measured.mean_square) / predicted.mean_square)).max() < WITH_SKIP[0]
+    assert np.abs(np.log10(geometric_mean(measured.mean_square) / predicted.mean_square)).max() < WITH_SKIP[0]
     assert (predicted.gradient is None) == (name != "ReZero")
 
 

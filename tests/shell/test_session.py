@@ -59,5 +59,5 @@ def test_a_widget_that_was_drawn_is_not_set_again_by_what_it_begins_with(visit):
     session.set_widget("prompt", "Ishmael")
     session.begin("prompt", "Call me")
     assert state == {"prompt": session.widget_value("prompt")} == {"prompt": "Ishmael"}
-    assert session.drawn("prompt")
+    assert session.has_value("prompt")
     assert session.widget_value("other", 3) == 3

@@ -20,7 +20,7 @@ def grow() -> None:
         return
     line = {"type": "scatter", "name": "loss", "x": list(range(points)), "y": [2.0 - at / 400 for at in range(points)]}
     axes = {"xaxis": {"range": [0, 400]}, "yaxis": {"range": [0, 2.5]}, "uirevision": "loss", "margin": {"t": 10}}
-    static_chart({"data": [line], "layout": axes}, key="loss", alt="Loss, chart", height=280, on_click=clicked)
+    static_chart({"data": [line], "layout": axes}, "Loss", "loss", on_click=clicked)
     st.caption(st.session_state.get("clicked", ""))
 
 

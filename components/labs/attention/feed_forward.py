@@ -12,7 +12,8 @@ from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.shell.address import url_param
 from components.shell.naming import chance
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
@@ -98,7 +99,7 @@ def _show(panels: dict[str, InstrumentPanel]) -> bool:
         cut = {f"{WHOLE}, then its {word} skipped": whole.value.without[kind] for kind, word in PARTS.items()}
         rows = {name: (one.all_loss, one.all_accuracy) for name, one in cut.items()}
         trained = {f"trained: {name}": (one.value.loss, one.value.accuracy) for name, one in found.items()}
-        listed(
+        named_table(
             "With and without",
             {
                 "net": [*trained, *rows],
@@ -109,7 +110,7 @@ def _show(panels: dict[str, InstrumentPanel]) -> bool:
             },
         )
         names = [f"block {block}" for block in range(1, whole.cfg.depth + 1)]
-        drawn(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
+        static_chart(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
         st.caption(
             "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. Chance is "
             f"{number(guessing, 3)} nats. A net trained without a part has learned to do without it; a net that loses "

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.labs.examples import numbered
-from components.shell.text import badge, listed, number
+from components.shell.text import badge, named_table, number
 from models.labs.attention import Head, softmax
 
 
@@ -14,7 +14,7 @@ def draw(head: Head, at: int) -> None:
     cosines = cosine(head)
     st.markdown(f"**{said(head, cosines, at)}** {badge('formula')}")
     q, lengths = float(np.linalg.norm(head.q[at])), np.linalg.norm(head.k, axis=1)
-    listed(
+    named_table(
         "Dot product and cosine",
         {
             "key of": numbered("token", len(head.k)),

@@ -10,7 +10,8 @@ from components.charts.parts import Figure
 from components.labs.examples import numbered
 from components.labs.lines import lines
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number, vector
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number, vector
 from models.labs.attention_learning import Learning, Matrices, descent, learning
 
 KEY = "attention_learning"
@@ -52,7 +53,7 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
     with left:
         st.markdown(arithmetic(found, x, target, by))
     with right:
-        drawn(walk_chart(walk, wish), "Gradient descent", f"{KEY}_walk")
+        static_chart(walk_chart(walk, wish), "Gradient descent", f"{KEY}_walk")
     for column, name, w, gradient in zip(st.columns(3), NAMES, matrices, found.matrices, strict=True):
         with column:
             st.markdown(f"**Gradient of {name}** {w.shape}")
@@ -60,7 +61,7 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
             frame = pd.DataFrame(gradient, numbered("feature", len(gradient)), columns)
             st.dataframe(frame.style.format("{:.4g}"), alt=f"Gradient of {name}, table", height="content")
     st.markdown("**What learns from zero?**")
-    listed("Sizes of the gradients", sizes(found, x, matrices))
+    named_table("Sizes of the gradients", sizes(found, x, matrices))
     st.caption(
         "The length of each gradient (root of the sum of squares). The gradient of W_Q is computed from keys, that "
         "of W_K from queries: if both matrices are zero, neither ever moves, so one of them must start elsewhere. If "

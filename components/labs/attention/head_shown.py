@@ -6,7 +6,8 @@ import streamlit as st
 
 from components.charts.tokens import token_map
 from components.labs.examples import numbered
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.labs.attention import Head, entropy, straightness, variance
 
 KEY = "attention_head"
@@ -31,7 +32,7 @@ def weights_map(head: Head) -> None:
         hidden=~head.seen,
         texts=texts,
     )
-    drawn(figure, title, f"{KEY}_map", height=320)
+    static_chart(figure, title, f"{KEY}_map", height=320)
 
 
 def matrices(head: Head) -> None:
@@ -64,7 +65,7 @@ def scaling(with_it: Head, without: Head) -> None:
         return
     rows = {f"divided by √{with_it.k.shape[1]}": with_it, "as they are": without}
     most = with_it.seen.sum(1)[alive]
-    listed(
+    named_table(
         "What the division does",
         {
             "scores": list(rows),

@@ -12,7 +12,8 @@ from components.labs.examples import choose
 from components.labs.lines import lines
 from components.shell import session
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.labs.position_kinds import KINDS, added, bias, one_head, scores
 from models.labs.positions import angles, by_distance, order_difference
 
@@ -39,7 +40,7 @@ def draw() -> None:
         st.markdown(f"{said.of_scores(kind, count)} {badge('formula')}")
     left, right = st.columns(2)
     with left:
-        drawn(table_map(kind, count, width, seed), TABLES[kind], f"{KEY}_table", height=340)
+        static_chart(table_map(kind, count, width, seed), TABLES[kind], f"{KEY}_table", height=340)
         if len(table := added(kind, count, width, seed)):
             st.caption(said.unique(table))
     with right:
@@ -133,7 +134,7 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
         )
     table = scores(kind, count, width, seed=seed, projected=projected)
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
-    drawn(distance_chart(table), "Score by distance", f"{KEY}_distance")
+    static_chart(distance_chart(table), "Score by distance", f"{KEY}_distance")
     st.caption(f"{said.scored(kind)} {said.untrained(kind)}".strip())
 
 
@@ -141,7 +142,7 @@ def _order(seed: int) -> None:
     st.markdown(f"**Shuffled tokens** {badge('formula')}")
     rows = order_rows(seed)
     st.markdown(order_sentence(rows))
-    listed(
+    named_table(
         "Shuffled tokens",
         {
             "position": list(rows),

@@ -7,7 +7,7 @@ import streamlit as st
 from components.labs.attention.charts import waiting_graph
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
-from components.shell.text import badge, listed
+from components.shell.text import badge, named_table
 from models.labs.attention import reach
 
 KEY = "attention_recurrence"
@@ -26,12 +26,12 @@ def draw() -> None:
             title = TITLES[recurrent]
             static_chart(
                 waiting_graph(title, steps, recurrent=recurrent),
-                key=f"{KEY}_{recurrent}",
-                alt=f"{title}, chart",
+                title,
+                f"{KEY}_{recurrent}",
                 height=260,
             )
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
-                listed(f"{title}: steps from token to position", table(steps))
+                named_table(f"{title}: steps from token to position", table(steps))
     st.caption(
         "Squares are tokens, circles what is computed from them; a circle needs whatever its lines come from, at "
         "their left or lower end. Above a circle: the number of sequential steps until it is known."

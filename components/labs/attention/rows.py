@@ -10,7 +10,7 @@ from components.labs.attention.head_words import shares
 from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import url_param
-from components.shell.text import badge, listed, number, vector
+from components.shell.text import badge, named_table, number, vector
 from models.labs.attention import entropy, softmax
 from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, AttentionRow
 
@@ -39,7 +39,7 @@ def draw() -> None:
     st.markdown(f"{steps(numbers, kind, float(by))} {badge('formula')}")
     weights = softmax(numbers / by) if kind == SCORES else numbers
     if kind == SCORES:
-        listed(
+        named_table(
             "Scores and weights",
             {
                 "token": [str(at + 1) for at in range(len(numbers))],

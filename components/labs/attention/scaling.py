@@ -10,7 +10,8 @@ from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.lines import by_name, lines
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
 
 KEY = "attention_scaling"
@@ -42,10 +43,10 @@ def draw() -> None:
     st.markdown(f"**{said(found['as they are'][at], found['divided by √d_k'][at])}** {badge('measured')}")
     one, two = st.columns(2)
     with one:
-        drawn(variance_chart(found), "Variance of the scores", f"{KEY}_variance")
+        static_chart(variance_chart(found), "Variance of the scores", f"{KEY}_variance")
     with two:
-        drawn(entropy_chart(found), "Entropy of the weights", f"{KEY}_entropy")
-    listed(
+        static_chart(entropy_chart(found), "Entropy of the weights", f"{KEY}_entropy")
+    named_table(
         "Random scores",
         {
             "scores": list(found),

@@ -5,7 +5,7 @@ import streamlit as st
 
 from components.shell import session
 from components.shell.address import url_param
-from components.shell.text import badge, listed
+from components.shell.text import badge, named_table
 from components.stage.view import sentence
 from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
 
@@ -30,7 +30,7 @@ def draw() -> None:
         st.error(f"{sentence(str(problem))} d_k = d_model / h must be a whole number.")
         return
     st.markdown(said(sizes, dict(steps)))
-    listed(
+    named_table(
         "Shapes of many heads",
         {"what": [name for name, _ in steps], "shape": [str(shape) for _, shape in steps]},
         "content",
@@ -46,7 +46,7 @@ def draw() -> None:
     table = pd.DataFrame(
         {name: {row: str(cell) for row, cell in rows.items()} for name, rows in two_sequences(sizes).items()}
     )
-    listed("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")
+    named_table("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")
     st.caption("Every shape is taken from arrays of these sizes that went through this page's attention.")
 
 

@@ -13,7 +13,8 @@ from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
@@ -89,9 +90,9 @@ def _places(found: dict[str, Measured[PositionProbe]]) -> None:
     accuracy = {name: one.value.accuracy for name, one in found.items()}
     st.markdown(f"**{place_sentence(accuracy, chance, kept.step)}** {badge('measured')}")
     sites = plan(kept.cfg).sites
-    drawn(place_chart(sites, accuracy, chance), "Position read from the stream", f"{NAME}_place")
+    static_chart(place_chart(sites, accuracy, chance), "Position read from the stream", f"{NAME}_place")
     r2 = {name: one.value.r2 for name, one in found.items()}
-    listed(
+    named_table(
         "Position read after every sublayer",
         {
             "site": [site_word(site) for site in sites],
@@ -120,9 +121,11 @@ def _learned_table(rows: np.ndarray) -> None:
     with left:
         title = "Learned table"
         figure = signed_map(title, rows=places, columns=features, values=rows, unit="added", x="feature", y="position")
-        drawn(figure, title, f"{NAME}_table", height=320)
+        static_chart(figure, title, f"{NAME}_table", height=320)
     with right:
-        drawn(distance_chart(rows @ rows.T), "Score by distance of the learned table", f"{NAME}_distance", height=320)
+        static_chart(
+            distance_chart(rows @ rows.T), "Score by distance of the learned table", f"{NAME}_distance", height=320
+        )
 
 
 def _beyond(panel: InstrumentPanel) -> None:
@@ -139,7 +142,7 @@ def _beyond(panel: InstrumentPanel) -> None:
         return
     loss, tokens = np.asarray(found.value.loss, float), int(found.value.tokens)
     st.markdown(f"**{beyond_sentence(loss, tokens, found.step)}** {badge('measured')}")
-    drawn(beyond_chart(loss, tokens), "Loss by position", f"{NAME}_beyond")
+    static_chart(beyond_chart(loss, tokens), "Loss by position", f"{NAME}_beyond")
     st.caption(
         f"The net with residuals on {found.value.windows} held-out texts of {len(loss)} characters; it was trained on "
         f"{tokens}. Later positions have more text before them, so the loss should go down unless something prevents "

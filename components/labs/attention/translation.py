@@ -14,7 +14,8 @@ from components.labs.lines import lines
 from components.labs.long import by_button
 from components.shell.address import url_param
 from components.shell.naming import chance
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.stage.view import sentence
 from models import answers
@@ -81,10 +82,10 @@ def _show(cfg: RunConfig, found: Translation) -> None:
     head = names.index(str(one.selectbox("Head of cross-attention", names, **choice)))
     left, right = st.columns(2)
     with left:
-        drawn(looks_map(found, at, block - 1, head), "Cross-attention", f"{KEY}_looks", height=420)
+        static_chart(looks_map(found, at, block - 1, head), "Cross-attention", f"{KEY}_looks", height=420)
     with right:
-        drawn(loss_chart(found, chance(cfg)), "Loss of the pair", f"{KEY}_loss", height=420)
-    listed(
+        static_chart(loss_chart(found, chance(cfg)), "Loss of the pair", f"{KEY}_loss", height=420)
+    named_table(
         "What it writes",
         {
             "position": [str(place + 1) for place in range(len(found.target))],

@@ -10,7 +10,8 @@ from components.labs.autoregression.text import NAME, position_in
 from components.labs.autoregression.words import looks_sentence, revision_sentence
 from components.shell.address import url_param
 from components.shell.link import PAGES
-from components.shell.text import badge, drawn
+from components.shell.static_chart import static_chart
+from components.shell.text import badge
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Refinement
@@ -39,7 +40,7 @@ def revised(panel: InstrumentPanel, text: str, count: int) -> None:
     st.markdown(f"**{revision_sentence(causal, none, tokens[-1])}**")
     title = "Change by token"
     chart = revision_chart(title, tokens[:-1], causal.difference, none.difference)
-    drawn(chart, title, f"{NAME}_revision")
+    static_chart(chart, title, f"{NAME}_revision")
     st.caption(
         f"{badge('measured')} in 64-bit numbers, in eval mode. The weights were trained with the mask: without it "
         "they show what the mask prevents, not what a net without one would learn. In a text longer than the window "
@@ -99,12 +100,12 @@ def _says(value: Refinement, sites: tuple[str, ...], position: int) -> str:
 
 def _lens(value: Refinement, sites: tuple[str, ...], position: int) -> None:
     title = "Lens by site and token"
-    drawn(
+    static_chart(
         lens_map(title, sites, value, position), title, f"{NAME}_lens", height=max(240, min(460, ROW * len(sites) + 90))
     )
     far, rows = st.columns(2)
     with far:
-        drawn(distance_chart(sites, value, position), "Distance from the end by site", f"{NAME}_distance")
+        static_chart(distance_chart(sites, value, position), "Distance from the end by site", f"{NAME}_distance")
     with rows:
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 
@@ -116,7 +117,7 @@ def _looks(value: Refinement, position: int, head: int) -> None:
     blocks = [f"block {at + 1}" for at in range(len(weights))]
     st.markdown(f"**{looks_sentence(value.tokens, rows, position, blocks)}**")
     title = "Attention by block"
-    drawn(
+    static_chart(
         looks_map(title, value.tokens, blocks, rows, position),
         title,
         f"{NAME}_looks",

@@ -6,7 +6,7 @@ import streamlit as st
 from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.text import NAME, position_in
 from components.shell.address import url_param
-from components.shell.text import badge, listed, number, vector
+from components.shell.text import badge, named_table, number, vector
 from models.answers import LOOKUP, Lookup
 from models.insight.lens import shown
 
@@ -30,7 +30,7 @@ def looked_up(panel: InstrumentPanel, text: str) -> None:
     at = int(st.selectbox("Token", places, format_func=names.__getitem__, **choice))
     st.markdown(f"{steps(value, at)}  \n{counted(value)} {badge('measured')}")
     nearest, cosines = alike(value.table, int(value.ids[at]))
-    listed(
+    named_table(
         "Most similar rows",
         {
             "symbol": [shown(value.names[one]) for one in nearest],

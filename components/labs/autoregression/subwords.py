@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.labs.autoregression.text import NAME
 from components.shell.address import url_param
-from components.shell.text import badge, listed
+from components.shell.text import badge, named_table
 from models.insight.lens import shown
 from models.labs.subwords import MOST, READ, Join, learned, pieces
 
@@ -28,7 +28,7 @@ def draw() -> None:
     found = pieces(text, count)
     st.code(" | ".join(_seen(one) for one in found), language=None, wrap_lines=True)
     st.markdown(f"**{said(text, len(found), count, symbols)}** {badge('formula')}")
-    listed("Latest joins", _table(joins, count))
+    named_table("Latest joins", _table(joins, count))
     st.caption(
         f"Learned from the first {READ:,} characters of the book; a space belongs to the word after it. The price is "
         "the table of the embedding and the output head, which need a row for every token (Sennrich 2016, 1508.07909)."

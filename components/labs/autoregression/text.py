@@ -14,7 +14,8 @@ from components.labs.autoregression.examples import NO_END, PromptExample
 from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell.address import url_param
 from components.shell.session import Key
-from components.shell.text import badge, drawn, listed
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table
 from components.stage.answer import answer
 from models import answers
 from models.answers import Continuation
@@ -241,10 +242,12 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
         f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}, at temperature '
         f"{one.temperature:g} that is {hot[one.at]:.1%}. {badge(source)}, at step {one.step}."
     )
-    drawn(candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates")
+    static_chart(
+        candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates"
+    )
     if written.said:
         with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
-            listed("Generated tokens", _rows(written.said), height=260)
+            named_table("Generated tokens", _rows(written.said), height=260)
 
 
 def _rows(said: list[GeneratedToken]) -> dict[str, list[Any]]:

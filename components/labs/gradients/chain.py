@@ -14,7 +14,8 @@ from components.labs.examples import choose, numbered
 from components.shell import session
 from components.shell.address import url_param
 from components.shell.link import defined, help_of
-from components.shell.text import badge, drawn, latex, listed, number, typed
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, latex, named_table, number, typed
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
     PRESETS,
@@ -62,7 +63,7 @@ def draw() -> None:
     if np.array_equal(factors, preset.factors):
         reading.caption(typed(preset.reading, "formula"))
     _products(factors)
-    drawn(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
+    static_chart(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
     _updates(factors)
 
 
@@ -195,7 +196,7 @@ def _updates(weights: np.ndarray) -> None:
             f"w - lr * derivative{words}": updated(weights, found.by_weight, rate),
         }
     with st.popover("Every weight's derivative", icon=":material/table:", key=f"{KEY}_updates"):
-        listed(
+        named_table(
             "Every weight's derivative", {name: [number(v, 6) for v in values] for name, values in rows.items()}, 300
         )
         st.caption(

@@ -13,7 +13,8 @@ from components.labs.gradients.words import compared, expected
 from components.shell.address import url_param
 from components.shell.link import help_of
 from components.shell.session import Key
-from components.shell.text import badge, drawn
+from components.shell.static_chart import static_chart
+from components.shell.text import badge
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
@@ -125,7 +126,7 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     for column, hue, (title, (measured, formula)) in zip(st.columns(2), (SIGNAL, GRADIENT), charts, strict=True):
         with column:
             chart = net_chart(title, hue, traces, measured, formula)
-            drawn(chart, title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
+            static_chart(chart, title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
     st.caption(
         f"{badge('measured')} on the first batch, by autograd. {badge('formula')} for infinite width, from the "
         "activation's moments under a Gaussian, block by block; its line starts where the measured one does. [Poole "

@@ -10,7 +10,8 @@ from addnorm.player.charts import Figure, figure_of, frame_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 
 KEY = "gradients"
@@ -35,7 +36,9 @@ def draw() -> None:
     left, right = st.columns(2)
     for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):
         with column:
-            drawn(curve_chart(title, shown, kind is slope, z), title, f"{KEY}_{'slope' if kind is slope else 'value'}")
+            static_chart(
+                curve_chart(title, shown, kind is slope, z), title, f"{KEY}_{'slope' if kind is slope else 'value'}"
+            )
     _bound(spread)
     _table(shown, z, spread)
 
@@ -94,7 +97,7 @@ def _table(shown: Sequence[str], z: float, spread: float) -> None:
         "E φ'²": [f"{m.slope:.4f}" for _, m in found.values()],
         "√E φ'²": [f"{m.slope**0.5:.4f}" for _, m in found.values()],
     }
-    listed("Derivatives of the activations", rows)
+    named_table("Derivatives of the activations", rows)
     st.caption(
         f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor by which a "
         "layer with fan-in weights scales the gradient's length, on average over its weights."

@@ -5,7 +5,7 @@ import numpy as np
 from components.shell.text import number
 from models.insight.gaussian import moments
 from models.insight.theory import branch_gains, law
-from models.insight.words import LEVEL, change_in_words, decades, factor, times
+from models.insight.words import UNCHANGED_DECADES, change_in_words, decades, factor, times_larger
 from models.spec import RunConfig
 
 EXPLODES = 1.0  # decades over all layers above which a product explodes
@@ -94,12 +94,13 @@ def expected(cfg: RunConfig) -> str:
 
 def _balance(change: float) -> str:
     """Whether the branches make up for what the norms take, by the decades of the product."""
-    if abs(change) < LEVEL:
+    if abs(change) < UNCHANGED_DECADES:
         return "Here the branches return what the norms take: before training the gradient does not vanish."
     if change < 0:
-        lost = f"before training the gradient becomes {times(change)} on its way back."
+        lost = f"before training the gradient becomes {times_larger(change)} on its way back."
         return f"Here the norms take more than the branches return: {lost}"
-    return f"Here the branches return more than the norms take: the gradient becomes {times(change)} on its way back."
+    more = f"the gradient becomes {times_larger(change)} on its way back."
+    return f"Here the branches return more than the norms take: {more}"
 
 
 def _fall(change: float, depth: int) -> str:

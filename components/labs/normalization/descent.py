@@ -6,7 +6,8 @@ import streamlit as st
 from components.charts.colour import LOSS
 from components.labs.lines import by_name, lines
 from components.shell.address import url_param
-from components.shell.text import badge, drawn
+from components.shell.static_chart import static_chart
+from components.shell.text import badge
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import MOST_STEPS, curvatures, descent_steps, features_apart, squares
 
@@ -35,7 +36,7 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     title, over = "Steps to converge", "scale of one feature relative to the other"
     series = by_name({"raw": raw, "standardised": scaled})
     figure = lines(title, over=over, at=[f"{at}x" for at in RATIOS], unit="steps", hue=LOSS, series=series, log=True)
-    drawn(figure, title, "normalization_descent")
+    static_chart(figure, title, "normalization_descent")
     st.caption(
         "Real gradient descent on the four samples (±1, ±scale), from (1, 1) until the distance has shrunk to a "
         f"thousandth, {MOST_STEPS:,} steps at most. {badge('measured')}"

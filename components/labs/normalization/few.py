@@ -10,7 +10,8 @@ from components.charts.parts import Figure
 from components.labs.lines import by_name, lines
 from components.labs.long import by_button
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from models import answers
 from models.answers import Overfitting
@@ -69,9 +70,9 @@ def _show(found: Overfitting) -> None:
     left, right = st.columns(2)
     for column, which, title in ((left, "train", "Loss on the samples"), (right, "held_out", "Held-out loss")):
         with column:
-            drawn(loss_chart(found, which, title), title, f"{KEY}_{which}")
+            static_chart(loss_chart(found, which, title), title, f"{KEY}_{which}")
     st.markdown(f"**Landscape.** {flatter(NORMS, found.rise)} {badge('measured')}")
-    listed(
+    named_table(
         "With and without a norm",
         {
             "norm": list(NORMS),

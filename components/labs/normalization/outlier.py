@@ -6,7 +6,8 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.labs.lines import by_name, lines
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.labs.normalization_laws import left_over, with_outlier
 
 KEY = "normalization"
@@ -38,7 +39,7 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
         f"of which all the others share {number(spread)} / ({number(greatest)} - {number(least)}) = "
         f"**{after['min-max']:.2%}**; before it was {before['min-max']:.2%}."
     )
-    listed(
+    named_table(
         "Range of the other tokens",
         {
             "method": list(METHODS),
@@ -53,7 +54,7 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     title, over = "Range of the others by outlier", "distance of the outlier, in ranges of the feature"
     at, unit = [f"{distance:g}" for distance in DISTANCES], "maximum minus minimum"
     figure = lines(title, over=over, at=at, unit=unit, hue=SIGNAL, series=by_name(rows), log=True)
-    drawn(figure, title, f"{KEY}_outlier")
+    static_chart(figure, title, f"{KEY}_outlier")
     st.caption(
         "Maximum minus minimum of the other tokens' numbers in this feature, before gain and bias. Min-max and "
         "z-score take their statistics over tokens, so one token affects all others; layer norm takes them within "

@@ -16,7 +16,8 @@ from components.labs.normalization.outlier import outlier
 from components.labs.normalization.recurrent import recurrent
 from components.labs.normalization.saturation import saturation
 from components.labs.normalization.swallows import swallowed
-from components.shell.text import badge, drawn
+from components.shell.static_chart import static_chart
+from components.shell.text import badge
 from components.shell.waiting import poll_while
 from components.stage.answer import answer
 from models import answers
@@ -99,7 +100,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
         Series("rms norm, torch's eps", np.array(spreads("rms norm", TINY_EPS)), "formula"),
     ]
     figure = lines(title, over="spread that goes in", at=at, unit="spread", hue=SIGNAL, series=series, log=True)
-    drawn(figure, title, "normalization_small")
+    static_chart(figure, title, "normalization_small")
     st.caption(
         "This token, centred and stretched. Layer norm and rms norm agree only for centred tokens, and for small "
         f"ones their eps makes them differ: torch's default for rms norm is {TINY_EPS:.2g} in 32 bits. "

@@ -6,7 +6,8 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.labs.lines import by_name, lines
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.labs.recurrent import FEATURES, RecurrentStatistics, read
 
 KEY = "normalization"
@@ -23,7 +24,7 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
     st.markdown(f"**{said(found)}** {badge('formula')}")
     steps = range(1, len(found.left) + 1)
-    listed(
+    named_table(
         "Statistics by step",
         {
             "step": list(steps),
@@ -38,7 +39,7 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
     title = "Size behind the norm by step"
     at = [str(step) for step in steps]
     figure = lines(title, over="step", at=at, unit="RMS", hue=SIGNAL, series=by_name(rows), guides=(0, 1))
-    drawn(figure, title, f"{KEY}_recurrent")
+    static_chart(figure, title, f"{KEY}_recurrent")
     st.caption(
         f"A random cell of {FEATURES} features on random inputs; mean, variance and results are those of feature 1, "
         "the sizes are of the first (longest) sequence. Batch norm takes its statistics over the sequences that have "

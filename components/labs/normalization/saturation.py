@@ -6,7 +6,8 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.labs.lines import by_name, lines
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, listed, number
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, named_table, number
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization_laws import SATURATED, Slopes, slopes
 
@@ -27,7 +28,7 @@ def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> N
         for normed in (False, True)
     }
     st.markdown(f"**{said(times, found['tanh', False], found['tanh', True])}** {badge('formula')}")
-    listed(
+    named_table(
         "Slopes with and without a norm",
         {
             "activation": [curve for curve, _ in found],
@@ -55,7 +56,7 @@ def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> N
         series=by_name(rows, ("now", "other", "initial", "formula")),
         log=True,
     )
-    drawn(figure, title, f"{KEY}_saturation")
+    static_chart(figure, title, f"{KEY}_saturation")
     features = values.shape[1]
     st.caption(
         f"Saturated: less than {SATURATED:.0%} of the largest slope is left. Layer norm fixes the mean square at 1, so "

@@ -9,7 +9,8 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.shell.address import url_param
-from components.shell.text import badge, drawn, number, vector
+from components.shell.static_chart import static_chart
+from components.shell.text import badge, number, vector
 from models.labs.residual import WALKS, cosine, walk
 from models.spec.plan import block_name
 
@@ -64,7 +65,7 @@ def _after_many_blocks(size: float) -> None:
         "Seed of the branches", *SEEDS, width=200, **url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
     )
     said = remembered(WIDTH, BLOCKS, size, int(seed))
-    drawn(memory_chart(said), "What is left of x", f"{KEY}_chart")
+    static_chart(memory_chart(said), "What is left of x", f"{KEY}_chart")
     left = number(said["no residual"][-1], 3)
     without = f"{left} without a residual" if size else "without a residual nothing is left but zeros"
     st.markdown(

@@ -9,7 +9,7 @@ from components.labs.examples import choose
 from components.shell import session
 from components.shell.address import url_param
 from components.shell.link import defined
-from components.shell.text import badge, listed, number, vector
+from components.shell.text import badge, named_table, number, vector
 from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
 from models.spec.placement import PLACEMENTS
 
@@ -160,7 +160,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
         "sum": [vector(step.sum.round(3)) for step in steps],
         "stream after": [vector(step.after.round(3)) for step in steps],
     }
-    listed("Reads and writes", rows)
+    named_table("Reads and writes", rows)
     factors = left_over(steps, skip=skip)
     pieces = [values[0], *(step.written for step in steps)]
     centred = [piece - piece.mean() if steps[-1].norm_add else piece for piece in pieces]
@@ -175,7 +175,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
             ),
         ],
     }
-    listed("What is left of every output", pd.DataFrame(shares))
+    named_table("What is left of every output", pd.DataFrame(shares))
     st.markdown(
         f"**The end of the stream is a sum of the token and all outputs, with x times {_times(factors[0])}.** "
         + (

@@ -9,7 +9,7 @@ from components.labs import several
 from components.labs.residual.words import aside_sentence
 from components.shell.address import url_param
 from components.shell.naming import chance
-from components.shell.text import badge, listed, number
+from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Chart
@@ -93,7 +93,7 @@ def share_figure(cfg: RunConfig) -> Figure:
 def _show(views: list[View]) -> None:
     found = {view.cfg.task: shares(view) for view in views}
     st.markdown(f"**{aside_sentence(found, max(view.row for view in views), views[0].cfg.residual)}**")
-    listed(
+    named_table(
         "The three nets",
         {
             "task": [TASKS[view.cfg.task] for view in views],

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from components.shell.address import url_param
-from components.shell.text import badge, latex, listed, number, vector
+from components.shell.text import badge, latex, named_table, number, vector
 from components.shell.ways_on import to_playground
 from models.insight.words import counted
 from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
@@ -66,7 +66,7 @@ def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> 
         "cosine with x": [_cosine(value, x - x.mean()) for _, value in results.values()],
         "cosine with F": [_cosine(value, branches[0] - branches[0].mean()) for _, value in results.values()],
     }
-    listed("The same token under other residuals", pd.DataFrame(rows))
+    named_table("The same token under other residuals", pd.DataFrame(rows))
     st.caption(f"Cosines with x and F minus their means, which every norm subtracts. {badge('formula')}")
 
 

@@ -142,7 +142,7 @@ OVERTAKEN = """async ({ script, data, kept }) => {
     const address = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/stage.js")).name
     const { mount } = await import(address.replace("stage.js", `${script}.js`))
     const place = document.createElement("div")
-    place.innerHTML = `<div class="${script === "stage" ? "stage" : "stage-still"}"></div>`
+    place.innerHTML = `<div class="${script === "stage" ? "stage" : "static-chart"}"></div>`
     if (script === "stage") place.firstChild.innerHTML = document.querySelector(".stage").innerHTML
     place.querySelector(".stage-grid")?.replaceChildren()
     document.body.append(place)
@@ -171,7 +171,7 @@ STAGE = {
     "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now",
     "by": {},
 }  # fmt: skip
-STILL = {
+STATIC = {
     "title": "Mounted",
     "height": 200,
     "figure": {"data": [{"x": [0, 1], "y": [1, 2]}], "layout": {"margin": {"t": 8}}},
@@ -180,7 +180,7 @@ STILL = {
 
 @pytest.mark.parametrize(
     ("script", "data", "kept", "plays"),
-    [("stage", STAGE, ".stage-heading", True), ("still", STILL, ".stage-chart", False)],
+    [("stage", STAGE, ".stage-heading", True), ("static_chart", STATIC, ".stage-chart", False)],
 )
 def test_what_streamlit_overtakes_goes_on_as_it_was(resting, script, data, kept, plays):
     asked = {"script": script, "data": data, "kept": kept}

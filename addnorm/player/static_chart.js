@@ -3,10 +3,10 @@
 import { Chart, load, themeOf } from "./chart.js"
 import { whenGone } from "./dom.js"
 
-const STILL = { tapes: [], position: 0, shown: 0, furthest: 0, playing: false }
+const NO_TAPES = { tapes: [], position: 0, shown: 0, furthest: 0, playing: false }
 const charts = new WeakMap() // by their element
 
-class Still {
+class StaticChart {
   constructor(root) {
     this.root = root
     this.chart = new Chart(root)
@@ -30,7 +30,7 @@ class Still {
   draw() {
     if (!this.root.isConnected) return
     this.chart.width = this.root.clientWidth
-    this.chart.draw(STILL, this.plotly, themeOf(this.root))
+    this.chart.draw(NO_TAPES, this.plotly, themeOf(this.root))
     const { el } = this.chart
     if (!this.plotly || !this.clicked || this.listens) return
     this.listens = true
@@ -44,9 +44,9 @@ class Still {
 }
 
 export const mount = (component, host) => {
-  const root = component.parentElement.querySelector(".stage-still")
-  if (!charts.has(root)) charts.set(root, new Still(root))
-  const still = charts.get(root)
-  still.declare(component, host)
-  return whenGone(root, () => charts.delete(root) && still.leave())
+  const root = component.parentElement.querySelector(".static-chart")
+  if (!charts.has(root)) charts.set(root, new StaticChart(root))
+  const chart = charts.get(root)
+  chart.declare(component, host)
+  return whenGone(root, () => charts.delete(root) && chart.leave())
 }
