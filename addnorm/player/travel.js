@@ -10,7 +10,7 @@ export const MOST = 16 // times the input's size, at the frame's edge; twin of f
 const RINGS = [1, 4] // times the input's size
 const TRAIL = 6 // blocks that a sample's trail is long
 const STILLS = 8 // positions that are drawn at once where nothing may move
-const DOT = 9 // pixels
+const DOT = 0.56 // times the type of the page, which is larger on a projector
 const HUES = [
   "#1b6ca8",
   "#b34f00",
@@ -115,17 +115,18 @@ class Net {
     return this.asks && !revealed
   }
 
-  draw(share, side, { calm, covered }) {
+  draw(share, side, { calm, covered, type }) {
     if (!this.journey) return
     const position = covered ? 0 : share * this.stops
     const stop = Math.round(position)
     const half = side / 2
+    const dotSize = DOT * type
     const to = ({ x, y }) => [half + x * half, half + y * half].map((pixels) => pixels.toFixed(1))
     const rings = RINGS.map((size) => svg("circle", { class: "ring", cx: half, cy: half, r: radius(size) * half }))
     const named = RINGS.map((size) =>
       svg(
         "text",
-        { class: "named", x: half, y: half + radius(size) * half + 13 },
+        { class: "named", x: half, y: half + radius(size) * half + 0.8 * type },
         size === 1 ? "input's size" : `${size} times`,
       ),
     )
@@ -143,7 +144,7 @@ class Net {
             return svg("circle", {
               cx,
               cy,
-              r: DOT / 2,
+              r: dotSize / 2,
               fill: hue(one),
               opacity: (0.15 + (0.5 * at) / STILLS).toFixed(2),
             })
@@ -161,21 +162,25 @@ class Net {
       const [x, y] = to(dot)
       const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
       group.append(
-        svg("circle", { class: "ground", r: DOT }),
-        svg("circle", { r: DOT, fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }),
-        svg("text", { y: 4 }, this.journey.names[one]),
+        svg("circle", { class: "ground", r: dotSize }),
+        svg("circle", { r: dotSize, fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }),
+        svg("text", { y: 0.26 * type }, this.journey.names[one]),
       )
       if (answers) {
         const right = String(answers[one]) === this.journey.names[one]
         group.append(
-          svg("text", { class: right ? "right" : "wrong", x: DOT + 8, y: 4 }, right ? "✓" : (answers[one] ?? "–")),
+          svg(
+            "text",
+            { class: right ? "right" : "wrong", x: 1.9 * dotSize, y: 0.26 * type },
+            right ? "✓" : (answers[one] ?? "–"),
+          ),
         )
       }
       return group
     })
     const size = grown(this.journey, stop)
     const gone = size === null || size > MOST
-    const out = gone ? [svg("text", { class: "out", x: half, y: 18 }, `↗ ${times(size)} times the input`)] : []
+    const out = gone ? [svg("text", { class: "out", x: half, y: 1.1 * type }, `↗ ${times(size)} times the input`)] : []
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
     this.picture.replaceChildren(...rings, ...named, ...trails, ...dots, ...out)
     const block = `block ${this.journey.blocks[stop]} of ${this.journey.blocks.at(-1)}`
@@ -340,10 +345,11 @@ export class Travel {
     const side = Math.round(Math.min(wide / columns - 12, this.panel.height, most))
     this.el.style.setProperty("--side", `${side}px`)
     const rests = this.began === null
+    const type = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
     for (const [at, net] of this.nets.entries()) {
       const share = this.moving && !this.moving.has(at) ? 1 : this.share
       const covered = this.covered(at)
-      net.draw(share, side, { calm: this.calm, covered })
+      net.draw(share, side, { calm: this.calm, covered, type })
       if (rests) net.describe(share, covered)
       net.answer(this.revealed.has(at), this.panel.reveals)
     }
