@@ -323,7 +323,7 @@ def test_the_twelve_likeliest_stand_in_order_and_without_probabilities_there_is_
     assert figure["data"][0]["text"] == [str(at) for at in range(19, 7, -1)]
     assert figure["data"][0]["y"] == pytest.approx(p[:7:-1], rel=1e-3)
     assert len(table_of(figure)) == 12
-    lost = likeliest_chart("t", ["a"], np.array([np.nan]))
+    lost = drawn(likeliest_chart("t", ["a"], np.array([np.nan])))
     assert "not finite" in lost["layout"]["annotations"][0]["text"]
 
 
