@@ -1,4 +1,4 @@
-"""The cost of `addnorm.watch` over a bare loop, beside histograms of the parameters as in W&B and TensorBoard."""
+"""The cost of `addnorm.watch` over a bare loop, beside what people use else, and what each shows."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -70,27 +70,68 @@ class Loop:
             self.k += 1
 
 
-def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 8) -> list[Figure]:
-    """The step of each contender over the bare one, all steps recorded; the sites are found before the clock starts."""
+# What each contender shows of a step.
+SHOWS = {
+    "ours": "activation, gradient, update by site; verdict",
+    "ours, every 10th": "the same of every tenth step",
+    ".item() hooks": "activation and gradient of named modules",
+    "histograms as W&B's": "weights and their gradients by parameter",
+    "TensorBoard": "weights and their gradients by parameter",
+    "wandb.watch": "weights and their gradients by parameter",
+}
+
+
+def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 10) -> list[Figure]:
+    """The step of each contender over the bare one; the sites are found before the clock starts."""
     figures = []
     for name, shape in shapes.items():
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-            ours = Loop(shape)
-            recorder = stack.enter_context(record(ours.model, Path(folder) / "run.jsonl", optimizer=ours.optimizer))
-            ours.tell = recorder.loss
-            loops = {"bare": Loop(shape), "ours": ours, "W&B": Loop(shape, _histograms)}
+            loops = {"bare": Loop(shape), "histograms as W&B's": Loop(shape, _histograms)}
+            for contender, every in (("ours", 1), ("ours, every 10th", 10)):
+                loops[contender] = loop = Loop(shape)
+                path = Path(folder) / f"{every}.jsonl"
+                recorder = stack.enter_context(record(loop.model, path, optimizer=loop.optimizer, every=every))
+                loop.tell = recorder.loss
+            loops[".item() hooks"] = Loop(shape)
+            _item_hooks(loops[".item() hooks"].model)
             if find_spec("tensorboard") is not None:
                 loops["TensorBoard"] = Loop(shape, _tensorboard(folder, stack))
+            if find_spec("wandb") is not None:
+                loops["wandb.watch"] = loop = Loop(shape)
+                loop.look = _wandb(loop.model, folder, stack)
             for loop in loops.values():
                 loop(1)
             seconds = taking_turns({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
-        bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites"
-        figures.append(Figure(f"watch / bare step, {name}", ratio(seconds, "ours", "bare"), at_most=1.05, note=bare))
-        figures.append(Figure(f"histograms as W&B's / bare step, {name}", ratio(seconds, "W&B", "bare")))
-        value = ratio(seconds, "TensorBoard", "bare") if "TensorBoard" in seconds else None
-        note = "" if value is not None else "tensorboard is not installed"
-        figures.append(Figure(f"TensorBoard add_histogram / bare step, {name}", value, note=note))
+        bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites; "
+        for contender, shows in SHOWS.items():
+            what, goal = f"{contender} / bare step, {name}", 1.05 if contender.startswith("ours") else None
+            if contender in seconds:
+                note = (bare if contender == "ours" else "") + shows
+                figures.append(Figure(what, ratio(seconds, contender, "bare"), at_most=goal, note=note))
+            else:
+                figures.append(Figure(what, None, note=f"{contender.partition('.')[0].lower()} is not installed"))
     return figures
+
+
+def _item_hooks(model: nn.Module) -> list[float]:
+    """What one writes by hand: the norm of each block's output and of its gradient, on the host at once."""
+    found: list[float] = []
+
+    def look(_module: nn.Module, _inputs: object, output: Tensor) -> None:
+        found.append(output.norm().item())
+        output.register_hook(lambda grad: found.append(grad.norm().item()))
+
+    for block in model.layers if isinstance(model, nn.TransformerEncoder) else model.children():
+        block.register_forward_hook(look)
+    return found
+
+
+def _wandb(model: nn.Module, folder: str, stack: ExitStack) -> Callable[[nn.Module, int], None]:
+    import wandb
+
+    run: Any = stack.enter_context(wandb.init(mode="offline", dir=folder, settings=wandb.Settings(silent=True)))
+    run.watch(model, log="all", log_freq=1)
+    return lambda _model, step: run.log({"step": step})
 
 
 def _histograms(model: nn.Module, _step: int) -> list[tuple[list[float], float, float]]:
