@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.controls.panel import FOLDED
 from models.service.worker_process import ROOT
 from models.spec import RunConfig, knobs
 from tests import stage_page
@@ -37,9 +38,21 @@ def sound(page: AppTest) -> AppTest:
 
 
 def unfolded(page: AppTest) -> AppTest:
-    """The page with its training and expert controls open."""
-    page.session_state["open_training"] = page.session_state["open_expert"] = True
+    """The page with all folded controls open."""
+    for group in FOLDED:
+        page.session_state[f"open_{group}"] = True
     return sound(page.run())
+
+
+def arrange(page: AppTest, name: str) -> AppTest:
+    """Chooses an arrangement in the menu."""
+    page.menu_button(key="arrangement").click(name)
+    return sound(page.run())
+
+
+def arranged(page: AppTest) -> str:
+    """The arrangement that the controls make, by which the menu is called."""
+    return page.menu_button(key="arrangement").label.removeprefix("Arrangement: ")
 
 
 def configuration(page: AppTest) -> RunConfig:

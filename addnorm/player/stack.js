@@ -17,7 +17,7 @@ const SCALES = {
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
-const [RIBBON, NORMS] = [16, 10] // pixels: the height of the skip, and below it of the norms
+const [RIBBON, NORMS] = [16, 10] // pixels, of type of 12: the height of the skip, and below it of the norms
 const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
 const LEGEND = 6.2 // ems of that type: its width
 const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
@@ -158,7 +158,8 @@ export class LivingStack {
     const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
     const column = width / blocks.length
-    const top = RIBBON + NORMS
+    const [ribbon, norms] = [RIBBON, NORMS].map((pixels) => pixels * Math.max(1, this.type / 12))
+    const top = ribbon + norms
     const half = (height - top - 2) / 2
     blocks.forEach((block, at) => {
       const left = at * column
@@ -170,18 +171,18 @@ export class LivingStack {
         const carried = block.skip * act[Math.max(0, block.site - 1)]
         const share = carried / (carried + branch[Math.max(0, block.site - 1)]) || 0
         pen.fillStyle = SKIP
-        const thick = 2 + share * (RIBBON - 4)
-        pen.fillRect(left, (RIBBON - thick) / 2, column + 0.5, thick)
+        const thick = 2 + share * (ribbon - 4)
+        pen.fillRect(left, (ribbon - thick) / 2, column + 0.5, thick)
       }
       pen.fillStyle = NORM
       for (const slot of block.norms) {
         const x = left + { in: 0.12, mid: 0.4, out: 0.65, add: 0.88 }[slot] * body
         const size = Math.min(7, Math.max(2.5, column / 5))
         pen.beginPath()
-        pen.moveTo(x, RIBBON + 1)
-        pen.lineTo(x + size / 2, RIBBON + 1 + size / 2)
-        pen.lineTo(x, RIBBON + 1 + size)
-        pen.lineTo(x - size / 2, RIBBON + 1 + size / 2)
+        pen.moveTo(x, ribbon + 1)
+        pen.lineTo(x + size / 2, ribbon + 1 + size / 2)
+        pen.lineTo(x, ribbon + 1 + size)
+        pen.lineTo(x - size / 2, ribbon + 1 + size / 2)
         pen.fill()
       }
       const over = this.over === at
@@ -198,7 +199,7 @@ export class LivingStack {
     pen.strokeRect(0, top + half, width, 0.5)
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
-    this.legend(pen, width, top, half, ink)
+    this.legend(pen, width, ribbon, top, half, ink)
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
@@ -256,7 +257,7 @@ export class LivingStack {
   }
 
   // At the right of each row its name, and of signal and gradient the ends of their scale.
-  legend(pen, width, top, half, ink) {
+  legend(pen, width, ribbon, top, half, ink) {
     const { label, blocks } = this.panel
     const left = width + 6
     pen.textBaseline = "middle"
@@ -265,10 +266,10 @@ export class LivingStack {
       pen.fillStyle = ink
       pen.fillText(text, left + (font.startsWith("bold") ? 0 : 12), y)
     }
-    if (label) say(label, RIBBON / 2 + 2, `bold ${1.35 * this.type}px sans-serif`)
+    if (label) say(label, ribbon / 2 + 2, `bold ${1.35 * this.type}px sans-serif`)
     else {
-      if (blocks.some(({ skip }) => skip)) say("residual", RIBBON / 2)
-      if (blocks.some(({ norms }) => norms.length)) say("norm", RIBBON + NORMS / 2)
+      if (blocks.some(({ skip }) => skip)) say("residual", ribbon / 2)
+      if (blocks.some(({ norms }) => norms.length)) say("norm", (ribbon + top) / 2)
     }
     for (const [name, title, y] of [
       ["act", "signal", top],

@@ -12,6 +12,7 @@ from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import defined, help_of
 from components.shell.naming import ARRANGED
+from components.shell.session import Key
 from components.stage.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
@@ -28,29 +29,30 @@ SCENES: dict[str, dict[str, object]] = {
 }
 # The fields that a change of the net also sets: if one of them is hidden, so is the net's control.
 SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
-PICKER = "arrangement"
+MENU = "arrangement"
+MADE: Key[str] = Key("arrangement_made", CUSTOM)  # the name of what the controls make
+FOLDED = ("network", "training", "expert")  # groups of controls
 SLIDERS = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}
 
 
 def draw() -> tuple[RunConfig | None, str]:
     """Draws all controls; returns their configuration, or None and a sentence on what is not legal."""
-    picker = st.container()
-    _fields(st.container(), "net")
-    _fields(st.container(), "depth", "width", "residual", "placement", "norm", "activation", "init")
-    _fields(st.container(), "task")
-    if not hidden("task"):
-        st.caption(sentence(TASKS[str(session.field("task"))].reading))
-    for group in ("training", "expert"):
-        names = [name for name, (_, knob) in knobs().items() if knob.group == group]
+    _fields(st.container(), "depth", "residual", "placement", "norm")
+    menu = st.container()
+    _fields(st.container(), "net", "task")
+    rest = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED[1:]}
+    for group, names in {FOLDED[0]: ["width", "activation", "init"], **rest}.items():
         if all(hidden(name) for name in names):
             continue
         with st.expander(group.capitalize(), key=f"open_{group}", on_change="rerun") as folded:
             if folded.open:
                 _fields(st.container(), *names)
     cfg, problem = assemble()
-    if arranges(ARRANGED):
-        with picker:
-            _arrangement_picker(cfg)
+    shown = arranges(ARRANGED)
+    MADE.put((arrangement_of(cfg) if cfg and shown else None) or CUSTOM)
+    if shown:
+        with menu:
+            _arrangement_menu(MADE.get())
     return cfg, problem
 
 
@@ -105,6 +107,9 @@ def _field(name: str, knob: Knob) -> None:
         choices = list(knob.choices or ())
         fixed |= {"help": help_of(name), "on_change": _follow_net}
         st.segmented_control(knob.label, choices, required=True, **fixed)
+    elif name == "task":
+        told = sentence(TASKS[str(session.field("task"))].reading)
+        widget(name, session.field(name), **fixed, help=f"{told} {help_of(name)}")
     elif name in SLIDERS:
         fixed |= {"help": help_of(name), "on_change": _follow_depth if name == "depth" else None}
         st.slider(knob.label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
@@ -129,34 +134,28 @@ def _follow_net() -> None:
 
 def _follow_depth() -> None:
     """Makes the exceptions of a mixed arrangement for the new depth; else drops those of blocks that are gone."""
-    arrangement, depth = str(session.widget_value(PICKER, CUSTOM)), int(session.field("depth"))
+    arrangement, depth = MADE.get(), int(session.field("depth"))
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
         put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
     else:
         put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
 
 
-def _arrangement_picker(cfg: RunConfig | None) -> None:
-    """Draws the picker, last of all: it shows the arrangement that the other controls make."""
-    put({PICKER: (arrangement_of(cfg) if cfg else None) or CUSTOM})
-    st.selectbox(
-        "Arrangement",
-        [*ARRANGEMENTS, CUSTOM],
-        key=PICKER,
-        on_change=_arrange,
-        help=defined(_arrangement_help(), ARRANGEMENT),
+def _arrangement_menu(made: str) -> None:
+    """Draws the menu of arrangements, last of all: it is called by the name of what the other controls make."""
+    own = ARRANGEMENTS.get(made)
+    read = f"{own.reading} ({own.source})" if own else "What is set has no name."
+    tip = f"{read} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
+    st.menu_button(
+        f"Arrangement: {made}",
+        list(ARRANGEMENTS),
+        key=MENU,
+        on_click=_arrange,
+        help=defined(tip, ARRANGEMENT),
+        width="stretch",
     )
 
 
 def _arrange() -> None:
     put_again()
-    chosen = str(session.widget_value(PICKER))
-    if chosen != CUSTOM:
-        put(architecture_fields(chosen, int(session.field("depth"))))
-
-
-def _arrangement_help() -> str:
-    name = str(session.widget_value(PICKER))
-    if name == CUSTOM:
-        return "A named arrangement sets residual, placement, norm, scales and initialisation at once."
-    return f"{ARRANGEMENTS[name].reading} ({ARRANGEMENTS[name].source})"
+    put(architecture_fields(str(session.widget_value(MENU)), int(session.field("depth"))))

@@ -49,13 +49,14 @@ def instruments(view: View, at: At) -> bool:
     chosen = INSTRUMENT.get()
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
-    cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN)
+    cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN, brief=True)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]
     with st.container(border=True, key=OPEN):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.subheader(chosen, anchor=False, help=instrument.help)
+            st.markdown(instrument.question)
             st.markdown(badge(instrument.badge))
         unfit = instrument.unfit(view)
         if unfit:

@@ -4,7 +4,6 @@ import secrets
 
 import streamlit as st
 
-from components.charts.diagram import show_diagram
 from components.controls import settled
 from components.instruments import instruments, remedies
 from components.instruments.panel import INSTRUMENT
@@ -24,7 +23,7 @@ from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
 from models.insight.verdict import THRESHOLDS
-from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
+from models.spec import RunConfig
 from models.spec.equation import equation
 from models.spec.overrides import with_override
 from models.spec.pairings import opposite
@@ -103,13 +102,9 @@ def _switch(_run: int, block: int) -> None:
 
 
 def what_is_set(cfg: RunConfig) -> None:
-    """Block diagram and equation, from the plan that the model is built from; links to other pages; export."""
+    """The equation, from the plan that the model is built from; links to other pages; export."""
     if not hidden("theory"):
-        name = arrangement_of(cfg)
         st.subheader("This network", anchor=False)
-        if name:
-            st.markdown(f"**{name}**. {ARRANGEMENTS[name].reading} *{ARRANGEMENTS[name].source}*")
-        show_diagram(cfg)
         st.latex(equation(cfg))
     if hidden("export"):
         return
@@ -139,7 +134,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
     """Controls for comparison curves, and one of the panels below the charts."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = url_param("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
-        panels = st.segmented_control("Show", picture.PANELS, required=True, **choice)
+        panels = st.segmented_control("Show", picture.PANELS, required=True, label_visibility="collapsed", **choice)
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):

@@ -20,7 +20,7 @@ HEIGHT, PLAYER = 270, 150  # of a chart, and of the loss in the player, in pixel
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
 TRAVEL = 280  # pixels
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
-PANELS = ("Weights and samples", "What the net says")
+PANELS = ("Weights and samples", "Layer and step", "What the net says")
 ANSWERS = {
     "points": ("Decision regions", 380),
     "image": ("Digit mistakes", 380),
@@ -44,42 +44,31 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
-    """Signal and gradient by depth, the way of ten samples, and below the profiles at every step.
+    """Signal and gradient by depth, and the way of ten samples.
 
     They have no sentences: the verdict describes them. `others`: (role, profile). `large`: the profiles only, enlarged
     for a projector.
     """
     height = projector.BELOW_STACK if large else HEIGHT
     profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
-    found: list[Panel] = [
-        Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()
-    ]
     for figure in profiles.values():
         figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         if not others:
             figure["layout"]["margin"]["t"] = TITLE
-    if large:
-        return found
-    sites = plan(cfg).sites
-    return [
-        *found,
-        Travel(
-            "Ten unseen samples on their way through the blocks",
-            labels=["Ten unseen samples, block by block"],
-            height=TRAVEL,
-        ),
-        *(
-            Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)
-            for title, track in MAPS.items()
-        ),
-    ]
+    found = [Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
+    travel = Travel(
+        "Ten unseen samples on their way through the blocks",
+        labels=["Ten unseen samples, block by block"],
+        height=TRAVEL,
+    )
+    return [*found] if large else [*found, travel]
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:
     """The figures of one of PANELS."""
     if chosen == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
-    return _what_it_says(cfg)
+    return _maps(cfg, fit) if chosen == PANELS[1] else _what_it_says(cfg)
 
 
 def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
@@ -114,6 +103,15 @@ def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], f
     return [
         Chart(title, span=6, figure=weights, says="weight" if spoken else "", fit=fit),
         Chart(besides, span=6, figure=samples, says="cosine" if spoken else "", fit=fit),
+    ]
+
+
+def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
+    """Signal and gradient at every step so far."""
+    sites = plan(cfg).sites
+    return [
+        Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)
+        for title, track in MAPS.items()
     ]
 
 

@@ -37,6 +37,7 @@ const made = (card) => {
 export default ({ data, parentElement, setTriggerValue }) => {
   const group = parentElement.querySelector(".cards")
   group.setAttribute("aria-label", data.label)
+  group.classList.toggle("brief", data.brief)
   // Keeps the buttons: a new one would not have the focus.
   while (group.children.length > data.cards.length) group.lastChild.remove()
   data.cards.forEach(({ name, text, unfit, mark }, at) => {
@@ -56,6 +57,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
     title.textContent = name
     corner.textContent = mark
     about.textContent = unfit || text
+    card.title = data.brief ? about.textContent : ""
   })
   const open = [...group.children].filter((card) => !card.disabled)
   const first = open.find((card) => card.ariaChecked === "true") ?? open[0]

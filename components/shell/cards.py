@@ -36,10 +36,12 @@ def cards(
     key: str,
     choose: Callable[[str], None],
     opens: str = "",
+    brief: bool = False,
 ) -> None:
     """Draws the cards; a click calls `choose`, a callback, with a card's name.
 
-    `opens`: the key of the container that it opens on this page, which is brought into sight.
+    `opens`: the key of the container that it opens on this page, which is brought into sight. `brief`: names alone,
+    whose text is said on hovering and to a screen reader.
     """
 
     def pressed() -> None:
@@ -47,5 +49,11 @@ def cards(
         if any(name == card.name and not card.unfit for card in offered):  # it comes from a browser
             choose(str(name))
 
-    data = {"label": label, "cards": [asdict(card) for card in offered], "chosen": chosen, "opens": opens}
+    data = {
+        "label": label,
+        "cards": [asdict(card) for card in offered],
+        "chosen": chosen,
+        "opens": opens,
+        "brief": brief,
+    }
     _component(key=key, data=data, on_chosen_change=pressed)

@@ -54,6 +54,12 @@ def choose(page: Any, select: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
+def arrange(page: Any, name: str) -> None:
+    """Picks an arrangement of the menu."""
+    page.get_by_role("button", name=re.compile("^Arrangement: ")).click()
+    page.get_by_role("menuitem", name=name, exact=True).click()
+
+
 def settled(page: Any) -> Any:
     """The page, once no script runs and all its widgets have been
     loaded: what is clicked earlier may be about to be replaced.

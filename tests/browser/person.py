@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Error, expect
 
-from tests.browser.page import address, settled, until
+from tests.browser.page import address, arrange, settled, until
 
 # Where a page lies and what stands over it, by its name in the navigation; the second is the menu that it is in.
 PAGES = {
@@ -197,6 +197,17 @@ class Person:
         """Opens a part of the page that is folded."""
         self.tab.get_by_role("group").get_by_text(name, exact=True).click()
         settled(self.tab)
+
+    def arranges(self, name: str) -> None:
+        """Picks an arrangement of the menu."""
+        arrange(self.tab, name)
+        self._is_answered()
+
+    def folds(self, group: str) -> "Person":
+        """Unfolds a group of controls, or folds it."""
+        self.tab.get_by_test_id("stExpander").get_by_text(group, exact=True).click()
+        settled(self.tab)
+        return self
 
     def combobox(self, name: str) -> Any:
         """A list to choose from."""

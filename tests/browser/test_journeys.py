@@ -147,7 +147,7 @@ def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playgr
 
 
 def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person):
-    visitor = person("Playground", SMALL).reads(DRAWN)
+    visitor = person("Playground", SMALL).reads(DRAWN).folds("Network").reads("Activation")
     moves = (
         ("Residual", visitor.turns),
         ("Placement", lambda name: visitor.chooses(name, "post-norm")),
@@ -157,7 +157,7 @@ def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person)
         ("Depth", lambda name: visitor.slider(name).press("ArrowRight")),
         ("Width", lambda name: visitor.slider(name).press("ArrowRight")),
         ("Task", lambda name: visitor.chooses(name, "spiral")),
-        ("Arrangement", lambda name: visitor.chooses(name, "sandwich")),
+        ("Arrangement", lambda _: visitor.arranges("sandwich")),
         ("transformer", visitor.picks),
     )
     seen = []
@@ -170,7 +170,7 @@ def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person)
         visitor.goes_back("Playground")
         until(visitor.tab, lambda before=before: visitor.address == before, f"{before} after Back")
         visitor.has_chosen(chosen)
-    visitor.reloads()
+    visitor.folds("Network").reloads()
 
 
 @pytest.mark.first

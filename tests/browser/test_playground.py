@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.page import (
     PROFILES,
     address,
+    arrange,
     button,
     chart,
     choose,
@@ -220,10 +221,10 @@ SEEN = "(bar) => [...bar.querySelectorAll('.modebar-group')].map((one) => getCom
 
 
 def test_plotlys_buttons_come_where_the_mouse_is_and_lie_over_no_text(visitors):
-    page = train(drawn(visitors(link(seed=26))))
+    page = train(drawn(visitors(link(seed=26, panel="layer-and-step"))))
     page.get_by_text("Residual", exact=True).click()  # with a ghost and its legend
     page.wait_for_url("**residual=false**")
-    names = (*PROFILES, "Signal by layer and step", "Gradient by layer and step", "Weight gradient by depth")
+    names = (*PROFILES, "Signal by layer and step", "Gradient by layer and step")
     drawn(page, *names)
     expect(chart(page, "Loss").locator(".modebar-btn")).to_have_count(0)  # whose axes do not zoom
     for name in names:
@@ -261,7 +262,7 @@ def test_after_a_net_that_explodes_the_axes_are_those_of_the_next_and_its_ghost_
     press(page, "Train")
     expect(status(page)).to_contain_text("diverged")
     until(page, lambda: ranges(page, "Signal by depth")[1][1] > 10, "an axis over what explodes")
-    choose(page, "Arrangement", "pre-norm")
+    arrange(page, "pre-norm")
     page.wait_for_url(lambda url: "norm=none" not in url)
     names = "el => el.data.map((trace) => trace.name)"
     for name in PROFILES:
@@ -321,10 +322,10 @@ def test_back_undoes_one_change(visitors):
     start, first = address(page), line(page, "Signal by depth")
     page.get_by_text("Residual", exact=True).click()
     page.wait_for_url("**residual=false**")
-    choose(page, "Arrangement", "DeepNorm")  # sets several fields, one entry in the history
+    arrange(page, "DeepNorm")  # sets several fields, one entry in the history
     page.wait_for_url("**skip_scale=deepnorm**")
     page.go_back()
-    expect(page.get_by_role("combobox", name="Arrangement")).not_to_have_value("DeepNorm")
+    expect(button(page, "Arrangement: custom")).to_be_visible()
     expect(page.get_by_role("switch", name="Residual")).not_to_be_checked()
     assert "residual=false" in address(page)
     assert "deepnorm" not in address(page)
@@ -418,9 +419,10 @@ def test_everything_has_the_name_that_people_and_tools_go_by(visitors):
     for name in ("Train", "Step", "Reset"):
         expect(button(page, name)).to_have_count(1)
     expect(page.get_by_role("switch", name="Residual")).to_have_count(1)
-    for name in ("Arrangement", "Placement", "Norm", "Task", "Activation", "Initialisation"):
+    page.get_by_text("Network", exact=True).click()
+    for name in ("Placement", "Norm", "Task", "Activation", "Initialisation"):
         expect(page.get_by_role("combobox", name=name, exact=True)).to_have_count(1)
-    expect(page.get_by_role("combobox", name="Arrangement", exact=True)).to_be_visible()  # beside a wide page
+    expect(button(page, "Arrangement: pre-norm")).to_be_visible()  # beside a wide page
     expect(button(page, "Settings")).to_have_count(0)  # which opens them where they are hidden
     for name in ("Depth", "Width", "Step shown"):
         expect(page.get_by_role("group", name=name, exact=True).get_by_role("slider")).to_have_count(1)

@@ -74,7 +74,11 @@ def keys(page: AppTest) -> set[str | None]:
 
 def drawn(page: AppTest) -> set[str | None]:
     """The keys of all controls of configuration fields that are on the page."""
-    return {one.key for kind in (page.slider, page.number_input, page.selectbox, page.toggle) for one in kind}
+    return {
+        one.key
+        for kind in (page.slider, page.number_input, page.selectbox, page.toggle, page.menu_button)
+        for one in kind
+    }
 
 
 # --- what a link hides ---

@@ -24,7 +24,7 @@ from tests.labs_page import lab
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 LINK = re.compile(r"\[Glossary\]\((glossary\?[^)]*)\)$")
-KINDS = ("selectbox", "slider", "number_input", "toggle", "button_group", "multiselect", "text_input")
+KINDS = ("selectbox", "slider", "number_input", "toggle", "button_group", "multiselect", "text_input", "menu_button")
 LABS = ("normalization", "attention", "gradients", "residual", "autoregression")
 CHOICES = {name: {**(knob.choices or {}), **(knob.rules or {})} for name, (_, knob) in knobs().items()}
 
@@ -140,6 +140,7 @@ def drawn(page: AppTest) -> Iterator[tuple[str, str]]:
     for kind in KINDS:
         for widget in page.get(kind):
             label = getattr(widget, "label", None) or getattr(getattr(widget, "proto", None), "label", "")
+            label = label.partition(":")[0]  # the menu of arrangements is called by what is set
             if label in labels:
                 yield label, getattr(widget, "help", None) or widget.proto.help
 

@@ -13,6 +13,8 @@ from models.spec.arrangements import architecture_fields
 from tests.app_page import (
     SMALL,
     address,
+    arrange,
+    arranged,
     by_link,
     charts,
     configuration,
@@ -137,14 +139,13 @@ def test_every_word_of_a_select_can_be_chosen(field, net):
 
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
 @pytest.mark.full
-def test_an_arrangement_sets_its_fields_and_its_name_stays_on_the_picker(net):
+def test_an_arrangement_sets_its_fields_and_the_menu_is_called_by_its_name(net):
     base = BASE if net == "mlp" else BASE | TRANSFORMER
     page, kept = playground(**base), RunConfig.from_query(base)[0].to_query()
     for name in ARRANGEMENTS:
-        page.selectbox(key="arrangement").select(name)
-        sound(page.run())
+        arrange(page, name)
         architecture = architecture_fields(name, 3)
-        assert page.selectbox(key="arrangement").value == name
+        assert arranged(page) == name
         assert {field: getattr(configuration(page), field) for field in architecture} == architecture
         assert address(page) == configuration(page).to_query()
         untouched = {key: value for key, value in address(page).items() if key not in architecture}
@@ -152,21 +153,20 @@ def test_an_arrangement_sets_its_fields_and_its_name_stays_on_the_picker(net):
 
 
 def test_a_field_of_its_own_turns_the_arrangement_into_custom_and_back():
-    page = playground(**SMALL)
-    assert page.selectbox(key="arrangement").value == "pre-norm"
+    page = unfolded(playground(**SMALL))
+    assert arranged(page) == "pre-norm"
     move(page, "init", "orthogonal")
-    assert page.selectbox(key="arrangement").value == "custom"
+    assert arranged(page) == "custom"
     move(page, "init", "gpt2")
-    assert page.selectbox(key="arrangement").value == "pre-norm + GPT-2 init"
+    assert arranged(page) == "pre-norm + GPT-2 init"
 
 
 def test_mix_ln_follows_the_depth():
     page = playground(**SMALL)
-    page.selectbox(key="arrangement").select("Mix-LN")
-    sound(page.run())
+    arrange(page, "Mix-LN")
     for depth, mixed in ((12, 3), (5, 2), (40, 10)):
         move(page, "depth", depth)
-        assert page.selectbox(key="arrangement").value == "Mix-LN"
+        assert arranged(page) == "Mix-LN"
         assert len(configuration(page).overrides) == mixed
         assert address(page) == configuration(page).to_query()
 
@@ -262,14 +262,14 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
 
 def test_every_panel_opens_and_only_the_open_one_is_drawn():
     page = playground(**SMALL)
-    parts = ("Signal", "Gradient")
-    drawn, always = {}, {"Loss", *(f"{one} by {over}" for one in parts for over in ("depth", "layer and step"))}
+    drawn, always = {}, {"Loss", "Signal by depth", "Gradient by depth"}
     for panel in page.get_by_key("panel").options:
         page.get_by_key("panel").set_value(panel)
         sound(page.run())
         drawn[panel] = set(charts(page)) - always
     assert drawn == {
         "Weights and samples": {"Weight gradient by depth", "Sample cosine by depth"},
+        "Layer and step": {"Signal by layer and step", "Gradient by layer and step"},
         "What the net says": {"Digit mistakes"},
     }
 

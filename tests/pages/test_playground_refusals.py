@@ -17,6 +17,7 @@ from models.trace import site_in_words
 from tests.app_page import (
     SMALL,
     address,
+    arranged,
     configuration,
     labels,
     line,
@@ -110,7 +111,7 @@ def test_a_good_link_is_the_configuration_and_stays_as_it_was(query):
 
 def test_an_arrangement_in_a_link_is_written_out_as_its_fields():
     page = playground(arrangement="DeepNorm", depth="6")
-    assert page.selectbox(key="arrangement").value == "DeepNorm"
+    assert arranged(page) == "DeepNorm"
     assert configuration(page) == RunConfig.arranged("DeepNorm", depth=6)
     assert address(page) == configuration(page).to_query()
 

@@ -27,6 +27,7 @@ from tests.app_page import (
     playground,
     press,
     sound,
+    unfolded,
     walk,
     words,
 )
@@ -153,7 +154,7 @@ def test_what_is_chosen_stands_in_the_address_and_is_found_by_it_and_after_a_wal
 
 
 def test_a_browser_that_repeats_an_address_from_before_a_change_takes_nothing_back() -> None:
-    page = playground(**SMALL)
+    page = unfolded(playground(**SMALL))
     before = address(page)
     page.slider(key="depth").set_value(6)
     after = address(sound(page.run()))
@@ -183,8 +184,8 @@ def repeated(page: AppTest, kind: str, key: str, value: Any) -> AppTest:
 @pytest.mark.parametrize(
     ("kind", "key", "value", "found"),
     [
-        ("selectbox", "norm", "none", {"norm": "none", "arrangement": "residual only"}),
-        ("selectbox", "arrangement", "plain", {"norm": "none", "residual": False, "arrangement": "plain"}),
+        ("selectbox", "norm", "none", {"norm": "none", "arrangement_made": "residual only"}),
+        ("menu_button", "arrangement", "plain", {"norm": "none", "residual": False, "arrangement_made": "plain"}),
         ("segmented_control", "net", "transformer", {"net": "transformer", "task": "book", "depth": 8}),
     ],
 )
@@ -200,21 +201,21 @@ def test_a_browser_that_presses_before_it_has_heard_of_a_choice_takes_nothing_of
 
 def test_what_was_put_into_a_control_can_be_set_back_once_the_browser_has_heard_of_it() -> None:
     page = playground(**SMALL)
-    page.selectbox(key="arrangement").set_value("plain")
+    page.menu_button(key="arrangement").click("plain")
     sound(page.run())
     page.selectbox(key="norm").set_value("layer norm")
     assert configuration(sound(page.run())).norm == "layer norm"
     page.selectbox(key="norm").set_value("none")
-    page.selectbox(key="arrangement").set_value("pre-norm")
+    page.menu_button(key="arrangement").click("pre-norm")
     assert configuration(sound(page.run())).placement == "pre-norm"
-    page.selectbox(key="arrangement").set_value("plain")
-    assert page.session_state["arrangement"] == "pre-norm"
+    page.menu_button(key="arrangement").click("plain")
+    assert page.session_state["arrangement_made"] == "pre-norm"
     assert configuration(sound(page.run())).norm == "none"
 
 
 def test_a_choice_whose_run_was_cut_short_is_not_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     page = playground(**SMALL)
-    page.selectbox(key="arrangement").set_value("plain")
+    page.menu_button(key="arrangement").click("plain")
     said = page._tree.get_widget_states()
     with monkeypatch.context() as patch:
         patch.setattr("components.shell.address.settle", lambda: None)
