@@ -42,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "startup": serving.startup,
     "browser": browser.browser,
     "stage": stage.stage,
+    "deep": stage.deep,
     "tape": stage.tape,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
