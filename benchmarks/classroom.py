@@ -1,4 +1,4 @@
-"""A class on one small server: all open the page, train, move a control, leave, return, and close their tabs."""
+"""A class on one small server: all follow their teacher, train, move a control, leave, return, and close their tabs."""
 
 import asyncio
 import json
@@ -8,11 +8,14 @@ import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from urllib.parse import parse_qs
 
 from benchmarks import clocked
 from benchmarks.report import Figure
 from benchmarks.serving import Alone, rate_of, with_server
 from benchmarks.timing import percentile, spread
+from models.lessons.lessons import LESSONS
+from tests.load.pupil import Pupil
 from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
 
@@ -103,7 +106,11 @@ async def crowd(server: Server, queries: list[str], gap: float) -> AsyncIterator
 def classroom(
     sessions: int = 30, seconds: float = 30.0, gap: float = 0.2, query: str = "steps=5000"
 ) -> Iterator[Figure]:
-    """A class with a run each, a class on one preset, two classes on as many runs. `gap`: seconds between visitors."""
+    """A class with a run each, a class on one preset, two classes on as many runs, and two that are led as one.
+
+    `gap`: seconds between visitors.
+    """
+    yield from led(2 * sessions, gap)
     yield from different(sessions, sessions, seconds, gap, query, late=0.5, lesson=True)
     yield from preset(sessions, seconds, gap, query)
     yield from different(2 * sessions, sessions, seconds, gap, query, late=1.0)
@@ -151,6 +158,54 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
             return [*figures, Figure(f"runs trained for {what}", training, at_most=1, note=note)]
 
     return with_server(measure, clocked.SCRIPT)
+
+
+LED = (  # what the teacher presses, and what every student reads then
+    ("Reveal", "The class guessed"),
+    ("Next", LESSONS["vanishing"].question),
+    ("Reveal", "The class: "),
+    ("Next", LESSONS["skip"].question),
+)
+
+
+def led(sessions: int, gap: float) -> list[Figure]:
+    """Everybody follows a teacher: seconds from Reveal and from Next to the last student whose page shows it."""
+
+    async def measure(server: Server) -> list[Figure]:
+        taken: dict[str, list[float]] = {}
+        async with AsyncExitStack() as stack:
+            teacher = await stack.enter_async_context(Viewer(server.url, "teacher", "plan=start,vanishing,skip"))
+            await teacher.settled()
+            await teacher.press("Open a class")
+            await teacher.settled()
+            (code,) = parse_qs(teacher.query)["class"]
+            pupils = []
+            for _ in range(sessions):
+                pupils.append(await stack.enter_async_context(Pupil(server.url, "", f"class={code}")))
+                await asyncio.sleep(gap)
+
+            async def reads(pupil: Pupil, words: str, since: float) -> float:
+                await pupil.until(lambda: words in pupil.text, words)
+                return time.monotonic() - since
+
+            for button, words in LED:
+                for one in (teacher, *pupils):
+                    await one.settled()
+                began = time.monotonic()
+                await teacher.press(button)
+                taken.setdefault(button, []).extend(
+                    await asyncio.gather(*(reads(pupil, words, began) for pupil in pupils))
+                )
+            problems = [problem for pupil in pupils for problem in pupil.exceptions]
+        return [
+            *(
+                Figure(f"from {button} to all of {sessions} pages", max(ways), "s", at_most=2.0, note=spread(ways))
+                for button, ways in taken.items()
+            ),
+            Figure(f"errors, {sessions} led", len(problems), at_most=0, note="; ".join(problems[:1])),
+        ]
+
+    return with_server(measure)
 
 
 async def _watched(people: Crowd, queries: list[str], seconds: float, what: str, late: float) -> list[Figure]:
