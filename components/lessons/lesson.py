@@ -82,19 +82,22 @@ def project(lesson: Lesson) -> None:
 
 def in_class(lesson: Lesson, now: Now) -> None:
     """The lesson of a class: the question and its options; what answers it, and the class's guesses, once revealed."""
-    st.markdown(f"**{lesson.question}**")
+    wall = projector.on()
+    if not (wall and now.revealed):  # where the answer takes the question's room
+        st.markdown(f"**{lesson.question}**")
     if not now.revealed:
         board.ask(now)
         return
     progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
-    left, right = (st.container(), st.container()) if projector.on() else st.columns([2, 3], gap="medium")
+    left, right = st.columns([2, 3], gap="medium")
     with left:
-        if projector.on():
+        if wall:
             board.results(following.code(), [lesson.key])
         else:
             board.result(lesson.key)
+    with right if wall else left:
         runs.happened(lesson, everybody=True)
-    with right:
+    with st.container() if wall else right:
         _watch(lesson, f"{following.code()} {now.led} {lesson.key}")
 
 
