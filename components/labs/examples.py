@@ -27,11 +27,11 @@ def choose(
     def put() -> None:
         load(examples[session.widget_value(state)])
 
-    place, beside = st.columns([3, 1], vertical_alignment="bottom") if again else (st.container(), None)
     choice = url_param(state, first or next(iter(examples)), name=name, among=examples)
-    chosen = str(place.selectbox("Examples", list(examples), format_func=shown, on_change=put, **choice))
-    if beside is not None:
-        beside.button("Load example", key=f"{key}_again", on_click=put, width="stretch")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = str(st.selectbox("Examples", list(examples), format_func=shown, on_change=put, width=416, **choice))
+        if again:
+            st.button("Load example", key=f"{key}_again", on_click=put)
     return chosen
 
 

@@ -7,7 +7,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Projection:
-    """Tokens (n, d) and the matrices of one head (d, d_k), (d, d_k), (d, d_v)."""
+    """Tokens (n, d) and the matrices of one head (d, d_k), (d, d_k), (d, d_v).
+
+    `words`: what the tokens are. `query`: the token to look at first.
+    """
 
     x: np.ndarray
     w_q: np.ndarray
@@ -15,6 +18,8 @@ class Projection:
     w_v: np.ndarray
     causal: bool = False
     scaling: str = "√d_k"
+    words: tuple[str, ...] = ()
+    query: int = 0
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,28 @@ def _random(tokens: int, d: int, d_k: int) -> Projection:
     return Projection(x, w_q, w_k, w_v)
 
 
+# A word is so much noun, verb, pronoun and small word; verbs and pronouns ask for nouns, small words for verbs.
+SENTENCE = Projection(
+    np.array(
+        [
+            [0.1, 0, 0, 1],
+            [1, 0.1, 0, 0],
+            [0, 1, 0, 0],
+            [0, 0.1, 0, 0.8],
+            [0.2, 0, 1, 0],
+            [0, 0.6, 0, 0.4],
+            [0.1, 0.8, 0, 0],
+        ]
+    ),
+    np.array([[1, 0, 0, 1], [5, 0, 0, 0], [8, 0, 0, 0], [2, 4, 0, 0.0]]),
+    np.eye(4),
+    np.eye(4),
+    words=("The", "cat", "sat", "because", "it", "was", "tired"),
+    query=4,
+)
+
 PROJECTIONS: dict[str, Projection] = {
+    "A sentence": SENTENCE,
     "X times W": Projection(TOKENS, MATRIX, MATRIX, MATRIX),
     "The same with a causal mask": Projection(TOKENS, MATRIX, MATRIX, MATRIX, causal=True),
     "The same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaling="none"),

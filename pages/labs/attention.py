@@ -5,8 +5,5 @@ import streamlit as st
 from components.labs.attention import page
 
 st.title("Attention", anchor=False)
-st.markdown(
-    "Edit a few tokens and the matrices of an attention head, and follow the computation number by number; then see "
-    "how a net is told the order of its tokens."
-)
+st.markdown("Hover over the map: which word does each word look at? Then edit the matrices that decide it.")
 page.draw()

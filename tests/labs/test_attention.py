@@ -375,7 +375,17 @@ def opened(page: AppTest, part: str) -> AppTest:
 
 @pytest.fixture
 def page(trainer_in_this_process) -> AppTest:
-    return lab("attention")
+    page = lab("attention")
+    page.selectbox(key="attention_head_preset").select("X times W")
+    return sound(page.run())
+
+
+def test_the_page_opens_on_a_sentence_whose_map_names_its_words_and_on_no_slip(trainer_in_this_process):
+    page = lab("attention")
+    assert "“it” attends most to “cat”, with a weight of 87.57%" in words(page)
+    assert not page.info
+    (shade,) = drawn(charts(page)["Attention weights"])["data"]
+    assert shade["hovertext"][4][1] == "“it” looks at “cat”"
 
 
 def put(page: AppTest, key: str, text: str) -> AppTest:
@@ -384,7 +394,7 @@ def put(page: AppTest, key: str, text: str) -> AppTest:
     return sound(page.run())
 
 
-def test_the_page_opens_on_examples_10_and_11_with_their_right_numbers(page):
+def test_a_widely_copied_example_has_its_right_numbers(page):
     said = words(page)
     assert "q = x W_Q = **[0.9, 1, 1.1, 1.2]**" in said
     assert "q·k2 = 0.9·2.02 + 1·2.28 + 1.1·2.54 + 1.2·2.8 = **10.252**" in said
@@ -401,8 +411,8 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
     by = q.shape[1] ** 0.5 if example.scaling == "√d_k" else 1.0
     head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
-    assert looks(head, 0) in words(page)
-    assert arithmetic(head, example.x, example.w_q, 0) in words(page)
+    assert looks(head, example.query, example.words) in words(page)
+    assert arithmetic(head, example.x, example.w_q, example.query) in words(page)
 
 
 def test_gives_the_first_token_itself_alone(page):

@@ -1,5 +1,7 @@
 """One attention head on editable tables: Q, K and V, scores, scaling, masks, softmax, weighted sum."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -23,34 +25,32 @@ HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the la
 
 
 def draw() -> None:
-    """The tables, the switches, and the computation."""
+    """The map of a sentence's weights, then the tables and the computation."""
     name = _example()
-    example, note = PROJECTIONS[name], st.container()
-    left, right = st.columns(2)
-    with left:
-        x = _table("x", example)
-    matrices = []
-    for column, part in zip(st.columns(3), ("w_q", "w_k", "w_v"), strict=True):
+    example = PROJECTIONS[name]
+    picture, beside = st.columns([3, 2], gap="medium")
+    note = st.container()
+    tables = []
+    for column, part in zip(st.columns(4), PARTS, strict=True):
         with column:
-            matrices.append(_table(part, example))
-    x, w_q, w_k, w_v = _fitting((x, matrices[0], matrices[1], matrices[2]), example)
-    with right:
-        scaled, causal, pads, at = _switches(len(x), example)
+            tables.append(_table(part, example))
+    x, w_q, w_k, w_v = _fitting((tables[0], tables[1], tables[2], tables[3]), example)
+    words = example.words if len(example.words) == len(x) else ()
+    with beside:
+        scaled, causal, pads, at = _switches(words or numbered("token", len(x)), example)
     seen = visible(len(x), len(x), causal=causal, pads=pads)
     q, k, v = x @ w_q, x @ w_k, x @ w_v
     by = divisor("√d_k", w_q.shape[1], x.shape[1])
     with_it, without = attend(q, k, v, by=by, seen=seen), attend(q, k, v, by=1.0, seen=seen)
     head = with_it if scaled else without
+    with picture:
+        shown.weights_map(head, words)
+    with beside:
+        st.markdown(f"**{looks(head, at, words)}** {badge('formula')}")
     if said := slip(name, (x, w_q, w_k, w_v), head):
         note.info(said)
-    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V")
-    st.latex(r"Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
-    st.markdown(f"**{looks(head, at)}** {badge('formula')}")
-    steps, weights = st.columns(2)
-    with steps:
-        st.markdown(arithmetic(head, x, w_q, at))
-    with weights:
-        shown.weights_map(head)
+    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
+    st.markdown(arithmetic(head, x, w_q, at))
     shown.matrices(head)
     shown.scaling(with_it, without)
     shown.linear(x, (w_q, w_k, w_v), by)
@@ -70,6 +70,7 @@ def _example() -> str:
         session.set_widget(f"{KEY}_causal", example.causal)
         session.set_widget(f"{KEY}_scaled", _scaled(example))
         session.set_widget(f"{KEY}_pads", [])
+        session.set_widget(f"{KEY}_token", example.query)
 
     return choose(KEY, PROJECTIONS, load, again=True)
 
@@ -78,18 +79,18 @@ def _scaled(example: Projection) -> bool:
     return example.scaling != "none"
 
 
-def _switches(count: int, example: Projection) -> tuple[bool, bool, frozenset[int], int]:
+def _switches(names: Sequence[str], example: Projection) -> tuple[bool, bool, frozenset[int], int]:
     """Whether scores are scaled, whether later tokens are masked, which tokens are padding, and the query token."""
+    count, named = len(names), names.__getitem__
+    choice = url_param(f"{KEY}_token", example.query if example.query < count else 0, name="token", among=range(count))
+    at = st.selectbox("Query token", range(count), format_func=named, **choice)
     tip = "Divides every score by the square root of the key size. Off: scores stay as they are."
     scaled = st.toggle("Divide by √d_k", help=tip, **url_param(f"{KEY}_scaled", _scaled(example), name="scaled"))
     tip = "A token sees itself and earlier tokens: scores of later tokens become minus infinity."
     causal = st.toggle("Causal mask", help=tip, **url_param(f"{KEY}_causal", example.causal, name="causal"))
     tip = "Tokens that only fill up the sequence: no token attends to them."
     choice = url_param(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
-    named = numbered("token", count).__getitem__
     pads = st.multiselect("Padding", range(count), format_func=named, help=tip, **choice)
-    choice = url_param(f"{KEY}_token", 0, name="token", among=range(count))
-    at = st.selectbox("Query token", range(count), format_func=named, **choice)
     return bool(scaled), bool(causal), frozenset(pads), int(at)
 
 
@@ -97,7 +98,7 @@ def _names(part: str, example: Projection) -> tuple[list[str], list[str]]:
     """Names of rows and columns: a matrix has a row per feature, and a column per entry of q, k or v."""
     values: np.ndarray = getattr(example, part)
     if part == "x":
-        return [], []
+        return list(example.words), []
     return numbered("feature", len(values)), [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
 
 

@@ -1,5 +1,7 @@
 """One attention head in charts and tables: map of weights, matrices, effect of scaling, test of linearity."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -14,9 +16,9 @@ KEY = "attention_head"
 WRITTEN_IN = 8  # tokens up to which the map's cells show their weights
 
 
-def weights_map(head: Head) -> None:
-    """The weights as a map, masked cells empty."""
-    names = [str(at + 1) for at in range(len(head.q))]
+def weights_map(head: Head, words: Sequence[str]) -> None:
+    """The weights as a map, masked cells empty; hovering names the tokens, by their words if they are such."""
+    names = list(words) or [str(at + 1) for at in range(len(head.q))]
     texts = None
     if len(names) <= WRITTEN_IN:
         pairs = zip(head.weights.tolist(), head.seen.tolist(), strict=True)
@@ -32,7 +34,11 @@ def weights_map(head: Head) -> None:
         hidden=~head.seen,
         texts=texts,
     )
-    static_chart(figure, title, f"{KEY}_map", height=320)
+    if words:
+        hover = [[f"“{own}” looks at “{other}”" for other in words] for own in words]
+        figure["layout"]["xaxis"] |= {"tickvals": list(range(1, len(words) + 1)), "ticktext": list(words)}
+        figure["data"][0] |= {"hovertext": hover, "hovertemplate": "%{hovertext}: %{customdata:.2f}<extra></extra>"}
+    static_chart(figure, title, f"{KEY}_map", height=360)
 
 
 def matrices(head: Head) -> None:

@@ -1,5 +1,7 @@
 """Sentences about one attention head: its arithmetic, where it attends, widely copied slips, mismatched shapes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from components.shell.text import number, vector
@@ -11,13 +13,15 @@ MOST_TOKENS = 32
 WRITTEN_OUT = 6  # terms of a sum that are written out
 
 
-def looks(head: Head, at: int) -> str:
-    """Which token one token attends to most, or why none."""
+def looks(head: Head, at: int, words: Sequence[str] = ()) -> str:
+    """Which token one token attends to most, or why none; `words`: the tokens, where they are words."""
     weights = head.weights[at]
+    named = [f"“{word}”" for word in words] or [f"token {place + 1}" for place in range(len(weights))]
+    own = named[at][:1].upper() + named[at][1:]
     if not weights.any():
-        return f"Token {at + 1} sees nothing: every token it may attend to is padding. Its output is 0."
+        return f"{own} sees nothing: every token it may attend to is padding. Its output is 0."
     top = int(weights.argmax())
-    return f"Token {at + 1} attends most to token {top + 1}, with a weight of {weights[top]:.2%}."
+    return f"{own} attends most to {named[top]}, with a weight of {weights[top]:.2%}."
 
 
 def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
