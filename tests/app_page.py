@@ -1,6 +1,7 @@
 """A page of the app in AppTest, read as a visitor reads it: its charts, its address, the configuration in its controls."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -118,9 +119,10 @@ def press(page: AppTest, label: str) -> AppTest:
 
 
 def words(page: AppTest) -> str:
-    """All sentences on the page, a line each."""
+    """All sentences on the page, a line each, without the glossary's links on their words."""
     kinds = (page.error, page.warning, page.info, page.markdown, page.caption)
-    return "\n".join(element.value for elements in kinds for element in elements)
+    said = "\n".join(element.value for elements in kinds for element in elements)
+    return re.sub(r"\[([^\[\]]*)\]\(glossary\?word=[^)]*\)", r"\1", said)
 
 
 def trained(page: AppTest) -> AppTest:

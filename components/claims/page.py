@@ -4,6 +4,7 @@ import streamlit as st
 
 from components.claims import run
 from components.shell import address, cards, session, waiting
+from components.shell.text import explained
 from models.claims.card import TOPICS, Card, topic_in_words
 from models.claims.claims import CLAIMS, matching
 
@@ -49,7 +50,7 @@ def draw(card: Card) -> None:
             after, icon = keys[at + 1], ":material/arrow_forward:"
             st.button("Next claim", icon=icon, type="tertiary", on_click=_open, args=(after,))
     st.subheader(f"“{card.claim}”", anchor=False)
-    st.markdown(f"**Experiment.** {card.setup}")
+    st.markdown(f"**Experiment.** {explained(card.setup)}")
     waiting.poll_while(f"error_{card.key}", lambda: run.watch(card))
 
 

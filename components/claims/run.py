@@ -10,7 +10,7 @@ from components.charts.diagram import show_blocks
 from components.charts.parts import Figure
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
-from components.shell.text import badge, named_table, number, typed
+from components.shell.text import badge, explained, named_table, number, typed
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.answer import answer
@@ -87,7 +87,7 @@ def _experiment(card: Card) -> tuple[bool, Judgement | None]:
     ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome, str(said))
     with st.expander("What is true"):
-        st.markdown(typed(card.truth, "recorded" if card.nets else "formula"))
+        st.markdown(explained(typed(card.truth, "recorded" if card.nets else "formula")))
         st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
     _open(card)
     return False, outcome
@@ -118,7 +118,7 @@ def show(card: Card, outcome: Judgement, guess: str) -> None:
     said = f"{outcome.verdict}{condition}."
     right = ERRORS_GUESSED.get()[card.key]
     scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
-    st.markdown(f"{ICONS[outcome.verdict]} **{scored}** {outcome.sentence} {badge(card.badge)}")
+    st.markdown(f"{ICONS[outcome.verdict]} **{scored}** {explained(outcome.sentence)} {badge(card.badge)}")
 
 
 def picture(card: Card, outcome: Judgement) -> None:

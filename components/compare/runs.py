@@ -10,6 +10,7 @@ from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, session
 from components.shell.hide import hidden
 from components.shell.naming import chance, names_of, settings
+from components.shell.text import explained
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, blocks_of
 from components.stage.stage import place, stage
@@ -72,7 +73,7 @@ def _said(
     step = place(NAME, configurations, seeds).step
     said = [ahead(traces, step, chance(configurations[0]))] if step and "loss" not in without else []
     said += [sizes(traces, step)] if "depth" not in without else []
-    st.markdown("**" + said[0] + "** " + " ".join(said[1:]) if step and said else " ".join(said))
+    st.markdown(explained("**" + said[0] + "** " + " ".join(said[1:]) if step and said else " ".join(said)))
 
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:

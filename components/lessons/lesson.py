@@ -7,7 +7,7 @@ from components.classroom import board, following
 from components.lessons import attempt, progress, runs, source
 from components.shell import address, projector, session, waiting
 from components.shell.hide import hidden
-from components.shell.text import typed
+from components.shell.text import explained, typed
 from models.lessons.board import Now
 from models.lessons.board import board as board_of_class
 from models.lessons.lesson import Lesson
@@ -53,7 +53,7 @@ def draw(lesson: Lesson) -> None:
     number = list(LESSONS).index(lesson.key) + 1
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.markdown(f"**{number}. {lesson.title}.** {lesson.question}")
+        st.markdown(f"**{number}. {lesson.title}.** {explained(lesson.question)}")
         guessed = _guessed(lesson)
         if guessed:
             runs.happened(lesson)
@@ -65,7 +65,7 @@ def draw(lesson: Lesson) -> None:
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         with st.expander("Why"):
-            st.markdown(typed(lesson.why, "formula"))
+            st.markdown(explained(typed(lesson.why, "formula")))
             st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
         attempt.draw(lesson)
         _code(lesson)

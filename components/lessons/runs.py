@@ -11,7 +11,7 @@ from components.shell import projector
 from components.shell.hide import any_hidden, hidden
 from components.shell.naming import chance
 from components.shell.session import Key
-from components.shell.text import badge
+from components.shell.text import badge, explained
 from components.shell.ways_on import to_compare
 from components.stage.panels import COLUMNS, Chart, Headline, Panel
 from components.stage.stage import stage
@@ -138,4 +138,4 @@ def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
     wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."
     st.subheader(heading, anchor=False)
     st.markdown(right if one.right else wrong if one.guess else f"It was *{finding.answer}*.")
-    st.markdown(f"**{finding.sentence}** {badge('measured')}")
+    st.markdown(f"**{explained(finding.sentence)}** {badge('measured')}")

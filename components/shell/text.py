@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,18 @@ import streamlit as st
 
 from addnorm.player import BY
 from components.shell.style import BADGES
+from models.lessons.glossary import ENTRIES
 
+# How a word that readers may not know is spelled, and its term of the glossary.
+NEW_WORDS = {
+    "held-out": "held-out",
+    "RMS": "rms",
+    "(?:mean|sample) cosine": "sample cosine",
+    "[Ff]an-in": "fan-in",
+    "init gain": "init gain",
+    "gain": "gain and bias",
+    "seeds?": "seed",
+}
 WRITTEN = {
     "formula": "Written here from a formula; a test computes it.",
     "recorded": "Measured when this was written; a test measures it again.",
@@ -26,6 +38,21 @@ def typed(text: str, kind: str) -> str:
     """A text that somebody wrote, with a badge if it holds results, which have decimals; tests compute them again."""
     without_papers = re.sub(r"\d{4}\.\d{5}", "", text)
     return f"{text} {badge(kind, WRITTEN[kind])}" if re.search(r"\d\.\d|\de-\d", without_papers) else text
+
+
+def explained(text: str) -> str:
+    """A text whose NEW_WORDS carry the glossary's sentence where they first stand, outside of code and formulas."""
+    parts = re.split(r"(`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\))", text)
+    for spelled, word in NEW_WORDS.items():
+        says = ENTRIES[word].senses[0].text.replace('"', "'")
+        link = rf'[\g<0>](glossary?word={quote(word)} "{says}")'
+        for at in range(0, len(parts), 2):
+            parts[at], found = re.subn(rf"\b{spelled}\b", link, parts[at], count=1)
+            if found:
+                # A later word must not be looked for in this link's text.
+                parts[at : at + 1] = re.split(r"(\[[^\]]*\]\([^)]*\))", parts[at])
+                break
+    return "".join(parts)
 
 
 def number(value: float, digits: int = 4) -> str:

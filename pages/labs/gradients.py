@@ -8,10 +8,7 @@ from components.labs.gradients import slopes as gradient_slopes
 from components.labs.parts import parts
 
 st.title("Gradients", anchor=False)
-st.markdown(
-    "Choose the factors that multiply a gradient on its way back: see what is left of it at every layer, with and "
-    "without a residual, and compare the gradient of a real network."
-)
+st.markdown("Choose the factors that multiply a gradient on its way back: see what is left of it at every layer.")
 chain, slopes, net = parts("gradients", ("A chain of factors", "Where the factors come from", "A real network"))
 with chain:
     gradient_chain.draw()

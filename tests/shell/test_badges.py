@@ -6,9 +6,9 @@ import pytest
 
 from addnorm.player import BY
 from components.shell.style import BADGES
-from components.shell.text import WRITTEN, badge, typed
+from components.shell.text import NEW_WORDS, WRITTEN, badge, explained, typed
 from models.claims.claims import CLAIMS
-from models.lessons.glossary import find
+from models.lessons.glossary import ENTRIES, find
 from models.lessons.lessons import LESSONS
 from tests.app_page import sound, words
 from tests.labs_page import lab
@@ -44,7 +44,7 @@ def test_what_is_true_of_a_claim_has_a_badge_where_it_tells_numbers(key):
     next(one for one in page.button if one.label == "Run").click()
     for _ in range(5):
         page = sound(page.run())
-    said = next(line for line in words(page).splitlines() if line.startswith("**What is true.**"))
+    said = next(line for line in words(page).splitlines() if line.startswith(CLAIMS[key].truth[:20]))
     assert ("-badge[" in said) == bool(DECIMAL.search(CLAIMS[key].truth))
 
 
@@ -60,3 +60,13 @@ def test_numbers_that_cards_and_lessons_tell_have_decimals_if_they_are_results()
         "warm-up",
     }
     assert {key for key, lesson in LESSONS.items() if DECIMAL.search(lesson.why)} >= {"vanishing", "exploding"}
+
+
+def test_a_new_word_carries_the_glossarys_sentence_where_it_first_stands_and_nowhere_in_code_or_a_formula() -> None:
+    says = explained("Over six seeds the mean cosine of `seed` and $gain$, then another seed.")
+    seeds, cosine = (ENTRIES[word].senses[0].text for word in ("seed", "sample cosine"))
+    assert says == (
+        f'Over six [seeds](glossary?word=seed "{seeds}") the '
+        f'[mean cosine](glossary?word=sample%20cosine "{cosine}") of `seed` and $gain$, then another seed.'
+    )
+    assert set(NEW_WORDS.values()) <= set(ENTRIES)

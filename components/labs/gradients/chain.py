@@ -57,13 +57,17 @@ SAID = {
 
 def draw() -> None:
     """The section."""
-    st.subheader("A chain of factors, by hand", anchor=False)
-    preset, reading = _example(), st.container()
-    factors = _factors(preset.factors)
-    if np.array_equal(factors, preset.factors):
-        reading.caption(typed(preset.reading, "formula"))
-    _products(factors)
-    static_chart(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain")
+    picture, beside = st.columns([3, 2], gap="medium")
+    with beside:
+        preset, reading = _example(), st.container()
+        factors = _factors(preset.factors)
+        if np.array_equal(factors, preset.factors):
+            reading.caption(typed(preset.reading, "formula"))
+        _comes_back(factors)
+    with picture:
+        static_chart(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain", height=320)
+    with st.expander("The products with their numbers"):
+        _products(factors)
     _updates(factors)
 
 
@@ -121,18 +125,25 @@ def _factors(preset: tuple[float, ...]) -> np.ndarray:
     return np.asarray(values).ravel()
 
 
+def _comes_back(factors: np.ndarray) -> None:
+    """How much of the gradient arrives, and a verdict."""
+    bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
+    st.markdown(
+        f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a residual, "
+        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} {badge('formula')}"
+    )
+
+
 def _products(factors: np.ndarray) -> None:
-    """The products with their numbers, and a verdict."""
+    """The products with their numbers."""
     bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
     st.latex(_lines(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_written(factors)}={latex(bare)}"))
     with_plus = f"{_written(factors, plus=True)}={latex(skipped)}"
     st.latex(_lines(r"\text{with a residual}\quad\prod_l(1+f_l)", with_plus))
     at_random = arriving(with_skip_at_random(factors))[0]
     st.markdown(
-        f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a residual, "
-        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} With random branches the gradients through branch "
-        f"and residual are at right angles, so squares add: √(1 + f²) per layer, {number(at_random, 3)} in all. "
-        f"{badge('formula')}"
+        "With random branches the gradients through branch and residual are at right angles, so squares add: "
+        f"√(1 + f²) per layer, {number(at_random, 3)} in all. {badge('formula')}"
     )
     st.markdown(f"{paths(factors)} {badge('formula')}")
 
