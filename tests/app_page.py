@@ -122,7 +122,7 @@ def words(page: AppTest) -> str:
     """All sentences on the page, a line each, without the glossary's links on their words."""
     kinds = (page.error, page.warning, page.info, page.markdown, page.caption)
     said = "\n".join(element.value for elements in kinds for element in elements)
-    return re.sub(r"\[([^\[\]]*)\]\(glossary\?word=[^)]*\)", r"\1", said)
+    return re.sub(r'\[([^\[\]]*)\]\(glossary\?word=\S* "[^"]*"\)', r"\1", said)
 
 
 def trained(page: AppTest) -> AppTest:

@@ -23,6 +23,7 @@ NEW_WORDS = {
     "gain": "gain and bias",
     "seeds?": "seed",
 }
+LINK = r'\[[^\]]*\]\([^\s)]*(?: "[^"]*")?\)'
 WRITTEN = {
     "formula": "Written here from a formula; a test computes it.",
     "recorded": "Measured when this was written; a test measures it again.",
@@ -42,7 +43,7 @@ def typed(text: str, kind: str) -> str:
 
 def explained(text: str) -> str:
     """A text whose NEW_WORDS carry the glossary's sentence where they first stand, outside of code and formulas."""
-    parts = re.split(r"(`[^`]*`|\$[^$]*\$|\[[^\]]*\]\([^)]*\))", text)
+    parts = re.split(rf"(`[^`]*`|\$[^$]*\$|{LINK})", text)
     for spelled, word in NEW_WORDS.items():
         says = ENTRIES[word].senses[0].text.replace('"', "'")
         link = rf'[\g<0>](glossary?word={quote(word)} "{says}")'
@@ -50,7 +51,7 @@ def explained(text: str) -> str:
             parts[at], found = re.subn(rf"\b{spelled}\b", link, parts[at], count=1)
             if found:
                 # A later word must not be looked for in this link's text.
-                parts[at : at + 1] = re.split(r"(\[[^\]]*\]\([^)]*\))", parts[at])
+                parts[at : at + 1] = re.split(f"({LINK})", parts[at])
                 break
     return "".join(parts)
 
