@@ -66,3 +66,11 @@ def test_the_manual_names_every_argument_and_everything_that_a_recorder_and_a_pr
     for kind in (addnorm.Recorder, addnorm.Profile, addnorm.recording.Shown):
         for name in [one for one in vars(kind) if not one.startswith("_") and one not in inner]:
             assert re.search(rf"`(\w+\.)?\.?{name}\b", manual), name
+
+
+@pytest.mark.full
+def test_nothing_in_the_package_needs_more_than_python_3_10(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    checked = [sys.executable, "-m", "mypy", "--python-version", "3.10", "--cache-dir", str(tmp_path), "addnorm"]
+    said = subprocess.run(checked, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout
