@@ -54,8 +54,10 @@ export class Bar {
   // Puts a chart under the slider, which then covers its plot.
   under(home, { height, figure }) {
     if (home.parentElement !== this.scrub) this.scrub.prepend(home)
-    for (const [side, pixels] of Object.entries({ height, ...figure.layout.margin }))
-      this.scrub.style.setProperty(`--${side}`, `${pixels}px`)
+    const { margin, bind } = figure.layout
+    this.scrub.style.setProperty("--height", `${height}px`)
+    for (const [side, pixels] of Object.entries(margin)) // which `enlargedLayout` scales for a projector
+      this.scrub.style.setProperty(`--${side}`, `${Math.round(pixels * (bind?.scale ?? 1))}px`)
   }
 
   // `start`: the word on the main button while the playhead rests.

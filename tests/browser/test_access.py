@@ -198,7 +198,7 @@ def stops(page: Any, most: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("path", "reached"),
     [
-        (link(seed=62), ("Train", "Step", "Reset", "Table of Signal by depth", "Residual", "Block diagram")),
+        (link(seed=62), ("Train", "Step", "Reset", "Table of Signal by depth", "Residual")),
         (
             f"/anatomy?{link(seed=62).split('?')[1]}",
             ("Block 1: residual, norm", "Block 4: residual, norm", "Table of Gradient by depth"),

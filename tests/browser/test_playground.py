@@ -92,7 +92,10 @@ def test_charts_and_scrubber_move_while_it_trains(visitors):
 def test_the_stack_the_player_and_most_of_both_charts_stand_in_the_first_screen(visitors):
     page = settled(visitors("/playground"))
     expect(page.get_by_role("group", name="Signal and gradient, block by block")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("img", name="Block diagram: mlp, pre-norm")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".stage-headline").first).to_be_in_viewport(ratio=1)
     expect(scrubber(page)).to_be_in_viewport(ratio=1)
+    assert chart(page, "Loss").evaluate("el => el._fullLayout._size.h") >= 110
     for name in PROFILES:
         expect(chart(page, name)).to_be_in_viewport(ratio=2 / 3)
 
