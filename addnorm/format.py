@@ -10,9 +10,10 @@ NAN, INFINITE, NEGATIVE = "NaN", "Infinity", "-Infinity"
 NAMED = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no such numbers
 
 SITE_SERIES, BLOCK_SERIES = ("act", "grad", "sample_cosine"), ("weight_grad", "update")
-SERIES = SITE_SERIES + BLOCK_SERIES
-SOMETIMES = ("sample_cosine", "update")  # measured in some rows only
-SCALARS = ("loss", "lr", "grad_norm", "output")
+DETAILS = ("head", "parameter_grad")  # only where they are asked for
+SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
+SOMETIMES = ("sample_cosine", "update", *DETAILS)  # measured in some rows only
+SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped")
 
 Number = float | str | None
 

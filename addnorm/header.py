@@ -27,6 +27,7 @@ def header(
     sites: Sites,
     blocks: Iterable[Block],
     meta: Mapping[str, Any],
+    details: Mapping[str, list[str]] | None = None,
 ) -> dict[str, Any]:
     """The header as JSON holds it; docs/recording.md describes its keys."""
     parameters = list(model.parameters())
@@ -59,6 +60,7 @@ def header(
             {"name": block.name, "site": block.site, "parameters": sum(sizes[name] for name in block.parameters)}
             for block in blocks
         ],
+        **(details or {}),
         "notes": list(sites.notes),
         "versions": {"addnorm": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "meta": dict(meta),

@@ -78,6 +78,7 @@ class Probe:
         self.fresh = fresh
         # Places whose tensor is overwritten later, so that its norm is taken on the spot.
         self.at_once: set[int] = set()
+        self.arrived: Callable[[], None] | None = None  # called inside `backward`, when a gradient comes
         self._on_tensors: list[RemovableHandle] = []  # to be removed, because an input may come a second time
         self._pass = 0
         self.forget()
@@ -215,6 +216,8 @@ class Probe:
     def _receive(self, where: tuple[int, int], grad: Tensor) -> None:
         if self._attached:
             try:
+                if self.arrived is not None:
+                    self.arrived()
                 kept = self._received.get(where)
                 # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
                 self._received[where] = grad.detach() if kept is None else kept + grad.detach()

@@ -25,6 +25,7 @@ from addnorm.amp import scale_of, seek, unscaled
 from addnorm.blocks import Block, blocks_by_name, blocks_of
 from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outside, wrapper_of
 from addnorm.cosine import cosines_of
+from addnorm.detail import Heads
 from addnorm.header import header
 from addnorm.live import Live
 from addnorm.model import bare, refused
@@ -57,6 +58,8 @@ def watch(
     sites: Wanted = "auto",
     meta: Mapping[str, Any] | None = None,
     to: Iterable[Any] = (),
+    resume: bool | int = False,
+    detail: Literal["", "heads"] = "",
 ) -> Recorder:
     """Records activation and gradient along the stream of `model` to a file that can be read while it grows.
 
@@ -65,10 +68,16 @@ def watch(
     modules by the names that they are to have. `meta`: kept in the header, as JSON. `to`: TensorBoard's `SummaryWriter`
     or a run of Weights & Biases, told a few numbers of each row, beside a file or without one.
 
+    `resume`: goes on with the file of that name after its last row, or at a step, whose row and later ones are dropped.
+    `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter.
+
     Where the file exists already, the next free name is taken (`recorder.path`). Raises ValueError for illegal
     arguments; anything else that goes wrong is one warning, and training goes on.
     """
-    return Recorder(model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta, to=to)
+    return Recorder(
+        model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta, to=to, resume=resume,
+        detail=detail,
+    )  # fmt: skip
 
 
 def unwatch(model: nn.Module) -> None:
@@ -94,6 +103,8 @@ class Recorder(Shown):
         sites: Wanted = "auto",
         meta: Mapping[str, Any] | None = None,
         to: Iterable[Any] = (),
+        resume: bool | int = False,
+        detail: Literal["", "heads"] = "",
         called: bool = True,
     ) -> None:
         if every < 1:
@@ -102,6 +113,8 @@ class Recorder(Shown):
             json.dumps(meta, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValueError(f"meta: {error}") from None
+        if detail not in ("", "heads"):
+            raise ValueError(f"detail: {detail!r} is not known; there is 'heads'")
         to = list(to)
         self._sinks = Sinks(to)
         if path is None and not to:
@@ -129,14 +142,16 @@ class Recorder(Shown):
         self._steps = self._written = 0
         self._passes = 0
         self._paused = 0
-        self._failing = self._closure = False
-        self._looking = False  # at a compiled model in a pass of our own
-        self._blind = False  # no sites can be found
-        self._elsewhere = False  # another optimiser has used the passes so far
+        self._failing = self._closure = self._queued = self._clips = False
+        # At a compiled model in a pass of our own; no sites can be found; another optimiser has used the passes so far.
+        self._looking = self._blind = self._elsewhere = False
         self._compiled = compiled_parts(self._model)
         self._alarms: Alarms | None = None
         self._pass: LastPass | None = None  # the last one, for the operation that made a number
         self._header: Mapping[str, Any] = {}
+        self._resume, self._earlier = resume, Recording()  # what the file holds that is gone on with
+        self._detail, self._heads = detail, Heads(nn.Module(), self._hear_heads)
+        self._version = -1  # of the gradients at the end of a backward pass
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
@@ -153,7 +168,9 @@ class Recorder(Shown):
             _say(f"{refusal} Nothing is recorded.")
             return
         try:
-            self._writer = Writer(self._wanted, self._sinks.tell)
+            if self._resume is not False and self._wanted is not None and Path(self._wanted).is_file():
+                self._take_up(read(self._wanted, growing=True))
+            self._writer = Writer(self._wanted, self._sinks.tell, further=bool(self._earlier.header))
         except OSError as error:
             _say(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
             return
@@ -166,6 +183,9 @@ class Recorder(Shown):
             )
         if called:
             self._hook(self._model)
+        if self._detail:
+            self._heads = Heads(self._model, self._hear_heads)
+            self._undo += self._heads.undo
         if self._optimizer is not None:
             self._undo.append(self._optimizer.register_step_pre_hook(self._before_update).remove)
             self._undo.append(self._optimizer.register_step_post_hook(self._after_update).remove)
@@ -175,6 +195,17 @@ class Recorder(Shown):
         if self._scaler is None:
             self._undo.append(seek(self._meet))
         atexit.register(self.close)
+
+    def _take_up(self, earlier: Recording) -> None:
+        """Counts on from a recording. The file is cut only when the model turns out to have its sites."""
+        if not earlier.header:
+            return
+        self._earlier = earlier
+        after = earlier.steps[-1] + 1 if len(earlier) else 0
+        self._steps = after if self._resume is True else int(self._resume)
+        self._row = PendingRow(self._steps)
+        created = datetime.fromisoformat(earlier.header["created"])
+        self._began -= (self._created - created).total_seconds()
 
     def __enter__(self) -> Recorder:
         return self
@@ -326,6 +357,28 @@ class Recorder(Shown):
         if self._steps % self._every == 0 and (tensor := output_of(output)) is not None:
             self._row.parts += parts_of([("output", 0, tensor.detach())])
 
+    def _hear_heads(self, start: int, squares: Tensor) -> None:
+        wanted = torch.is_grad_enabled() and not (self._paused or self._looking) and self._steps % self._every == 0
+        if wanted:
+            self._safely(lambda: self._row.heads.append((start, Fetch(squares))))
+
+    def _in_backward(self) -> None:
+        """Looks at all gradients when the backward pass under way is over, before anything clips them."""
+        if not self._queued and (self._clips or _is_full(self._steps, self._every)) and _processes() == 1:
+            self._queued = True
+            torch.autograd.Variable._execution_engine.queue_callback(self._after_backward)
+
+    def _after_backward(self) -> None:
+        self._queued = False
+        if self._weights is not None and self._clips:
+            self._safely(self._keep_unclipped)
+        elif self._weights is not None:
+            self._version = self._weights.version()
+
+    def _keep_unclipped(self) -> None:
+        if self._weights is not None:
+            self._row.unclipped = self._weights.gradients()
+
     def _listen(self, on: bool) -> None:
         if self._probe is not None:
             self._probe.listening = on
@@ -356,6 +409,7 @@ class Recorder(Shown):
             _say(note)
         nodes = [graph.nodes[site.node] for site in sites]
         self._probe = Probe([site.place for site in sites], gradients=True, failed=self._fail)
+        self._probe.arrived = self._in_backward
         self._probe.at_once = {at for at, node in enumerate(nodes) if node.overwritten}
         self._head()
 
@@ -446,13 +500,16 @@ class Recorder(Shown):
         if wanted and self._weights is not None and (self._passes or self._blind):
             self._fold()
             row.parts += self._weights.gradients()
+            row.parts += self._weights.each() if self._detail else []
+            self._clips |= 0 <= self._version < self._weights.version()
+            self._version = -1
             self._set_scales(row, skipped)
             row.seconds, row.skipped = time.monotonic() - self._began, skipped
             row.by_optimizer = self._optimizer is not None
             self._rows.add(row)
             self._newest = row
             if self._alarms is not None:
-                line = row.line(len(self.sites), len(self._blocks))
+                line = row.line(len(self.sites), len(self._blocks), *self._detailed())
                 self._alarms.look(one_row(self._header, line), self._made_by)
             if not skipped and not self._closure and _is_full(self._steps, self._every):
                 self._before = (row, self._weights.samples())
@@ -552,15 +609,32 @@ class Recorder(Shown):
             sites=self.sites,
             blocks=self._blocks,
             meta=self._meta,
+            details={"heads": self._heads.names, "weights": self._weights.names} if self._detail else None,
         )
         self._header = line
-        if self._writer is not None:
-            self._writer.write(lambda: line)
+        if self._writer is None:
+            return
+        if kept := self._earlier.header:
+            if all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights")):
+                self._written = sum(step < self._steps for step in self._earlier.steps)
+                self._writer.cut(1 + self._written)
+                self._sinks.tell(kept)
+                return
+            _say(f"{self.path} is of a model with other sites: it stays as it is, and a new recording begins")
+            self._writer.leave()
+            self._writer = Writer(self.path, self._sinks.tell)
+            self.path = self._writer.path
+        self._writer.write(lambda: line)
 
     def _write(self, row: PendingRow) -> None:
         sites, blocks = len(self.sites), len(self._blocks)
         if self._writer is not None:
-            self._written += self._writer.write(lambda: row.line(sites, blocks))
+            heads, weights = self._detailed()
+            self._written += self._writer.write(lambda: row.line(sites, blocks, heads, weights))
+
+    def _detailed(self) -> tuple[int, int]:
+        """How many heads and parameters a row has."""
+        return (len(self._heads.names), len(self._weights.names)) if self._detail and self._weights else (0, 0)
 
     def _end(self, how: str, reason: str) -> None:
         """Removes all hooks and writes the last line. Raises nothing."""

@@ -67,6 +67,8 @@ class Recording(Shown):
     header: dict[str, Any] = field(default_factory=dict)
     sites: tuple[SiteInfo, ...] = ()
     blocks: tuple[BlockInfo, ...] = ()
+    heads: tuple[str, ...] = ()  # names, where `detail` was asked for
+    weights: tuple[str, ...] = ()
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
@@ -104,7 +106,10 @@ class Recording(Shown):
 
     def width(self, name: str) -> int:
         """How many numbers of a series or scalar a row has."""
-        return 1 if name in SCALARS else len(self.sites) if name in SITE_SERIES else len(self.blocks)
+        if name in SCALARS:
+            return 1
+        details = {"head": self.heads, "parameter_grad": self.weights}
+        return len(details.get(name, self.sites if name in SITE_SERIES else self.blocks))
 
     def lines(self, every: int = 1) -> Iterator[bytes]:
         """The lines of its file. `every`: of the rows, those that have updates, the last, and one of so many others."""
@@ -194,6 +199,10 @@ class Reader:
             )
         sites = tuple(site_of(item) for item in listed(entry, "sites"))
         blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
+        heads, weights = (
+            tuple(text({key: name}, key) for name in listed({key: entry.get(key, [])}, key))
+            for key in ("heads", "weights")
+        )
         for key in ("model", "dtype", "device", "created"):
             text(entry, key)
         for note in listed(entry, "notes"):
@@ -207,6 +216,7 @@ class Reader:
             raise FaultError("has an optimizer that is not an object")
         found = self.recording
         found.header, found.sites, found.blocks = entry, sites, blocks
+        found.heads, found.weights = heads, weights
 
     def _take_row(self, entry: dict[str, Any]) -> None:
         found = self.recording

@@ -85,6 +85,8 @@ class PendingRow:
     lr: float | Fetch | None = None
     scale: Fetch | None = None  # AMP's factor on the loss
     weights_scaled: bool = False  # whether the gradients of the weights still carry it
+    heads: list[tuple[int, Fetch]] = field(default_factory=list)  # mean squares, from the first head of a module on
+    unclipped: list[Part] = field(default_factory=list)  # of all gradients, before they were clipped
     skipped: bool = False
     by_optimizer: bool = False  # an update follows; without one, weights that stay the same were not seen to be updated
 
@@ -92,6 +94,7 @@ class PendingRow:
         """All numbers on their way."""
         late = [self.scale] if self.scale else []
         late += [self.lr] if isinstance(self.lr, Fetch) else []
+        late += [part.fetch for part in self.unclipped] + [fetch for _, fetch in self.heads]
         return [*(part.fetch for part in self.parts), *(fetch for _, fetch in self.cosines), *self.losses, *late]
 
     def ready(self) -> bool:
@@ -103,7 +106,7 @@ class PendingRow:
         losses = [value for fetch in self.losses for value in fetch.values()]
         return sum(losses) / (1 if self.shares else len(losses)) if losses else None
 
-    def line(self, sites: int, blocks: int) -> dict[str, Any]:
+    def line(self, sites: int, blocks: int, heads: int = 0, weights: int = 0) -> dict[str, Any]:
         """The row as it is written; waits for its numbers if it must."""
         squares, counts = self._sums()
         scale = self.scale.values()[0] if self.scale else 1.0
@@ -125,6 +128,13 @@ class PendingRow:
             "grad": series("grad", sites, 1 / scale),
             "weight_grad": series("weight_grad", blocks, weight_factor),
         }
+        if self.unclipped:
+            whole = sum(norm * norm for part in self.unclipped for norm in part.fetch.values())
+            line["grad_norm_unclipped"] = encoded(math.sqrt(whole) / scale)
+        if self.heads:
+            line["head"] = [encoded(size) for size in self._head_sizes(heads)]
+        if weights:
+            line["parameter_grad"] = series("parameter_grad", weights, weight_factor)
         if self.cosines:
             line["sample_cosine"] = [encoded(cosine) for cosine in self._mean_cosines(sites)]
         moved = self.by_optimizer or any(square for (name, _), square in squares.items() if name == "change")
@@ -135,6 +145,13 @@ class PendingRow:
         if self.skipped:
             line["skipped"] = True
         return line
+
+    def _head_sizes(self, count: int) -> list[float | None]:
+        found: list[list[float]] = [[] for _ in range(count)]
+        for start, fetch in self.heads:
+            for at, square in enumerate(fetch.values(), start=start):
+                found[at].append(square)
+        return [math.sqrt(sum(one) / len(one)) if one else None for one in found]
 
     def _mean_cosines(self, sites: int) -> list[float | None]:
         found: list[list[float]] = [[] for _ in range(sites)]

@@ -21,6 +21,7 @@ class Weights:
 
     def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:
         named = dict(model.named_parameters())
+        self._named = named
         self._matrices = [(at, named[name]) for at, block in enumerate(blocks) for name in block.parameters]
         in_blocks = {id(p) for _, p in self._matrices}
         self._others = [p for p in named.values() if id(p) not in in_blocks]
@@ -30,6 +31,20 @@ class Weights:
         measured = [("weight_grad", at, p.grad.detach()) for at, p in self._matrices if p.grad is not None]
         others = _joined_by_kind(p.grad.detach() for p in self._others if p.grad is not None)
         return parts_of([*measured, *(("other_grad", 0, grad) for grad in others)])
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the trained parameters."""
+        return [name for name, p in self._named.items() if p.requires_grad]
+
+    def each(self) -> list[Part]:
+        """Norms of the gradient of each trained parameter, as `parameter_grad`."""
+        grads = ((at, self._named[name].grad) for at, name in enumerate(self.names))
+        return parts_of([("parameter_grad", at, grad.detach()) for at, grad in grads if grad is not None])
+
+    def version(self) -> int:
+        """Counts the changes that were made in place to one of the gradients."""
+        return next((p.grad._version for p in self._named.values() if p.grad is not None), 0)
 
     def samples(self) -> Samples:
         """Copies of the matrices, or of an even sample of a large one."""

@@ -31,15 +31,21 @@ Line = Callable[[], Mapping[str, Any]]  # called in the writer's thread
 class Writer:
     """Appends lines of JSON. Raises OSError where the file cannot be created; `failure` is what went wrong later.
 
-    `wanted`: None for no file. `tell` hears each line too.
+    `wanted`: None for no file. `tell` hears each line too. `further`: an existing file is gone on with.
     """
 
-    def __init__(self, wanted: str | os.PathLike[str] | None, tell: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(
+        self,
+        wanted: str | os.PathLike[str] | None,
+        tell: Callable[[Mapping[str, Any]], None],
+        *,
+        further: bool = False,
+    ) -> None:
         self.path = Path(os.devnull)
         if wanted is not None:
             Path(wanted).parent.mkdir(parents=True, exist_ok=True)
-            self.path = free_path(wanted)
-        new = os.O_CREAT | os.O_EXCL if wanted is not None else 0
+            self.path = Path(wanted) if further else free_path(wanted)
+        new = os.O_CREAT | os.O_EXCL if wanted is not None and not further else 0
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | new, 0o644)
         self._tell = tell
         self.dropped = 0
@@ -47,6 +53,12 @@ class Writer:
         self._lines: queue.Queue[Line | None] = queue.Queue(WAITING)
         self._thread = threading.Thread(target=self._work, name="addnorm writer", daemon=True)
         self._thread.start()
+
+    def cut(self, lines: int) -> None:
+        """Keeps so many lines of an existing file, before anything is written."""
+        with self.path.open("rb") as file:
+            kept = sum(len(file.readline()) for _ in range(lines))
+        os.ftruncate(self._file, kept)
 
     def write(self, line: Line) -> bool:
         """Queues a line; False where too many are waiting, so that it is dropped."""
@@ -67,6 +79,11 @@ class Writer:
             return False
         self._thread.join(max(0.0, until - time.monotonic()))
         return not self._thread.is_alive() and self.failure is None
+
+    def leave(self) -> None:
+        """Ends the thread and leaves the file as it is."""
+        self._lines.put(None)
+        self._thread.join(PATIENCE)
 
     def _work(self) -> None:
         going = True

@@ -18,10 +18,11 @@ const NAMED = new Map([
 ])
 const KINDS = ["start", "sum", "output"]
 const ENDS = ["done", "error", "recorder"]
-const SCALARS = ["loss", "lr", "grad_norm", "output"]
+const SCALARS = ["loss", "lr", "grad_norm", "output", "grad_norm_unclipped"]
 const SITE_SERIES = ["act", "grad", "sample_cosine"]
-const SERIES = [...SITE_SERIES, "weight_grad", "update"]
-const SOMETIMES = ["sample_cosine", "update"] // measured in some rows only
+const DETAILS = ["head", "parameter_grad"] // only where they are asked for
+const SERIES = [...SITE_SERIES, "weight_grad", "update", ...DETAILS]
+const SOMETIMES = ["sample_cosine", "update", ...DETAILS] // measured in some rows only
 const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms" } // those with other names here
 const LOST = { "model's output": "output", loss: "loss" } // what comes between activations and gradients
 const trackOf = (series) => TRACKS[series] ?? series
@@ -123,6 +124,9 @@ const checkHeader = (entry) => {
     fault(`says that this is version ${version} of the format; this program reads up to version ${VERSION}`)
   const sites = listed(entry, "sites").map(siteOf)
   const blocks = listed(entry, "blocks").map(blockOf)
+  const [heads, weights] = ["heads", "weights"].map((key) =>
+    listed({ [key]: entry[key] ?? [] }, key).map((name) => text({ [key]: name }, key)),
+  )
   for (const key of ["model", "dtype", "device", "created"]) text(entry, key)
   for (const note of listed(entry, "notes")) text({ note }, "note")
   for (const key of ["parameters", "trained"]) count(entry, key)
@@ -130,7 +134,7 @@ const checkHeader = (entry) => {
     if (entry[key] !== undefined && !isObject(entry[key])) fault(`has a ${key} that is not an object`)
   if (entry.optimizer !== undefined && entry.optimizer !== null && !isObject(entry.optimizer))
     fault("has an optimizer that is not an object")
-  return { sites, blocks }
+  return { sites, blocks, heads, weights }
 }
 
 // A text from a stranger made safe to draw: nothing that plotly would take for a tag, nothing invisible.
@@ -162,7 +166,17 @@ export class RecordedTape extends Tape {
   }
 
   empty() {
-    Object.assign(this, { header: null, sites: [], blocks: [], ended: null, problem: "", first: null, tracks: {} })
+    Object.assign(this, {
+      header: null,
+      sites: [],
+      blocks: [],
+      heads: [],
+      weights: [],
+      ended: null,
+      problem: "",
+      first: null,
+      tracks: {},
+    })
     Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "", seconds: 0 })
     Object.assign(this, { rest: new Uint8Array(0), rows: new Float64Array(0), known: new Uint8Array(0) })
     Object.assign(this, { steps: [], updates: [], skipped: new Set(), last: 0, length: 0, have: 0, recorded: true })
@@ -255,7 +269,8 @@ export class RecordedTape extends Tape {
   }
 
   widthOf(series) {
-    return SITE_SERIES.includes(series) ? this.sites.length : this.blocks.length
+    const details = { head: this.heads, parameter_grad: this.weights }
+    return (details[series] ?? (SITE_SERIES.includes(series) ? this.sites : this.blocks)).length
   }
 
   takeHeader(entry) {
@@ -290,7 +305,7 @@ export class RecordedTape extends Tape {
       this.rows[to] = values[at] ?? NaN
       this.known[to] = values[at] === null ? 0 : 1
     }
-    if (series.at(-1).some((value) => value !== null)) this.updates.push(this.count)
+    if (series[SERIES.indexOf("update")].some((value) => value !== null)) this.updates.push(this.count)
     if (skipped) this.skipped.add(this.count)
     this.steps.push(step)
     this.count += 1
