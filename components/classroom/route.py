@@ -60,13 +60,13 @@ async def join(request: Request) -> Response:
     """Leads to what a class is shown, as its projector with the class's key; asks for a code where none is open."""
     asked = request.query_params.get("c", "")
     code, base = code_from(asked), base_path()
+    if code and asked != code:  # a proxy that seats a class together knows one way of writing its code
+        return RedirectResponse(f"{base}/join?c={code}", 303)
     now = board().now(code) if code else None
     if now is None:
         problem = f"{GONE} Look at the projector again." if asked else ""
         page = FORM.format(action=f"{base}/join", asked=escape(asked[:8], quote=True), problem=problem)
         return HTMLResponse(page, 404 if asked and not code else 200)
-    if asked != code:  # a proxy that seats a class together knows one way of writing it
-        return RedirectResponse(f"{base}/join?c={code}", 303)
     page, query = page_of(now.stop)
     key = request.query_params.get("key", "")
     leads = valid_key(key) and not board().look_after(code, key)
