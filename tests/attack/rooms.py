@@ -84,7 +84,7 @@ async def take_classes(server: Server, count: int = CLASSES) -> list[Viewer]:
 
 async def known_key(server: Server) -> tuple[Viewer, Viewer]:
     """A teacher opens the class of a link that a stranger has made; then the stranger opens it. Both tabs."""
-    link = urlencode({"class": "ABCD", "key": "known"})
+    link = urlencode({"class": "WXYZ", "key": "known"})
     teacher = await Viewer(server.url, "teacher", link, headers=TEACHER).__aenter__()
     await teacher.settled()
     await teacher.press("Open a class")

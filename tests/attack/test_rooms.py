@@ -81,7 +81,7 @@ def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server)
         return told
 
     teacher, stranger, closes, query = asyncio.run(story())
-    assert "with the code **ABCD**" in teacher
+    assert "with the code **WXYZ**" in teacher
     assert "key=known" not in query
     assert "key=" in query
     assert "Another teacher" in stranger
