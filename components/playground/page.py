@@ -23,7 +23,7 @@ from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
 from models.insight.verdict import THRESHOLDS
-from models.spec import RunConfig
+from models.spec import RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.overrides import with_override
 from models.spec.pairings import opposite
@@ -104,7 +104,8 @@ def _switch(_run: int, block: int) -> None:
 def what_is_set(cfg: RunConfig) -> None:
     """The equation, from the plan that the model is built from; links to other pages; export."""
     if not hidden("theory"):
-        st.subheader("This network", anchor=False)
+        name = arrangement_of(cfg)
+        st.subheader(f"This network: {name}" if name else "This network", anchor=False)
         st.latex(equation(cfg))
     if hidden("export"):
         return

@@ -247,7 +247,7 @@ def test_the_worker_has_no_socket_and_the_server_listens_on_its_one_port(server)
 
 def test_markup_that_is_typed_or_linked_is_shown_and_not_obeyed(visitors):
     attack = '<img src=x onerror="window.stolen=1">![x](http://evil.example/x.png)'
-    pages = [visitors(f"/{path}{quote(attack)}") for path in ("lessons?lesson=", "lessons?class=", "compare?a=norm%3D")]
+    pages = [visitors(f"/{path}{quote(attack)}") for path in ("lessons?lesson=", "compare?a=norm%3D")]
     page = visitors("/residual")
     page.get_by_role("button", name="Paste a table").first.click()
     page.get_by_role("textbox", name="Numbers, one row per line").first.fill("<b>x</b> 2")
