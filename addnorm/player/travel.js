@@ -207,7 +207,8 @@ class Net {
   answer(revealed, reveals) {
     const { guess } = this
     const open = !this.covered(revealed)
-    this.field.hidden = !this.asks || open
+    this.field.hidden = !this.asks
+    this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
     for (const button of this.field.querySelectorAll("button"))
       button.setAttribute("aria-pressed", button.textContent === guess)
     const found = this.journey?.fate
