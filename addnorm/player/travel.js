@@ -28,9 +28,11 @@ const HUES = [
 export const radius = (size) =>
   size <= 1 ? INPUT * size : INPUT + (1 - INPUT) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(MOST))
 
+const rms = (sizes) => Math.sqrt(sizes.reduce((sum, size) => sum + size * size, 0) / sizes.length)
+
 // Where the samples of a journey are at a position between two of its blocks: x, y, and how much of each the plane holds.
 export const place = (journey, position) => {
-  const unit = Math.sqrt(journey.size[0].reduce((sum, size) => sum + size * size, 0) / journey.size[0].length) || 1
+  const unit = rms(journey.size[0]) || 1
   const at = Math.min(Math.max(Math.floor(position), 0), journey.size.length - 1)
   const next = Math.min(at + 1, journey.size.length - 1)
   const share = position - at
@@ -50,9 +52,7 @@ export const place = (journey, position) => {
 
 // The mean size at a stop, in times the input's; null where it is not finite.
 export const grown = ({ size }, at) => {
-  const [first, here] = [size[0], size[at]].map((sizes) =>
-    sizes.includes(null) ? null : Math.sqrt(sizes.reduce((sum, value) => sum + value * value, 0) / sizes.length),
-  )
+  const [first, here] = [size[0], size[at]].map((sizes) => (sizes.includes(null) ? null : rms(sizes)))
   return here === null || !first ? null : here / first
 }
 
@@ -74,7 +74,7 @@ class Net {
     this.field = made(this.el, "fieldset")
     this.verdict = made(this.el, "p", "stage-travel-verdict")
     this.verdict.setAttribute("aria-live", "polite")
-    Object.assign(this, { guessed, at: 0 })
+    this.guessed = guessed
   }
 
   declare({ label, title, asks, options, question }) {
