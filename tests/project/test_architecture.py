@@ -380,7 +380,7 @@ def test_no_file_names_a_path_of_somebodys_machine():
 
 
 def test_no_selector_restyles_the_whole_page_at_each_redraw_of_a_chart():
-    """A structural pseudo-class in or behind a `:has()` does, four fifths of what a redraw costs."""
+    """A structural pseudo-class in or behind a `:has()` does."""
     for file in [*ROOT.glob("components/**/*.css"), *ROOT.glob("addnorm/player/*.css")]:
         style = re.sub(r"/\*.*?\*/", "", file.read_text("utf-8"), flags=re.DOTALL)
         selectors = [one for one in re.findall(r"([^{};]+)\{", style) if ":has(" in one]
