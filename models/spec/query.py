@@ -18,7 +18,6 @@ MOST_KEYS, LONGEST_VALUE = 200, 20_000  # how much of a link is read: no honest 
 FOREIGN = frozenset(
     {
         "block",
-        "c",
         "class",
         "digest",
         "error",

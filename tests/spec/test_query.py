@@ -298,7 +298,7 @@ def test_a_link_with_an_exception_for_a_block_that_there_is_not_is_told_in_whole
 
 
 def keys_in_addresses() -> set[str]:
-    """Every key that a component reads from the address by its name, or keeps there beside a configuration."""
+    """Every key that a component reads from a page's address by its name, or keeps there beside a configuration."""
     components = Path(__file__).parents[2] / "components"
     found = set()
     for path in components.rglob("*.py"):
@@ -306,7 +306,7 @@ def keys_in_addresses() -> set[str]:
         text = path.read_text(encoding="utf-8")
         if path.parent.name in {"playground", "anatomy", "instruments"}:
             found |= set(re.findall(r"url_param\(.*name=\"(\w+)\"", text))
-        for key in re.findall(r"query_params\.get\(([A-Z][\w.]+|[a-z_]+\.[A-Z]+|\"\w+\")", text):
+        for key in re.findall(r"\bst\.query_params\.get\(([A-Z][\w.]+|[a-z_]+\.[A-Z]+|\"\w+\")", text):
             found.add(key.strip('"') if key.startswith('"') else attrgetter(key)(importlib.import_module(module)))
     return found
 
