@@ -10,7 +10,7 @@ from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
 from components.stage.tickets import TICKETS
 from models.lessons import stops
-from models.lessons.board import Now, board, code_from, valid_member
+from models.lessons.board import TRIED, Now, board, code_from, valid_member
 from models.service.client import Requester
 
 KEY = "class"
@@ -40,6 +40,9 @@ def follow(page: str) -> dict[str, str]:
     """
     asked = code_from(st.query_params.get(KEY, ""))
     if asked and page != TEACHER:
+        if asked != CLASS_CODE.get() and board().admit(asked, visitor.address()) == TRIED:
+            st.info(TRIED)
+            return {}
         CLASS_CODE.put(asked)
         CLASS_WALL.put(CLASS_WALL.get() or projector.on())
     code = CLASS_CODE.get()
@@ -95,12 +98,15 @@ def key() -> str:
     """The key of this visit's class, if the browser is its teacher's and shows it to a projector."""
     code, _, found = visitor.cookie(KEY_COOKIE).partition(".")
     mine = CLASS_WALL.get() and code == CLASS_CODE.get()
-    return found if mine and not board().look_after(code, found) else ""
+    return found if mine and board().look_after(code, found) else ""
 
 
 def listen(code: str, now: Now | None, who: str, *, keys: bool = False) -> None:
-    """Runs the page again whenever its class is shown something else. `keys`: those that lead it work here."""
-    ticket = TICKETS.hand(Requester(visitor.visitor(), PART, who, frozenset(), visitor.address()))
+    """Runs the page again whenever its class is shown something else. `keys`: those that lead it work here.
+
+    Its ticket is valid for this class alone, so that nobody hears by it which others are open.
+    """
+    ticket = TICKETS.hand(Requester(visitor.visitor(), PART, who, frozenset({code}), visitor.address()))
     data = {"code": code, "ticket": ticket, "version": now.version if now else 0, "keys": keys}
     name = f"classroom_{who}"
     _component(

@@ -62,14 +62,15 @@ async def join(request: Request) -> Response:
     code, base = code_from(asked), base_path()
     if code and asked != code:  # a proxy that seats a class together knows one way of writing its code
         return RedirectResponse(f"{base}/join?c={code}", 303)
-    now = board().now(code) if code else None
+    refusal = board().admit(code, address_of(request.scope)) if code else GONE if asked else ""
+    now = board().now(code) if code and not refusal else None
     if now is None:
-        problem = f"{GONE} Look at the projector again." if asked else ""
+        problem = f"{GONE} Look at the projector again." if refusal == GONE else refusal
         page = FORM.format(action=f"{base}/join", asked=escape(asked[:8], quote=True), problem=problem)
         return HTMLResponse(page, 404 if asked and not code else 200)
     page, query = page_of(now.stop)
     key = request.query_params.get("key", "")
-    leads = valid_key(key) and not board().look_after(code, key)
+    leads = valid_key(key) and board().look_after(code, key)
     query |= {KEY: code} | ({projector.KEY: projector.VALUE} if leads else {})
     answer = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
     cookies = {KEY_COOKIE: f"{code}.{key}"} if leads else {}
@@ -151,7 +152,7 @@ class ClassConnection:
         except (TimeoutError, WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
             return False
         owner = TICKETS.owner(self.ticket)
-        if owner is None or owner.screen != PART or not self.code:
+        if owner is None or owner.screen != PART or owner.runs != {self.code}:
             self.ticket = ""
             return False
         self.session, self.who = owner.session, owner.part

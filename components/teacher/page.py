@@ -19,7 +19,7 @@ from components.shell import address, hide, projector, qr, session, visitor
 from components.shell.session import Key
 from models.lessons import board as classes
 from models.lessons import stops
-from models.lessons.board import GONE, Now, code_from, new_code, valid_key
+from models.lessons.board import Now, code_from, new_code, valid_key
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import title_of
 from models.spec import RunConfig, knobs
@@ -44,7 +44,7 @@ PAGES = {  # path and title
 IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
 
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the class that is open, and its key
-TEACHER_PLAN = Key("teacher_plan_text", "")  # as the address has it
+TEACHER_PLAN = Key("teacher_plan_text", "")  # as the address holds it
 TEACHER_REFUSED = Key("teacher_refused", "")
 
 
@@ -68,12 +68,9 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
     code, key = _mine()
     refused = TEACHER_REFUSED.pop()
     if key:
-        problem = classes.board().look_after(code, key)
-        if not problem:
+        if classes.board().look_after(code, key):
             return code, key
-        refused = refused or ("" if problem == GONE else problem)
-        if problem == GONE:
-            _over(code, key)
+        _over(code, key)
     wanted = code_from(st.query_params.get(CLASS, "")) or code
     seat = visitor.cookie(SEAT)
     if seat and seat != wanted:
@@ -95,7 +92,7 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
 
 
 def _over(code: str, key: str) -> None:
-    if classes.board().reopens(code):
+    if classes.board().reopens(code, key):
         st.info(f"Class {code} is closed.")
         label = "Undo: open it again, with its guesses"
         st.button(
@@ -252,7 +249,7 @@ def _planned() -> tuple[str, ...]:
     with address.adopting(PLAN) as fresh:
         asked = st.query_params.get(PLAN)
         if fresh and asked is not None:
-            TEACHER_PLAN.put(asked)
+            TEACHER_PLAN.put(",".join(stops.plan_from(asked)))
     kept = TEACHER_PLAN.get()
     if kept:
         address.stage({PLAN: kept})

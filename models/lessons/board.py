@@ -22,11 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from models.lessons.stops import MOST_STOPS, QUESTIONS, USUAL, questions_of, stop_from, title_of
+from models.lessons.trials import Trials
 from models.log import event, told
 
 CLASSES = 50  # classes at once
 OF_ADDRESS = 20  # of them opened from one address, behind which a whole school may sit
 MEMBERS = 120  # guesses per class and question
+HOMES = 500  # addresses that a class remembers as its own
 # A class is forgotten so long after it was last looked after, a guess after the last of its question.
 AGE_SECONDS = 3 * 3600.0
 UNUSED_SECONDS = 1800.0  # the same until its first guess
@@ -40,7 +42,7 @@ LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read 
 CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
 RULE = f"A class code is {LENGTH} letters"
 GONE = "No class with this code is open."
-TAKEN = "Another teacher has opened the class with this code."
+TRIED = "From your network many wrong codes were tried: try yours again in ten minutes."
 OUT = "The class's result is out: your guess is not counted any more."
 
 
@@ -70,12 +72,13 @@ class Now:
 class _Class:
     """An open class. `guesses`: by question and member the option and a digest of the address; `guessed`: when last.
 
-    `cleared`: what was deleted last, and when.
+    `cleared`: what was deleted last, and when. `homes`: digests of addresses from which somebody has come into it.
     """
 
     key: bytes
     opener: str
     seen: float
+    homes: set[str] = field(default_factory=set)
     plan: tuple[str, ...] = USUAL
     at: int = 0
     stop: str = USUAL[0]
@@ -132,6 +135,7 @@ class Board:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock, self._secret = clock, threading.Lock(), secrets.token_bytes(16)
+        self._trials = Trials(clock)
         self._classes: dict[str, _Class] = {}
         self._closed: dict[str, tuple[_Class, float]] = {}
         self._file: Path | None = None
@@ -211,25 +215,22 @@ class Board:
             while not valid(code) or code in taken:
                 code = new_code()
             key = secrets.token_urlsafe(9)
-            self._classes[code] = _Class(_digested(key), opener, self._clock())
+            self._classes[code] = _Class(_digested(key), opener, self._clock(), {opener})
             event("class_opened", classes=len(self._classes))
             self._changed(code)
             return code, key, ""
 
-    def look_after(self, code: str, key: str) -> str:
-        """Keeps a class alive for the holder of its key. Returns GONE or TAKEN if it does not exist or is another's.
+    def look_after(self, code: str, key: str) -> bool:
+        """Keeps a class alive for the holder of its key; False if there is none that is theirs.
 
         It never opens one: addresses and polls call it, and a closed class must stay closed.
         """
         with self._lock:
             self._forget()
-            kept = self._classes.get(code)
-            if kept is None:
-                return GONE
-            if not hmac.compare_digest(kept.key, _digested(key)):
-                return TAKEN
-            kept.seen = self._clock()
-            return ""
+            kept = self._mine(code, key)
+            if kept is not None:
+                kept.seen = self._clock()
+            return kept is not None
 
     def seen(self, code: str) -> None:
         """Keeps a class alive, because a page of its teacher's is connected."""
@@ -270,7 +271,7 @@ class Board:
         """Shows everybody the class's guesses at its stop, and what answers them."""
         with self._lock:
             kept = self._mine(code, key)
-            if kept is not None and kept.stop not in kept.revealed:
+            if kept is not None and kept.stop not in kept.revealed and questions_of(kept.stop):
                 kept.revealed.add(kept.stop)
                 self._changed(code)
 
@@ -324,8 +325,7 @@ class Board:
         """Opens a class again that was closed a while ago."""
         with self._lock:
             self._forget()
-            closed = self._closed.get(code)
-            if closed is None or not hmac.compare_digest(closed[0].key, _digested(key)):
+            if not self._reopens(code, key):
                 return
             if len(self._classes) >= CLASSES and not self._make_room(self._classes):
                 return
@@ -333,13 +333,30 @@ class Board:
             self._classes[code].seen = self._clock()
             self._changed(code)
 
-    def reopens(self, code: str) -> bool:
-        """Whether a class has been closed so recently that it can be opened again."""
+    def reopens(self, code: str, key: str) -> bool:
+        """Whether the holder of a class's key has closed it so recently that it can be opened again."""
         with self._lock:
             self._forget()
-            return code in self._closed
+            return self._reopens(code, key)
 
     # --- the class ---
+
+    def admit(self, code: str, address: str) -> str:
+        """Lets a client come into a class by its code. Returns why not, GONE or TRIED, or "".
+
+        Who has tried many wrong codes is let in only where others of their address are: at a school, in its own class.
+        """
+        with self._lock:
+            self._forget()
+            kept, origin = self._classes.get(code), self._digest(address)
+            if self._trials.too_many(origin) and (kept is None or origin not in kept.homes):
+                return TRIED
+            if kept is None:
+                self._trials.note(origin, code)
+                return GONE
+            if len(kept.homes) < HOMES:
+                kept.homes.add(origin)
+            return ""
 
     def now(self, code: str) -> Now | None:
         """What a class is shown; None if no class of this code is open."""
@@ -410,6 +427,9 @@ class Board:
     def _mine(self, code: str, key: str) -> _Class | None:
         kept = self._classes.get(code)
         return kept if kept is not None and hmac.compare_digest(kept.key, _digested(key)) else None
+
+    def _reopens(self, code: str, key: str) -> bool:
+        return code in self._closed and hmac.compare_digest(self._closed[code][0].key, _digested(key))
 
     @staticmethod
     def _lead(kept: _Class, stop: str) -> None:

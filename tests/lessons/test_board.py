@@ -24,7 +24,7 @@ from models.lessons.board import (
     MEMBERS,
     OF_ADDRESS,
     OUT,
-    TAKEN,
+    TRIED,
     UNDO_SECONDS,
     UNUSED_SECONDS,
     Board,
@@ -47,6 +47,7 @@ from models.lessons.stops import (
     questions_of,
     stop_from,
 )
+from models.lessons.trials import ADDRESSES, MOST_WRONG, WHILE_SECONDS
 from models.spec import RunConfig
 from tests.waiting import until
 
@@ -226,8 +227,8 @@ def test_only_who_opened_a_class_leads_clears_or_closes_it(board: Board, key: st
     board.let_go(CODE, "wrong", True)
     board.set_plan(CODE, "wrong", ["skip"])
     assert board.now(CODE) == before
-    assert board.look_after(CODE, "wrong") == TAKEN
-    assert board.look_after(CODE, key) == ""
+    assert not board.look_after(CODE, "wrong")
+    assert board.look_after(CODE, key)
 
 
 def test_what_is_cleared_or_closed_can_be_had_back_for_a_while(board: Board, key: str, clock: Clock) -> None:
@@ -245,7 +246,7 @@ def test_what_is_cleared_or_closed_can_be_had_back_for_a_while(board: Board, key
     assert total(board) == 0
     board.guess(CODE, LESSON, "one", FIRST)
     board.close(CODE, key)
-    assert (total(board), board.reopens(CODE)) == (-1, True)
+    assert (total(board), board.reopens(CODE, key), board.reopens(CODE, "wrong")) == (-1, True, False)
     assert board.open("", CODE)[0] != CODE, "nobody else has its code meanwhile"
     board.reopen(CODE, "wrong")
     assert total(board) == -1
@@ -254,7 +255,7 @@ def test_what_is_cleared_or_closed_can_be_had_back_for_a_while(board: Board, key
     board.close(CODE, key)
     clock.now += UNDO_SECONDS
     board.reopen(CODE, key)
-    assert (total(board), board.reopens(CODE)) == (-1, False)
+    assert (total(board), board.reopens(CODE, key)) == (-1, False)
 
 
 def test_the_results_are_those_of_what_was_revealed(board: Board, key: str) -> None:
@@ -298,7 +299,7 @@ def test_a_class_outlives_a_restart_with_all_but_addresses_and_its_key_in_plain(
     after.keep(file)
     assert after.now(CODE) == board.now(CODE)
     assert (after.counts(CODE, LESSON), after.guess_of(CODE, LESSON, "one")) == (board.counts(CODE, LESSON), FIRST)
-    assert after.look_after(CODE, key) == ""
+    assert after.look_after(CODE, key)
     clock.now += AGE_SECONDS
     late = Board(clock)
     late.keep(file)
@@ -315,7 +316,7 @@ def test_a_file_that_is_none_is_as_no_class_and_is_replaced(tmp_path: Path, text
     board.save()
     after = Board()
     after.keep(file)
-    assert after.look_after(code, key) == ""
+    assert after.look_after(code, key)
     assert [one.name for one in tmp_path.iterdir()] == ["classes.json"]
 
 
@@ -325,7 +326,7 @@ def test_a_disk_that_is_full_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("where the folder would be")
     code, key, refusal = board.open()
     board.save()
-    assert (board.look_after(code, key), refusal) == ("", "")
+    assert (board.look_after(code, key), refusal) == (True, "")
 
 
 # --- bounds ---
@@ -337,14 +338,14 @@ def test_a_class_is_kept_as_long_as_it_is_looked_after_and_its_key_is_always_new
         if guessed:
             board.guess(CODE, LESSON, "one", FIRST)
         clock.now += seconds - 1
-        assert board.look_after(CODE, "wrong") == TAKEN
-        assert board.look_after(CODE, key) == ""
+        assert not board.look_after(CODE, "wrong")
+        assert board.look_after(CODE, key)
         clock.now += seconds - 1
         board.seen(CODE)
         clock.now += seconds - 1
         assert total(board) == 0
         clock.now += 1
-        assert board.look_after(CODE, key) == GONE
+        assert not board.look_after(CODE, key)
         assert opened(board, CODE) != key
         board.close(CODE, key)
         assert total(board) == 0
@@ -374,7 +375,7 @@ def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Boa
     many = codes(CLASSES - 1)
     keys = [opened(board, code, code) for code in many]
     assert f"holds at most {CLASSES} classes" in board.open("late")[2]
-    assert board.look_after(CODE, key) == "", "one that is open can still be looked after"
+    assert board.look_after(CODE, key), "one that is open can still be looked after"
     board.close(many[0], keys[0])
     board.open("late")
     board.reopen(many[0], keys[0])
@@ -391,7 +392,7 @@ def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(b
     clock.now += AWAY_SECONDS + 1
     for code, key in keys.items():
         if code not in (used, away):
-            assert board.look_after(code, key) == ""
+            assert board.look_after(code, key)
     board.open("late")
     assert [code for code in keys if board.now(code) is None] == [away]
     assert "all are taken" in board.open("too late")[2]
@@ -403,9 +404,41 @@ def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(boar
     assert "From your network" in board.open("stranger")[2]
     opened(board, CODE, "school")
     clock.now += AWAY_SECONDS + 1
-    assert board.look_after(mine[1], keys[1]) == ""
+    assert board.look_after(mine[1], keys[1])
     assert board.open("stranger")[2] == ""
     assert [total(board, code) for code in (mine[0], mine[1], CODE)] == [-1, 0, 0]
+
+
+def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
+    board: Board, key: str, clock: Clock
+) -> None:
+    opened(board, "AAAA", "school")
+    opened(board, "BBBB", "elsewhere")
+    assert board.admit("BBBB", "home") == ""
+    for _ in range(2 * MOST_WRONG):
+        assert board.admit("ZZZZ", "lecture hall") == GONE, "a class that mistypes its code, or comes after its end"
+    assert board.admit(CODE, "lecture hall") == ""
+    for address in ("stranger", "school", "home"):
+        assert {board.admit(code, address) for code in codes(MOST_WRONG)} == {GONE}
+        for code in (CODE, "AAAB"):
+            assert board.admit(code, address) == TRIED, "it says of no code whether it is a class's"
+    assert board.admit("AAAA", "school") == "", "its teacher is there"
+    assert board.admit("BBBB", "home") == "", "a student is there already"
+    clock.now += WHILE_SECONDS
+    assert board.admit(CODE, "stranger") == ""
+
+
+def test_of_strangers_who_try_codes_a_bounded_number_is_remembered(board: Board) -> None:
+    for at in range(2 * ADDRESSES):
+        board.admit("ZZZZ", str(at))
+    assert len(board._trials._wrong) == ADDRESSES
+
+
+def test_only_what_is_asked_is_revealed_so_that_no_list_grows(board: Board, key: str) -> None:
+    for depth in range(2, 6):
+        board.show(CODE, key, f"playground?depth={depth}")
+        board.reveal(CODE, key)
+    assert board._classes[CODE].revealed == set()
 
 
 def test_old_guesses_go_even_while_the_teachers_tab_stays_open(board: Board, key: str, clock: Clock) -> None:

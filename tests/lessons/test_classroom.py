@@ -25,6 +25,7 @@ from models.lessons import board as module
 from models.lessons.board import Board, valid_member
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import NETS, OF_START, USUAL
+from models.lessons.trials import MOST_WRONG
 from models.service.client import Requester
 from models.spec import RunConfig
 from models.spec.limits import CLASS_PASSWORD
@@ -214,7 +215,7 @@ def test_a_projector_leads_by_keys_only_where_the_browser_has_the_classs_key(
 def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: Board) -> None:
     page = press(desk(), "Open a class")
     code, key = address(page)["class"], address(page)["key"]
-    assert board.look_after(code, key) == ""
+    assert board.look_after(code, key)
     assert f"join** with the code **{code}**" in words(page)
     assert disabled(page) >= {"Back"}
     press(page, "Next")
@@ -252,13 +253,13 @@ def test_the_plan_is_in_the_address_and_the_class_is_opened_with_it(board: Board
 
 def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Board, key: str) -> None:
     forged = desk(**{"class": CODE, "key": "guess"})
-    assert "Another teacher" in words(forged)
+    assert f"Class {CODE} is over" in words(forged)
     assert "Reveal" not in labels(forged)
     known = desk(**{"class": "WXYZ", "key": "known-to-a-stranger"})
     assert board.now("WXYZ") is None
     press(known, "Open a class")
     assert address(known)["class"] == "WXYZ"
-    assert board.look_after("WXYZ", "known-to-a-stranger") == module.TAKEN
+    assert not board.look_after("WXYZ", "known-to-a-stranger")
     again = desk(**address(known))
     assert "Reveal" in labels(again)
     again.switch_page("pages/learn/glossary.py")
@@ -332,6 +333,25 @@ def test_join_leads_to_what_the_class_is_shown_and_asks_for_the_code_where_it_is
     assert shown.cookies[KEY_COOKIE] == f"{CODE}.{key}"
 
 
+def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_a_pages(
+    client: TestClient, board: Board, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("components.shell.visitor.address", lambda: "testclient")
+    monkeypatch.setattr(route, "address_of", lambda scope: "testclient")
+    letters = module.LETTERS
+    for at in range(MOST_WRONG):
+        tried = client.get("/join", params={"c": f"ZZ{letters[at // 20]}{letters[at % 20]}"})
+        assert module.GONE in tried.text
+    for code in (CODE, "ZYXW"):
+        assert module.TRIED in client.get("/join", params={"c": code}).text
+    page = by_link("pages/learn/glossary.py", **{"class": CODE})
+    assert titles(page) == ["Glossary"]
+    assert module.TRIED in words(page)
+    board.admit(CODE, "testclient")
+    board._trials._wrong.clear()
+    assert titles(joined()) == [LESSONS[LESSON].title]
+
+
 @pytest.fixture
 def url() -> Iterator[str]:
     """A server of the routes alone, in this process."""
@@ -349,7 +369,7 @@ def url() -> Iterator[str]:
 @contextmanager
 def page_of(url: str, who: str, session: str) -> Iterator[ClientConnection]:
     """The connection of a page, which has said hello."""
-    ticket = TICKETS.hand(Requester(session, PART, who, frozenset(), "address"))
+    ticket = TICKETS.hand(Requester(session, PART, who, frozenset({CODE}), "address"))
     with connect(url) as connection:
         connection.send(json.dumps({"class": CODE, "ticket": ticket}))
         yield connection
@@ -379,9 +399,10 @@ def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_how_many_are_h
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
-    other = TICKETS.hand(Requester("one", "playground", "stage", frozenset(), "address"))
-    forged = [{"class": CODE, "ticket": "forged"}, {"class": CODE, "ticket": other}, {"class": CODE}]
-    for text in ("{", "[]", "x" * 1000, *map(json.dumps, forged)):
+    stage = TICKETS.hand(Requester("one", "playground", "stage", frozenset(), "address"))
+    other = TICKETS.hand(Requester("one", PART, DESK, frozenset({"WXYZ"}), "address"))
+    tickets = [{"class": CODE, "ticket": one} for one in ("forged", stage, other)]
+    for text in ("{", "[]", "x" * 1000, b"bytes", *map(json.dumps, [*tickets, {"class": CODE}])):
         with connect(url) as stranger:
             stranger.send(text)
             with pytest.raises(ConnectionClosed) as ended:
