@@ -1,4 +1,4 @@
-"""The residual stream of your own model, recorded while it trains: activation and gradient at every depth.
+"""The residual stream of your own model, recorded while it trains: signal and gradient at every depth.
 
     from addnorm import watch
 

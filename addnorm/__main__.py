@@ -24,7 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     """Runs a command. Returns 2, with a sentence on stderr, where there is nothing to show, 1 after a faulty line."""
     parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
     commands = parser.add_subparsers(required=True, metavar="command")
-    show = commands.add_parser("show", help="a recording as a table: site, activation, gradient, and a line of words")
+    show = commands.add_parser("show", help="a recording as a table: site, signal, gradient, and a line of words")
     show.add_argument("path", help="the file")
     show.add_argument("--step", type=int, metavar="N", help="the last row up to that step (default: the last of all)")
     show.add_argument("--html", metavar="FILE", help="writes a page that plays the recording, instead of the table")

@@ -15,7 +15,7 @@ FACTOR = 100.0  # between neighbouring sites, from which a change is a jump
 
 @dataclass(frozen=True)
 class Alarm:
-    """What has happened. `kind`: "stream", "gradient", "not finite" or "loss"; `operation`: what made the number."""
+    """What has happened. `kind`: "signal", "gradient", "not finite" or "loss"; `operation`: what made the number."""
 
     kind: str
     step: int
@@ -45,7 +45,7 @@ class Alarms:
                 said = first_not_finite(row).removesuffix(".") + (f"; {made} made it." if made else ".")
                 self._add("not finite", Alarm("not finite", step, lost[1], said, made))
             return
-        for name, kind in (("act", "stream"), ("grad", "gradient")):
+        for name, kind in (("act", "signal"), ("grad", "gradient")):
             site, start, end = largest_jump(row, name, 0)
             if max(start, end) > self._factor * min(start, end):
                 said = jump_in_words(name, site, start, end)

@@ -1,6 +1,6 @@
-"""The law by which the stream grows over depth, and the arrangement known to grow so.
+"""The law by which the signal grows over depth, and the arrangement known to grow so.
 
-A branch that reads a normed copy adds the same mean square at every depth, so the stream grows like the square root of
+A branch that reads a normed copy adds the same mean square at every depth, so the signal grows like the square root of
 depth; one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches that all add
 in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its size
 (Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips). Other nets grow like these
@@ -26,9 +26,9 @@ APART = 1.3  # factor by which every other law must fit worse
 POWERS = {"root": 2.0, "linear": 1.0}  # the power of the size that gains as much at every site
 BETWEEN = (3.0, 4 / 3, 2 / 3, 1 / 2)  # the same of laws without a name here: depth to the 1/3, 3/4, 3/2 and 2
 SMALLEST = 1e-140  # smallest power of a size, relative to the largest, that is told from zero
-LITTLE = 1.25  # spread of stream and gradient below which the branches add little, or a norm takes it back
+LITTLE = 1.25  # spread of signal and gradient below which the branches add little, or a norm takes it back
 NEAR = 0.25  # share by which the logarithms of two rates may differ
-# The power of the stream by which its gradient falls with depth where every branch adds as much as the one before: 1
+# The power of the signal by which its gradient falls with depth where every branch adds as much as the one before: 1
 # if the branch's two gains are equal (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more below.
 RETURNS = (0.75, 1.4)
 
@@ -52,7 +52,7 @@ class GrowthLaw:
     rate: float = math.nan
 
     def sentence(self) -> str:
-        """What the stream does, as a predicate."""
+        """What the signal does, as a predicate."""
         factor = max(self.rate, 1 / self.rate)
         return {
             "constant": "has the same size at every depth",
@@ -120,7 +120,7 @@ def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
 
 
 def likeness(recording: Recording) -> str:
-    """The arrangement that stream and gradient of the first row, before training changes the weights, are both like;
+    """The arrangement that signal and gradient of the first row, before training changes the weights, are both like;
     "little" where neither changes much over depth, empty where they are like none.
     """
     places = stream_of(recording.sites)
@@ -129,7 +129,7 @@ def likeness(recording: Recording) -> str:
 
 
 def laws(recording: Recording, at: int) -> tuple[GrowthLaw, GrowthLaw]:
-    """The laws that the stream over depth and its gradient on the way back follow in one row."""
+    """The laws that the signal over depth and its gradient on the way back follow in one row."""
     places = stream_of(recording.sites)
     act, grad = ([recording.row(name, at)[place] for place in places] for name in ("act", "grad"))
     return law_of_stream(act), law_of_stream(grad[::-1])
@@ -137,46 +137,46 @@ def laws(recording: Recording, at: int) -> tuple[GrowthLaw, GrowthLaw]:
 
 def law_in_words(recording: Recording, at: int) -> str:
     """The law of a row, and the arrangement that the net started like, in sentences."""
-    stream, like = laws(recording, at)[0], likeness(recording)
-    said = [f"At step {recording.steps[at]} the stream {stream.sentence()}."] if stream.kind else []
+    signal, like = laws(recording, at)[0], likeness(recording)
+    said = [f"At step {recording.steps[at]} the signal {signal.sentence()}."] if signal.kind else []
     starts = "started" if at else "starts"
     if like == "little":
-        said.append(f"Your net {starts} with a stream and a gradient that hardly change: {LIKE[like]}.")
+        said.append(f"Your net {starts} with a signal and a gradient that hardly change: {LIKE[like]}.")
     elif like:
         said.append(f"Your net {starts} like “{like}”: {LIKE[like]}.")
     elif all(law.kind for law in laws(recording, 0)):
-        said.append("By stream and gradient alone no arrangement can be named.")
+        said.append("By signal and gradient alone no arrangement can be named.")
     return " ".join(said)
 
 
 def alike(act: Sequence[float], grad: Sequence[float], *, summed: bool) -> str:
     """The arrangement of sizes over depth, as in `likeness`; `summed`: branches are added to a stream."""
-    stream, gradient = law_of_stream(act), law_of_stream(grad[::-1])
-    if not (stream.kind and gradient.kind):
+    signal, gradient = law_of_stream(act), law_of_stream(grad[::-1])
+    if not (signal.kind and gradient.kind):
         return ""
-    products = _same_product(stream, gradient)
+    products = _same_product(signal, gradient)
     if not summed:
-        normed = (stream.kind, gradient.kind) == ("constant", "exponential")
+        normed = (signal.kind, gradient.kind) == ("constant", "exponential")
         return "plain" if products else "plain + norm" if normed else ""
     if len({*act}) == len({*grad}) == 1:
         return "ReZero"
-    if max(stream.spread, gradient.spread) < LITTLE:
+    if max(signal.spread, gradient.spread) < LITTLE:
         return "little"
-    as_much = stream.kind == "root" and RETURNS[0] <= _power(act, grad) <= RETURNS[1]
-    fits = {"post-norm": stream.kind == "constant", "residual only": products and stream.rate > 1, "pre-norm": as_much}
+    as_much = signal.kind == "root" and RETURNS[0] <= _power(act, grad) <= RETURNS[1]
+    fits = {"post-norm": signal.kind == "constant", "residual only": products and signal.rate > 1, "pre-norm": as_much}
     return next((name for name, does in fits.items() if does), "")
 
 
-def _same_product(stream: GrowthLaw, gradient: GrowthLaw) -> bool:
-    """Whether stream and gradient are products over the layers of the same factors."""
-    if not stream.kind == gradient.kind == "exponential":
+def _same_product(signal: GrowthLaw, gradient: GrowthLaw) -> bool:
+    """Whether signal and gradient are products over the layers of the same factors."""
+    if not signal.kind == gradient.kind == "exponential":
         return False
-    rate = math.log(stream.rate)
+    rate = math.log(signal.rate)
     return abs(math.log(gradient.rate) - rate) < NEAR * abs(rate)
 
 
 def _power(act: Sequence[float], grad: Sequence[float]) -> float:
-    """The power of the stream's size by which its gradient falls with depth: least squares in logarithms."""
+    """The power of the signal by which its gradient falls with depth: least squares in logarithms."""
     sizes, falls = [math.log(value) for value in act], [-math.log(value) for value in grad]
     mean = sum(sizes) / len(sizes)
     return sum((size - mean) * fall for size, fall in zip(sizes, falls, strict=True)) / sum(

@@ -1,4 +1,4 @@
-"""A row of a recording as a small picture (SVG) that any notebook shows: stream, gradient and loss."""
+"""A row of a recording as a small picture (SVG) that any notebook shows: signal, gradient and loss."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def picture(recording: Recording, at: int | None = None) -> str:
     at = len(recording) - 1 if at is None else at
     charts = [
         (title, hue, *_by_site(recording, name, at))
-        for title, hue, name in (("Activation", SIGNAL, "act"), ("Gradient", GRADIENT, "grad"))
+        for title, hue, name in (("Signal", SIGNAL, "act"), ("Gradient", GRADIENT, "grad"))
     ]
     charts.append(("Loss", LOSS, *_losses(recording, at)))
     drawn = "".join(

@@ -51,8 +51,8 @@ class Profile(Shown):
         return [site.name for site in self.recording.sites]
 
     @property
-    def activation(self) -> list[float]:
-        """By site, root mean square of the stream; NaN where it was not measured."""
+    def signal(self) -> list[float]:
+        """By site, root mean square of the activation; NaN where it was not measured."""
         return list(self.recording.row("act", 0))
 
     @property
@@ -67,12 +67,12 @@ class Profile(Shown):
 
     @property
     def verdict(self) -> str:
-        """What stream and gradient do over depth, in a sentence."""
+        """What signal and gradient do over depth, in a sentence."""
         return verdict(self.recording, 0)
 
     @property
     def law(self) -> str:
-        """The law by which the stream grows, in a sentence; empty where there are too few sites."""
+        """The law by which the signal grows, in a sentence; empty where there are too few sites."""
         return law_in_words(self.recording, 0)
 
     def __repr__(self) -> str:
@@ -83,7 +83,7 @@ class Profile(Shown):
 
 
 def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = None) -> Profile:
-    """Measures stream and gradient of a model at every site on one batch, without training and without a file.
+    """Measures signal and gradient of a model at every site on one batch, without training and without a file.
 
     The model is called with `batch`: a tensor, a tuple of arguments or a mapping of them by name. `loss` is called with
     the model's output; where the batch is a tuple, also with its last element, which the model then does not get.
@@ -153,7 +153,7 @@ class Finder(Tracer):
 
     def cause(self, lost: str) -> str:
         """What made the first number that is not finite, in a sentence. `lost`: what is so first in the row."""
-        if lost in ("activation", "model's output", "loss") and (made := self.forward or self.infinite):
+        if lost in ("signal", "model's output", "loss") and (made := self.forward or self.infinite):
             return f"The first tensor that is not finite is {made}."
         return f"The first gradient that is not finite is {self.backward}." if lost and self.backward else ""
 

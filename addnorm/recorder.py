@@ -61,7 +61,7 @@ def watch(
     resume: bool | int = False,
     detail: Literal["", "heads"] = "",
 ) -> Recorder:
-    """Records activation and gradient along the stream of `model` to a file that can be read while it grows.
+    """Records signal and gradient along the residual stream of `model` to a file that can be read while it grows.
 
     Every update of `optimizer` closes a row, before the weights change; without an optimiser, `recorder.step()` does.
     `scaler`: AMP's, whose scale is divided out. `every`: steps to a row. `sites`: "auto", globs of module names, or
@@ -249,7 +249,7 @@ class Recorder(Shown):
         return read(self.path, growing=True)
 
     def on(self, alarm: Callable[[Alarm], object], *, factor: float = FACTOR) -> None:
-        """Calls `alarm` once when a number is not finite, with the operation that made it, when stream or gradient
+        """Calls `alarm` once when a number is not finite, with the operation that made it, when signal or gradient
         changes by more than `factor` from one site to the next, and when the loss stalls; before the update, which does
         not come if `alarm` raises. From then on each row waits for the device.
         """
@@ -533,7 +533,7 @@ class Recorder(Shown):
     def _made_by(self, what: str, _place: str) -> str:
         """The operation that made the first number of the last pass that is not finite; empty where it is not known."""
         again, self._pass = self._pass, None
-        if again is None or what not in ("activation", "model's output") or _processes() > 1:
+        if again is None or what not in ("signal", "model's output") or _processes() > 1:
             return ""  # several processes would have to run it together
         self._looking = True
         try:

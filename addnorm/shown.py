@@ -74,7 +74,7 @@ class Shown:
         return pd.DataFrame(_columns(self.so_far(), per, missing=math.nan))
 
     def figure(self, step: int | None = None) -> go.Figure:
-        """Activation and gradient by site as a plotly figure, at the last row up to a step. ValueError without rows."""
+        """Signal and gradient by site as a plotly figure, at the last row up to a step. ValueError without rows."""
         try:
             import plotly.graph_objects as go
         except ImportError:

@@ -1,4 +1,4 @@
-"""A recording as a table of text: site, activation, gradient at one step, and what the sentences say of it."""
+"""A recording as a table of text: site, signal, gradient at one step, and what the sentences say of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
     head, names = f"site{mostly} in {prefix[:-1]}" if prefix else "site", [name.removeprefix(prefix) for name in names]
     width = min(room, max(map(len, (head, *names))))
-    yield f"{shortened(head, width):<{width}}  {'activation':>12}{'gradient':>12}"
+    yield f"{shortened(head, width):<{width}}  {'signal':>12}{'gradient':>12}"
     act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
     for name, left, right in zip(names, act, grad, strict=True):
         yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"

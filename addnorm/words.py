@@ -1,6 +1,6 @@
 """A row of a recording in sentences that hold for any net: what was measured, and no judgement.
 
-A stream that grows a hundredfold ends some small nets and is usual in large language models, so no size is called good
+A signal that grows a hundredfold ends some small nets and is usual in large language models, so no size is called good
 or bad.
 """
 
@@ -18,12 +18,12 @@ PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many t
 FEWEST_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
-STREAMS = {"act": ("the stream", "at"), "grad": ("the gradient", "on the way back through")}
-BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between activations and gradients
+IN_WORDS = {"act": ("the signal", "at"), "grad": ("the gradient", "on the way back through")}
+BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between signal and gradient
 
 
 def verdict(recording: Recording, at: int) -> str:
-    """One sentence on a row: where it is not finite, or what stream and gradient do over depth."""
+    """One sentence on a row: where it is not finite, or what signal and gradient do over depth."""
     if not recording.sites:
         return "No sites: only loss and weights were recorded."
     if (lost := lost_at(recording, at)) is not None:
@@ -33,7 +33,7 @@ def verdict(recording: Recording, at: int) -> str:
     act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in ("act", "grad"))
     said = []
     if len(act) > 1:
-        said.append(change_in_words("the stream", act[0], act[-1], "over depth"))
+        said.append(change_in_words("the signal", act[0], act[-1], "over depth"))
     if len(grad) > 1:
         said.append(change_in_words("its gradient", grad[-1], grad[0], "on the way back"))
     if not said:
@@ -43,8 +43,8 @@ def verdict(recording: Recording, at: int) -> str:
 
 
 def jumps(recording: Recording, at: int) -> str:
-    """Where stream and gradient of a row change most from one site to the next; empty where neither does much."""
-    found = ((name, largest_jump(recording, name, at)) for name in STREAMS)
+    """Where signal and gradient of a row change most from one site to the next; empty where neither does much."""
+    found = ((name, largest_jump(recording, name, at)) for name in IN_WORDS)
     said = [jump_in_words(name, *jump) for name, jump in found if _factor(*jump[1:]) >= UNCHANGED_FACTOR]
     sentence = "; ".join(said)
     return sentence and f"{sentence[0].upper()}{sentence[1:]}."
@@ -60,7 +60,7 @@ def largest_jump(recording: Recording, name: str, at: int) -> tuple[str, float, 
 
 def jump_in_words(name: str, site: str, start: float, end: float) -> str:
     """A jump of `largest_jump`, as a clause."""
-    what, where = STREAMS[name]
+    what, where = IN_WORDS[name]
     if start == 0 or end == 0:
         return f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}"
     does = "grows" if end > start else "falls"
@@ -103,7 +103,7 @@ def lost_at(recording: Recording, at: int) -> tuple[str, str] | None:
 
     act, grad, weights = lost("act"), lost("grad"), lost("weight_grad")
     if act:
-        return "activation", recording.sites[act[0]].name
+        return "signal", recording.sites[act[0]].name
     if between := [what for name, what in BETWEEN.items() if lost(name)]:
         return between[0], ""
     if grad:

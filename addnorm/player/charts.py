@@ -148,8 +148,8 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
 
 
 def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad: Sequence[float | None]) -> Figure:
-    """Activation and gradient of one step by site, side by side, with their numbers: a figure that needs no browser."""
-    pairs = (("Activation", act, SIGNAL, "", [0.0, 0.46]), ("Gradient", grad, GRADIENT, "2", [0.54, 1.0]))
+    """Signal and gradient of one step by site, side by side, with their numbers: a figure that needs no browser."""
+    pairs = (("Signal", act, SIGNAL, "", [0.0, 0.46]), ("Gradient", grad, GRADIENT, "2", [0.54, 1.0]))
     layout: dict[str, Any] = {"title": {"text": title, "font": {"size": 13}}, "showlegend": False, "height": 420}
     traces = []
     for name, values, hue, axis, domain in pairs:

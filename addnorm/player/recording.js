@@ -24,7 +24,7 @@ const DETAILS = ["head", "parameter_grad"] // only where they are asked for
 const SERIES = [...SITE_SERIES, "weight_grad", "update", ...DETAILS]
 const SOMETIMES = ["sample_cosine", "update", ...DETAILS] // measured in some rows only
 const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms" } // those with other names here
-const LOST = { "model's output": "output", loss: "loss" } // what comes between activations and gradients
+const LOST = { "model's output": "output", loss: "loss" } // what comes between signal and gradient
 const trackOf = (series) => TRACKS[series] ?? series
 
 class FaultError extends Error {}
@@ -330,7 +330,7 @@ export class RecordedTape extends Tape {
       return found.filter(([, value]) => value !== undefined && !Number.isFinite(value)).map(([place]) => place)
     }
     const [act, grad, weights] = ["act_rms", "grad_rms", "weight_grad_rms"].map(lost)
-    if (act.length) return { what: "activation", row, place: this.sites[act[0]].name }
+    if (act.length) return { what: "signal", row, place: this.sites[act[0]].name }
     for (const [what, track] of Object.entries(LOST)) if (lost(track).length) return { what, row, place: "" }
     if (grad.length) return { what: "gradient", row, place: this.sites[grad.at(-1)].name }
     if (weights.length && weights.length < this.blocks.length)

@@ -8,7 +8,7 @@ const [FEWEST, SAME, TREND, CLEAR, LITTLE] = [6, 1.2, 1.02, 1.5, 1.25]
 const [POOR, APART, SMALLEST] = [0.045, 1.3, 1e-140]
 const POWERS = { root: 2, linear: 1 } // the power of the size that gains as much at every site
 const BETWEEN = [3, 4 / 3, 2 / 3, 1 / 2] // the same of laws without a name here
-const RETURNS = [0.75, 1.4] // power of the stream by which its gradient falls where every branch adds as much
+const RETURNS = [0.75, 1.4] // power of the signal by which its gradient falls where every branch adds as much
 
 const LIKE = {
   "pre-norm": "every branch adds about as much as the one before",
@@ -39,7 +39,7 @@ const changeInWords = (name, start, end, path) => {
 }
 
 const changes = (act, grad) => [
-  ...(act.length > 1 ? [changeInWords("the stream", act[0], act.at(-1), "over depth")] : []),
+  ...(act.length > 1 ? [changeInWords("the signal", act[0], act.at(-1), "over depth")] : []),
   ...(grad.length > 1 ? [changeInWords("its gradient", grad.at(-1), grad[0], "on the way back")] : []),
 ]
 
@@ -80,13 +80,13 @@ const jumpInWords = (what, where, steps) => {
   return [`${what} ${end > start ? "grows" : "falls"} most ${where} ${site}, by a factor of ${brief(factorOf(most))}`]
 }
 
-// Where stream and gradient change most from one site to the next.
+// Where signal and gradient change most from one site to the next.
 const jumps = (tape, row) => {
   const steps = (track) => fromSiteToSite(tape.sites, tape.at(track, row))
   const back = steps("grad_rms").reverse()
   const turned = back.map(({ site, start, end }) => ({ site, start: end, end: start }))
   const said = [
-    ...jumpInWords("the stream", "at", steps("act_rms")),
+    ...jumpInWords("the signal", "at", steps("act_rms")),
     ...jumpInWords("the gradient", "on the way back through", turned),
   ]
   return said.length ? `${capital(said.join("; "))}.` : ""
@@ -212,14 +212,14 @@ const SAID = {
   none: () => "follows no law over depth clearly better than another",
 }
 
-// Whether stream and gradient are products over the layers of the same factors.
+// Whether signal and gradient are products over the layers of the same factors.
 const sameProduct = (stream, gradient) => {
   if (stream.law !== "exponential" || gradient.law !== "exponential") return false
   const rate = Math.log(stream.rate)
   return Math.abs(Math.log(gradient.rate) - rate) < NEAR * Math.abs(rate)
 }
 
-// The power of the stream's size by which its gradient falls with depth: least squares in logarithms.
+// The power of the signal by which its gradient falls with depth: least squares in logarithms.
 const powerOf = (act, grad) => {
   const [sizes, falls] = [act.map(Math.log), grad.map((value) => -Math.log(value))]
   const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length
@@ -253,7 +253,7 @@ const lawOfStream = (values) => {
   return second.law === "exponential" ? { ...second, rate: Math.sqrt(second.rate) } : second
 }
 
-// The sizes of stream and gradient over depth in a row.
+// The sizes of signal and gradient over depth in a row.
 const overDepth = (tape, row) => {
   const places = streamOf(tape.sites)
   return ["act_rms", "grad_rms"].map((track) => {
@@ -262,21 +262,21 @@ const overDepth = (tape, row) => {
   })
 }
 
-// The arrangement that stream and gradient of the first row are both like; in later rows they depend on what was learned.
+// The arrangement that signal and gradient of the first row are both like; in later rows they depend on what was learned.
 export const likeness = (tape) => {
   const summed = streamOf(tape.sites).some((at) => tape.sites[at].kind === "sum")
   return alike(...overDepth(tape, 0), summed)
 }
 
 const law = (tape, row) => {
-  const stream = lawOfStream(overDepth(tape, row)[0])
+  const signal = lawOfStream(overDepth(tape, row)[0])
   const [act, grad] = overDepth(tape, 0)
   const [like, starts] = [likeness(tape), row ? "started" : "starts"]
-  const said = stream.law ? [`At step ${tape.step(row)} the stream ${SAID[stream.law](stream)}.`] : []
-  if (like === "little") said.push(`Your net ${starts} with a stream and a gradient that hardly change: ${LIKE[like]}.`)
+  const said = signal.law ? [`At step ${tape.step(row)} the signal ${SAID[signal.law](signal)}.`] : []
+  if (like === "little") said.push(`Your net ${starts} with a signal and a gradient that hardly change: ${LIKE[like]}.`)
   else if (like) said.push(`Your net ${starts} like “${like}”: ${LIKE[like]}.`)
   else if (lawOfStream(act).law && lawOfStream(grad.reverse()).law)
-    said.push("By stream and gradient alone no arrangement can be named.")
+    said.push("By signal and gradient alone no arrangement can be named.")
   return said.join(" ")
 }
 

@@ -54,7 +54,7 @@ def test_a_number_that_is_not_finite_rings_once_with_its_operation_before_the_up
         train(model, optimizer, recorder, 2)
     (alarm,) = rung
     assert (alarm.kind, alarm.step, alarm.site, alarm.operation) == ("not finite", 2, "2", "exp in 2")
-    assert alarm.sentence == "The first number that is not finite is the activation at 2 in step 2; exp in 2 made it."
+    assert alarm.sentence == "The first number that is not finite is the signal at 2 in step 2; exp in 2 made it."
     assert seen == [True]
 
 
@@ -80,8 +80,8 @@ def test_a_jump_rings_once_and_a_quiet_net_never(tmp_path: Path) -> None:
     with torch.no_grad():
         model[2].down.weight.mul_(1e4)
     rung = alarms_of(model, tmp_path / "loud.jsonl", lr=0.0)
-    assert [(alarm.kind, alarm.step, alarm.site) for alarm in rung] == [("stream", 0, "2"), ("gradient", 0, "2")]
-    assert rung[0].sentence.startswith("The stream grows most at 2, by a factor of ")
+    assert [(alarm.kind, alarm.step, alarm.site) for alarm in rung] == [("signal", 0, "2"), ("gradient", 0, "2")]
+    assert rung[0].sentence.startswith("The signal grows most at 2, by a factor of ")
 
 
 def test_a_loss_that_stalls_rings_once(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_alarms_leave_losses_and_random_numbers_as_they_are(tmp_path: Path) -> N
         if path is not None:
             recorder = watch(model, path, optimizer=optimizer)
             recorder.on(lambda alarm: None)
-            recorder._alarms.look = lambda row, operation: operation("activation", "")  # type: ignore[union-attr, method-assign, assignment, return-value]
+            recorder._alarms.look = lambda row, operation: operation("signal", "")  # type: ignore[union-attr, method-assign, assignment, return-value]
         found = train(model, optimizer, recorder, 4)
         if recorder is not None:
             recorder.close()
@@ -154,7 +154,7 @@ def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Pa
         assert {name: told[name] for name in ends} == pytest.approx(ends)
         assert told["addnorm/gradient_growth"] == pytest.approx(grad[0] / grad[-1])
         assert told["addnorm/largest_update"] == pytest.approx(max(expected.row("update", at)))
-        assert told["addnorm/verdict"].startswith("The stream ")
+        assert told["addnorm/verdict"].startswith("The signal ")
     assert {(name, step): value for name, value, step in board.told} == {
         (name, told["addnorm/step"]): value
         for told in run.told

@@ -72,7 +72,7 @@ def test_branches_that_add_little_are_not_taken_for_branches_that_add_nothing(tm
     found = recorded("little", 12, tmp_path)
     assert likeness(found) == "little"
     said = law_in_words(found, 0)
-    assert "Your net starts with a stream and a gradient that hardly change: the branches add little, or " in said
+    assert "Your net starts with a signal and a gradient that hardly change: the branches add little, or " in said
     assert "ReZero" not in said
 
 

@@ -26,7 +26,7 @@ def test_it_has_the_numbers_of_the_first_row_of_a_recording(tmp_path: Path) -> N
     first = recorded(net(), tmp_path, steps=1)
     found = addnorm.profile(net(), batch(0), cross_entropy)
     assert found.sites == [site.name for site in first.sites] == SITES
-    assert found.activation == list(first.row("act", 0))
+    assert found.signal == list(first.row("act", 0))
     assert found.gradient == list(first.row("grad", 0))
     assert list(found.recording.row("weight_grad", 0)) == list(first.row("weight_grad", 0))
     assert found.loss == first.scalars["loss"][0]
@@ -114,11 +114,11 @@ def test_the_batch_may_be_a_tensor_a_tuple_or_a_mapping_and_the_loss_the_models_
     assert (own.gradient, own.loss) == (given.gradient, given.loss)
     assert addnorm.profile(Named(), (x, y)).loss == given.loss
     alone = addnorm.profile(net(), x)
-    assert alone.activation == given.activation
+    assert alone.signal == given.signal
     assert "No loss was given: its place took the output's mean square." in str(alone)
     frozen = addnorm.profile(net().requires_grad_(False), x)
     assert "so there are no gradients" in str(frozen)
-    assert frozen.activation == given.activation
+    assert frozen.signal == given.signal
 
 
 class Checkpointed(nn.Module):
@@ -137,10 +137,10 @@ class Checkpointed(nn.Module):
 def test_checkpoints_are_measured_as_far_as_they_can_be_and_leave_no_gradient() -> None:
     plain = addnorm.profile(net(), batch(0), cross_entropy)
     new = addnorm.profile(Checkpointed(reentrant=False), batch(0), cross_entropy)
-    assert (new.activation, new.gradient) == (plain.activation, plain.gradient)
+    assert (new.signal, new.gradient) == (plain.signal, plain.gradient)
     model = Checkpointed(reentrant=True)
     old = addnorm.profile(model, batch(0), cross_entropy)
-    assert old.activation == plain.activation
+    assert old.signal == plain.signal
     assert old.recording.scalars["grad_norm"] == plain.recording.scalars["grad_norm"]
     assert "Inside reentrant checkpoints no gradients were measured" in str(old)
     assert all(p.grad is None for p in model.parameters())

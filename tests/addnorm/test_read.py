@@ -233,17 +233,17 @@ def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureF
     assert said == [
         "Net, 10 parameters, 2 rows, ended",
         "step 5, loss 0.5",
-        "site    activation    gradient",
+        "site        signal    gradient",
         "a                1         0.5",
         "b             1000        0.25",
-        "The stream grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
-        "The stream grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
+        "The signal grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
+        "The signal grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
         "The update of step 5 changed a most, by 50% of its size.",
     ]
     assert shown(tmp_path, header, *rows, arguments=("--step", "3")) == 0
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("2 rows, growing")
-    assert said[-2].startswith("The stream grows by a factor of 2 over depth")
+    assert said[-2].startswith("The signal grows by a factor of 2 over depth")
 
 
 def test_the_modules_that_all_sites_lie_in_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,7 +257,7 @@ def test_the_modules_that_all_sites_lie_in_are_said_once(tmp_path: Path, capsys:
         lines = capsys.readouterr().out.splitlines()
         assert [line[: len(said[0])].rstrip() for line in lines[2:8]] == said
         assert {len(line) for line in lines[2:8]} == {len(said[0]) + 26}
-        assert lines[9] == "The stream grows most at model.layers.0, by a factor of 5."
+        assert lines[9] == "The signal grows most at model.layers.0, by a factor of 5."
 
 
 @pytest.mark.parametrize(
@@ -296,13 +296,13 @@ def test_a_recording_began_when_it_was_asked_for_though_its_first_pass_comes_lat
     assert recording.seconds[0] >= 0.9 * waited
 
 
-LEVEL = "The stream stays within a factor of 1.9 over depth"
+LEVEL = "The signal stays within a factor of 1.9 over depth"
 
 
 @pytest.mark.parametrize(
     ("row", "sentence"),
     [
-        ({"act": [1.0, "NaN"]}, "Not finite: the activation of step 0 first at b."),
+        ({"act": [1.0, "NaN"]}, "Not finite: the signal of step 0 first at b."),
         ({"grad": ["Infinity", "Infinity"]}, "Not finite: the gradient of step 0 first at b."),
         ({"grad": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 1e+09 on the way back."),
         ({"grad": [None, None]}, f"{LEVEL}; no gradient was measured."),
@@ -322,7 +322,7 @@ def test_the_verdict_is_one_line_for_any_net(
         ({"loss": "NaN"}, {"act": ["NaN", 1.0]}, "The first number that is not finite is the loss of step 4."),
         ({"loss": "Infinity", "grad": [1.0, "-Infinity"]}, {}, "… is the loss of step 4."),
         ({"grad": [1.0, "-Infinity"], "weight_grad": ["NaN"]}, {}, "… is the gradient at b in step 4."),
-        ({"loss": "NaN", "grad": ["NaN", "NaN"], "act": [1.0, "NaN"]}, {}, "… is the activation at b in step 4."),
+        ({"loss": "NaN", "grad": ["NaN", "NaN"], "act": [1.0, "NaN"]}, {}, "… is the signal at b in step 4."),
         ({"loss": None, "act": [None, None]}, {"grad": ["Infinity", 1.0]}, "… is the gradient at a in step 9."),
         ({}, {}, ""),
     ],
@@ -339,12 +339,12 @@ def test_the_first_number_that_is_not_finite_is_named(
     ("row", "sentence"),
     [
         ({"act": [1.0, 1.99, 3.97, 3.0]}, ""),
-        ({"act": [1.0, 2.0, 8.0, 1.0], "kinds": "sum"}, "The stream falls most at d, by a factor of 8."),
-        ({"act": [1.0, 2.0, 9.0, 18.0]}, "The stream grows most at c, by a factor of 4.5."),
-        ({"act": [1.0, 2.0, 9.0, 18.0], "kinds": "start"}, "The stream grows most at b, by a factor of 2."),
-        ({"act": [1.0, None, 3.0, "Infinity"]}, "The stream grows most at c, by a factor of 3."),
-        ({"act": [1.0, 5.0, 0.0, 0.0]}, "The stream falls to exactly 0 at c."),
-        ({"act": [0.0, 0.0, 2.0, 9.0]}, "The stream rises from exactly 0 at c."),
+        ({"act": [1.0, 2.0, 8.0, 1.0], "kinds": "sum"}, "The signal falls most at d, by a factor of 8."),
+        ({"act": [1.0, 2.0, 9.0, 18.0]}, "The signal grows most at c, by a factor of 4.5."),
+        ({"act": [1.0, 2.0, 9.0, 18.0], "kinds": "start"}, "The signal grows most at b, by a factor of 2."),
+        ({"act": [1.0, None, 3.0, "Infinity"]}, "The signal grows most at c, by a factor of 3."),
+        ({"act": [1.0, 5.0, 0.0, 0.0]}, "The signal falls to exactly 0 at c."),
+        ({"act": [0.0, 0.0, 2.0, 9.0]}, "The signal rises from exactly 0 at c."),
         ({"act": [0.0, 0.0, 0.0, 0.0]}, ""),
         ({"act": ["NaN", "NaN", "Infinity", None]}, ""),
         ({"grad": [9.0, 1.0, 1.0, 2.0]}, "The gradient grows most on the way back through b, by a factor of 9."),
@@ -367,7 +367,7 @@ def test_the_jump_of_a_branch_that_is_made_large_is_what_plain_hooks_measure(tmp
     for block in model[:-1]:
         block.register_forward_hook(lambda _block, _inputs, output: seen.append(rms(output)))
     recording = recorded(model, tmp_path, steps=1)
-    assert jumps(recording, 0).startswith(f"The stream grows most at 4, by a factor of {seen[4] / seen[3]:.3g}")
+    assert jumps(recording, 0).startswith(f"The signal grows most at 4, by a factor of {seen[4] / seen[3]:.3g}")
 
 
 def test_the_terminal_obeys_nothing_that_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

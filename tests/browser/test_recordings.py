@@ -242,4 +242,4 @@ def test_a_recording_that_grows_is_followed(visitors, folder):
     status(page).filter(has_text="32 rows, ended").wait_for()
     assert row(page) == 29, "who looks at another row is left there"
     press(page, "Play")
-    page.get_by_text("Not finite: the activation of step 31 first at b.").wait_for()
+    page.get_by_text("Not finite: the signal of step 31 first at b.").wait_for()
