@@ -1,6 +1,6 @@
 // The description of a chart for screen readers: the ends and the extremes of every line. Pure.
 
-import { bare } from "./table.js"
+import { along, bare } from "./table.js"
 
 const MOST = 6 // traces that are described
 const PLACES = 3 // of marks that are listed
@@ -19,8 +19,8 @@ const extremes = (points) =>
 const placed = ({ value, at }) => `${brief(value)} at ${at}`
 
 const line = (trace, name) => {
-  const all = Array.from(trace.y ?? [], (y, at) => ({
-    value: y,
+  const all = along(trace).map((value, at) => ({
+    value,
     at: bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x?.[at] ?? at),
   }))
   const points = all.filter(({ value }) => Number.isFinite(value))

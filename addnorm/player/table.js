@@ -17,6 +17,9 @@ const rowOf = (kind, first, rest) => {
   return row
 }
 
+// The values of a line or of bars, which lie along x where a chart lies on its side.
+export const along = ({ orientation, x, y }) => Array.from((orientation === "h" ? x : y) ?? [])
+
 // The rows of a map are its grid; any other trace has a row per point, a mark with its `meta`, `text` and `customdata`.
 const rowsOf = (trace, side) => {
   if (trace.z) {
@@ -29,9 +32,9 @@ const rowsOf = (trace, side) => {
     ]
   }
   const name = bare(trace.mode === "markers" ? (trace.meta ?? trace.name) : trace.name)
-  const point = (y, at) =>
-    rowOf("td", name, [bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? y])
-  return trace.y.flatMap((y, at) => (y === null ? [] : [point(y, at)]))
+  const point = (value, at) =>
+    rowOf("td", name, [bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? value])
+  return along(trace).flatMap((value, at) => (value === null ? [] : [point(value, at)]))
 }
 
 export const tableOf = ({ data, layout }, title) => {

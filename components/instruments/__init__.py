@@ -42,8 +42,8 @@ OPEN = "instrument_opened"  # the key of the open instrument's container
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
 
-def instruments(view: View, at: At) -> bool:
-    """Draws the instruments as cards, and the open one; whether it waits for an answer."""
+def instruments(view: View, at: At, stage: str) -> bool:
+    """Draws the instruments of a stage as cards, and the open one; whether it waits for an answer."""
     offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
     url_param(INSTRUMENT.name, None, name="instrument", among=offered)
     chosen = INSTRUMENT.get()
@@ -62,7 +62,7 @@ def instruments(view: View, at: At) -> bool:
         if unfit:
             st.info(unfit)
             return False
-        panel = InstrumentPanel(chosen, view, at)
+        panel = InstrumentPanel(chosen, view, at, stage=stage)
         instrument.draw(panel)
     return panel.waiting
 

@@ -31,9 +31,17 @@ def draw(panel: InstrumentPanel) -> None:
     chosen = np.arange(len(value.what)), value.chosen
     difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
     analytic, floor = value.analytic, rounding(value.loss, step)
+    finite = np.isfinite(analytic).all() and np.isfinite(difference).all()
+    if finite:
+        left, right = st.columns(2)
+        with left:
+            panel.chart(error_chart(value))
+        with right:
+            tape = pd.DataFrame(tape_rows(found, panel.view.trace))
+            st.dataframe(tape, hide_index=True, alt="Tape beside float64, table")
     panel.say(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
-    if not (np.isfinite(analytic).all() and np.isfinite(difference).all()):
-        return  # the sentence has said so: tables of NaN add nothing
+    if not finite:
+        return  # the sentence has said so: charts and tables of NaN add nothing
     if normed_over_batch(found.cfg):
         st.caption(
             "Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference."
@@ -48,13 +56,8 @@ def draw(panel: InstrumentPanel) -> None:
         "kinks within": kinks,
         "rounding may leave": [f"{left:.0e}" for left in floor],
     }
-    st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
-    left, right = st.columns(2)
-    with left:
-        panel.chart(error_chart(value))
-    with right:
-        tape = pd.DataFrame(tape_rows(found, panel.view.trace))
-        st.dataframe(tape, hide_index=True, alt="Tape beside float64, table")
+    with st.expander("Every slope by autograd and by difference", key=panel.key("slopes")):
+        st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
 
 
 def error_chart(value: GradientCheck) -> Figure:

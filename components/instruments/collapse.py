@@ -7,14 +7,19 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import SHARE, Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names
+from components.stage.panels import ten_samples
+from components.stage.stage import below
 from models import answers
 from models.answers import Collapse
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.insight.words import vectors
 from models.spec import plan
 
+TRAVEL = 320  # pixels
+
 
 def draw(panel: InstrumentPanel) -> None:
+    below(panel.stage, "collapse", [ten_samples(TRAVEL)])
     found = panel.ask(answers.COLLAPSE)
     if found is None:
         return
@@ -42,7 +47,7 @@ def _stream(panel: InstrumentPanel, found: Measured[Collapse], sites: tuple[str,
     value = found.value
     count = f"{value.vectors} {vectors(found.cfg) if value.vectors > 1 else vectors(found.cfg).removesuffix('s')}"
     whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
-    alone = "" if value.within else f" {_why_no_attention(found)}"
+    alone = "" if value.within or found.cfg.net != "transformer" else " With one token each, attention has no choice."
     st.caption(f"Compared: {whose}.{alone}")
     spread = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
     panel.row(
@@ -54,12 +59,6 @@ def _stream(panel: InstrumentPanel, found: Measured[Collapse], sites: tuple[str,
         ),
         rank_chart("Rank by depth", sites, value.rank, value.participation),
     )
-
-
-def _why_no_attention(found: Measured[Collapse]) -> str:
-    if found.cfg.net == "transformer":
-        return "A sample has one token here, and attention over one token has nothing to choose from."
-    return "An MLP has no attention, so there is none to look at."
 
 
 def _attention(panel: InstrumentPanel, found: Measured[Collapse]) -> None:

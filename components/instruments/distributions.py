@@ -65,17 +65,6 @@ def _bin_names(centres: np.ndarray) -> list[str]:
 def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     """Draws the three charts of the step."""
     value, sites = found.value, plan(found.cfg).sites
-    panel.say(
-        distributions_sentence(
-            sites=sites,
-            kurtosis=value.kurtosis,
-            seen=f"{value.tokens} {vectors(found.cfg)}",
-            activation=found.cfg.activation,
-            inside=value.inside,
-            dead=value.dead,
-            saturated=value.saturated,
-        )
-    )
     histogram = histogram_map(
         title="Histogram by depth", x="block", over=sites, centres=value.centres, shares=value.shares
     )
@@ -96,6 +85,17 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     for column, (figure, clicked, inside) in zip(st.columns(len(charts)), charts, strict=True):
         with column:
             panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), clicked, inside))
+    panel.say(
+        distributions_sentence(
+            sites=sites,
+            kurtosis=value.kurtosis,
+            seen=f"{value.tokens} {vectors(found.cfg)}",
+            activation=found.cfg.activation,
+            inside=value.inside,
+            dead=value.dead,
+            saturated=value.saturated,
+        )
+    )
     st.caption("Click a block in one of these charts to choose its layer below.")
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 

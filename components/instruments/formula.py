@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
@@ -12,7 +12,7 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.insight.formula import formula_sentence, geometric_mean, relative
-from models.insight.theory import branch_gains, law, rate
+from models.insight.theory import Law, branch_gains, law, rate
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS
 
@@ -29,22 +29,29 @@ def draw(panel: InstrumentPanel) -> None:
     if found is None:
         return
     value, sites, predicted = found.value, plan(found.cfg).sites, law(found.cfg)
-    panel.say(formula_sentence(predicted, value.mean_square, value.grad_norm))
     stream = value.mean_square, predicted.mean_square
     gradient = relative(value.grad_norm), predicted.gradient
     panel.row(
         prediction_chart("Mean square of the stream at the start", "mean square", sites, *stream, hue=SIGNAL),
         prediction_chart("Gradient over its end at the start", "ratio", sites, *gradient, hue=GRADIENT),
     )
-    seeds = value.seeds
-    st.caption(f"Seeds {seeds[0]} to {seeds[-1]}, {len(seeds)} nets. {_gains(found.cfg, value.v_f, value.v_b)}")
-    panel.table(
-        "Factor per sublayer",
-        of=["stream", "gradient"],
-        formula=[np.nan if theory is None else rate(theory) for _, theory in (stream, gradient)],
-        fitted=[rate(geometric_mean(measured)) for measured, _ in (stream, gradient)],
+    panel.say(formula_sentence(predicted, value.mean_square, value.grad_norm))
+    panel.table("Factor per sublayer", **factors(predicted, value.mean_square, value.grad_norm))
+    gains = _gains(found.cfg, value.v_f, value.v_b)
+    panel.table("Branch gains", gains, sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
+
+
+def factors(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -> dict[str, list[Any]]:
+    """What a sublayer multiplies the mean square of the stream by, and the gradient going back, both (K, S)."""
+    ways = (
+        (law.mean_square, mean_square),
+        (None if law.gradient is None else law.gradient[::-1], relative(grad_norm)[:, ::-1]),
     )
-    panel.table("Branch gains", sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
+    return {
+        "of": ["stream, mean square", "gradient, on its way back"],
+        "formula": [np.nan if theory is None else rate(theory) for theory, _ in ways],
+        "fitted": [rate(geometric_mean(measured)) for _, measured in ways],
+    }
 
 
 def prediction_chart(

@@ -23,27 +23,29 @@ def draw(panel: InstrumentPanel) -> None:
     found = panel.ask(answers.HEALTH)
     trace, row = panel.view.trace, panel.view.row
     update = last_update(trace, row)
-    noise = "" if found is None else " " + _noise_sentence(found)
-    panel.say(update_sentence(panel.cfg, trace, row) + noise)
-    updates, signal = st.columns(2)
-    with updates:
+    charts = []
+    if update is not None:
         kept = whole_blocks(panel.cfg)
-        ratios = np.empty(0) if update is None else update[1][np.array(kept, int) - 1]
-        panel.chart(update_chart("Update to weight by block", block_names(kept), ratios))
-    if found is None:
-        return
-    with signal:
+        ratios = update[1][np.array(kept, int) - 1]
+        charts.append(update_chart("Update to weight by block", block_names(kept), ratios))
+    if found is not None:
         kept = whole_blocks(found.cfg)
         ratios = found.value.noise.snr[np.array(kept, int) - 1]
-        panel.chart(signal_chart("Gradient signal to noise by block", block_names(kept), ratios))
-        _say_parts(found)
-    gates, gains, adam = st.columns(3)
-    with gates:
-        _gates(panel, found)
-    with gains:
-        _gains(panel, found)
-    with adam:
-        _adam(panel, found)
+        charts.append(signal_chart("Gradient signal to noise by block", block_names(kept), ratios))
+    if charts:
+        panel.row(*charts)
+    noise = "" if found is None else " " + _noise_sentence(found)
+    panel.say(update_sentence(panel.cfg, trace, row) + noise)
+    if found is None:
+        return
+    _say_parts(found)
+    learned = [*_gates(found), *_gains(found), *_adam(found)]
+    if learned:
+        panel.row(*learned)
+    gains = found.value.gains
+    if len(gains.gains):
+        mean, least, greatest = gains.gains.T
+        panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
 
 
 def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
@@ -101,34 +103,31 @@ def _say_parts(found: Measured[Health]) -> None:
     st.caption(f"Of a micro-batch: {each}, {parts * size} of the batch's {found.cfg.batch}.{normed}")
 
 
-def _gates(panel: InstrumentPanel, found: Measured[Health]) -> None:
-    """Draws the learned gates by branch, if there are any."""
+def _gates(found: Measured[Health]) -> list[Figure]:
+    """The learned gates by branch, if there are any."""
     gates, names = found.value.gains.gates, list(plan(found.cfg).branches)
     there = ~np.isnan(gates).all(axis=1)
     if not there.any():
-        st.caption("No learned gate: neither ReZero nor LayerScale.")
-        return
+        return []
     gated = [name for name, is_there in zip(names, there, strict=True) if is_there]
     start = next(one.scale for one in plan(found.cfg).sublayers if one.gate)
-    panel.chart(spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS))
+    return [spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS)]
 
 
-def _gains(panel: InstrumentPanel, found: Measured[Health]) -> None:
-    """Draws the gains of the norms by block, with each of them in the table, and the slopes of dynamic tanh."""
+def _gains(found: Measured[Health]) -> list[Figure]:
+    """The gains of the norms by block and the slopes of dynamic tanh, if there are any."""
     gains, blocks = found.value.gains, block_names(whole_blocks(found.cfg))
-    if not len(gains.gains):
-        st.caption("No norm of this net has learned gains.")
-    else:
+    charts = []
+    if len(gains.gains):
         spread = by_block(blocks, gains.gain_names, gains.gains)
-        panel.chart(spread_chart("Norm gains by block", "gain γ", list(blocks), spread, 1.0, hue=NORM))
-        mean, least, greatest = gains.gains.T
-        panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
+        charts.append(spread_chart("Norm gains by block", "gain γ", list(blocks), spread, 1.0, hue=NORM))
     if len(gains.slopes):
         title = "Slope of dynamic tanh"
         series = [Series("slope α", gains.slopes)]
-        panel.chart(
+        charts.append(
             linear_profile(title=title, unit="α", hue=NORM, sites=gains.slope_names, series=series, guides=[0.5])
         )
+    return charts
 
 
 def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:
@@ -141,20 +140,18 @@ def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -
     return spread
 
 
-def _adam(panel: InstrumentPanel, found: Measured[Health]) -> None:
-    """Draws Adam's moments by block, for Adam and AdamW once they have made an update."""
+def _adam(found: Measured[Health]) -> list[Figure]:
+    """Adam's moments by block, for Adam and AdamW once they have made an update."""
     state = found.value.adam
     if state is None:
-        other = f"{found.cfg.optimizer} keeps no second moment: this is for Adam."
-        st.caption("Adam has made no update yet." if found.cfg.optimizer in ("adam", "adamw") else other)
-        return
+        return []
     blocks = whole_blocks(found.cfg)
     kept = np.array(blocks, int) - 1
     series = [
         Series("RMS(m) / RMS(√v)", state.ratio[kept], hue=GRADIENT),
         Series("|update| within 10% of lr", state.near[kept], "other"),
     ]
-    panel.chart(
+    return [
         linear_profile(
             title="Adam's state by block",
             unit="ratio, share",
@@ -163,12 +160,12 @@ def _adam(panel: InstrumentPanel, found: Measured[Health]) -> None:
             series=series,
             guides=[0.0, 1.0],
         )
-    )
+    ]
 
 
 HEALTH = Instrument(
     draw,
-    "Do updates fit the weights, and are units dead?",
+    "Do updates fit the weights, and is the gradient more than noise?",
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's "
     f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}. Adam's first ones are one to a few "

@@ -1,5 +1,7 @@
 """Landscape: the loss around the net shown, its curvature on the way there, and how the stack stretches its input."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -8,7 +10,7 @@ from components.charts.bindings import fixed_map
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import note
-from components.instruments.panel import Instrument, InstrumentPanel
+from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.answers import Sharpness
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
@@ -20,14 +22,15 @@ WIDEST = 64  # width of a stream up to which the whole Jacobian is computed
 MANY_DECADES = 1.0  # between the least and the greatest loss, above which colours are logarithmic
 
 
+QUICK = 1e10  # multiplications of a forward pass, times cells, up to which the slice needs no button
+
+
 def draw(panel: InstrumentPanel) -> None:
-    panel.say(edge_sentence(panel.cfg.optimizer, panel.cfg.lr))
-    left, right = st.columns(2)
-    with left:
-        _slice(panel)
-    with right:
+    _slice(panel)
+    with st.expander("Sharpness: how curved it is, step by step", key=panel.key("sharpness")):
         _sharpness(panel)
-    _jacobian(panel)
+    with st.expander("Stretch: what the stack does to small changes of its input", key=panel.key("stretch")):
+        _jacobian(panel)
 
 
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
@@ -77,31 +80,33 @@ def spectrum_chart(values: np.ndarray) -> Figure:
 
 
 def _slice(panel: InstrumentPanel) -> None:
-    first, second = st.columns(2)
-    cells = CELLS[first.selectbox("Cells", list(CELLS), index=1, key=panel.key("cells"))]
-    reach = float(
-        second.selectbox("Reach", REACHES, index=len(REACHES) - 1, key=panel.key("reach"), help="In filter lengths.")
-    )
-    found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", cells=cells, reach=reach)
+    cfg = panel.cfg
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        cells = CELLS[st.selectbox("Cells", list(CELLS), key=panel.key("cells"), width=150)]
+        how: dict[str, Any] = {"key": panel.key("reach"), "help": "In filter lengths.", "width": 150}
+        reach = float(st.selectbox("Reach", REACHES, index=len(REACHES) - 1, **how))
+    asked: dict[str, Any] = {"cells": cells, "reach": reach}
+    if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK:
+        found = panel.ask(answers.LANDSCAPE, **asked)
+    else:
+        found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **asked)
     if found is None:
         return
     value = found.value
-    panel.say(slice_sentence(value.axis, value.loss), bold=False)
     panel.chart(slice_map(value.axis, value.loss), height=340)
-    st.caption(
-        f"One pair of random directions among {value.moved:,} weights, one batch; biases, gains and gates, "
-        f"{value.parameters - value.moved:,} numbers, stay."
-    )
+    panel.say(slice_sentence(value.axis, value.loss))
+    st.caption(f"Two random directions among those of {value.moved:,} weights, one batch.")
 
 
 def _sharpness(panel: InstrumentPanel) -> None:
+    panel.say(edge_sentence(panel.cfg.optimizer, panel.cfg.lr), bold=False)
     found = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
     if found is None:
         return
     value, cfg = found.value, found.cfg
     columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
-    panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
     panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), height=340)
+    panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
     panel.table("How far power iteration came", **columns, products=value.products)
     st.caption(" ".join(_cautions(cfg, value)))
 
@@ -132,8 +137,8 @@ def _jacobian(panel: InstrumentPanel) -> None:
     found = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if found is None:
         return
-    panel.say(jacobian_sentence(found.value.singular_values), bold=False)
     panel.chart(spectrum_chart(found.value.singular_values))
+    panel.say(jacobian_sentence(found.value.singular_values), bold=False)
     ends = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}
     where, samples = ends.get(found.cfg.stack, ""), found.value.samples
     with_batch = f" Batch norm takes its statistics from all {samples} samples." if samples > 1 else ""

@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import Figure, site_word
+from components.charts.parts import Figure, places, site_word
 from components.charts.tokens import likeliest_chart, token_map
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
@@ -27,6 +27,7 @@ TEXTS = {
 }
 LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens
+MOST_LABELS = 20  # beside it
 
 # A text that was continued, and its new tokens.
 LENS_WRITTEN: Key[tuple[str, list[dict[str, Any]]]] = Key("{}_tokens", ("", []))
@@ -38,10 +39,10 @@ def draw(panel: InstrumentPanel) -> None:
         return
     value, cfg = found.value, found.cfg
     position, head = _looked_at(panel, value)
+    _attention(panel, found, position, head)
     panel.say(_sentence(found, position))
     for note in notes(found, position):
         st.caption(note)
-    _attention(panel, found, position, head)
     _lens(panel, found, position)
     likeliest, going_on = st.columns(2)
     with likeliest:
@@ -168,11 +169,14 @@ def _lens(panel: InstrumentPanel, found: Measured[Lens], position: int) -> None:
     value, sites = found.value, plan(found.cfg).sites
     height = max(240, min(560, ROW * len(sites) + 90))
     panel.chart(lens_map("Lens by site and token", sites, value, position), height=height)
-    distance, rows = st.columns(2)
-    with distance:
-        panel.chart(distance_chart(sites, value, position))
-    with rows:
-        st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
+    with st.expander(f"Token {position + 1}, site by site", key=panel.key("sites")):
+        distance, rows = st.columns(2)
+        with distance:
+            panel.chart(distance_chart(sites, value, position))
+        with rows:
+            st.dataframe(
+                lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table"
+            )
 
 
 def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> Figure:
@@ -182,7 +186,8 @@ def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> 
     return token_map(
         title=title,
         tokens=[shown(token) for token in value.tokens],
-        rows=[site_word(site) for site in sites],
+        rows=row_labels(sites),
+        y="block",
         values=value.chance,
         unit="probability",
         x="token read",
@@ -190,6 +195,16 @@ def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> 
         hidden=np.repeat(~value.read[:, None], top.shape[1], 1),
         marked=position + 1,
     )
+
+
+def row_labels(sites: tuple[str, ...]) -> list[str]:
+    """The labels of rows beside a map: the input and blocks, each after its last sublayer, of many only some."""
+    labels = places(sites)["labels"]
+    every = max(1, -(-len(set(labels)) // MOST_LABELS))
+    return [
+        label if label != after and (not label.isdigit() or int(label) % every == 0) else ""
+        for label, after in zip(labels, (*labels[1:], ""), strict=True)
+    ]
 
 
 def _class(names: list[str], top: int, last: int) -> str:

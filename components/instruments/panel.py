@@ -57,11 +57,12 @@ MEASURED_WANTED: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wan
 class InstrumentPanel:
     """An open instrument over a view of a run. `waiting` is set while an answer is still to come.
 
-    `screen`: panels of one screen are measured together; a panel of another screen takes their place.
+    `screen`: panels of one screen are measured together; a panel of another screen takes their place. `stage`: the name
+    of the stage that plays the run.
     """
 
-    def __init__(self, name: str, view: View, at: At, *, screen: str = "") -> None:
-        self.name, self.view, self.at = name, view, at
+    def __init__(self, name: str, view: View, at: At, *, screen: str = "", stage: str = "") -> None:
+        self.name, self.view, self.at, self.stage = name, view, at, stage
         self.screen = screen or name
         self.waiting = False
 
@@ -105,14 +106,16 @@ class InstrumentPanel:
             with column:
                 self.chart(figure, height=height)
 
-    def table(self, title: str, **columns: Sequence[Any] | np.ndarray) -> None:
-        """Draws numbers that no chart shows, folded."""
+    def table(self, title: str, said: str = "", /, **columns: Sequence[Any] | np.ndarray) -> None:
+        """Draws numbers that no chart shows, and what is `said` of them, folded."""
         words = {
             name: [site_word(one) if isinstance(one, str) else one for one in column]
             for name, column in columns.items()
         }
         with st.expander(title, key=self.key(f"{title} table")):
             st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
+            if said:
+                st.caption(said)
 
     def choose(self, label: str, blocks: Iterable[int], *, key: str = "block", index: int = 0) -> int:
         """Which of some blocks, counted from 1, the visitor chooses."""

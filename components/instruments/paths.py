@@ -53,7 +53,6 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
 
 def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
     value, sites = found.value, plan(found.cfg).branches
-    panel.say(shares_sentence(sites, value.skip_projection))
     parts = [
         Series("through the residual", value.skip_rms),
         Series("through the branch", value.branch_rms, "other"),
@@ -63,6 +62,7 @@ def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
         share_chart(sites, value.skip_projection, value.branch_projection),
         depth_profile(title="Gradient parts by depth", unit="RMS", hue=GRADIENT, sites=sites, series=parts),
     )
+    panel.say(shares_sentence(sites, value.skip_projection))
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
     panel.table("Residual over residual and branch, by length", sublayer=sites, share=lengths)
@@ -71,8 +71,8 @@ def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
 
 def _lengths(panel: InstrumentPanel, found: Measured[PathLengths]) -> None:
     value = found.value
-    panel.say(lengths_sentence(value.share))
     panel.chart(length_chart(value.share, value.projection, path_counts(found.cfg)))
+    panel.say(lengths_sentence(value.share))
     panel.table("Length of what passed k branches", k=range(len(value.length)), length=value.length)
     _samples(found)
 

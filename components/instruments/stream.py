@@ -14,7 +14,6 @@ def draw(panel: InstrumentPanel) -> None:
     if found is None:
         return
     value, sites = found.value, panel.view.trace.sites
-    panel.say(stream_sentence(sites, value.stream_rms, value.share))
     branches = np.concatenate([[np.nan], value.branch_rms])  # no branch before the input
     sizes = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
     share = [Series("branch over stream", value.share)]
@@ -27,6 +26,7 @@ def draw(panel: InstrumentPanel) -> None:
         depth_profile(title="Branch over stream by depth", unit="ratio", hue=SIGNAL, sites=sites[1:], series=share),
         cosine_chart(title="Cosine by depth", sites=sites[1:], series=cosines),
     )
+    panel.say(stream_sentence(sites, value.stream_rms, value.share))
 
 
 STREAM = Instrument(

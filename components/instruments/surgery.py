@@ -22,15 +22,19 @@ HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples 
 
 
 def draw(panel: InstrumentPanel) -> None:
-    args = _chosen(panel)
-    if args is not None:
-        found = _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
-        if found is not None:
-            panel.say(cut_sentence(_named(found.args), found.value.loss, found.value.accuracy, found.value.changed))
-            panel.table("Held-out split", net=("before", "after"), loss=found.value.loss, accuracy=found.value.accuracy)
     curve = _ask(panel, 2 * panel.cfg.depth, answers.LESIONS, "Take out each block of the step shown")
     if curve is not None:
         _lesions(panel, curve)
+    with st.expander("Operate on one block", key=panel.key("one")):
+        _operated(panel)
+
+
+def _operated(panel: InstrumentPanel) -> None:
+    """An operation on a block of the visitor's choice, and what it does to loss and accuracy."""
+    args = _chosen(panel)
+    found = None if args is None else _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
+    if found is not None:
+        panel.say(cut_sentence(_named(found.args), found.value.loss, found.value.accuracy, found.value.changed))
 
 
 def loss_chart(names: Sequence[str], value: Lesions, guessing: float) -> Figure:
@@ -105,8 +109,8 @@ def _lesions(panel: InstrumentPanel, found: Measured[Lesions]) -> None:
     value, cfg = found.value, found.cfg
     names = block_names(range(1, cfg.depth + 1))
     guessing = loss_of_guessing(cfg.task)
-    panel.say(lesion_sentence(names, value.loss, value.skipped_loss, guessing))
     panel.row(loss_chart(names, value, guessing), accuracy_chart(names, value))
+    panel.say(lesion_sentence(names, value.loss, value.skipped_loss, guessing))
     st.caption(" ".join(["One net of one seed, its held-out split, nothing trained after the cut.", *_cautions(cfg)]))
 
 

@@ -66,7 +66,7 @@ def _watched(cfg: RunConfig) -> bool:
     measuring = not hidden("verdict") and _remedy(view)
     if not projector.on():
         _below(cfg, others)
-        measuring |= not hidden("instruments") and instruments(view, at)
+        measuring |= not hidden("instruments") and instruments(view, at, NAME)
     _look_again(view)
     return (late or measuring) and not refused
 

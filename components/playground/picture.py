@@ -7,7 +7,7 @@ from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, Travel, blocks_of, opened
+from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of, opened, ten_samples
 from components.stage.profiles import RowProfile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
@@ -56,12 +56,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
         if not others:
             figure["layout"]["margin"]["t"] = TITLE
     found = [Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    travel = Travel(
-        "Ten unseen samples on their way through the blocks",
-        labels=["Ten unseen samples, block by block"],
-        height=TRAVEL,
-    )
-    return [*found] if large else [*found, travel]
+    return [*found] if large else [*found, ten_samples(TRAVEL)]
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:

@@ -146,6 +146,12 @@ class Travel(Panel):
         return super().to_json(runs, seeds)
 
 
+def ten_samples(height: int) -> Travel:
+    """The way of ten held-out samples through the net of a page with one run."""
+    title = "Ten unseen samples on their way through the blocks"
+    return Travel(title, labels=["Ten unseen samples, block by block"], height=height)
+
+
 @dataclass(frozen=True)
 class Digit(Panel):
     """One of the ten digits, large, and the net's answer."""

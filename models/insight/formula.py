@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.insight.theory import Law, rate
+from models.insight.theory import Law
 
 NEAR = 1.1  # factor by which a law may miss the range of the seeds and still count as agreeing
 
@@ -20,7 +20,7 @@ def relative(grad_norm: np.ndarray) -> np.ndarray:
 
 
 def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -> str:
-    """The predicted and the measured factors over depth and per sublayer, (K, S), or why there is no prediction."""
+    """The predicted and the measured factors over depth, (K, S), or why there is no prediction."""
     gradient = relative(grad_norm)
     if law.mean_square is None:
         return (
@@ -28,18 +28,16 @@ def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -
             f"stream changes by a factor of {geometric_mean(mean_square)[-1]:.3g} over depth, the gradient from the "
             f"end to the input by {geometric_mean(gradient)[0]:.3g}."
         )
-    text = _compared("The mean square of the stream changes over depth by", law.mean_square, mean_square)
+    text = "By the formula " + _compared(
+        "the mean square of the stream changes over depth", law.mean_square, mean_square
+    )
     if law.gradient is None:
         return f"{text} Of the gradient there is only the measurement: {law.reading}."
-    return f"{text} {_compared('The gradient changes on its way back by', law.gradient[::-1], gradient[:, ::-1])}"
+    return f"{text} {_compared('The gradient changes on its way back', law.gradient[::-1], gradient[:, ::-1])}"
 
 
 def _compared(what: str, law: np.ndarray, rows: np.ndarray) -> str:
-    """A law (S,) beside its measurement (K, S), at the end of the path and per sublayer."""
+    """A law (S,) beside its measurement (K, S), at the end of the path."""
     ends = rows[:, -1]
-    verdict = "within" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "outside"
-    return (
-        f"{what} {law[-1]:.3g} by the formula, {verdict} what the seeds span: {len(rows)} seeds have "
-        f"{geometric_mean(rows)[-1]:.3g} ({ends.min():.3g} to {ends.max():.3g}). Per sublayer that is a factor of "
-        f"{rate(law):.4g} by the formula and {rate(geometric_mean(rows)):.4g} fitted."
-    )
+    verdict = "agree" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "disagree"
+    return f"{what} by a factor of {law[-1]:.3g}; {len(rows)} seeds {verdict} ({ends.min():.3g} to {ends.max():.3g})."

@@ -47,12 +47,13 @@ def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
     rim = np.concatenate([loss[0], loss[-1], loss[1:-1, 0], loss[1:-1, -1]])
     rim = rim[np.isfinite(rim)]
     rises = f"a median of {float(np.median(rim)):.3g} on the rim" if len(rim) else "nothing finite on the rim"
-    shape = "flat there" if len(rim) and np.median(rim) < FLAT * middle else "in a valley"
+    shape = "flat" if len(rim) and np.median(rim) < FLAT * middle else "a valley"
     lower, hollows = int((loss < middle).sum()), minima(loss)
-    several = f", with {hollows} separate hollows" if hollows > max(1.0, ROUGH * loss.size) else ""
+    jagged = hollows > max(1.0, ROUGH * loss.size)
+    look = f"Jagged, with {hollows} separate hollows" if jagged else f"Smooth, and {shape}"
     return (
-        f"From {middle:.3g} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away: the net lies "
-        f"{shape}{several}; {lower} of {loss.size} cells lie lower than the net.{also}"
+        f"{look}: from {middle:.3g} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away; "
+        f"{lower} of {loss.size} cells lie lower than the net.{also}"
     )
 
 

@@ -5,7 +5,5 @@ import streamlit as st
 from components.labs.normalization import page
 
 st.title("Normalisation", anchor=False)
-st.markdown(
-    "Edit the table and choose a norm: see which cells share its mean and variance, and what becomes of every token."
-)
+st.markdown("A row is a set of cells that share their statistics: choose a norm, and see where it moves them.")
 page.draw()

@@ -9,10 +9,7 @@ from components.labs.residual import trained as residual_trained
 from components.labs.residual import variants as residual_variants
 
 st.title("Residual", anchor=False)
-st.markdown(
-    "Change a token and the outputs of the branches, and follow the signal through add & norm, sublayer by sublayer; "
-    "then train three nets and see whether layers stand aside where little is needed."
-)
+st.markdown("Follow a token through add & norm: what each branch adds to it, and what is left of it at the end.")
 token, memory, variants, trained = parts(
     "residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets")
 )

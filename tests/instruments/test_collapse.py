@@ -20,6 +20,7 @@ from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
 from tests.drawn import drawn
+from tests.stage_page import panels
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -296,11 +297,21 @@ def test_the_panel_of_a_transformer_shows_attention():
     } <= charts(page).keys()
 
 
-def test_the_panel_of_an_mlp_says_that_it_has_no_attention():
+def test_the_panel_of_an_mlp_shows_no_attention():
     page = opened()
     assert "The batch's samples have a mean cosine" in words(page)
     assert "samples across the batch" in words(page)
     assert "token" not in words(page).partition("Compared: ")[2].partition(".")[0]
     assert "Cosine of samples by depth" in charts(page)
-    assert "An MLP has no attention" in words(page)
-    assert "Attention entropy by block" not in charts(page)
+    assert not [title for title in charts(page) if "ttention" in title]
+
+
+def test_the_panel_opens_with_ten_samples_on_their_way_through_the_net_shown():
+    page = opened()
+    (travel,) = panels(page, "travel", "playground_collapse").values()
+    assert travel["runs"] == [0]
+    drawn_in_order = [
+        one.proto.id if "panels" in one.proto.json else one.proto.json for one in page.get("bidi_component")
+    ]
+    first = next(at for at, one in enumerate(drawn_in_order) if "stage_playground_collapse" in one)
+    assert first < next(at for at, one in enumerate(drawn_in_order) if "Rank by depth" in one)

@@ -15,7 +15,7 @@ from scipy import integrate
 from scipy import stats as scipy_stats
 
 from components.charts.colour import SIGNAL
-from components.instruments.formula import FORMULA, prediction_chart
+from components.instruments.formula import FORMULA, factors, prediction_chart
 from models.insight import signal_at_init
 from models.insight.formula import formula_sentence, geometric_mean, relative
 from models.insight.gaussian import moments
@@ -215,7 +215,7 @@ def test_the_measurement_of_every_arrangement_has_its_shape_and_a_sentence(name,
     assert found.v_f.shape == found.v_b.shape == (6, len(sites) - 1)
     assert (found.v_b > 0).all() or cfg.init == "zero last"
     text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
-    assert ("by the formula" in text) == (law(cfg).mean_square is not None)
+    assert ("By the formula" in text) == (law(cfg).mean_square is not None)
     figure = prediction_chart("t", "u", sites, found.mean_square, law(cfg).mean_square, hue=SIGNAL)
     figure = drawn(figure)
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
@@ -248,20 +248,21 @@ def test_the_rate_of_the_gradient_is_that_of_its_way_back_and_multiplies_to_what
     cfg = RunConfig.arranged("residual only", depth=L, width=64, device="cpu")
     found = signal_at_init(cfg, SEEDS, rows=128)
     text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
-    whole, each = (
-        float(re.search(words, text.split("The gradient")[1])[1]) for words in (r"by ([\d.]+) by", r"of ([\d.]+) by")
-    )
+    whole = float(re.search(r"factor of ([\d.]+)", text.split("The gradient")[1])[1])
+    each = factors(law(cfg), found.mean_square, found.grad_norm)
     assert whole == pytest.approx(law(cfg).gradient[0], rel=0.01)
-    assert each**L == pytest.approx(whole, rel=0.02)
-    assert each > 1
+    for named in ("formula", "fitted"):
+        assert each[named][1] ** L == pytest.approx(whole, rel=0.2)
+        assert each[named][0] > 1 < each[named][1]
+    assert each["formula"][1] ** L == pytest.approx(whole, rel=0.02)
 
 
 def test_the_sentence_says_whether_the_seeds_agree():
     rows = np.array([[1.0, 2.0], [1.0, 3.0]])
     agreed = formula_sentence(Law(np.array([1.0, 2.5]), np.array([1.0, 1.0]), ""), rows, np.ones((2, 2)))
-    assert "over depth by 2.5 by the formula, within what the seeds span: 2 seeds have 2.45 (2 to 3)" in agreed
+    assert "changes over depth by a factor of 2.5; 2 seeds agree (2 to 3)." in agreed
     apart = formula_sentence(Law(np.array([1.0, 9.0]), None, "no law of it"), rows, np.ones((2, 2)))
-    assert "outside what the seeds span" in apart
+    assert "a factor of 9; 2 seeds disagree (2 to 3)." in apart
     assert "only the measurement: no law of it" in apart
 
 
@@ -269,7 +270,7 @@ def test_the_panel_draws_the_formula_over_the_seeds_once_for_all_steps():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Formula over measurement"
     sound(page.run())
-    assert "by the formula" in words(page)
+    assert "By the formula" in words(page)
     assert "v_f" in words(page)
     figure = charts(page)["Mean square of the stream at the start"]
     assert [trace["name"] for trace in figure["data"]][-1] == "formula"

@@ -288,12 +288,14 @@ def test_the_sentences_judge_by_their_numbers():
     axis = np.array([-1.0, 0.0, 1.0])
     bowl = np.array([[4.0, 2.0, 4.0], [2.0, 1.0, 2.0], [4.0, 0.5, math.inf]])
     text = slice_sentence(axis, bowl)
-    assert (
-        "From 1 at the net the loss goes to a median of 2 on the rim, ±1 filter lengths away: the net lies in "
-        "a valley" in text
+    assert text == (
+        "Smooth, and a valley: from 1 at the net the loss goes to a median of 2 on the rim, ±1 filter lengths away; "
+        "1 of 9 cells lie lower than the net. 1 of 9 cells are not finite."
     )
-    assert "1 of 9 cells lie lower than the net. 1 of 9 cells are not finite." in text
-    assert "flat there" in slice_sentence(axis, np.ones((3, 3)))
+    assert slice_sentence(axis, np.ones((3, 3))).startswith("Smooth, and flat: ")
+    hollows = np.ones((7, 7))
+    hollows[1::2, 1::2] = 0.5
+    assert slice_sentence(np.linspace(-1, 1, 7), hollows).startswith("Jagged, with 9 separate hollows: from 0.5 at")
     two = {"steps": np.array([0, 9]), "rate": np.full(2, 0.01), "residual": np.full(2, 0.01)}
     for last, where in ((1.0, "far below"), (100.0, "below"), (190.0, "at"), (900.0, "above")):
         text = sharpness_sentence("sgd", **two, sharpness=np.array([5.0, last]))
@@ -350,18 +352,36 @@ def test_plotly_accepts_the_other_charts():
     }
 
 
-def test_the_panel_measures_by_button():
+def test_the_panel_opens_with_the_slice_which_says_whether_it_is_smooth_and_measures_the_rest_by_button():
     page = playground(**SMALL | {"width": "8", "batch": "8"})
     page.session_state["instrument"] = "Landscape"
-    page.session_state["instrument_landscape_cells"] = "15 x 15"
     sound(page.run())
+    assert "Loss on a plane of weights" in charts(page)
+    assert "Smooth, and " in words(page)
     assert "the edge of stability lies at a sharpness of 380" in words(page)
-    titles = {"Loss on a plane of weights", "Sharpness by step", "Stretch by rank"}
-    assert not titles & charts(page).keys()
-    for label in ("Walk around", "Measure sharpness", "Take the stack's Jacobian"):
+    details = {"Sharpness by step", "Stretch by rank"}
+    assert not details & charts(page).keys()
+    for label in ("Measure sharpness", "Take the stack's Jacobian"):
         press(page, label)
-    assert titles <= charts(page).keys()
-    assert "From 2" in words(page)
+    assert details <= charts(page).keys()
+
+
+def test_a_slice_of_a_large_net_waits_for_a_button(monkeypatch):
+    monkeypatch.setattr(panel, "QUICK", 1.0)
+    page = playground(**SMALL | {"width": "8", "batch": "8"})
+    page.session_state["instrument"] = "Landscape"
+    sound(page.run())
+    assert "Loss on a plane of weights" not in charts(page)
+    press(page, "Walk around")
+    assert "Loss on a plane of weights" in charts(page)
+
+
+def test_what_is_measured_by_button_says_where_it_lies():
+    page = playground(**SMALL | {"width": "8", "batch": "8"})
+    page.session_state["instrument"] = "Landscape"
+    sound(page.run())
+    for label in ("Measure sharpness", "Take the stack's Jacobian"):
+        press(page, label)
     assert "the edge of stability, 380." in words(page)
     assert "the last token is stretched" in words(page)
 

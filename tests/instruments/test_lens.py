@@ -10,7 +10,7 @@ import torch
 from scipy import special, stats
 
 from components.charts.tokens import likeliest_chart, token_map
-from components.instruments.lens import distance_chart, lens_map, lens_rows
+from components.instruments.lens import MOST_LABELS, distance_chart, lens_map, lens_rows, row_labels
 from models.insight.lens import attention_sentence, lens_sentence, next_class, settled, tempered
 from models.instruments.lens import class_names, codes, lens
 from models.nets.norms import TokenBatchNorm
@@ -56,6 +56,15 @@ def read_by_net(snapshot, text=TEXT):
     snapshot.model.eval()
     with torch.no_grad():
         return snapshot.model(torch.tensor([codes(snapshot.cfg, text)]))[0].double().softmax(-1).numpy()
+
+
+@pytest.mark.parametrize(("depth", "said"), [(2, ["1", "2"]), (32, [str(block) for block in range(2, 33, 2)])])
+def test_a_row_beside_the_map_is_called_by_its_block_after_its_last_sublayer(depth, said):
+    sites = plan(RunConfig.arranged("pre-norm", **TINY | {"depth": depth})).sites
+    labels = row_labels(sites)
+    assert [label for label in labels if label] == ["input", *said]
+    assert len(said) < MOST_LABELS
+    assert [sites[at] for at, label in enumerate(labels) if label][1:] == [f"b{int(block):02d}.ffn" for block in said]
 
 
 def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():

@@ -63,7 +63,7 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
 @pytest.mark.parametrize(
     ("stopped", "said", "expected"),
     [
-        ("length", ["a", "b"], "Stopped at the length: 2 requested, 2 tokens generated."),
+        ("length", ["a", "b"], "Stopped at the length."),
         ("end", ["."], 'Stopped at the end symbol: token 1 is "."; 2 were'),
         ("end", ["a", "."], "Stopped at both"),
         ("full", ["1"], "a sequence of this task has 32 tokens"),
@@ -193,7 +193,7 @@ def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
     sound(page.run())
     many = text(page)
     assert len(many) == len("Call me Ish") + 6
-    assert "Stopped at the length: 6 requested, 6 tokens generated." in words(page)
+    assert "The net wrote 6 of these tokens. Stopped at the length." in words(page)
     press(page, "Back to the prompt")
     for _ in range(6):
         press(page, "Next token")
@@ -308,11 +308,11 @@ def test_the_lab_opens_with_what_its_net_says_once_trained_recorded(trainer_in_t
     page = lab("autoregression")
     assert found.cfg == opening()
     assert text(page) == PROMPT + "".join(found.value.said)
-    assert "Recorded: how this net continues after 600 steps of training." in words(page)
+    assert "This is recorded, after 600 steps of training; the net here is untrained." in words(page)
     page.text_input(key="autoregression_prompt_book").set_value("Call me Ishm")
     sound(page.run())
     assert text(page) == "Call me Ishm"
-    assert "Recorded" not in words(page)
+    assert "This is recorded" not in words(page)
 
 
 def test_the_recording_is_of_the_net_that_is_trained_here_and_each_token_the_likeliest():

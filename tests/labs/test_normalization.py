@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from components.labs.normalization.descent import shares
+from components.labs.normalization.picture import bands, by_set, dots
 from components.labs.normalization.recurrent import said as recurrent_said
 from components.labs.normalization.steps import cell_line, joined, number, set_lines, signed
 from components.labs.normalization.swallows import directions
@@ -32,7 +33,7 @@ from models.labs.tables import TABLES
 from models.service.questions import layer_norm
 from models.spec import RunConfig
 from tests.app_page import charts, press, sound, walk, words
-from tests.drawn import all_drawn
+from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab
 
 THREE = TABLES["three tokens, layer norm"].values
@@ -392,6 +393,69 @@ def test_numbers_are_written_as_one_writes_them():
 def test_statistics_that_do_not_exist_are_refused_in_words(args, words):
     with pytest.raises(ValueError, match=words):
         normalised(SOME, **args)
+
+
+# --- the picture ---
+
+
+def drawn_sets(figure):
+    """By row of a picture of dots: the values there, and least and greatest of the band."""
+    (trace,) = figure["data"]
+    rows = {row: [] for row in trace["y"]}
+    for row, value in zip(trace["y"], trace["x"], strict=True):
+        rows[row].append(value)
+    bands = {(shape["y0"] + shape["y1"]) / 2: (shape["x0"], shape["x1"]) for shape in band_shapes(figure)}
+    return {row: (sorted(values), bands.get(row)) for row, values in rows.items()}
+
+
+def band_shapes(figure):
+    return [shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect"]
+
+
+def seen_before_and_after(x, method, **settings):
+    """What the two pictures of a table show, by `drawn_sets`."""
+    settings = {"gain": 1.0, "bias": 0.0} | settings
+    found = normalised(x, method, **settings)
+    cells, ends = by_set(found, method), bands(found, method, settings)
+    names = ["set"] * len(cells)
+    return [
+        drawn_sets(dots("t", values, cells, names, [end[at] for end in ends]))
+        for at, values in enumerate((x, found.values))
+    ]
+
+
+def test_the_picture_has_a_row_per_token_for_layer_norm_and_per_feature_for_batch_norm():
+    for method, sets in (("layer norm", THREE), ("batch norm", THREE.T)):
+        before, after = seen_before_and_after(THREE, method, eps=1e-5)
+        for row, cells in enumerate(sets, start=1):
+            values, (least, most) = before[row]
+            assert values == pytest.approx(sorted(cells), rel=1e-3)
+            spread = np.sqrt(np.mean((cells - cells.mean()) ** 2) + 1e-5)
+            assert (least, most) == pytest.approx((cells.mean() - spread, cells.mean() + spread))
+            normed = torch.nn.functional.layer_norm(torch.tensor(cells), cells.shape).tolist()
+            assert after[row][0] == pytest.approx(sorted(normed), rel=1e-3)
+            assert after[row][1] == (-1, 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_band_goes_wherever_the_norm_takes_its_cells(method):
+    before, after = seen_before_and_after(THREE, method, gain=3.0, bias=2.0)
+    for row, (values, band) in before.items():
+        moved, onto = after[row]
+        if method == "dynamic tanh":
+            assert band is onto is None
+            continue
+        share = [(value - band[0]) / (band[1] - band[0]) for value in values]
+        assert share == pytest.approx([(value - onto[0]) / (onto[1] - onto[0]) for value in moved], abs=2e-3)
+        assert onto == ((2, 5) if method == "min-max" else (-1, 5))
+
+
+def test_a_picture_of_many_sets_shows_the_first_and_plotly_accepts_it():
+    x = np.arange(60.0).reshape(20, 3) ** 1.5
+    found = normalised(x, "layer norm")
+    figure = dots("t", x, by_set(found, "layer norm"), ["set"] * 20, [(0.0, 1.0, 2.0)] * 20)
+    assert len(set(figure["data"][0]["y"])) == len(band_shapes(figure)) == 12
+    drawn(figure)
 
 
 # --- the page ---

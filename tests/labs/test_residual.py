@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from components.labs import several
 from components.labs.residual.memory import memory_chart, remembered, sizes
-from components.labs.residual.token import relu_said, slip
+from components.labs.residual.token import relu_said, slip, walk_map
 from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
-from components.labs.residual.variants import effective_weight, found
+from components.labs.residual.variants import cosine_bars, effective_weight, found, kept_said
 from components.labs.residual.words import aside_sentence
 from components.stage.tickets import At
 from components.stage.view import View
@@ -42,7 +42,7 @@ from models.spec.placement import PLACEMENTS
 from models.training import Run
 from tests.app_page import charts, sound, words
 from tests.app_page import walk as walk_to
-from tests.drawn import all_drawn
+from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab
 from tests.stage_page import declared, panels, rests, runs
 from tests.tables import table_of
@@ -431,6 +431,30 @@ def test_the_page_opens_on_examples_2_and_3_in_a_row(page):
     assert "post-norm the second sublayer does not read an un-normalised stream" in said
     assert "What is left of x" in charts(page)
     assert "Branch share by block" in panels(page, "chart")
+
+
+def test_the_picture_shows_the_token_after_every_operation_as_torch_computes_it():
+    x, f, g = (torch.tensor(row, dtype=torch.float64) for row in ((1.0, 2, -1), (0.5, 1.5, -0.5), (0.25, 0.8, -1)))
+    once = torch.nn.functional.layer_norm(x + f, (3,))
+    twice = torch.nn.functional.layer_norm(once + g, (3,))
+    expected = {"x": x, "F 1": f, "sum 1": x + f, "norm 1": once, "F 2": g, "sum 2": once + g, "norm 2": twice}
+    figure = walk_map(walk(x.numpy(), np.array([f.numpy(), g.numpy()]), "post-norm"), x.numpy())
+    (trace,) = drawn(figure)["data"]
+    assert trace["x"] == list(expected)
+    seen = np.array(figure["data"][0]["bind"]["values"], float)
+    np.testing.assert_allclose(seen.T, np.array([one.tolist() for one in expected.values()]), rtol=1e-3)
+    read = walk_map(walk(x.numpy(), f.numpy()[None], "pre-norm"), x.numpy())["data"][0]
+    normed = torch.nn.functional.layer_norm(x, (3,)).tolist()
+    assert read["x"] == ["x", "N(x) 1", "F 1", "sum 1"]
+    np.testing.assert_allclose([row[1] for row in read["bind"]["values"]], normed, rtol=1e-3)
+
+
+def test_bars_say_with_which_residual_most_of_the_token_is_left():
+    names, cosines = ["one", "two", "three"], [0.5, np.nan, 0.9]
+    said = kept_said(names, cosines)
+    assert said == "After the first branch the token is most like itself with three (cosine 0.9), least with one (0.5)."
+    assert "no direction" in kept_said(names, [np.nan] * 3)
+    drawn(cosine_bars(names, {"with x": cosines, "with F": [1.0, 0.0, -1.0]}))
 
 
 @pytest.mark.parametrize("name", WALKS)

@@ -1,33 +1,11 @@
-"""Charts of the attention lab: maps of signed values and dependency graphs."""
+"""Charts of the attention lab: dependency graphs."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
-from components.charts.colour import GREY, SIGNAL, SIGNED
-
-
-def signed_map(
-    title: str, *, rows: Sequence[str], columns: Sequence[str], values: np.ndarray, unit: str, x: str, y: str
-) -> Figure:
-    """Values (R, C) as colours, the first row on top; grey is 0, and the range is symmetric."""
-    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
-    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
-    layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
-    cells = np.asarray(values, float).reshape(len(rows), len(columns))
-    shade = {
-        "name": title,
-        "x": list(columns),
-        "y": list(rows),
-        "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
-        "colorscale": SIGNED,
-        "colorbar": colour_bar(unit),
-    }
-    traces = [fixed_map(shade, cells, log=False, signed=True)]
-    return figure_of(traces, layout, "nothing is added to the tokens")
+from addnorm.player.charts import Figure, figure_of, frame_of
+from components.charts.colour import GREY, SIGNAL
 
 
 def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
@@ -77,10 +55,3 @@ def waiting_graph(title: str, steps: np.ndarray, *, recurrent: bool) -> Figure:
         "customdata": known,
     }
     return figure_of([arrows, dots], layout, "no tokens")
-
-
-def _some(names: Sequence[str], most: int = 8) -> dict[str, Any]:
-    """At most `most` of the names as ticks, evenly spaced."""
-    every = max(1, -(-len(names) // most))
-    shown = list(names[::every])
-    return {"type": "category", "tickmode": "array", "tickvals": shown, "ticktext": shown, "tickangle": 0}

@@ -7,9 +7,9 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series
 from components.charts.parts import Figure
 from components.labs.attention import position_words as said
-from components.labs.attention.charts import signed_map
 from components.labs.examples import choose
 from components.labs.lines import lines
+from components.labs.maps import signed_map
 from components.shell import session
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart

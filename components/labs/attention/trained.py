@@ -8,10 +8,10 @@ import streamlit as st
 from components.charts.parts import site_word
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs import several
-from components.labs.attention.charts import signed_map
 from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
+from components.labs.maps import signed_map
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number

@@ -24,11 +24,6 @@ RESIDUAL = PAGES / "labs" / "residual.py"
 
 def revised(panel: InstrumentPanel, text: str, count: int) -> None:
     """What the last token changes at earlier positions, with and without the mask."""
-    st.subheader("Earlier tokens never change", anchor=False)
-    st.markdown(
-        "The net reads the text without its last token, then with it. Under the causal mask no position sees later "
-        "ones, so earlier logits stay the same. For comparison, the same weights without the mask."
-    )
     if count < 2:
         st.info("The text has one token. Let the net add another, so that there is an earlier position to check.")
         return
@@ -37,27 +32,21 @@ def revised(panel: InstrumentPanel, text: str, count: int) -> None:
         return
     value = found.value
     tokens, causal, none = value.tokens, value.causal, value.none
-    st.markdown(f"**{revision_sentence(causal, none, tokens[-1])}**")
     title = "Change by token"
     chart = revision_chart(title, tokens[:-1], causal.difference, none.difference)
     static_chart(chart, title, f"{NAME}_revision")
-    st.caption(
-        f"{badge('measured')} in 64-bit numbers, in eval mode. The weights were trained with the mask: without it "
-        "they show what the mask prevents, not what a net without one would learn. In a text longer than the window "
-        "all tokens get new positions at every step and are read again; what was generated stays, as part of the "
-        "prompt."
-    )
+    st.markdown(f"**{revision_sentence(causal, none, tokens[-1])}** {badge('measured')}")
+    with st.expander("What is compared"):
+        st.markdown(
+            "The net reads the text without its last token, then with it, in 64-bit numbers, in eval mode. The "
+            "weights were trained with the mask: without it they show what the mask prevents, not what a net without "
+            "one would learn. In a text longer than the window all tokens get new positions at every step and are "
+            "read again; what was generated stays, as part of the prompt."
+        )
 
 
 def refined(panel: InstrumentPanel, text: str) -> None:
     """For one position, what the output head would predict after each sublayer, and where each block attends."""
-    st.subheader("The context refines every token, block by block", anchor=False)
-    st.markdown(
-        "What “it” refers to depends on the text before: a token gathers its meaning layer by layer. Here that is "
-        "measured: what the output head would predict if the net ended at a site, and where attention looks. The "
-        "book's net reads characters and is far too small for pronouns; the task **recall** is the same problem in "
-        "miniature: a key appears again, and the net must find its value."
-    )
     found = panel.ask(answers.REFINEMENT, text=text)
     if found is None:
         return
@@ -71,16 +60,15 @@ def refined(panel: InstrumentPanel, text: str) -> None:
     head = heads.index(
         str(right.selectbox("Head", heads, **url_param(f"{NAME}_head", heads[0], name="head", among=heads)))
     )
-    st.markdown(f"**{_says(value, sites, position)}**")
+    title = "Lens by site and token"
+    height = max(240, min(460, ROW * len(sites) + 90))
+    static_chart(lens_map(title, sites, value, position), title, f"{NAME}_lens", height=height)
+    st.markdown(f"**{_says(value, sites, position)}** {badge('measured')}")
     if not value.asked[position]:
         st.caption("Training has no loss at this position: the net was never taught what to predict here.")
-    _lens(value, sites, position)
     _looks(value, position, head)
-    st.caption(
-        f"{badge('measured')} softmax(head(final norm(x))) at every site: the logit lens (nostalgebraist 2020). Early "
-        "sites were not trained to be read by the output head, so a lens that disagrees does not show what the "
-        "stream contains."
-    )
+    with st.expander("This token, site by site"):
+        _site_by_site(value, sites, position)
     with st.container(horizontal=True):
         to_playground(cfg, "This net in the playground")
         st.page_link(RESIDUAL, label="Scaled and recursive skips, and DLCL, by hand", icon=":material/add:")
@@ -98,10 +86,13 @@ def _says(value: Refinement, sites: tuple[str, ...], position: int) -> str:
     )
 
 
-def _lens(value: Refinement, sites: tuple[str, ...], position: int) -> None:
-    title = "Lens by site and token"
-    static_chart(
-        lens_map(title, sites, value, position), title, f"{NAME}_lens", height=max(240, min(460, ROW * len(sites) + 90))
+def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> None:
+    """How far each site is from the end, and what can be concluded from that."""
+    st.markdown(
+        "What the output head would predict if the net ended at a site: softmax(head(final norm(x))), the logit lens "
+        "(nostalgebraist 2020). Early sites were not trained to be read by it, so a lens that disagrees does not show "
+        "what the stream contains. The task **recall** shows best how a token gathers its meaning: a key appears "
+        "again, and the net must find its value."
     )
     far, rows = st.columns(2)
     with far:
@@ -115,11 +106,7 @@ def _looks(value: Refinement, position: int, head: int) -> None:
     weights = value.attention
     rows = np.asarray(weights.mean(1) if head == 0 else weights[:, head - 1])[:, position]
     blocks = [f"block {at + 1}" for at in range(len(weights))]
-    st.markdown(f"**{looks_sentence(value.tokens, rows, position, blocks)}**")
     title = "Attention by block"
-    static_chart(
-        looks_map(title, value.tokens, blocks, rows, position),
-        title,
-        f"{NAME}_looks",
-        height=max(160, 30 * len(blocks) + 90),
-    )
+    figure = looks_map(title, value.tokens, blocks, rows, position)
+    static_chart(figure, title, f"{NAME}_looks", height=max(160, 30 * len(blocks) + 90))
+    st.markdown(f"**{looks_sentence(value.tokens, rows, position, blocks)}**")

@@ -18,7 +18,7 @@ from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.waiting import poll_while
-from components.stage.panels import COLUMNS, Chart
+from components.stage.panels import Chart
 from components.stage.stage import place, stage
 from components.stage.tickets import At
 from components.stage.view import View, sentence
@@ -45,17 +45,19 @@ def controls() -> RunConfig | None:
         "Sets the task, the prompt and how it is continued.",
         control("example", next(iter(EXAMPLES)), among=EXAMPLES),
     )
-    example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, **choice)]
-    one, two, three, four = st.columns(4)
-    task = str(one.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, width=416, **choice)]
+        with st.popover("The net", icon=":material/tune:"):
+            task = str(st.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
+            st.caption(sentence(TASKS[task].reading))
+            tip = defined("How residual and norm are arranged around every sublayer.", ARRANGEMENT)
+            choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
+            arrangement = str(st.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
+            usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
+            depth = st.slider("Blocks", *DEPTHS, **control("depth", usual["depth"], task, bounds=DEPTHS))
+            choice = control("steps", usual["steps"], task, bounds=STEPS)
+            steps = st.number_input("Training steps", *STEPS, step=50, **choice)
     autoregression_text.adopt(task, example)
-    tip = defined("How residual and norm are arranged around every sublayer.", ARRANGEMENT)
-    choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
-    arrangement = str(two.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
-    usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
-    depth = three.slider("Blocks", *DEPTHS, **control("depth", usual["depth"], task, bounds=DEPTHS))
-    steps = four.number_input("Training steps", *STEPS, step=50, **control("steps", usual["steps"], task, bounds=STEPS))
-    st.caption(sentence(TASKS[task].reading))
     cfg = configuration(task, arrangement, int(depth), int(steps))
     if refusal := over_budget(cfg):
         st.error(refusal)
@@ -69,7 +71,6 @@ def watch(cfg: RunConfig) -> bool:
     views, waiting = several.views([cfg], at)
     if not views:
         return waiting
-    _likely(views[0])
     panel = InstrumentPanel(NAME, views[0], at)
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row", "Pieces of words")
     prompt, earlier, within, embedding, subwords = parts(NAME, names)
@@ -84,13 +85,14 @@ def watch(cfg: RunConfig) -> bool:
             autoregression_rows.looked_up(panel, read[0])
     with subwords:
         autoregression_subwords.draw()
+    _likely(views[0])
     return waiting or panel.waiting
 
 
 def _stage(cfg: RunConfig) -> At:
     """The player, which tells the page when a run starts to play (the net then generates nothing) and when it rests."""
     untrained = loss_sentence(None, 0, chance(cfg))
-    loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=220)
+    loss = Chart(LOSS, figure=figures.in_player(cfg), says="loss", before=untrained, ends=True, height=110, scrubs=True)
     return stage(
         NAME, [cfg], [loss], tells="rest" if place(NAME, [cfg]).playing else "follow", shared=" the transformer"
     )

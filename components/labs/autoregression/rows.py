@@ -17,7 +17,6 @@ GPT2 = 50_257, 768  # symbols and features of the smallest
 
 def looked_up(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
-    st.subheader("A token is a row of a table", anchor=False)
     if not st.toggle("Show how it is looked up", **url_param(f"{NAME}_rows", False, name="rows")):
         return
     found = panel.ask(LOOKUP, text=text)

@@ -15,12 +15,6 @@ LATEST = 8  # joins that are listed
 
 def draw() -> None:
     """A text and a number of joins, and the tokens that come of them."""
-    st.subheader("Pieces of words", anchor=False)
-    st.markdown(
-        "Here a token is a character. Larger nets read subwords: byte-pair encoding starts from characters and joins "
-        "the two neighbours that stand side by side most often, again and again, so that frequent words become one "
-        "token and rare ones stay several."
-    )
     choice = url_param(f"{NAME}_subword_text", EXAMPLE, name="pieces", bounds=(1, LONGEST))
     text = str(st.text_input("Text to split", max_chars=LONGEST, **choice)) or EXAMPLE
     count = int(st.slider("Joins", 0, MOST, step=10, **url_param(f"{NAME}_joins", 200, name="joins", bounds=(0, MOST))))
@@ -28,11 +22,15 @@ def draw() -> None:
     found = pieces(text, count)
     st.code(" | ".join(_seen(one) for one in found), language=None, wrap_lines=True)
     st.markdown(f"**{said(text, len(found), count, symbols)}** {badge('formula')}")
-    named_table("Latest joins", _table(joins, count))
-    st.caption(
-        f"Learned from the first {READ:,} characters of the book; a space belongs to the word after it. The price is "
-        "the table of the embedding and the output head, which need a row for every token (Sennrich 2016, 1508.07909)."
-    )
+    with st.expander("How the pieces are found"):
+        st.markdown(
+            "Byte-pair encoding starts from characters and joins the two neighbours that stand side by side most "
+            "often, again and again, so that frequent words become one token and rare ones stay several (Sennrich "
+            f"2016, 1508.07909). These are learned from the first {READ:,} characters of the book; a space belongs to "
+            "the word after it. The price is the table of the embedding and the output head, which need a row for "
+            "every token."
+        )
+        named_table("Latest joins", _table(joins, count))
 
 
 def said(text: str, tokens: int, joins: int, symbols: int) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.instruments.lens import TEXTS
 from components.instruments.panel import InstrumentPanel, Measured
@@ -81,10 +82,18 @@ def adopt(task: str, example: PromptExample) -> None:
 
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
     """The prompt and its continuation. Returns the text that the net reads and its token count; None if unknown."""
+    left, right = st.columns(2)
+    with left:
+        return _continued(panel, right)
+
+
+def _continued(panel: InstrumentPanel, beside: DeltaGenerator) -> tuple[str, int] | None:
+    """As `draw`, with the candidates `beside` it."""
     cfg = panel.cfg
-    st.subheader("The net continues your prompt", anchor=False)
-    prompt = _prompt(cfg)
-    temperature, seed, length, end = _settings(cfg)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        prompt = _prompt(cfg)
+        with st.popover("Settings", icon=":material/tune:"):
+            temperature, seed, length, end = _settings(cfg)
     written = WRITTEN.get()
     if written is None or (written.cfg, written.prompt) != (cfg, prompt):
         written = Written(cfg, prompt)
@@ -100,21 +109,17 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
     next_one = found.value
     written.classes = next_one.classes
     if not panel.step and not written.said and (told := _recorded(written, settings)):
-        st.markdown(
-            f"**Recorded: how this net continues after {cfg.steps} steps of training.** The net here is untrained: "
-            "train it, and it generates for itself."
-        )
-        _said(
-            told,
-            replace(next_one, said=(), probabilities=next_one.probabilities[:0]),
-            temperature,
-            cfg.steps,
-            "recorded",
-        )
+        alone = replace(next_one, said=(), probabilities=next_one.probabilities[:0])
+        _text(told, alone)
+        st.markdown(f"This is recorded, after {cfg.steps} steps of training; the net here is untrained.")
+        with beside:
+            _candidates(told, alone, temperature, cfg.steps, "recorded")
         return whole(cfg, "", next_one.read), len(next_one.read)
     for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
         st.info(line)
-    _said(written, next_one, temperature, found.step)
+    _text(written, next_one)
+    with beside:
+        _candidates(written, next_one, temperature, found.step)
     return whole(cfg, "", next_one.read), len(next_one.read)
 
 
@@ -148,17 +153,16 @@ def _prompt(cfg: RunConfig) -> str:
 
 def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
     """Temperature, seed of the draws, length and end symbol ("" is none)."""
-    one, two, three, four = st.columns(4)
     fixed: dict[str, Any] = {"persist_state": "session"}
     tip = "0: the most probable token. Above 0: a random draw from p^(1/temperature), normalised."
-    temperature = one.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
+    temperature = st.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
     tip = "The same seed gives the same text. Without effect at temperature 0."
-    seed = two.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
-    length = three.number_input(
+    seed = st.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
+    length = st.number_input(
         "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens per press of Generate.", **fixed
     )
     key, tip = f"{NAME}_end_{cfg.task}", "Generation stops after this token, or at the length."
-    end = four.selectbox("End symbol", _ends(cfg.task), key=key, format_func=shown, help=tip, **fixed)
+    end = st.selectbox("End symbol", _ends(cfg.task), key=key, format_func=shown, help=tip, **fixed)
     return round(float(temperature), 3), int(seed), int(length), "" if end == NO_END else str(end)
 
 
@@ -215,13 +219,19 @@ def _buttons(
         st.caption("Pause, and the net at the step shown continues the text.")
 
 
-def _said(written: Written, next_one: Continuation, temperature: float, step: int, source: str = "measured") -> None:
-    """The text, why it ended, and the candidates for one of its tokens or the next. `source`: a badge."""
+def _text(written: Written, next_one: Continuation) -> None:
+    """The text, and why it ended."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     began = f"The net wrote {len(tokens)} of these tokens. " if tokens else "This is the prompt. "
     nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if not next_one.said else ""
     st.markdown(f"**{began}{written.why or nothing or 'Press Next token or Generate.'}**")
+
+
+def _candidates(
+    written: Written, next_one: Continuation, temperature: float, step: int, source: str = "measured"
+) -> None:
+    """The candidates for one of the text's tokens or the next. `source`: a badge."""
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
         GeneratedToken(token, next_one.classes.index(token), p, temperature, step)
@@ -237,13 +247,13 @@ def _said(written: Written, next_one: Continuation, temperature: float, step: in
     )
     one = every[int(at)]
     hot = tempered(one.p, one.temperature)
+    static_chart(
+        candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates"
+    )
     verb = "is" if at < len(written.said) else "would be"
     st.markdown(
         f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}, at temperature '
         f"{one.temperature:g} that is {hot[one.at]:.1%}. {badge(source)}, at step {one.step}."
-    )
-    static_chart(
-        candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates"
     )
     if written.said:
         with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):

@@ -17,7 +17,7 @@ def stop_sentence(stopped: str, said: Sequence[str], asked: int, end: str, limit
     """Why generation stopped (`stopped`: a word from the trainer)."""
     count = counted(len(said), "token")
     return {
-        "length": f"Stopped at the length: {asked} requested, {count} generated.",
+        "length": "Stopped at the length.",
         "end": f'Stopped at the end symbol: token {len(said)} is "{shown(end)}"; {asked} were requested.'
         if len(said) < asked
         else f'Stopped at both: the last of the {asked} tokens is the end symbol "{shown(end)}".',

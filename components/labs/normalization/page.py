@@ -10,10 +10,11 @@ from components.labs.examples import choose
 from components.labs.normalization import table as tables
 from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
+from components.labs.normalization.picture import picture
 from components.labs.normalization.steps import steps
 from components.shell import session
 from components.shell.address import url_param
-from components.shell.text import typed
+from components.shell.text import badge, typed
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, normalised
 from models.labs.tables import TABLES, ExampleTable
 
@@ -22,43 +23,58 @@ FIRST = "three tokens, layer norm"
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
 LEGAL = (-100.0, 100.0)  # of gain and bias
 TIPS = {
-    "layer norm": "Token by token, over its features; the same in training and at inference.",
-    "rms norm": "Like layer norm, but without subtracting the mean.",
-    "group norm": "Token by token, over groups of features.",
-    "batch norm": "Feature by feature, over all tokens of the batch; at inference, with running statistics.",
-    "instance norm": (
-        "Feature by feature, over the tokens of one sequence. With one sequence it is batch norm in training."
-    ),
-    "joint layer norm": "Over tokens and features at once: what nn.LayerNorm([T, d]) does, which is rarely intended.",
-    "dynamic tanh": "No statistics: every number is squashed by itself.",
-    "min-max": "Feature by feature: the minimum becomes 0, the maximum 1.",
-    "z-score": "Feature by feature: mean 0 and standard deviation 1, without eps.",
+    "layer norm": "It is the same in training and at inference.",
+    "rms norm": "It does not subtract the mean.",
+    "batch norm": "At inference it uses running statistics.",
+    "instance norm": "With one sequence it is batch norm in training.",
+    "joint layer norm": "This is what nn.LayerNorm([T, d]) does, which is rarely intended.",
+    "min-max": "The minimum becomes 0, the maximum 1.",
+    "z-score": "It has no eps.",
 }
 
 
 def draw() -> None:
     """The whole lab."""
-    example, values = _chosen_table()
-    method = st.selectbox("Method", list(METHODS), **_kept("method", example.method, among=METHODS))
-    st.caption(TIPS[method])
+    left, right = st.columns(2)
+    with left:
+        example = _example()
+    method = right.selectbox("Method", list(METHODS), **_kept("method", example.method, among=METHODS))
+    shown = st.container()
+    before, after = st.columns(2)
+    with before:
+        st.markdown("**In**")
+        values = table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
     settings = _settings(values, method, example)
     if method == "batch norm":
         values, settings["running"] = memory(values, settings["counted"])
     names, features = table.names(KEY)
-    st.latex(METHODS[method].equation)
     found = _normalised(values, method, settings)
     if found is not None:
-        tables.result(values, found, method, names, features)
-    tokens = range(len(values))
-    choice = _kept("row", 0, "token", among=tokens)
-    row = st.selectbox("Step by step for token", tokens, format_func=names.__getitem__, **choice)
-    if found is not None:
-        steps(values, found, method, row, settings)
+        with shown:
+            picture(values, found, method, settings)
+            st.markdown(f"{tables.AXIS[METHODS[method].shares]} {TIPS.get(method, '')} {badge('formula')}")
+        with after:
+            tables.result(found, method, names, features)
+    row = _step_by_step(values, found, method, settings)
     st.subheader("Look closer", anchor=False)
     choice = _kept("part", None, among=PARTS)
     part = st.segmented_control("Look closer", list(PARTS), label_visibility="collapsed", **choice)
     if part:
         PARTS[part](values, row, float(settings["eps"]), names)
+
+
+def _step_by_step(values: np.ndarray, found: NormedTable | None, method: str, settings: dict[str, Any]) -> int:
+    """The formula, and one token worked out, folded. Returns the token's number."""
+    names, _ = table.names(KEY)
+    with st.expander("Formula, and one token step by step"):
+        st.latex(METHODS[method].equation)
+        tokens = range(len(values))
+        row = int(
+            st.selectbox("Token", tokens, format_func=names.__getitem__, **_kept("row", 0, "token", among=tokens))
+        )
+        if found is not None:
+            steps(values, found, method, row, settings)
+    return row
 
 
 def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> NormedTable | None:
@@ -70,8 +86,8 @@ def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> No
         return None
 
 
-def _chosen_table() -> tuple[ExampleTable, np.ndarray]:
-    """The chosen example, and the current table."""
+def _example() -> ExampleTable:
+    """The chosen example, with what is to be said about it."""
 
     def load(example: ExampleTable) -> None:
         table.put(KEY, example.values)
@@ -81,7 +97,7 @@ def _chosen_table() -> tuple[ExampleTable, np.ndarray]:
     example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
     if example.note:
         st.info(typed(example.note, "formula"))
-    return example, table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
+    return example
 
 
 def _pads(example: ExampleTable) -> list[int]:

@@ -1,11 +1,10 @@
-"""The table before and after a norm, its cells shaded and lettered by shared statistics; the statistics."""
+"""The table after a norm, its cells shaded and lettered by shared statistics; the statistics."""
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.charts.colour import NORM
-from components.shell.text import badge
 from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, NormedTable
 
 VEILS = ("14", "50", "32", "6e")  # opacity of the norm's hue; text above keeps its contrast in both themes
@@ -22,17 +21,11 @@ AXIS = {
 }
 
 
-def result(values: np.ndarray, found: NormedTable, method: str, names: list[str], features: list[str]) -> None:
-    """The table before and after the norm, and the statistics of each set of cells."""
-    st.markdown(f"{AXIS[METHODS[method].shares]} {badge('formula')}")
+def result(found: NormedTable, method: str, names: list[str], features: list[str]) -> None:
+    """The table after the norm, and the statistics of each set of cells."""
     letters = pd.DataFrame([[letter(int(at)) for at in row] for row in found.shared], names, features)
-    before, after = st.columns(2)
-    with before:
-        st.markdown("**In**")
-        _coloured(pd.DataFrame(values, names, features), letters, found, method, "Table before the norm, table")
-    with after:
-        st.markdown("**Out**")
-        _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
+    st.markdown("**Out**")
+    _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
     if METHODS[method].shares != CELL:
         st.caption("Cells with the same letter and shade share statistics.")
     if found.undefined.any():

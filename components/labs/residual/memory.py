@@ -22,12 +22,20 @@ SIZES, SEEDS = (0.0, 3.0), (0, 999)
 
 def draw() -> None:
     """The section."""
-    st.subheader("The stream as a memory", anchor=False)
     x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
-    tip = "Multiplies the branch's output. At 0 the block is the identity."
-    size = st.slider(
-        "Size of F", *SIZES, step=0.1, help=tip, **url_param(f"{KEY}_size", 1.0, name="size", bounds=SIZES)
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        tip = "Multiplies the branch's output. At 0 the block is the identity."
+        choice = url_param(f"{KEY}_size", 1.0, name="size", bounds=SIZES)
+        size = st.slider("Size of F", *SIZES, step=0.1, help=tip, width=416, **choice)
+        choice = url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
+        seed = int(st.number_input("Seed of the branches", *SEEDS, width=200, **choice))
+    _after_many_blocks(size, seed)
+    with st.expander("One block, with its numbers"):
+        _one_block(x, branch, size)
+
+
+def _one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
+    """A token (D,) with its branch's output added, and taken away again."""
     written = size * branch
     name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total = walk(x, [written], "none")[0].sum
@@ -45,7 +53,6 @@ def draw() -> None:
         f"whose cosine with x is {number(cosine(written, x), 3)} instead of {number(cosine(total, x), 3)}, and x "
         f"cannot be recovered. {badge('formula')}"
     )
-    _after_many_blocks(size)
 
 
 def sizes(x: np.ndarray, written: np.ndarray) -> str:
@@ -59,12 +66,9 @@ def sizes(x: np.ndarray, written: np.ndarray) -> str:
     )
 
 
-def _after_many_blocks(size: float) -> None:
+def _after_many_blocks(size: float, seed: int) -> None:
     """What is left of a token after many random branch outputs."""
-    seed = st.number_input(
-        "Seed of the branches", *SEEDS, width=200, **url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
-    )
-    said = remembered(WIDTH, BLOCKS, size, int(seed))
+    said = remembered(WIDTH, BLOCKS, size, seed)
     static_chart(memory_chart(said), "What is left of x", f"{KEY}_chart")
     left = number(said["no residual"][-1], 3)
     without = f"{left} without a residual" if size else "without a residual nothing is left but zeros"

@@ -1,14 +1,19 @@
 """Add & norm on one token, with its numbers: what each sublayer reads and writes, and what is left of it."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.charts.parts import Figure, title_of
 from components.controls import number_table as table
 from components.labs.examples import choose
+from components.labs.maps import signed_map
 from components.shell import session
 from components.shell.address import url_param
 from components.shell.link import defined
+from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number, vector
 from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
 from models.spec.placement import PLACEMENTS
@@ -16,6 +21,8 @@ from models.spec.placement import PLACEMENTS
 KEY = "residual"
 FIRST = "Attention, then feed-forward, post-norm"
 SKIPS = (0.0, 8.0)
+FEATURE = 34  # pixels: the height of a feature in the picture
+WRITTEN_OUT = 12  # features and operations up to which its cells show their numbers
 CHANNEL = (
     "The stream is the channel through which sublayers communicate: each reads it and adds to it, and nothing else "
     "leads from one to another (Elhage 2021, [A mathematical framework for transformer "
@@ -26,29 +33,59 @@ CHANNEL = (
 
 def draw() -> np.ndarray:
     """The section. Returns the table: the token and the outputs of the branches (1 + M, D)."""
-    st.subheader("Add & norm on one token, step by step", anchor=False)
-    example = _example()
-    values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
-    st.caption("The first row is the token; each further row is the output of one sublayer's branch.")
     left, right = st.columns(2)
+    with left:
+        example = _example()
     help_ = "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input."
     choice = url_param(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
-    placement = left.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice)
-    tip = defined("The factor on the residual; 0 removes it.", "skip weight")
-    skip = right.number_input(
-        "Skip weight", *SKIPS, step=0.5, help=tip, **url_param(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
-    )
-    steps = walk(values[0], values[1:], str(placement), skip=skip, relu=_relu(str(placement)))
+    placement = str(right.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice))
+    picture = st.container()
+    values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        tip = defined("The factor on the residual; 0 removes it.", "skip weight")
+        choice = url_param(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
+        skip = float(st.number_input("Skip weight", *SKIPS, step=0.5, help=tip, width=220, **choice))
+        relu = _relu(placement)
+    steps = walk(values[0], values[1:], placement, skip=skip, relu=relu)
     if not steps:
-        st.info("Add a second row: it is the output of the first branch.")
+        picture.info("Add a second row: it is the output of the first branch.")
         return values
-    formula = _weighted(PLACEMENTS[str(placement)].formula, skip)
-    st.latex(rf"x\leftarrow\operatorname{{relu}}({formula})" if steps[0].open is not None else f"y={formula}")
-    for at, step in enumerate(steps, start=1):
-        _step(at, step, skip)
-    _what_was_read(steps, values, str(placement), skip)
-    _reads_and_writes(steps, values, skip)
+    with picture:
+        _picture(steps, values[0], skip)
+    with st.expander("Step by step, with every sum and norm"):
+        formula = _weighted(PLACEMENTS[placement].formula, skip)
+        st.latex(rf"x\leftarrow\operatorname{{relu}}({formula})" if relu else f"y={formula}")
+        for at, step in enumerate(steps, start=1):
+            _step(at, step, skip)
+        _what_was_read(steps, values, placement, skip)
+    with st.expander("What each sublayer reads and writes, and what is left of it"):
+        _reads_and_writes(steps, values, skip)
     return values
+
+
+def _picture(steps: list[Step], x: np.ndarray, skip: float) -> None:
+    """The token on its way, and what is left of it at the end."""
+    figure = walk_map(steps, x)
+    static_chart(figure, title_of(figure), f"{KEY}_walk", height=min(110 + FEATURE * len(x), 420))
+    st.markdown(f"{left_said(steps, skip)} {badge('formula')}")
+
+
+def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
+    """The features of a token (D,) as colours, after every operation from left to right."""
+    columns = {"x": x}
+    for at, step in enumerate(steps, start=1):
+        if step.norm_in:
+            columns[f"N(x) {at}"] = step.read
+        columns[f"N(F) {at}" if step.norm_out else f"F {at}"] = step.written
+        columns[f"sum {at}"] = step.sum
+        if step.norm_add or step.open is not None:
+            columns[f"norm {at}" if step.norm_add else f"relu {at}"] = step.after
+    values = np.array(list(columns.values())).T
+    written_out = values.shape[0] <= WRITTEN_OUT and values.shape[1] <= WRITTEN_OUT
+    texts = [[number(value, 3) for value in row] for row in values] if written_out else None
+    rows = [str(at) for at in range(1, len(x) + 1)]
+    title = "The token after every operation"
+    return signed_map(title, rows=rows, columns=list(columns), values=values, unit="", x="", y="feature", texts=texts)
 
 
 def _relu(placement: str) -> bool:
@@ -151,7 +188,6 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
 
 def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
     """The stream as a ledger: input, output, sum; and how much of each output is left at the end."""
-    st.markdown("**Reads and writes of the residual stream**")
     st.caption(CHANNEL)
     rows = {
         "sublayer": [str(at) for at in range(1, len(steps) + 1)],
@@ -176,22 +212,24 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
         ],
     }
     named_table("What is left of every output", pd.DataFrame(shares))
-    st.markdown(
-        f"**The end of the stream is a sum of the token and all outputs, with x times {_times(factors[0])}.** "
-        + (
-            "Every norm after an add rescales all that came before, so the oldest outputs fade or grow with each one."
-            if steps[-1].norm_add
-            else relu_said(steps)
-            if steps[-1].open is not None
-            else "No output is ever changed: the stream is a memory."
-            if skip == 1
-            else "Each residual multiplies all that came before by its weight."
-        )
-        + f" {badge('formula')}"
-    )
     normed = layer_norm(steps[-1].after)
     if not steps[-1].norm_add and PLACEMENTS[session.widget_value(f"{KEY}_placement")].final_norm:
         st.caption(f"This placement has a final norm, so the output head reads {vector(normed.values.round(3))}.")
+
+
+def left_said(steps: list[Step], skip: float) -> str:
+    """What is left of the token at the end of the stream, and why."""
+    why = (
+        "Every norm after an add rescales all that came before, so the oldest outputs fade or grow with each one."
+        if steps[-1].norm_add
+        else relu_said(steps)
+        if steps[-1].open is not None
+        else "No output is ever changed: the stream is a memory."
+        if skip == 1
+        else "Each residual multiplies all that came before by its weight."
+    )
+    factor = _times(left_over(steps, skip=skip)[0])
+    return f"**The end of the stream is a sum of the token and all outputs, with x times {factor}.** {why}"
 
 
 def relu_said(steps: list[Step]) -> str:

@@ -39,12 +39,9 @@ def draw() -> None:
 
 def controls() -> list[RunConfig]:
     """The introduction and the three nets that are set."""
-    st.subheader("Do layers stand aside where little is needed?", anchor=False)
     st.markdown(
-        "Train three nets that differ only in their task. **A straight line** needs no branch at all: embedding and "
-        "output head suffice. In **random sequences** there is nothing to learn for a net that sees one symbol at a "
-        "time: the next one is random. **A spiral** needs the layers. With a residual a layer can stand aside by "
-        "adding 0; does it?"
+        "Three nets that differ only in their task: **a straight line** needs no branch, **random sequences** have "
+        "nothing to learn, **a spiral** needs the layers. Does a layer that is not needed add 0?"
     )
     left, right = st.columns(2)
     tip = "How the branches start. Without a residual no layer can stand aside: its branch is the stream."

@@ -1,10 +1,16 @@
 """Other residuals on the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all earlier outputs."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from addnorm.player.charts import Figure, figure_of, frame_of
+from components.charts.colour import SIGNAL
+from components.charts.parts import numbers
 from components.shell.address import url_param
+from components.shell.static_chart import static_chart
 from components.shell.text import badge, latex, named_table, number, vector
 from components.shell.ways_on import to_playground
 from models.insight.words import counted
@@ -13,13 +19,15 @@ from models.spec import RunConfig
 from models.spec.scales import deepnorm_gain, scale_value
 
 KEY = "residual_variants"
+DLCL = "DLCL, read by the head"
+BARS = "How much is left of x"
+NAMES_WIDE = 150  # pixels
 WEIGHTS, REPEATS = (0.0, 8.0), (1, 4)
 ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
 
 def draw(values: np.ndarray) -> None:
     """The section, on the token and the branches of the table (1 + M, D)."""
-    st.subheader("The same token under other residuals", anchor=False)
     x, branches = values[0], values[1:]
     if not len(branches):
         return
@@ -30,10 +38,11 @@ def draw(values: np.ndarray) -> None:
     tip = "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper."
     choice = url_param(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
     repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
-    _table(x, branches, weight, repeats)
-    _recursive(x, branches[0], repeats)
-    _deepnorm(x, branches[0], len(branches))
-    _dlcl(x, branches)
+    _cosines(x, branches, weight, repeats)
+    with st.expander("Recursive skip, DeepNorm and DLCL with their numbers"):
+        _recursive(x, branches[0], repeats)
+        _deepnorm(x, branches[0], len(branches))
+        _dlcl(x, branches)
     with st.container(horizontal=True):
         for name in ARRANGED:
             to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
@@ -49,12 +58,63 @@ def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> d
         "scaled skip": (rf"N({latex(weight)}\,x+F)", scaled_skip(x, branch, weight).values),
         "recursive skip": (rf"y_{{{repeats}}},\ y_k=N(x+y_{{k-1}})", recursive_skip(x, branch, repeats)[-1].values),
         "DeepNorm's sum": (rf"N({latex(deep)}\,x+F)", scaled_skip(x, branch, deep).values),
-        "DLCL, output head's input": (r"\tfrac12 N(x)+\tfrac12 N(N(x)+F)", reads[-1]),
+        DLCL: (r"\tfrac12 N(x)+\tfrac12 N(N(x)+F)", reads[-1]),
     }
 
 
-def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
+def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
+    """How much the token after the first branch still looks like itself, and like the branch's output."""
     results = found(x, branches, weight, repeats)
+    like = {
+        f"with {name}": [cosine(value, one - one.mean()) for _, value in results.values()]
+        for name, one in (("x", x), ("F", branches[0]))
+    }
+    static_chart(cosine_bars(list(results), like), BARS, f"{KEY}_cosines", height=300)
+    st.markdown(f"**{kept_said(list(results), like['with x'])}** {badge('formula')}")
+    st.caption("Cosines with x and F minus their means, which every norm subtracts.")
+    with st.expander("Formulas and results"):
+        _table(results, like)
+
+
+def kept_said(names: Sequence[str], cosines: Sequence[float]) -> str:
+    """Under which residual the token after the first branch is most and least like itself, from the cosines with it."""
+    known = {name: value for name, value in zip(names, cosines, strict=True) if not np.isnan(value)}
+    if not known:
+        return "The token has no direction to compare with."
+    most, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
+    return (
+        f"After the first branch the token is most like itself with {most} (cosine {number(known[most], 3)}), least "
+        f"with {least} ({number(known[least], 3)})."
+    )
+
+
+def cosine_bars(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
+    """Cosines by residual as bars, one row of the chart for each name."""
+    layout = frame_of(BARS, x="cosine", y="", hue=SIGNAL)
+    rows = list(range(1, len(names) + 1))
+    layout["margin"]["l"] = NAMES_WIDE
+    layout["xaxis"] |= {"range": [-1.02, 1.02]}
+    layout["yaxis"] |= {"autorange": "reversed", "tickmode": "array", "tickvals": rows, "ticktext": list(names)}
+    bars = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": name,
+            "x": numbers(np.array(values)),
+            "y": rows,
+            "text": list(names),
+            "textposition": "none",
+            "hue": SIGNAL,
+            "shade": at,
+            "hovertemplate": "%{text}: %{x:.4g}<extra>%{fullData.name}</extra>",
+        }
+        for at, (name, values) in enumerate(cosines.items())
+    ]
+    return figure_of(bars, layout, "nothing to compare")
+
+
+def _table(results: dict[str, tuple[str, np.ndarray]], like: dict[str, list[float]]) -> None:
+    """The formulas, and the tokens that they give."""
     st.latex(
         r"\begin{aligned}"
         + r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items())
@@ -63,17 +123,12 @@ def _table(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> 
     rows = {
         "residual": list(results),
         "after the first branch": [vector(value.round(3)) for _, value in results.values()],
-        "cosine with x": [_cosine(value, x - x.mean()) for _, value in results.values()],
-        "cosine with F": [_cosine(value, branches[0] - branches[0].mean()) for _, value in results.values()],
+    }
+    rows |= {
+        f"cosine {name}": ["no direction" if np.isnan(value) else number(value) for value in values]
+        for name, values in like.items()
     }
     named_table("The same token under other residuals", pd.DataFrame(rows))
-    st.caption(f"Cosines with x and F minus their means, which every norm subtracts. {badge('formula')}")
-
-
-def _cosine(x: np.ndarray, y: np.ndarray) -> str:
-    """The cosine between two tokens as text."""
-    found = cosine(x, y)
-    return "no direction" if np.isnan(found) else number(found)
 
 
 def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:

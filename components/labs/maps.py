@@ -1,0 +1,47 @@
+"""Maps of signed values."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
+from components.charts.bindings import fixed_map
+from components.charts.colour import SIGNAL, SIGNED
+
+
+def signed_map(
+    title: str,
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    values: np.ndarray,
+    unit: str,
+    x: str,
+    y: str,
+    texts: Sequence[Sequence[str]] | None = None,
+) -> Figure:
+    """Values (R, C) as colours, the first row on top; grey is 0, and the range is symmetric. `texts`: in the cells."""
+    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
+    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_some(rows)}
+    layout["xaxis"] |= {"showgrid": False, "ticks": "", **_some(columns)}
+    cells = np.asarray(values, float).reshape(len(rows), len(columns))
+    shade: dict[str, Any] = {
+        "name": title,
+        "x": list(columns),
+        "y": list(rows),
+        "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
+        "colorscale": SIGNED,
+        "colorbar": colour_bar(unit),
+    }
+    if texts is not None:
+        shade |= {"text": [list(row) for row in texts], "texttemplate": "%{text}", "textfont": {"size": 12}}
+    traces = [fixed_map(shade, cells, log=False, signed=True)]
+    return figure_of(traces, layout, "nothing is added to the tokens")
+
+
+def _some(names: Sequence[str], most: int = 8) -> dict[str, Any]:
+    """At most `most` of the names as ticks, evenly spaced."""
+    every = max(1, -(-len(names) // most))
+    shown = list(names[::every])
+    return {"type": "category", "tickmode": "array", "tickvals": shown, "ticktext": shown, "tickangle": 0}
