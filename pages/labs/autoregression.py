@@ -5,5 +5,5 @@ import streamlit as st
 from components.labs.autoregression import page
 
 st.title("Autoregression", anchor=False)
-st.markdown("A small transformer continues your prompt, one token at a time: which candidates does it choose from?")
+st.markdown("Let a small transformer continue your prompt, and see at every token which candidates it chose from.")
 page.draw()
