@@ -80,22 +80,23 @@ def spectrum_chart(values: np.ndarray) -> Figure:
 
 
 def _slice(panel: InstrumentPanel) -> None:
-    cfg = panel.cfg
+    cfg, picture = panel.cfg, st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cells = CELLS[st.selectbox("Cells", list(CELLS), key=panel.key("cells"), width=150)]
         how: dict[str, Any] = {"key": panel.key("reach"), "help": "In filter lengths.", "width": 150}
         reach = float(st.selectbox("Reach", REACHES, index=len(REACHES) - 1, **how))
     asked: dict[str, Any] = {"cells": cells, "reach": reach}
-    if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK:
-        found = panel.ask(answers.LANDSCAPE, **asked)
-    else:
-        found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **asked)
-    if found is None:
-        return
-    value = found.value
-    panel.chart(slice_map(value.axis, value.loss), height=340)
-    panel.say(slice_sentence(value.axis, value.loss))
-    st.caption(f"Two random directions among those of {value.moved:,} weights, one batch.")
+    with picture:
+        if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK:
+            found = panel.ask(answers.LANDSCAPE, **asked)
+        else:
+            found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **asked)
+        if found is None:
+            return
+        value = found.value
+        panel.chart(slice_map(value.axis, value.loss), height=340)
+        panel.say(slice_sentence(value.axis, value.loss))
+        st.caption(f"Two random directions among those of {value.moved:,} weights, one batch.")
 
 
 def _sharpness(panel: InstrumentPanel) -> None:

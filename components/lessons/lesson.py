@@ -28,7 +28,9 @@ def choose(lesson: Lesson) -> None:
     """The progress and a list of all lessons; nothing where the link shows one lesson only."""
     if hidden("lessons") or following.held():
         return
-    titles = {key: f"{at}. {one.title}" for at, (key, one) in enumerate(LESSONS.items(), start=1)}
+    titles = {
+        key: f"{at}. {one.title} {progress.symbol(key)}" for at, (key, one) in enumerate(LESSONS.items(), start=1)
+    }
     address.put({BOX: lesson.key})
 
     def change() -> None:
@@ -148,7 +150,6 @@ def _guessed(lesson: Lesson) -> bool:
     st.button(
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
     )
-    st.caption("Guess first; then you can train the nets. A wrong guess costs nothing.")
     return False
 
 

@@ -44,12 +44,11 @@ def symbol(key: str) -> str:
 
 
 def line() -> None:
-    """One line of all lessons with their signs, and how many are guessed and solved."""
+    """How many lessons are guessed and solved, and what the signs in their list mean."""
     all_done = [done(key) for key in LESSONS]
     guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
-    signs = " · ".join(f"{at} {symbol(key)}" for at, key in enumerate(LESSONS, start=1))
-    tip = "○ not begun, ◐ guessed, ● challenge solved."
-    st.caption(f"{signs} · **{guessed} of {len(LESSONS)} guessed, {passed} solved**", help=tip)
+    tip = "In the list: ○ not begun, ◐ guessed, ● challenge solved."
+    st.caption(f"**{guessed} of {len(LESSONS)} guessed, {passed} solved**", help=tip)
 
 
 def as_text() -> str:

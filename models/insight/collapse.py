@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from models.insight.verdict import directions
+from models.insight.words import two_places
 from models.trace import site_in_words
 
 SHARP = 0.1  # entropy of attention, as a share of its maximum, below which a block looks at one token only
@@ -17,11 +18,10 @@ def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.
     first, last = float(cosine[0]), float(cosine[-1])
     if not math.isfinite(last):
         return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."
-    before = f"{first:.2f} at {site_in_words(sites[0])} and " if math.isfinite(first) else ""
+    before = f"{two_places(first)} at {site_in_words(sites[0])} and " if math.isfinite(first) else ""
     used = f"they use {rank[-1]:.2g} of at most {most} directions there"
-    return (
-        f"{whose} have a mean cosine of {before}{last:.2f} at {site_in_words(sites[-1])}: {directions(last)}; {used}."
-    )
+    end = f"{two_places(last)} at {site_in_words(sites[-1])}"
+    return f"{whose} have a mean cosine of {before}{end}: {directions(last)}; {used}."
 
 
 def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_share: np.ndarray) -> str:

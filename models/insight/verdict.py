@@ -22,6 +22,7 @@ from models.insight.words import (
     factor,
     of_their_size,
     times_larger,
+    two_places,
     vectors,
 )
 from models.spec import RunConfig
@@ -96,8 +97,8 @@ def cosine_sentence(cfg: RunConfig, sample_cosine: np.ndarray) -> str:
     if not math.isfinite(last):
         return "At the end of the stream there is no direction left to compare."
     return (
-        f"Different {vectors(cfg)} have a mean cosine of {first:.2f} at the input and {last:.2f} at the end: "
-        f"{directions(last)}."
+        f"Different {vectors(cfg)} have a mean cosine of {two_places(first)} at the input and {two_places(last)} at "
+        f"the end: {directions(last)}."
     )
 
 

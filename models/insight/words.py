@@ -55,3 +55,8 @@ def change_in_words(name: str, change: float, path: str) -> str:
 def vectors(cfg: RunConfig) -> str:
     """The name of what the cosine compares: samples of one token each, else tokens."""
     return "samples" if cfg.tokens == 1 else "tokens"
+
+
+def two_places(value: float) -> str:
+    """A number with two places, and no -0.00."""
+    return f"{round(value, 2) + 0.0:.2f}"

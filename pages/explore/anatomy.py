@@ -11,8 +11,8 @@ from components.shell.ways_on import to_playground
 
 st.title("Anatomy of a block", anchor=False)
 st.markdown(
-    "Choose one block of the playground's net and change what is in it: equation, diagram and code follow, and the "
-    "charts show where the signal and the gradient break."
+    "Choose one block of the playground's net and change what is in it: the charts show where signal and gradient "
+    "break."
 )
 settings()
 notes = link.adopt()

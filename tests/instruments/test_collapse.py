@@ -315,3 +315,8 @@ def test_the_panel_opens_with_ten_samples_on_their_way_through_the_net_shown():
     ]
     first = next(at for at, one in enumerate(drawn_in_order) if "stage_playground_collapse" in one)
     assert first < next(at for at, one in enumerate(drawn_in_order) if "Rank by depth" in one)
+
+
+def test_a_cosine_that_is_nothing_has_no_sign():
+    said = collapse_sentence(("x0", "b01"), "The batch's samples", 4, np.array([-0.001, -0.004]), np.array([4.0, 4.0]))
+    assert "a mean cosine of 0.00 at the input and 0.00 at block 1" in said

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from components.labs.attention import position_words
 from components.labs.attention import recurrence as attention_recurrence
 from components.labs.attention import shapes as attention_shapes
-from components.labs.attention.charts import signed_map, waiting_graph
+from components.labs.attention.charts import waiting_graph
 from components.labs.attention.head_words import arithmetic, fits, looks, slip
 from components.labs.attention.positions import (
     EXAMPLES,
@@ -25,6 +25,7 @@ from components.labs.attention.rows import steps
 from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
 from components.labs.attention.trained import NETS, configuration
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
+from components.labs.maps import signed_map
 from models.labs.attention import DRAWS, KEYS, attend, reach, visible
 from models.labs.attention_examples import PROJECTIONS, ROWS, SCORES, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences

@@ -14,7 +14,7 @@ from components.labs import several
 from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import relu_said, slip, walk_map
 from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
-from components.labs.residual.variants import cosine_bars, effective_weight, found, kept_said
+from components.labs.residual.variants import cosine_dots, effective_weight, found, kept_said
 from components.labs.residual.words import aside_sentence
 from components.stage.tickets import At
 from components.stage.view import View
@@ -449,12 +449,12 @@ def test_the_picture_shows_the_token_after_every_operation_as_torch_computes_it(
     np.testing.assert_allclose([row[1] for row in read["bind"]["values"]], normed, rtol=1e-3)
 
 
-def test_bars_say_with_which_residual_most_of_the_token_is_left():
+def test_dots_say_with_which_residual_most_of_the_token_is_left():
     names, cosines = ["one", "two", "three"], [0.5, np.nan, 0.9]
     said = kept_said(names, cosines)
     assert said == "After the first branch the token is most like itself with three (cosine 0.9), least with one (0.5)."
     assert "no direction" in kept_said(names, [np.nan] * 3)
-    drawn(cosine_bars(names, {"with x": cosines, "with F": [1.0, 0.0, -1.0]}))
+    drawn(cosine_dots(names, {"with x": cosines, "with F": [1.0, 0.0, -1.0]}))
 
 
 @pytest.mark.parametrize("name", WALKS)

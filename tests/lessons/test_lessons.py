@@ -402,7 +402,8 @@ def test_one_line_says_how_far_one_is_in_all_of_them_and_the_verdict_stands_befo
     page = lessons(lesson="vanishing")
     assert f"**0 of {len(LESSONS)} guessed, 0 solved**" in words(page)
     page = watched(guessed(page, 2), "lesson_vanishing")
-    assert "1 ◐ · 2 ○" in words(page)
+    titles = page.selectbox(key="lesson_box").options
+    assert [title[-1] for title in titles[:2]] == ["◐", "○"]
     assert f"**1 of {len(LESSONS)} guessed, 0 solved**" in words(page)
     said = "".join(one.value for one in page.columns[0].markdown)
     assert "Your guess: " in said

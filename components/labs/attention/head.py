@@ -49,9 +49,10 @@ def draw() -> None:
         st.markdown(f"**{looks(head, at, words)}** {badge('formula')}")
     if said := slip(name, (x, w_q, w_k, w_v), head):
         note.info(said)
-    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
-    st.markdown(arithmetic(head, x, w_q, at))
-    shown.matrices(head)
+    with st.expander("Formula, and every number on the way"):
+        st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
+        st.markdown(arithmetic(head, x, w_q, at))
+        shown.matrices(head)
     shown.scaling(with_it, without)
     shown.linear(x, (w_q, w_k, w_v), by)
     st.subheader("Look closer", anchor=False)

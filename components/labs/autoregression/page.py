@@ -18,8 +18,8 @@ from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.waiting import poll_while
-from components.stage.panels import Chart
-from components.stage.stage import place, stage
+from components.stage.panels import COLUMNS, Chart
+from components.stage.stage import Tells, below, place, stage
 from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.insight.verdict import loss_sentence
@@ -68,10 +68,19 @@ def controls() -> RunConfig | None:
 def watch(cfg: RunConfig) -> bool:
     """The player, and what the net does where the playhead rests. Returns whether more is to come."""
     at = _stage(cfg)
+    shown = st.container()
+    _loss(cfg)
     views, waiting = several.views([cfg], at)
     if not views:
         return waiting
-    panel = InstrumentPanel(NAME, views[0], at)
+    with shown:
+        waits = _parts(InstrumentPanel(NAME, views[0], at))
+    _likely(views[0])
+    return waiting or waits
+
+
+def _parts(panel: InstrumentPanel) -> bool:
+    """What the net does with the prompt. Returns whether an answer is still to come."""
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row", "Pieces of words")
     prompt, earlier, within, embedding, subwords = parts(NAME, names)
     with prompt:
@@ -85,17 +94,20 @@ def watch(cfg: RunConfig) -> bool:
             autoregression_rows.looked_up(panel, read[0])
     with subwords:
         autoregression_subwords.draw()
-    _likely(views[0])
-    return waiting or panel.waiting
+    return panel.waiting
 
 
 def _stage(cfg: RunConfig) -> At:
     """The player, which tells the page when a run starts to play (the net then generates nothing) and when it rests."""
+    tells: Tells = "rest" if place(NAME, [cfg]).playing else "follow"
+    return stage(NAME, [cfg], [], tells=tells, shared=" the transformer")
+
+
+def _loss(cfg: RunConfig) -> None:
+    """The loss, below what the net says."""
     untrained = loss_sentence(None, 0, chance(cfg))
-    loss = Chart(LOSS, figure=figures.in_player(cfg), says="loss", before=untrained, ends=True, height=110, scrubs=True)
-    return stage(
-        NAME, [cfg], [loss], tells="rest" if place(NAME, [cfg]).playing else "follow", shared=" the transformer"
-    )
+    loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=200)
+    below(NAME, "loss", [loss])
 
 
 def _likely(view: View) -> None:

@@ -23,13 +23,13 @@ FIRST = "three tokens, layer norm"
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
 LEGAL = (-100.0, 100.0)  # of gain and bias
 TIPS = {
-    "layer norm": "It is the same in training and at inference.",
-    "rms norm": "It does not subtract the mean.",
-    "batch norm": "At inference it uses running statistics.",
+    "layer norm": "Training and inference do the same.",
+    "rms norm": "No mean is subtracted.",
+    "batch norm": "At inference, running statistics take their place.",
     "instance norm": "With one sequence it is batch norm in training.",
     "joint layer norm": "This is what nn.LayerNorm([T, d]) does, which is rarely intended.",
     "min-max": "The minimum becomes 0, the maximum 1.",
-    "z-score": "It has no eps.",
+    "z-score": "There is no eps.",
 }
 
 

@@ -20,7 +20,7 @@ from models.spec.scales import deepnorm_gain, scale_value
 
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
-BARS = "How much is left of x"
+DOTS = "How much is left of x, and of F"
 NAMES_WIDE = 150  # pixels
 WEIGHTS, REPEATS = (0.0, 8.0), (1, 4)
 ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
@@ -69,7 +69,7 @@ def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -
         f"with {name}": [cosine(value, one - one.mean()) for _, value in results.values()]
         for name, one in (("x", x), ("F", branches[0]))
     }
-    static_chart(cosine_bars(list(results), like), BARS, f"{KEY}_cosines", height=300)
+    static_chart(cosine_dots(list(results), like), DOTS, f"{KEY}_cosines", height=330)
     st.markdown(f"**{kept_said(list(results), like['with x'])}** {badge('formula')}")
     st.caption("Cosines with x and F minus their means, which every norm subtracts.")
     with st.expander("Formulas and results"):
@@ -88,29 +88,33 @@ def kept_said(names: Sequence[str], cosines: Sequence[float]) -> str:
     )
 
 
-def cosine_bars(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
-    """Cosines by residual as bars, one row of the chart for each name."""
-    layout = frame_of(BARS, x="cosine", y="", hue=SIGNAL)
+def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
+    """Cosines by residual as dots with their numbers, a row for each name."""
+    layout = frame_of(DOTS, x="cosine", y="", hue=SIGNAL)
     rows = list(range(1, len(names) + 1))
     layout["margin"]["l"] = NAMES_WIDE
-    layout["xaxis"] |= {"range": [-1.02, 1.02]}
-    layout["yaxis"] |= {"autorange": "reversed", "tickmode": "array", "tickvals": rows, "ticktext": list(names)}
-    bars = [
+    layout["yaxis"] |= {"range": [len(names) + 0.7, 0.3], "tickmode": "array", "tickvals": rows}
+    layout["yaxis"] |= {"ticktext": list(names)}
+    looks = (("circle", "top center"), ("square-open", "bottom center"))
+    dots = [
         {
-            "type": "bar",
+            "type": "scatter",
             "orientation": "h",
             "name": name,
+            "mode": "markers+text",
             "x": numbers(np.array(values)),
             "y": rows,
-            "text": list(names),
-            "textposition": "none",
+            "names": list(names),
+            "text": ["" if np.isnan(value) else number(value, 3) for value in values],
+            "textposition": where,
             "hue": SIGNAL,
-            "shade": at,
-            "hovertemplate": "%{text}: %{x:.4g}<extra>%{fullData.name}</extra>",
+            "marker": {"color": SIGNAL, "size": 11, "symbol": symbol},
+            "hovertext": list(names),
+            "hovertemplate": "%{hovertext}: %{x:.4g}<extra>%{fullData.name}</extra>",
         }
-        for at, (name, values) in enumerate(cosines.items())
+        for (name, values), (symbol, where) in zip(cosines.items(), looks, strict=True)
     ]
-    return figure_of(bars, layout, "nothing to compare")
+    return figure_of(dots, layout, "nothing to compare")
 
 
 def _table(results: dict[str, tuple[str, np.ndarray]], like: dict[str, list[float]]) -> None:
