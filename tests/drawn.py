@@ -2,8 +2,10 @@
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 from shutil import which
+from threading import Timer
 from typing import Any
 
 import plotly.graph_objects as go
@@ -18,25 +20,43 @@ STILL = {"tapes": [], "position": 0, "shown": 0, "furthest": 0, "playing": False
 OURS = ("names", "declared")  # of places and of a line that is left out: for the table and the legend, not for plotly
 
 
+# One Node for all that a process of tests asks: to start one takes longer than most answers.
+LISTENER = """import { createInterface } from "node:readline"
+import { readFileSync } from "node:fs"
+for await (const line of createInterface({ input: process.stdin })) {
+    const { code, given } = JSON.parse(line)
+    try {
+        const known = { ...PLAYER, readFileSync, ...given }
+        const asked = new Function(...Object.keys(known), `return (() => { ${code} })()`)
+        console.log(JSON.stringify({ said: asked(...Object.values(known)) }))
+    } catch (error) { console.log(JSON.stringify({ error: error.stack })) }
+}"""
+
+
+@cache
+def _node() -> "subprocess.Popen[str]":
+    imports = "".join(f'import * as {name} from "{(PLAYER / f"{name}.js").as_uri()}"\n' for name in MODULES)
+    script = f"{imports}const PLAYER = {{ {', '.join(MODULES)} }}\n{LISTENER}"
+    assert NODE is not None
+    pipe = subprocess.PIPE
+    return subprocess.Popen([NODE, "--input-type=module", "-e", script], stdin=pipe, stdout=pipe, text=True)
+
+
 def run(code: str, **given: Any) -> Any:
-    """What a piece of JavaScript says, given some values; the player's modules are at hand by their names."""
+    """What a piece of JavaScript returns, given some values; the player's modules are at hand by their names."""
     if NODE is None:
         pytest.skip("no node on this machine")
-    imports = "".join(f'import * as {name} from "{(PLAYER / f"{name}.js").as_uri()}"\n' for name in MODULES)
-    script = f"""{imports}import {{ readFileSync }} from "node:fs"
-const {{ {", ".join(["STILL", *given])} }} = JSON.parse(readFileSync(0, "utf8"))
-const said = (() => {{ {code} }})()
-console.log(JSON.stringify(said))"""
-    done = subprocess.run(
-        [NODE, "--input-type=module", "-e", script],
-        input=json.dumps(given | {"STILL": STILL}),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    node = _node()
+    assert node.stdin is not None
+    assert node.stdout is not None
+    patience = Timer(60, node.kill)
+    patience.start()
+    node.stdin.write(json.dumps({"code": code, "given": given | {"STILL": STILL}}) + "\n")
+    node.stdin.flush()
+    answer = json.loads(node.stdout.readline())
+    patience.cancel()
+    assert "error" not in answer, answer["error"]
+    return answer["said"]
 
 
 def drawn(figure: Figure) -> Figure:
