@@ -47,7 +47,7 @@ def pytest_xdist_auto_num_workers() -> int:
 # What drives browsers or real servers, times or counts them runs one after another, in two processes at most.
 TOGETHER = {
     "journeys": ("browser/test_journeys.py", "browser/test_walk.py", "browser/test_failures.py", "stage/"),
-    "pages": ("attack/", "browser/", "load/", "project/test_benchmarks.py"),
+    "pages": ("attack/", "browser/", "load/", "project/test_benchmarks.py", "service/test_faults.py"),
 }
 
 
@@ -95,7 +95,7 @@ FULL = (
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test: what it needs, `first` unless it or its file says `full`, and `full`, which is every test.
 
-    The longest groups come first: at the end they would run alone.
+    What takes longest comes first, and what is over in a moment last, so that all processes end at the same time.
     """
     for item in items:
         file = file_of(item.nodeid)
@@ -106,7 +106,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if not item.get_closest_marker("full") and not file.startswith(FULL):
             item.add_marker("first")
         item.add_marker("full")
-    items.sort(key=lambda item: group(item.nodeid) not in TOGETHER)
+    items.sort(key=lambda item: (group(item.nodeid) not in TOGETHER, not file_of(item.nodeid).startswith(SLOW)))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""A server to be attacked: one for all tests that need no other."""
+"""A server to be attacked: one for all tests that need no other, and do it harm or measure it."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from tests.load.server import Server, serving
 
 
 @pytest.fixture(scope="package")
-def server() -> Iterator[Server]:
+def attacked() -> Iterator[Server]:
     with serving() as running:
         running.wait_for(b'"ready"')
         yield running

@@ -48,11 +48,11 @@ async def all_opened(stack: AsyncExitStack, ways: Iterable[connect]) -> list[Cli
 
 
 async def said(page: ClientConnection, text: str) -> int:
-    """Says something, and listens until the connection ends or a while is over; its close code, or 0."""
+    """Says something, and listens until it is answered or the connection ends; its close code, or 0."""
     with suppress(WebSocketException, TimeoutError):
         async with asyncio.timeout(HOLD_SECONDS):
             await page.send(text)
-            await page.wait_closed()
+            await page.recv()
     return page.close_code or 0
 
 
@@ -69,12 +69,12 @@ def longest_link() -> str:
     return key_of(RunConfig(depth=128, overrides=tuple(blocks)))
 
 
-async def endless_blocks(server: Server) -> list[int]:
-    """Ten hellos with six links of 160,000 blocks each, and ten with eight of the longest legal links."""
+async def endless_blocks(server: Server, count: int = 10) -> list[int]:
+    """So many hellos with six links of 160,000 blocks each, and as many with eight of the longest legal links."""
     async with AsyncExitStack() as stack:
-        pages = await all_opened(stack, [socket_to(server) for _ in range(20)])
+        pages = await all_opened(stack, [socket_to(server) for _ in range(2 * count)])
         hellos = [hello(*[BLOCKS] * 6), hello(*[longest_link()] * 8)]
-        return list(await asyncio.gather(*(said(page, hellos[at >= 10]) for at, page in enumerate(pages))))
+        return list(await asyncio.gather(*(said(page, hellos[at >= count]) for at, page in enumerate(pages))))
 
 
 async def silent_sockets(server: Server, count: int = 500) -> int:

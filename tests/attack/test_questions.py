@@ -30,37 +30,37 @@ def test_a_text_longer_than_its_field_is_cut_and_the_trainer_lives_on(server: Se
     asyncio.run(attack())
 
 
-def test_refused_questions_leave_nothing_behind(server: Server) -> None:
+def test_refused_questions_leave_nothing_behind(attacked: Server) -> None:
     async def attack() -> None:
-        worker = server.worker()
-        await first_row(server, seed=102)
-        before = server.memory()
-        await many_refused_texts(server)
-        assert await first_row(server, seed=103)
-        assert server.memory() < before + 2 * KEPT
-        assert (server.worker(), server.health()["trainer"]) == (worker, "ready")
+        worker = attacked.worker()
+        await first_row(attacked, seed=102)
+        before = attacked.memory()
+        await many_refused_texts(attacked)
+        assert await first_row(attacked, seed=103)
+        assert attacked.memory() < before + 2 * KEPT
+        assert (attacked.worker(), attacked.health()["trainer"]) == (worker, "ready")
 
     asyncio.run(attack())
 
 
-def test_configurations_without_a_ticket_leave_nothing_behind(server: Server) -> None:
+def test_configurations_without_a_ticket_leave_nothing_behind(attacked: Server) -> None:
     async def attack() -> None:
-        await first_row(server, seed=104)
-        before = server.memory()
-        await many_configurations(server)
-        assert server.memory() < before + KEPT
-        assert await first_row(server, seed=105)
+        await first_row(attacked, seed=104)
+        before = attacked.memory()
+        await many_configurations(attacked)
+        assert attacked.memory() < before + KEPT
+        assert await first_row(attacked, seed=105)
 
     asyncio.run(attack())
 
 
-def test_whoever_comes_when_comparisons_fill_all_places_gets_rows_while_these_wait(server: Server) -> None:
+def test_whoever_comes_when_comparisons_fill_all_places_gets_rows_while_these_wait(attacked: Server) -> None:
     async def attack() -> None:
-        async with many_comparisons(server) as viewers:
-            while not server.health()["waiting"]:
+        async with many_comparisons(attacked) as viewers:
+            while not attacked.health()["waiting"]:
                 await asyncio.sleep(0.1)
-            assert await first_row(server, seed=106)
-            assert server.health()["waiting"] > 0
+            assert await first_row(attacked, seed=106)
+            assert attacked.health()["waiting"] > 0
             assert [viewer.exceptions for viewer in viewers] == [[]] * len(viewers)
 
     asyncio.run(attack())

@@ -43,7 +43,8 @@ NO_FILES = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")  # whoever writes to a f
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
+def alone() -> Iterator[Server]:
+    """A server of these tests' own, which soon takes a silent worker for one that hangs."""
     with serving(PLAYGROUND_SILENCE=str(SILENCE)) as running:
         running.wait_for(b'"ready"')
         yield running
@@ -123,16 +124,16 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
-def test_a_step_that_hangs_is_ended_said_and_computed_again(server: Server) -> None:
+def test_a_step_that_hangs_is_ended_said_and_computed_again(alone: Server) -> None:
     async def hang() -> None:
-        async with visit(server, f"{LONG}&seed=1") as viewer:
-            before, worker = await trains(viewer, 5), server.worker()
+        async with visit(alone, f"{LONG}&seed=1") as viewer:
+            before, worker = await trains(viewer, 5), alone.worker()
             os.kill(worker, signal.SIGSTOP)
             said = f"The trainer ended because it had said nothing for {SILENCE} s and is being restarted"
             await viewer.until(lambda: said in viewer.stage.trainer.get("sentence", ""), "what happened", PATIENCE)
             assert viewer.step >= before
             await trains(viewer, 20)
-            assert server.worker() not in (0, worker)
+            assert alone.worker() not in (0, worker)
             assert as_computed(viewer)
             assert viewer.exceptions == []
 
@@ -167,10 +168,10 @@ def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_an
 
 
 def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_the_rows_that_are_missing(
-    server: Server,
+    alone: Server,
 ) -> None:
     async def cut() -> None:
-        async with visit(server, own_run()) as neighbour, visit(server, f"{LONG}&seed=3") as viewer:
+        async with visit(alone, own_run()) as neighbour, visit(alone, f"{LONG}&seed=3") as viewer:
             for times in range(1, 4):
                 before = await trains(viewer, 5)
                 arrivals = len(viewer.stage.runs[0].arrivals)
@@ -186,9 +187,9 @@ def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_th
     played(cut())
 
 
-def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(server: Server) -> None:
+def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(alone: Server) -> None:
     async def deaf() -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(server, own_run()) as neighbour:
+        async with Viewer(alone.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(alone, own_run()) as neighbour:
             await viewer.ready()
             await trains(viewer, 500)
             run = {"link": viewer.stage.links[0], "want": 0}
@@ -199,7 +200,7 @@ def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(server: Server)
                 await asyncio.sleep(0.06)
             await trains(neighbour, 20)
             assert neighbour.exceptions == []
-            assert server.health()["trainer"] == "ready"
+            assert alone.health()["trainer"] == "ready"
             viewer.stage.deaf = False
 
             def let_go() -> bool:
@@ -213,19 +214,19 @@ def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(server: Server)
     played(deaf())
 
 
-def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(server: Server) -> None:
+def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(alone: Server) -> None:
     async def close() -> None:
-        while server.health()["training"]:  # of tests before this
+        while alone.health()["training"]:  # of tests before this
             await asyncio.sleep(0.1)
-        async with Viewer(server.url, PAGE, f"{LONG}&seed=10") as viewer:
+        async with Viewer(alone.url, PAGE, f"{LONG}&seed=10") as viewer:
             await viewer.ready()
             await trains(viewer, 5)
-            assert server.health()["training"] == 1
+            assert alone.health()["training"] == 1
         closed = time.monotonic()
-        while server.health()["training"]:
+        while alone.health()["training"]:
             await asyncio.sleep(0.1)
             assert time.monotonic() < closed + END_SECONDS
-        async with Viewer(server.url, PAGE, f"{LONG}&seed=10") as again:
+        async with Viewer(alone.url, PAGE, f"{LONG}&seed=10") as again:
             await again.until(lambda: again.losses, "what is there")
             assert not again.stage.over
 
@@ -292,6 +293,8 @@ def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobo
     """What the route says to each of these is in tests/stage/test_route.py."""
 
     async def speak() -> None:
+        while server.health()["training"]:  # of tests before this
+            await asyncio.sleep(0.1)
         async with visit(server, own_run()) as neighbour:
             await trains(neighbour)
             mine, theirs = neighbour.stage.data["ticket"], f"{SMALL}&seed=11"
@@ -317,10 +320,10 @@ def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobo
     played(speak())
 
 
-def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
+def test_clearing_the_cache_takes_nothing_from_anybody(alone: Server) -> None:
     async def clear() -> None:
-        async with visit(server, own_run()) as neighbour, visit(server, f"{LONG}&seed=6") as viewer:
-            before, worker = await trains(neighbour, 5), server.worker()
+        async with visit(alone, own_run()) as neighbour, visit(alone, f"{LONG}&seed=6") as viewer:
+            before, worker = await trains(neighbour, 5), alone.worker()
             await trains(viewer)
             await viewer.clear_cache()
             await viewer.forge()
@@ -328,24 +331,24 @@ def test_clearing_the_cache_takes_nothing_from_anybody(server: Server) -> None:
             assert viewer.sites == 33
             assert await trains(neighbour) > before
             assert [viewer.exceptions, neighbour.exceptions] == [[], []]
-            assert server.worker() == worker
+            assert alone.worker() == worker
 
     played(clear())
 
 
-def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(server: Server) -> None:
+def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(alone: Server) -> None:
     async def come_and_go(seed: int) -> None:
-        async with Viewer(server.url, PAGE, f"{SMALL}&seed={seed}") as viewer:
+        async with Viewer(alone.url, PAGE, f"{SMALL}&seed={seed}") as viewer:
             if seed % 2:
                 await viewer.until(lambda: viewer.stage.connected, "the stage")
 
     async def hundred() -> None:
-        async with visit(server, own_run()) as neighbour:
+        async with visit(alone, own_run()) as neighbour:
             await trains(neighbour)
             for first in range(0, 100, 10):
                 await asyncio.gather(*(come_and_go(seed) for seed in range(first, first + 10)))
             await trains(neighbour, 5)
-            async with visit(server, f"{SMALL}&seed=7") as newcomer:
+            async with visit(alone, f"{SMALL}&seed=7") as newcomer:
                 assert (newcomer.sites, newcomer.exceptions, neighbour.exceptions) == (5, [], [])
 
     played(hundred())
