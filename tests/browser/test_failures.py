@@ -60,12 +60,11 @@ def left(browser: Any) -> Iterator[tuple[Server, int]]:
 
 @pytest.mark.first
 def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitors):
-    page = drawn(visitors(link(seed=21, steps=200, depth=16)))
-    choose(
-        page, "Speed", "25 steps/s"
-    )  # however fast the machine, the tape is not at its end when the worker is killed
+    page = drawn(visitors(link(seed=21)))
+    # However fast the machine, the tape is not at its end when the worker is killed: rows of six seconds are asked for.
+    choose(page, "Speed", "5 steps/s")
     press(page, "Train")
-    until_step(page, 20)
+    until_step(page, 3)
     before = line(page, "Loss")
     said = status(page).evaluate_handle(
         """(el) => {
@@ -82,9 +81,9 @@ def test_a_worker_that_is_killed_is_restarted_and_the_same_rows_come_out(visitor
     assert line(page, "Loss")[: len(before)] == before
     assert chart(page, "Signal by depth").is_visible()
     choose(page, "Speed", "full speed")
-    until_row(page, 200)
-    run = Run(RunConfig(seed=21, steps=200, depth=16, width=16, batch=16))
-    run.advance(200)
+    until_row(page, 60)
+    run = Run(RunConfig(seed=21, steps=60, depth=4, width=16, batch=16))
+    run.advance(60)
     run.close()
     until_line(page, "Loss", run.trace().loss.tolist())  # bit for bit
 

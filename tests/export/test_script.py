@@ -27,6 +27,7 @@ from models.spec import ACTIVATIONS, ARRANGEMENTS, INITS, NETS, NORMS, OPTIMIZER
 from models.spec.code import block_code, block_parts, named_parts
 from models.spec.vocabulary import POSITIONS
 from models.training import Run
+from tests.arrangements import every_pair
 
 SMALL = {"depth": 3, "width": 8, "batch": 4, "steps": 3, "lr": 0.02, "heads": 2, "seed": 7, "device": "cpu"}
 TRANSFORMER = SMALL | {"net": "transformer", "expansion": 2}
@@ -148,8 +149,8 @@ def test_a_script_is_started_by_its_name_alone(tmp_path: Path) -> None:
     assert [int(step) for step in re.findall(r"^step (\d+)", done.stdout, flags=re.M)] == [*range(0, 40, 4), 39]
 
 
-@pytest.mark.parametrize(("net", "arrangement"), list(itertools.product(NETS, ARRANGEMENTS)))
-def test_every_arrangement_has_a_script_with_its_numbers(net: str, arrangement: str) -> None:
+@every_pair
+def test_every_arrangement_has_a_script_with_its_numbers(arrangement: str, net: str) -> None:
     tasks = list(TASKS)
     task = tasks[list(ARRANGEMENTS).index(arrangement) % len(tasks)]
     cfg = RunConfig.arranged(arrangement, **(SMALL if net == "mlp" else TRANSFORMER) | {"task": task, "net": net})

@@ -34,9 +34,10 @@ DIVERGING = {
 STUCK = RunConfig.arranged("plain", **(SHORT | {"depth": 32}))
 
 
-def trained(cfg: RunConfig) -> Run:
+def trained(cfg: RunConfig, steps: int = 0) -> Run:
+    """A run to its end, or so many steps of it."""
     run = Run(cfg, frames=False)
-    run.advance(cfg.steps)
+    run.advance(steps or cfg.steps)
     run.close()
     return run
 
@@ -79,7 +80,7 @@ def test_what_diverges_in_its_trial_is_not_offered_and_a_single_change_comes_bef
     assert "initialisation zero last" not in [one.label for one in helping]
     assert [one.several for one in helping] == sorted(one.several for one in helping)
     end = tried[helping[0].label].end
-    rows = trained(replace(cfg, **helping[0].fields)).trace().loss
+    rows = trained(replace(cfg, **helping[0].fields), 30).trace().loss
     assert end == pytest.approx(rows[25:30].mean(), rel=1e-5)
     assert tried[helping[0].label].start == rows[0]
 

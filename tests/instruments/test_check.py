@@ -1,7 +1,6 @@
 """A gradient that is checked: against numpy, against differences taken otherwise, and caught where it is spoilt."""
 
 import json
-from itertools import product
 
 import numpy as np
 import pytest
@@ -11,9 +10,10 @@ from components.instruments.check import error_chart, tape_rows
 from components.instruments.panel import Measured
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.instruments.check import STEPS, check
-from models.spec import ARRANGEMENTS, RunConfig
+from models.spec import RunConfig
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
 from tests.stage_page import rests
 
@@ -27,12 +27,14 @@ OTHERS = [
     {"norm": "none", "residual": False},
     {"layers_per_branch": 1, "activation": "tanh"},
 ]
-CASES = [RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in product(ARRANGEMENTS, NETS)]
-CASES += [RunConfig(**TINY | other) for other in OTHERS]
 
 
 def named(cfg):
     return "-".join(map(str, cfg.to_query().values()))
+
+
+CASES = in_turn([RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in PAIRS], called=named)
+CASES += [RunConfig(**TINY | other) for other in OTHERS]
 
 
 def snapshot(cfg, step=3):

@@ -16,9 +16,10 @@ from models.insight.collapse import attention_sentence, collapse_sentence
 from models.instruments.attention import attention_of
 from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
-from models.spec import ARRANGEMENTS, RunConfig, plan
+from models.spec import RunConfig, plan
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.arrangements import every_pair
 from tests.drawn import drawn
 from tests.stage_page import panels
 
@@ -181,7 +182,7 @@ def test_the_share_of_queries_and_keys_is_that_of_the_gradient_of_the_step():
         assert found.query_key_share[at] == pytest.approx((q + k) / (q + k + v), rel=1e-4)
 
 
-@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+@every_pair
 def test_every_arrangement_of_both_nets_stays_within_the_bounds(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     found, sites = measured(cfg, 1), plan(cfg).sites

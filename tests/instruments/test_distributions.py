@@ -1,7 +1,6 @@
 """Histograms, kurtosis, dead and saturated units, against numpy, scipy and cases worked out by hand."""
 
 import json
-from itertools import product
 
 import numpy as np
 import pytest
@@ -14,10 +13,11 @@ from components.instruments.distributions import histogram_map, open_layer
 from models.insight.distributions import distributions_sentence, units_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
-from models.spec import ARRANGEMENTS, RunConfig, plan
+from models.spec import RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.arrangements import every_pair
 from tests.drawn import drawn
 from tests.tables import table_of
 
@@ -123,7 +123,7 @@ def test_units_are_judged_over_the_whole_batch_not_by_sample():
     assert np.isnan(shares_of_units(a * torch.nan, "relu")["dead"])
 
 
-@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+@every_pair
 def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     found, sites = measured(cfg), plan(cfg).sites

@@ -21,6 +21,7 @@ from models.tasks import alphabet
 from models.training import Replays, finished
 from tests import hand
 from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.arrangements import in_turn
 from tests.drawn import all_drawn, drawn
 from tests.tables import table_of
 
@@ -147,14 +148,23 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
     assert np.isnan(found.kl[[1, 3]]).all()
 
 
-CASES = [RunConfig.arranged(name, **TINY | {"task": task}) for name in ARRANGEMENTS for task in ("book", "digits")]
-CASES += [RunConfig.arranged(name, **TINY | {"net": "mlp"}) for name in ARRANGEMENTS]
-CASES += [
-    RunConfig(**TINY | {"placement": placement} | other) for other in OTHERS for placement in ("pre-norm", "post-norm")
-]
+def called(cfg):
+    return "-".join(map(str, cfg.to_query().values()))
 
 
-@pytest.mark.parametrize("cfg", CASES, ids=lambda cfg: "-".join(map(str, cfg.to_query().values())))
+KINDS = ({"task": "book"}, {"task": "digits"}, {"net": "mlp"})
+CASES = in_turn([RunConfig.arranged(name, **TINY | kind) for name in ARRANGEMENTS for kind in KINDS], 3, called)
+CASES += in_turn(
+    [
+        RunConfig(**TINY | {"placement": placement} | other)
+        for other in OTHERS
+        for placement in ("pre-norm", "post-norm")
+    ],
+    called=called,
+)
+
+
+@pytest.mark.parametrize("cfg", CASES)
 def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
     found, sites = lens(still_at(cfg), sample=2, block=2), plan(cfg).sites
     assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)

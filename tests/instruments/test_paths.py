@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -14,9 +14,10 @@ from components.instruments.paths import length_chart, share_chart
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.instruments import paths as module
 from models.instruments.paths import gradient_shares, path_lengths
-from models.spec import ARRANGEMENTS, RunConfig, plan
+from models.spec import RunConfig, plan
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -42,8 +43,9 @@ def named(cfg):
     return "-".join(map(str, cfg.to_query().values()))
 
 
-CASES = [RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in product(ARRANGEMENTS, NETS)]
+CASES = [RunConfig.arranged(name, **TINY, **NETS[net]) for name, net in PAIRS]
 CASES += [RunConfig(**TINY | other) for other in OTHERS]
+IN_TURN = [*in_turn(CASES[: len(PAIRS)], called=named), *CASES[len(PAIRS) :]]
 
 
 def snapshot(cfg, step=3):
@@ -61,7 +63,7 @@ def gradient_at_x0(cfg, step=3):
     return start.grad
 
 
-@pytest.mark.parametrize("cfg", CASES, ids=named)
+@pytest.mark.parametrize("cfg", IN_TURN, ids=named)
 def test_all_that_came_by_any_number_of_branches_is_the_gradient_at_x0(cfg):
     """With as many numbers of branches as there are branches: none is counted twice and none is lost."""
     walk = finished(module._walked(snapshot(cfg), samples=cfg.batch, counted=True))

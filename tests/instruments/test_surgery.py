@@ -5,7 +5,6 @@ equations worked out with numpy, and weights exchanged by hand.
 import json
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -26,12 +25,13 @@ from models.insight.surgery import (
 )
 from models.instruments.surgery import lesions, sublayers, surgery
 from models.nets import IdentitySublayer, build_model
-from models.spec import ARRANGEMENTS, TASKS, RunConfig
+from models.spec import TASKS, RunConfig
 from models.spec.plan import block_name
 from models.tasks import open_task
 from models.training import Replays, finished
 from models.training.run import Run
 from tests.app_page import SMALL, charts, playground, sound, words
+from tests.arrangements import every_pair
 from tests.drawn import all_drawn, drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -70,7 +70,7 @@ def built_without(cfg, blocks, trained, what=True):
     return model
 
 
-@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+@every_pair
 def test_a_skipped_block_is_the_net_that_is_built_without_it(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     trained = still_at(cfg).model
@@ -132,7 +132,7 @@ def test_the_slots_of_a_block_are_those_that_hold_a_norm_in_the_equation(cfg, sl
     assert norm_slots(cfg, 2) == {name: f"blocks.b02.mlp.{module}" for name, module in slots.items()}
 
 
-@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+@every_pair
 def test_every_slot_is_a_norm_of_the_net_and_all_norms_of_a_block_are_slots(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     stack = build_model(cfg).stream
@@ -207,7 +207,7 @@ def test_what_cannot_be_done_is_refused_by_name(args, said):
         cut(RunConfig(**TINY), **args)
 
 
-@pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
+@every_pair
 @pytest.mark.full
 def test_a_lesion_is_the_surgery_of_its_block_and_leaves_the_net_whole(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
