@@ -21,7 +21,7 @@ const [RIBBON, NORMS] = [16, 10] // pixels, of type of 12: the height of the ski
 const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
 const LEGEND = 6.2 // ems of that type: its width
 const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
-const BESIDE = 560 // pixels of width from which an opened block stands beside its stack
+const BESIDE = 560 // pixels of width from which an opened block stands beside its stack; twin of stage.css
 const ROOM = 4 // decades that a scale may grow beyond the net before training; what is larger is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
@@ -131,7 +131,6 @@ export class LivingStack {
     const { blocks, diagrams } = this.panel
     const whole = this.width ?? this.place.clientWidth
     const beside = diagrams.length > 0 && whole >= BESIDE
-    this.group.classList.toggle("beside", beside)
     const room = beside ? this.opened.offsetWidth : 0
     const height = this.columns.clientHeight || this.panel.height // of which a phone's style leaves less
     this.type = Math.max(LEAST_TYPE, TYPE * page)
@@ -199,7 +198,7 @@ export class LivingStack {
     pen.strokeRect(0, top + half, width, 0.5)
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
-    this.legend(pen, width, ribbon, top, half, ink)
+    this.legend(pen, width, ribbon, top, half, ink, theme.font || "sans-serif")
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
@@ -257,16 +256,16 @@ export class LivingStack {
   }
 
   // At the right of each row its name, and of signal and gradient the ends of their scale.
-  legend(pen, width, ribbon, top, half, ink) {
+  legend(pen, width, ribbon, top, half, ink, family) {
     const { label, blocks } = this.panel
     const left = width + 6
     pen.textBaseline = "middle"
-    const say = (text, y, font = `${this.type}px sans-serif`) => {
-      pen.font = font
+    const say = (text, y, indent = 12, how = `${this.type}px`) => {
+      pen.font = `${how} ${family}`
       pen.fillStyle = ink
-      pen.fillText(text, left + (font.startsWith("bold") ? 0 : 12), y)
+      pen.fillText(text, left + indent, y)
     }
-    if (label) say(label, ribbon / 2 + 2, `bold ${1.35 * this.type}px sans-serif`)
+    if (label) say(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.type}px`)
     else {
       if (blocks.some(({ skip }) => skip)) say("residual", ribbon / 2)
       if (blocks.some(({ norms }) => norms.length)) say("norm", (ribbon + top) / 2)

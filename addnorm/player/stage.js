@@ -251,6 +251,7 @@ class Stage {
     if (!panel) {
       const home = document.createElement("div")
       home.className = "stage-panel"
+      home.dataset.kind = declared.kind
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         opened: () => part.fire("opened", declared.opens ?? declared.run),

@@ -50,6 +50,14 @@ export const place = (journey, position) => {
   })
 }
 
+// The middle of the widest gap between the directions in which samples enter: there the rings are named.
+export const gap = ({ turn: [first] }) => {
+  const sorted = first.toSorted((one, other) => one - other)
+  const arcs = sorted.map((one, at) => (sorted[at + 1] ?? sorted[0] + 2 * Math.PI) - one)
+  const widest = arcs.indexOf(Math.max(...arcs))
+  return sorted[widest] + arcs[widest] / 2
+}
+
 // The mean size at a stop, in times the input's; null where it is not finite.
 export const grown = ({ size }, at) => {
   const [first, here] = [size[0], size[at]].map((sizes) => (sizes.includes(null) ? null : rms(sizes)))
@@ -65,20 +73,31 @@ const times = (size) => {
 const eased = (share) => share * share * (3 - 2 * share)
 const guesses = new Map() // by the panel and the net, until the tab leaves the app
 
+// A sample that has left the frame: an arrow outwards, as wide as its dot.
+const arrow = ({ x, y }, size) => {
+  const turn = Math.atan2(y, x)
+  const at = (angle, far) =>
+    [Math.cos(turn + angle), Math.sin(turn + angle)].map((one) => (one * far * size).toFixed(1))
+  return ["polygon", { points: [at(0, 1.9), at(1.1, 1.1), at(2.3, 1.1), at(-2.3, 1.1), at(-1.1, 1.1)].join(" ") }]
+}
+
 class Net {
   constructor(list, guessed) {
     this.el = made(list, "li", "stage-travel-net")
     this.heading = made(this.el, "h3", "stage-heading")
     this.picture = this.el.appendChild(svg("svg", { role: "img" }))
     this.caption = made(this.el, "p", "stage-travel-caption")
-    this.field = made(this.el, "fieldset")
-    this.verdict = made(this.el, "p", "stage-travel-verdict")
+    const below = made(this.el, "div", "stage-travel-answer") // one over the other
+    this.field = made(below, "fieldset")
+    this.verdict = made(below, "p", "stage-travel-verdict")
     this.verdict.setAttribute("aria-live", "polite")
     this.guessed = guessed
   }
 
-  declare({ label, title, asks, options, question }) {
+  // `asks`: whether its fate is to be guessed; `tells`: whether it is said under its picture.
+  declare({ label, title, asks, tells, options, question }) {
     Object.assign(this, { label, asks, name: `${title}: ${label}` })
+    this.verdict.hidden = !tells
     write(this.heading, label)
     if (asks && !this.field.children.length) {
       made(this.field, "legend").textContent = question
@@ -103,6 +122,7 @@ class Net {
     const whole = measured.findLast(({ journey }) => !journey.size.flat().includes(null))
     this.frame = whole ?? measured[0]
     this.journey = this.frame?.journey
+    this.gap = this.journey && gap(this.journey)
     this.trained = shown > 0
   }
 
@@ -115,30 +135,32 @@ class Net {
     return this.asks && !revealed
   }
 
-  draw(share, side, { calm, covered, type }) {
+  draw(share, side, { calm, covered, type, first }) {
     if (!this.journey) return
     const position = covered ? 0 : share * this.stops
     const stop = Math.round(position)
+    this.arrived = !covered && (this.arrived || stop === this.stops) // once seen, it stays said
     const half = side / 2
     const dotSize = DOT * type
-    const to = ({ x, y }) => [half + x * half, half + y * half].map((pixels) => pixels.toFixed(1))
+    const edge = 1 - (2 * dotSize) / half // what is farther out is an arrow there
+    const far = ({ x, y }) => Math.max(Math.abs(x), Math.abs(y)) / edge
+    const at = ({ x, y }, out = 1) => [x, y].map((one) => (half + (one / out) * half).toFixed(1))
+    const to = (dot) => at(dot, Math.max(1, far(dot)))
     const rings = RINGS.map((size) => svg("circle", { class: "ring", cx: half, cy: half, r: radius(size) * half }))
-    const named = RINGS.map((size) =>
-      svg(
-        "text",
-        { class: "named", x: half, y: half + radius(size) * half + 0.8 * type },
-        size === 1 ? "input's size" : `${size} times`,
-      ),
-    )
+    const named = (first ? RINGS : []).map((size) => {
+      const out = radius(size) * half
+      const [x, y] = [half + out * Math.cos(this.gap), half - out * Math.sin(this.gap) + 0.25 * type]
+      return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
+    })
     const names = [...new Set(this.journey.names)]
     const hue = (one) => HUES[names.indexOf(this.journey.names[one]) % HUES.length]
     const from = calm ? 0 : Math.max(0, position - TRAIL)
     const count = calm ? STILLS : 2 * TRAIL
-    const way = Array.from({ length: count }, (_, at) =>
-      place(this.journey, from + ((position - from) * at) / (count - 1)),
+    const way = Array.from({ length: count }, (_, one) =>
+      place(this.journey, from + ((position - from) * one) / (count - 1)),
     )
     const trails = calm
-      ? way.slice(0, -1).flatMap((dots, at) =>
+      ? way.slice(0, -1).flatMap((dots, still) =>
           dots.map((dot, one) => {
             const [cx, cy] = to(dot)
             return svg("circle", {
@@ -146,7 +168,7 @@ class Net {
               cy,
               r: dotSize / 2,
               fill: hue(one),
-              opacity: (0.15 + (0.5 * at) / STILLS).toFixed(2),
+              opacity: (0.15 + (0.5 * still) / STILLS).toFixed(2),
             })
           }),
         )
@@ -154,19 +176,22 @@ class Net {
           svg("polyline", {
             class: "trail",
             stroke: hue(one),
-            points: way.map((dots) => to(dots[one]).join()).join(" "),
+            points: way.map((dots) => at(dots[one]).join()).join(" "),
           }),
         )
     const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
-    const dots = way.at(-1).map((dot, one) => {
+    const ends = way.at(-1)
+    const together = this.together(ends.map(to), dotSize)
+    const dots = ends.map((dot, one) => {
       const [x, y] = to(dot)
       const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
+      const fill = { fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }
+      const looks = far(dot) > 1 ? arrow(dot, dotSize) : ["circle", { r: dotSize }]
       group.append(
-        svg("circle", { class: "ground", r: dotSize }),
-        svg("circle", { r: dotSize, fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }),
+        ...[{ class: "ground" }, fill].map((own) => svg(looks[0], { ...looks[1], ...own })),
         svg("text", { y: 0.26 * type }, this.journey.names[one]),
       )
-      if (answers) {
+      if (answers && !together) {
         const right = String(answers[one]) === this.journey.names[one]
         group.append(
           svg(
@@ -180,13 +205,26 @@ class Net {
     })
     const size = grown(this.journey, stop)
     const gone = size === null || size > MOST
-    const out = gone ? [svg("text", { class: "out", x: half, y: 1.1 * type }, `↗ ${times(size)} times the input`)] : []
+    const out = gone ? [svg("text", { class: "out", x: half, y: half + 0.3 * type }, `${times(size)} times`)] : []
+    if (together) {
+      const [x, y] = together
+      const below = y < half ? 2.7 : -1.6 // towards the middle
+      const inside = Math.min(Math.max(x, 2 * type), side - 2 * type)
+      out.push(svg("text", { class: "out", x: inside, y: y + below * dotSize }, `all ${dots.length}`))
+    }
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
     this.picture.replaceChildren(...rings, ...named, ...trails, ...dots, ...out)
     const block = `block ${this.journey.blocks[stop]} of ${this.journey.blocks.at(-1)}`
     const right = answers?.filter((answer, one) => String(answer) === this.journey.names[one]).length
     const read = answers ? ` · ${right} of ${answers.length} read right` : ""
-    write(this.caption, covered ? "before the first block" : `${block}: size ${times(size)}${read}`)
+    write(this.caption, covered ? "block 0" : `${block}: size ${times(size)}${read}`)
+  }
+
+  // Where all samples lie on one another, if they do.
+  together(places, dotSize) {
+    const middle = [0, 1].map((axis) => places.reduce((sum, one) => sum + Number(one[axis]), 0) / places.length)
+    const near = places.every(([x, y]) => Math.hypot(x - middle[0], y - middle[1]) < 1.2 * dotSize)
+    return places.length > 1 && near ? middle : null
   }
 
   // What a reader who sees nothing is told, when nothing moves.
@@ -212,12 +250,10 @@ class Net {
     for (const button of this.field.querySelectorAll("button"))
       button.setAttribute("aria-pressed", button.textContent === guess)
     const found = this.journey?.fate
-    const shown = this.asks && guess && found && open && !this.trained
     const told = guess === found ? `✓ They ${found}, as you guessed.` : `✗ They ${found}; you guessed: ${guess}.`
-    write(
-      this.verdict,
-      shown ? told : this.asks && guess && !open && !reveals ? `Your guess is in: they ${guess}.` : "",
-    )
+    const fate = this.asks && guess && !this.trained ? told : `They ${found}.`
+    const kept = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
+    write(this.verdict, this.arrived && reveals && found ? fate : kept)
   }
 }
 
@@ -268,7 +304,12 @@ export class Travel {
     }
     this.list.style.setProperty("--nets", panel.runs.length)
     for (const [at, net] of this.nets.entries())
-      net.declare({ ...panel, label: panel.labels[at] ?? "", asks: panel.asks.includes(at) })
+      net.declare({
+        ...panel,
+        label: panel.labels[at] ?? "",
+        asks: panel.asks.includes(at),
+        tells: panel.asks.length > 0,
+      })
     if (this.now) this.draw(this.now)
   }
 
@@ -350,7 +391,7 @@ export class Travel {
     for (const [at, net] of this.nets.entries()) {
       const share = this.moving && !this.moving.has(at) ? 1 : this.share
       const covered = this.covered(at)
-      net.draw(share, side, { calm: this.calm, covered, type })
+      net.draw(share, side, { calm: this.calm, covered, type, first: at === 0 })
       if (rests) net.describe(share, covered)
       net.answer(this.revealed.has(at), this.panel.reveals)
     }

@@ -4,14 +4,15 @@ The SVG takes the colour of text from the page, and the others from the charts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 
 import streamlit as st
 
 from components.charts.colour import NORM, SIGNAL, WEIGHTS
-from models.spec import NORMS, RunConfig, plan
+from models.spec import NORMS, PLACEMENTS, RunConfig, plan
+from models.spec.placement import Placement
 from models.spec.plan import SublayerPlan
 
 
@@ -27,10 +28,13 @@ class Size:
     letter: float = 8.2
     above: int = 16  # of the skip: its name
     add: int = 12
+    room: int = 0  # of wire for a number
 
 
 FULL, SMALL = Size(), Size(skip=21, branch=51, step=9, box=20, padding=9, letter=7, above=12, add=8)
+NUMBERED = replace(SMALL, room=56)
 HEIGHT, ROW = 148, 64  # of a drawing, and of a sublayer in a small one
+NO_SLOTS = PLACEMENTS["none"]
 
 
 @dataclass
@@ -43,14 +47,16 @@ class Drawing:
 
     def box(self, label: str, y: float, kind: str) -> None:
         """Adds a box at height y, with the wire that leads to it; in a small drawing, with a short label."""
-        if self.size == SMALL:
-            label = "norm" if kind == "norm" else label.partition(",")[0]
+        if self.size is not FULL:
+            label = "norm" if kind.startswith("norm") else label.partition(",")[0]
         width, step, height = self.size.padding + self.size.letter * len(label), self.size.step, self.size.box
         self.wire(self.x, y, self.x + step, y)
         self.x += step
         place = f'x="{self.x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
         self.parts.append(f'<rect class="{kind}" {place} rx="6"/>')
-        self.text(label, self.x + width / 2, y)
+        if "lacks" in kind:
+            self.wire(self.x, y, self.x + width, y)
+        self.text(label, self.x + width / 2, y, "name lacks" if "lacks" in kind else "name")
         self.x += width
 
     def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
@@ -61,10 +67,10 @@ class Drawing:
         """Adds text, centred unless it is a caption."""
         self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
 
-    def add(self, y: float) -> None:
-        """Adds the circle where skip and branch meet."""
-        self.parts.append(f'<circle class="add" cx="{self.x:.0f}" cy="{y:.0f}" r="{self.size.add}"/>')
-        self.text("+", self.x, y + 1, "plus")
+    def add(self, y: float, lacks: str = "") -> None:
+        """Adds the circle where skip and branch meet, or would."""
+        self.parts.append(f'<circle class="add{lacks}" cx="{self.x:.0f}" cy="{y:.0f}" r="{self.size.add}"/>')
+        self.text("+", self.x, y + 1, f"plus{lacks}")
 
 
 # On a narrow screen the diagram keeps a readable size and is scrolled.
@@ -83,7 +89,7 @@ dominant-baseline:central}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 """
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
-READABLE = 0.72  # the least scale at which its text can be read
+READABLE = 0.86  # the least scale at which its text can be read
 
 _component = st.components.v2.component(
     "block_diagram",
@@ -131,18 +137,28 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
     return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{inside}</svg>'
 
 
-def small_diagram(cfg: RunConfig, block: int) -> str:
-    """The SVG of a block alone, its sublayers one below the other."""
+def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
+    """The SVG of a block alone, its sublayers one below the other; what its placement would norm, and the residual that
+    it lacks, are faint.
+
+    With NUMBERED wires, a block of one sublayer has three texts `number`, empty, and the `way through` its branch and
+    `past` it, whose parts after the sum have the length `data-tail`.
+    """
+    own = {key: value for at, key, value in cfg.overrides if at == block}
+    slots = PLACEMENTS[str(own.get("placement", cfg.placement))]
     rows, wide = [], 0.0
     for at, sublayer in enumerate(plan(cfg).of_block(block)):
-        drawing = Drawing(x=2, size=SMALL)
-        _sublayer(drawing, cfg, sublayer)
-        drawing.wire(drawing.x, SMALL.skip, drawing.x + SMALL.step, SMALL.skip)
-        wide = max(wide, drawing.x + SMALL.step + 2)
+        drawing = Drawing(x=2, size=size)
+        fork, meets = _sublayer(drawing, cfg, sublayer, slots)
+        end = drawing.x + size.step + size.room
+        drawing.wire(drawing.x, size.skip, end, size.skip)
+        if size.room:
+            _numbered(drawing, fork, meets, end, past=bool(sublayer.skip))
+        wide = max(wide, end + (size.add if size.room else 2))
         rows.append(f'<g transform="translate(0 {at * ROW})">{"".join(drawing.parts)}</g>')
     title = escape(_title(cfg, plan(cfg).left_of_block(block)[-1]))
-    size = f'viewBox="0 0 {wide:.0f} {ROW * len(rows)}" style="--wide:{wide:.0f};--high:{ROW * len(rows)}"'
-    return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{"".join(rows)}</svg>'
+    measures = f'viewBox="0 0 {wide:.0f} {ROW * len(rows)}" style="--wide:{wide:.0f};--high:{ROW * len(rows)}"'
+    return f'<svg class="block-diagram" role="img" aria-label="{title}" {measures}>{"".join(rows)}</svg>'
 
 
 def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
@@ -156,44 +172,72 @@ def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
     drawing.box("head", FULL.skip, "head")
 
 
-def _sublayer(drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan) -> None:
-    """Draws a sublayer: the branch below, the skip above, the add, and the norms where the plan has them."""
+def _sublayer(
+    drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan, slots: Placement = NO_SLOTS
+) -> tuple[float, float]:
+    """Draws a sublayer: the branch below, the skip above, the add, and the norms where the plan has them.
+
+    Faint: the norms that it lacks in some `slots`, and in a small drawing a skip that it lacks. Returns where the two
+    ways part and meet.
+    """
     size = drawing.size
     skip, branch, step = size.skip, size.branch, size.step
     if sublayer.identity:
         drawing.box("taken out", skip, "scale")
-        return
-    start = drawing.x
-    drawing.wire(start, skip, start + step, skip)
-    drawing.wire(start + step, skip, start + step, branch)
-    drawing.x = start + step
-    for label, kind in _branch_boxes(cfg, sublayer):
+        return drawing.x, drawing.x
+    start, fork = drawing.x, drawing.x + step + size.room
+    drawing.wire(start, skip, fork, skip)
+    drawing.wire(fork, skip, fork, branch)
+    drawing.x = fork
+    for label, kind in _branch_boxes(cfg, sublayer, slots):
         drawing.box(label, branch, kind)
-    drawing.wire(drawing.x, branch, drawing.x + step, branch)
-    drawing.x += step
-    drawing.wire(drawing.x, branch, drawing.x, skip + size.add if sublayer.skip else skip)
-    middle = (start + step + drawing.x) / 2
-    if sublayer.skip:
-        drawing.wire(start + step, skip, drawing.x - size.add, skip, "skip")
-        name = "residual" if sublayer.skip == 1 else f"residual × {sublayer.skip:.3g}"
-        drawing.text(name, middle, skip - size.above, "side")
-        drawing.add(skip)
+    meets = drawing.x + step + size.room
+    drawing.wire(drawing.x, branch, meets, branch)
+    drawing.x = meets
+    lacks = "" if sublayer.skip else " lacks"
+    drawing.wire(meets, branch, meets, skip if lacks else skip + size.add)
+    name = "no residual" if lacks else "residual" if sublayer.skip == 1 else f"residual × {sublayer.skip:.3g}"
+    drawing.text(name, (fork + meets) / 2, skip if lacks and size is FULL else skip - size.above, "side")
+    if not lacks or size is not FULL:
+        drawing.wire(fork, skip, meets - size.add, skip, f"skip{lacks}")
+        drawing.add(skip, lacks)
         drawing.x += size.add
-    else:
-        drawing.text("no residual", middle, skip, "side")
+    if lacks:
+        drawing.wire(meets, skip, drawing.x, skip)
     for again in range(sublayer.repeats):
         if again and sublayer.skip:
             drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", skip, "scale")
-        if sublayer.norm_add != "none":
-            drawing.box(NORMS[sublayer.norm_add].short, skip, "norm")
+        label, kind = _norm(sublayer.norm_add, slots.norm_add)
+        if label:
+            drawing.box(label, skip, kind)
+    return fork, meets
 
 
-def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str]]:
+def _numbered(drawing: Drawing, fork: float, meets: float, end: float, *, past: bool) -> None:
+    """Places for three numbers, and the ways through the branch and, if there is one, past it."""
+    size = drawing.size
+    drawing.text("", 2, size.skip - size.above, "number enters")
+    drawing.text("", meets - (size.step + size.room) / 2, size.branch - size.above, "number made")
+    drawing.text("", end, size.skip - size.above, "number leaves")
+    ways = {"through": f"M2 {size.skip}H{fork:.0f}V{size.branch}H{meets:.0f}V{size.skip}H{end:.0f}"}
+    if past:
+        ways["past"] = f"M2 {size.skip}H{end:.0f}"
+    tail = f"{end - meets:.0f}"
+    drawing.parts += [f'<path class="way {way}" d="{d}" data-tail="{tail}"/>' for way, d in ways.items()]
+
+
+def _norm(norm: str, slot: bool) -> tuple[str, str]:
+    """The box of a norm; a faint one where there is only its slot, none (an empty label) where there is neither."""
+    lacks = norm == "none" and slot
+    return ("norm", "norm lacks") if lacks else (NORMS[norm].short, "norm")
+
+
+def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> list[tuple[str, str]]:
     """The branch from left to right as (label, kind)."""
-    boxes = [(NORMS[sublayer.norm_in].short, "norm")]
+    boxes = [_norm(sublayer.norm_in, slots.norm_in)]
     if sublayer.input_scale != 1:
         boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
-    mid = (NORMS[sublayer.norm_mid].short, "norm")
+    mid = _norm(sublayer.norm_mid, slots.norm_mid)
     if sublayer.kind == "attn":
         words = ["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]
         boxes += [(", ".join(words), "branch"), mid, ("W", "branch") if mid[0] else ("", "")]
@@ -201,7 +245,7 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[str, str
         boxes += [("W", "branch"), mid, (cfg.activation, "branch")]
     else:
         boxes += [("W₁", "branch"), mid, (cfg.activation, "branch"), ("W₂", "branch")]
-    boxes.append((NORMS[sublayer.norm_out].short, "norm"))
+    boxes.append(_norm(sublayer.norm_out, slots.norm_out))
     if sublayer.gate:
         boxes.append((f"× {sublayer.gate}", "scale"))
     elif sublayer.scale != 1:

@@ -16,9 +16,9 @@ from models.spec.plan import block_name
 
 TITLE = 30  # pixels above a plot without a legend
 STACK_HEIGHT = 150
-HEIGHT, PLAYER = 270, 150  # of a chart, and of the loss in the player, in pixels
+HEIGHT, PLAYER = 300, 158  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
-TRAVEL = 280  # pixels
+TRAVEL = 230  # pixels
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "Layer and step", "What the net says")
 ANSWERS = {
@@ -55,8 +55,9 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
         figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         if not others:
             figure["layout"]["margin"]["t"] = TITLE
-    found = [Chart(title, span=6, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    return [*found] if large else [*found, ten_samples(TRAVEL)]
+    span = 6 if large else 4
+    found = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
+    return [*found] if large else [*found, ten_samples(TRAVEL, span)]
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:

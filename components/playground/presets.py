@@ -35,7 +35,7 @@ PRESETS = {
     ),
     "collapses": Preset(
         RunConfig(residual=False),
-        "Look at the cosine further down: any two digits leave in nearly the same direction.",
+        "Look at the ten digits: they run together onto one spot.",
     ),
     "GPT-2 does": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),

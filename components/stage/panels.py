@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from components.charts.bindings import checked
-from components.charts.diagram import small_diagram
+from components.charts.diagram import NUMBERED, small_diagram
 from components.charts.parts import Figure
 from components.stage.sentences import KINDS
 from models.spec import RunConfig, plan
@@ -90,14 +90,12 @@ class Heading(Panel):
 
 @dataclass(frozen=True)
 class BlockHeading(Panel):
-    """A run's name, its block as a small drawing, and what became of it once `found`.
+    """A run's name, the `diagram` (SVG) of its block, and what became of it once `found`.
 
     A guess about a run that diverges is answered at that step, by `diverged`; if that is empty, once `found`.
     """
 
-    norm: bool = True
-    residual: bool = True
-    layers: Sequence[str] = ("F",)
+    diagram: str = ""
     found: str = ""
     diverged: str = ""
 
@@ -106,16 +104,12 @@ class BlockHeading(Panel):
 
 @dataclass(frozen=True)
 class BlockPicture(Panel):
-    """A `block` of an MLP, drawn large: its `layers`, the size of the stream on its wires, and a digit on its way.
-
-    `site`: the number of the site after it. `block_of` makes one.
+    """A `block` of an MLP, drawn large: its `diagram` (SVG, numbered), the size of the stream on its wires, and a digit
+    on its way.
     """
 
-    norm: bool = True
-    residual: bool = True
-    layers: Sequence[str] = ()
+    diagram: str = ""
     block: int = 1
-    site: int = 1
 
     kind: ClassVar[str] = "block"
 
@@ -146,10 +140,10 @@ class Travel(Panel):
         return super().to_json(runs, seeds)
 
 
-def ten_samples(height: int) -> Travel:
+def ten_samples(height: int, span: int = COLUMNS) -> Travel:
     """The way of ten held-out samples through the net of a page with one run."""
     title = "Ten unseen samples on their way through the blocks"
-    return Travel(title, labels=["Ten unseen samples, block by block"], height=height)
+    return Travel(title, span=span, labels=["Ten unseen samples"], height=height)
 
 
 @dataclass(frozen=True)
@@ -258,9 +252,7 @@ def opened(cfg: RunConfig) -> dict[str, Any]:
 
 def block_of(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> BlockPicture:
     """The picture of a block of an MLP."""
-    (one,) = plan(cfg).of_block(block)
-    layers = ("W₁", "ReLU", "W₂") if cfg.layers_per_branch > 1 else ("W", "ReLU")
-    return BlockPicture(title, run, span, 0, bool(_norms(one)), bool(one.skip), layers, block, block)
+    return BlockPicture(title, run, span, 0, small_diagram(cfg, block, NUMBERED), block)
 
 
 def _norms(one: SublayerPlan) -> list[str]:

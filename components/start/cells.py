@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from components.charts.diagram import small_diagram
 from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
@@ -14,7 +15,6 @@ from components.stage.stage import below, place, stage
 from components.start.words import Ended
 from models.insight.fate import FATES
 from models.insight.outcome import BLOWS_UP
-from models.insight.verdict import loss_sentence
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
 
@@ -71,7 +71,7 @@ def draw(found: list[Ended]) -> None:
         for panel in _panels(at, cell, end, large=large)
     ]
     keys = projector.HINT if large else ""
-    stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", facts=["four nets"], keys=keys, on_open=_open)
+    stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
 
 
 def picture(*, asks: bool) -> None:
@@ -82,7 +82,7 @@ def picture(*, asks: bool) -> None:
         runs=cells,
         labels=[CELLS[cell].title for cell in cells],
         asks=[cells.index(cell) for cell in ASKED] if asks else [],
-        question="What will its digits do?",
+        question="Your guess: they",
         options=FATES,
         reveals=not hidden("verdict"),
         height=330 if projector.on() else 250,
@@ -97,8 +97,6 @@ def _open(run: int) -> None:
 def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> list[Panel]:
     """One cell: three rows in one half of a wide screen's grid, of which a projector shows the upper two."""
     cfg, name, row = cell.cfg, cell.title.lower(), 3 * (run // ACROSS)
-    found, why = (end.outcome, end.why) if end else ("", "")
-    untrained = loss_sentence(None, 0, chance(cfg))
     blocks = blocks_of(cfg)
     upper: list[Panel] = [
         BlockHeading(
@@ -106,9 +104,8 @@ def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
             run,
             HALF,
             row,
-            norm=cfg.norm != "none",
-            residual=cfg.residual,
-            found=found,
+            diagram=small_diagram(cfg, 1),
+            found=end.outcome if end else "",
             diverged="" if hidden("verdict") else BLOWS_UP,
         ),
         LivingStack(
@@ -124,16 +121,4 @@ def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
     ]
     if large:
         return upper
-    return [
-        *upper,
-        Link(
-            "Open in the playground",
-            run,
-            HALF,
-            row + 2,
-            href=f"playground?{key_of(cfg)}",
-            says="" if hidden("verdict") else "loss",
-            before=untrained,
-            text=why,
-        ),
-    ]
+    return [*upper, Link("Playground", run, HALF, row + 2, href=f"playground?{key_of(cfg)}")]

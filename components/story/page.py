@@ -60,18 +60,15 @@ def draw() -> None:
 
 
 def _picture(cfg: RunConfig, run: int) -> list[Panel]:
-    """Of the first scene one block and the digit that enters; of the others also the way of ten digits through all."""
-    half, curve = COLUMNS // 2, Curve("Loss", run, COLUMNS // 2, level=chance(cfg), height=92)
-    stack = LivingStack(run=run, blocks=blocks_of(cfg), height=84, scale="shared")
-    if run == 0:
-        return [
-            block_of(cfg, "One block", run, COLUMNS),
-            Digit(f"The digit {DIGIT}", run, half, which=DIGIT),
-            curve,
-            stack,
-        ]
-    travel = Travel("Ten unseen digits", run, runs=[run], labels=[""], height=215)
-    return [block_of(cfg, "One block", run, half), curve, travel, stack]
+    """Of the first scene one block and the digit that enters; of the others the way of ten digits through all."""
+    half, ways = COLUMNS // 2, run > 0
+    curve = Curve("Loss", run, half, level=chance(cfg), height=110 if ways else 92)
+    span = half if ways else COLUMNS
+    block = block_of(cfg, "One block", run, span)
+    stack = LivingStack(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
+    if ways:
+        return [Travel("Ten unseen digits", run, half, runs=[run], labels=[""], height=330), block, curve, stack]
+    return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
 
 
 def _scene() -> int:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from components.shell.naming import chance
 from components.stage.view import View
-from models.insight.outcome import LEARNS, by_block, final_loss, likeness, outcome, share, through, times
+from models.insight.fate import growth
+from models.insight.outcome import LEARNS, by_block, final_loss, outcome, share, times
 from models.service.client import RunHistory
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -23,6 +24,11 @@ class Seen:
     def before(self) -> Trace | None:
         """The net before training."""
         return self.view.trace if self.view else None
+
+    @property
+    def growth(self) -> float | None:
+        """How much larger ten digits leave the net before training than they enter it, as their picture says."""
+        return growth(self.before.frames[0].picture) if self.before and self.before.frames else None
 
     @property
     def whole(self) -> Trace | None:
@@ -44,107 +50,71 @@ def scenes(seen: Sequence[Seen], *, digit: int) -> list[tuple[str, str]]:
         (f"{fades.cfg.depth} plain blocks: the digits vanish", _fades(fades)),
         ("Add alone: they fly out", _grows(grows)),
         ("Norm alone: they merge", _merges(merges)),
-        ("Add and norm: they stay apart", _levels(levels, shallow, digit)),
+        ("Add and norm: they stay apart", _levels(levels, shallow)),
         ("Break it yourself", _own(own)),
     ]
 
 
 def _enters(seen: Seen, digit: int) -> str:
-    first = (
-        f"A handwritten {digit} enters as {seen.cfg.width} numbers x, and the block's layers F make new ones of them"
-    )
-    if not seen.before:
-        return f"{first}."
-    signal, _ = through(seen.before)
-    first += f": about {by_block(signal, seen.cfg.depth)} of the signal is left after each plain block"
-    if not seen.last:
-        return f"{first}. {seen.cfg.depth} of them learn to read digits all the same."
-    right = f"{seen.last.held_out_accuracy:.0%} of unseen digits"
-    return f"{first}. {seen.cfg.depth} of them learn to read {right} all the same."
+    first = f"A handwritten {digit} enters as {seen.cfg.width} numbers x, of which the block's layers F make new ones."
+    return f"{first} {seen.cfg.depth} such blocks learn to read {_right(seen) or 'digits'}."
 
 
 def _fades(seen: Seen) -> str:
-    first = (
-        "Ten digits pass through all blocks: the closer to the centre, the smaller the signal; each column below is a "
-        "block, its signal above the line, its gradient below"
-    )
-    if not seen.before:
-        return f"{first}."
-    signal, gradient = through(seen.before)
+    first = "Ten digits pass through: the closer to the centre, the smaller the signal."
+    if seen.growth is None:
+        return first
+    left = by_block(seen.growth, seen.cfg.depth)
     return (
-        f"{first}. {share(signal)} of the signal comes out, {share(gradient)} of the gradient comes back, and nothing "
-        "can be learned from that."
+        f"{first} Before training each block leaves about {left} of it, {seen.cfg.depth} leave {share(seen.growth)}: "
+        "too little to learn from."
     )
 
 
 def _grows(seen: Seen) -> str:
-    first = "The residual carries x past the layers, and the block adds what they make of it, x + F(x)"
-    if not seen.before:
-        return f"{first}."
-    signal, _ = through(seen.before)
-    first += f": nothing fades, but the sum leaves the {seen.cfg.depth} blocks {times(signal)} as large"
-    second = f"The loss starts at {seen.before.loss[0]:.3g}, and chance is {chance(seen.cfg):.2f}"
+    first = "The residual carries x past the layers: x + F(x)."
+    if seen.growth is None:
+        return first
+    second = f"Nothing fades, but the sum leaves {seen.cfg.depth} blocks {times(seen.growth)} as large"
     if seen.whole and seen.whole.divergence:
         second += f"; train it, and at step {seen.whole.divergence.step} the numbers overflow"
-    return f"{first}. {second}."
+    return f"{first} {second}."
 
 
 def _merges(seen: Seen) -> str:
-    first = "A norm rescales what each block reads, F(norm(x)), and no residual"
-    if not seen.before:
-        return f"{first}."
-    signal, _ = through(seen.before)
-    first += f": the size holds, {times(signal)} that of the input"
-    second = f"But the digits run together: the cosine between any two becomes {likeness(seen.before):.2f}"
+    first = "A norm rescales what each block reads: F(norm(x))."
+    second = "The size holds, but all ten end up pointing one way"
     if seen.whole and seen.last:
         does = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
-        right = f"{seen.last.held_out_accuracy:.0%} of unseen digits"
-        second += f", and the net {does}: it reads {right} after {seen.cfg.steps} steps"
-    return f"{first}. {second}."
+        second += f", and the net {does}: after {seen.cfg.steps} steps it reads {_right(seen)}"
+    return f"{first} {second}."
 
 
-def _levels(seen: Seen, shallow: Seen, digit: int) -> str:
-    first = "Both, x + F(norm(x)): every block adds a little to a stream that keeps what it carries"
-    if not seen.before:
-        return f"{first}."
-    signal, gradient = through(seen.before)
-    first += f": the signal leaves {times(signal)} as large, and the gradient comes back {times(gradient)} as large"
+def _levels(seen: Seen, shallow: Seen) -> str:
+    first = "Both: x + F(norm(x))."
     if not (seen.whole and seen.last):
-        return f"{first}. Every block gets a usable gradient: watch the loss."
-    answer = seen.last.picture["ten_guess"][digit]
+        return f"{first} Every block adds a little to what it carries: watch the loss."
     learns = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
-    read = f"reads {seen.last.held_out_accuracy:.0%} of unseen digits, and our {digit} as {answer}"
+    second = f"This net {learns}: after {seen.cfg.steps} steps it reads {_right(seen)}"
     if shallow.last:
-        read += (
-            f"; {shallow.cfg.depth} plain blocks read {shallow.last.held_out_accuracy:.0%}, since digits this small "
-            "need no depth: add and norm make it possible"
+        second += (
+            f". {shallow.cfg.depth} plain blocks read {shallow.last.held_out_accuracy:.0%}: digits this small need no "
+            "depth, add and norm make it possible"
         )
-    return f"{first}. This net {learns}: after {seen.cfg.steps} steps it {read}."
+    return f"{first} {second}."
 
 
 def _own(seen: Seen) -> str:
-    first = "Drag the depth, take the residual or the norm away, and train"
-    if not seen.before:
-        return f"{first}."
-    signal, gradient = through(seen.before)
-    first += (
-        f": before training {_said('signal', 'leaves', signal)} in your net, and "
-        f"{_said('gradient', 'comes back', gradient)}"
-    )
+    first = "Drag the depth, take the residual or the norm away, and train: where does it stop learning?"
     if not seen.whole:
-        return f"{first}. Where does it stop learning?"
-    became, fate, cost = (
-        outcome(seen.whole, chance(seen.cfg)),
-        seen.whole.divergence,
-        f"chance is {chance(seen.cfg):.2f}",
+        return first
+    fate = seen.whole.divergence
+    end = f"at step {fate.step} the numbers overflow" if fate else f"the loss ends at {final_loss(seen.whole):.2g}"
+    return (
+        f"{first} Trained, this net {outcome(seen.whole, chance(seen.cfg))}: {end}, chance is {chance(seen.cfg):.2f}."
     )
-    how = (
-        f"at step {fate.step} the numbers overflow"
-        if fate
-        else f"the loss is {final_loss(seen.whole):.2g} in the end, {cost}"
-    )
-    return f"{first}. Trained, it {became}: {how}."
 
 
-def _said(what: str, does: str, factor: float) -> str:
-    return f"{share(factor)} of the {what} {does}" if factor < 1 else f"the {what} {does} {times(factor)} as large"
+def _right(seen: Seen) -> str:
+    """What a finished run reads, once it is known."""
+    return f"{seen.last.held_out_accuracy:.0%} of unseen digits" if seen.last else ""

@@ -1,5 +1,6 @@
 """What becomes of ten samples on their way through a net, in three words."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,15 +12,19 @@ FADED, GROWN = 0.1, 16.0  # times the input's size: the smaller is hardly seen, 
 MERGED = 0.9  # mean cosine between the ten; the verdict, of many samples, asks for more
 
 
+def growth(picture: Mapping[str, Any]) -> float:
+    """The mean size of the ten after the last block, in times that of the input; NaN if some size is not finite."""
+    size = np.sqrt(np.mean(np.square(picture["ten_size"]), axis=1))
+    return float(size[-1] / size[0]) if np.isfinite(size).all() else math.nan
+
+
 def fate(picture: Mapping[str, Any]) -> str:
     """One of FATES, by mean size and mean cosine after the last block (`models.training.ten`); "" without them."""
     if "ten_size" not in picture:
         return ""
-    size = np.sqrt(np.mean(np.square(picture["ten_size"]), axis=1))
-    if not np.isfinite(size).all():
-        return FLY
-    if size[-1] < FADED * size[0]:
+    grown = growth(picture)
+    if grown < FADED:
         return VANISH
-    if size[-1] > GROWN * size[0]:
+    if not grown <= GROWN:
         return FLY
     return MERGE if picture["ten_cosine"][-1] > MERGED else APART

@@ -1,11 +1,11 @@
-"""The outcome of a whole run in one of three words, and why, in a line made from its numbers."""
+"""The outcome of a whole run in one of three words, and its numbers in words."""
 
 import math
 
 import numpy as np
 
 from models.insight.baseline import LEARNT
-from models.insight.verdict import COLLAPSED, LAST
+from models.insight.verdict import LAST
 from models.insight.words import decades
 from models.trace import Trace
 
@@ -13,7 +13,6 @@ LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "gets stuck"
 OUTCOMES = (LEARNS, BLOWS_UP, STAYS)
 LATELY = 10  # consecutive rows whose mean loss counts in a run: one batch alone may be lucky
 LOST = 2.0  # times the loss of guessing, above which it is lost
-FADED = 0.1  # share of the signal or the gradient left over depth, below which it has faded
 
 
 def outcome(trace: Trace, guessing: float) -> str:
@@ -31,38 +30,6 @@ def final_loss(trace: Trace) -> float:
 def recent_losses(loss: np.ndarray) -> np.ndarray:
     """The mean of every LATELY consecutive losses, (T,) -> (T - LATELY + 1,); empty if there are fewer."""
     return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
-
-
-def because(trace: Trace, guessing: float) -> str:
-    """Why a finished run had its outcome: what signal and gradient did before training, and where the loss went."""
-    became, why = outcome(trace, guessing), fault(trace, guessing)
-    if became == LEARNS:
-        signal, gradient = (times(factor) for factor in through(trace))
-        return (
-            f"Before training the signal leaves {signal} as large, the gradient comes back {gradient} as large: every "
-            "block hears what to change."
-        )
-    cost = (
-        f"the loss is {trace.loss[0]:.3g} at step 0"
-        if became == BLOWS_UP
-        else f"the loss stays at {final_loss(trace):.2f}"
-    )
-    return f"{why[0].upper()}{why[1:]}: {cost}, chance is {guessing:.2f}."
-
-
-def fault(trace: Trace, guessing: float) -> str:
-    """What is wrong with a run that did not learn, as part of a sentence."""
-    signal, gradient = through(trace)
-    if outcome(trace, guessing) == BLOWS_UP:
-        end = f", and at step {trace.divergence.step} the numbers overflow" if trace.divergence else ""
-        return f"before training the signal leaves {times(signal)} as large{end}"
-    if min(signal, gradient) < FADED:
-        return (
-            f"before training {share(signal)} of the signal comes through, {share(gradient)} of the gradient comes back"
-        )
-    if likeness(trace) > COLLAPSED:
-        return f"any two digits come out pointing nearly the same way (cosine {likeness(trace):.2f})"
-    return "nothing is wrong before training"
 
 
 def through(trace: Trace) -> tuple[float, float]:

@@ -10,12 +10,8 @@ from components.start.words import conclusion
 from models.lessons.stops import questions_of
 
 INTRODUCTION = (
-    "Ten handwritten digits pass through 32 blocks. Distance from the centre: how large the :blue[**signal**] of a "
-    "digit is. Angle: which way it points. Digits at one place can no longer be told apart."
-)
-EXPERIMENT = (
-    "Now train them. A column is a block: above the line the size of its :blue[**signal**], below it that of the "
-    ":violet[**gradient**], on a log scale."
+    "Ten handwritten digits pass through 32 blocks: distance from the centre is the size of a digit's "
+    ":blue[**signal**], angle its direction. What will they do with only norm or residual? Guess, then train."
 )
 QUESTION = (
     "Ten handwritten digits pass through 32 blocks. With a **residual** path past every block and a **norm** in each, "
@@ -33,15 +29,13 @@ if (now := following.held()) and now.asked:
 else:
     if now:
         board.results(following.code(), questions_of(now.stop), following.member())
-    elif not projector.on():
-        st.markdown(INTRODUCTION)
     found = cells.ended()
-    cells.picture(asks=not now)
     with st.container(key="start_words"):  # one over the other, so that what is below stays where it is
-        if not projector.on():
-            st.markdown(EXPERIMENT)
+        if not (now or projector.on()):
+            st.markdown(INTRODUCTION)
         if len(found) == len(cells.CELLS):
             st.markdown(conclusion(*found))
+    cells.picture(asks=not now)
     cells.draw(found)
     if not (now or projector.on()):
         ways()

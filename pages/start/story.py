@@ -9,5 +9,5 @@ if projector.on():
     projector.enlarge()
 st.title("The story", anchor=False)
 if not projector.on():
-    st.markdown("Scroll: see what depth does to a digit, and build a net yourself in the last scene.")
+    st.markdown("Scroll through six scenes; the last is yours.")
 page.draw()

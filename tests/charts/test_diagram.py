@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from components.charts.diagram import READABLE, block_diagram, small_diagram
+from components.charts.diagram import NUMBERED, READABLE, block_diagram, small_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.vocabulary import ACTIVATIONS
 from tests import hand
@@ -62,6 +62,38 @@ def test_a_small_drawing_has_the_boxes_of_its_block_inside_of_it(arrangement, ne
         assert drawn.count("norm") == sum(norm != "none" for one in plan(cfg).of_block(2) for norm in one.norms)
     assert all(float(box.get("x")) + float(box.get("width")) <= width for box in root.iter("rect"))
     assert width <= 330, "beside the stack its letters keep their size"
+
+
+@pytest.mark.parametrize("placement", [name for name in PLACEMENTS if name != "none"])
+def test_what_a_small_drawing_lacks_is_faint_where_it_would_stand(placement):
+    whole, bare = (
+        ElementTree.fromstring(small_diagram(RunConfig(placement=placement, depth=4, **fields), 2))
+        for fields in ({}, {"norm": "none", "residual": False})
+    )
+    kinds = [part.get("class") for part in whole.iter()]
+    assert {"skip", "norm"} <= set(kinds)
+    assert not [kind for kind in kinds if kind and "lacks" in kind]
+    faint = [(kind or "").removesuffix(" lacks") for kind in (part.get("class") for part in bare.iter())]
+    drawn = {"norm", "skip", "add"}
+    assert [kind for kind in faint if kind in drawn] == [kind for kind in kinds if kind in drawn]
+    assert {part.get("class") for part in bare.iter()} & drawn == set()
+
+
+def test_a_numbered_drawing_has_the_ways_through_and_past_its_branch_which_meet_at_the_sum():
+    for residual, ways in ((True, ["way through", "way past"]), (False, ["way through"])):
+        root = ElementTree.fromstring(small_diagram(RunConfig(residual=residual, depth=4), 2, NUMBERED))
+        (plus,) = root.iter("circle")
+        paths = [path for path in root.iter("path") if path.get("class") in ways]
+        assert [path.get("class") for path in paths] == ways
+        ends = [float(path.get("d").rsplit("H", 1)[1]) for path in paths]
+        assert [end - float(path.get("data-tail")) for end, path in zip(ends, paths, strict=True)] == [
+            float(plus.get("cx"))
+        ] * len(ways)
+        assert [text.get("class") for text in root.iter("text") if "number" in text.get("class")] == [
+            "number enters",
+            "number made",
+            "number leaves",
+        ]
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)

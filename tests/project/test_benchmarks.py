@@ -8,6 +8,7 @@ import pytest
 from benchmarks import (
     classroom,
     cost,
+    eye,
     instruments,
     maps,
     remedies,
@@ -122,6 +123,15 @@ def test_a_soak_kills_cuts_and_watches_memory(monkeypatch: pytest.MonkeyPatch) -
     found = measured(soak.soak(minutes=0.1, sessions=2, kills=1, pace=0.5, query=LIGHT))
     assert len(found) == 6
     assert "killed 1 times" in found[2].note
+
+
+@pytest.mark.full
+def test_what_a_first_time_visitor_meets_is_timed_and_counted_where_there_is_a_browser() -> None:
+    found = measured(eye.eye({"/": eye.PICTURES["/"]}, ["/"], rounds=1))
+    assert [figure.what for figure in found] in (
+        [],
+        ["/ opened to a button", "/ button to the picture", "/ words"],
+    )
 
 
 @pytest.mark.full

@@ -670,3 +670,11 @@ def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_dist
     assert at[1][0]["x"] == pytest.approx(-distance[1][0] * 1, abs=1e-3), "through pi, not through 0"
     assert at[1][1]["held"] == 0.75
     assert run("return travel.grown(journey, 1)", journey=journey) == pytest.approx(np.sqrt(32.5) / 2)
+
+
+@pytest.mark.parametrize(
+    ("turn", "middle"), [([0.0, 1.0, 2.0], (2 + 2 * np.pi) / 2), ([3.0, -1.0, -2.0], 1.0), ([1.0], 1 + np.pi)]
+)
+def test_the_rings_are_named_where_the_samples_leave_the_widest_gap(turn, middle):
+    found = run("return travel.gap({ turn: [turn] })", turn=turn)
+    assert np.cos(found - middle) == pytest.approx(1)
