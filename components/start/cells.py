@@ -82,7 +82,7 @@ def picture(*, asks: bool) -> None:
         runs=cells,
         labels=[CELLS[cell].title for cell in cells],
         asks=[cells.index(cell) for cell in ASKED] if asks else [],
-        question="Your guess: they",
+        question="Your guess",
         options=FATES,
         reveals=not hidden("verdict"),
         height=330 if projector.on() else 250,

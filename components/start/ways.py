@@ -20,7 +20,7 @@ WAYS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
     ),
     "Engineers": (
         (PAGES / "train" / "recordings.py", "Your model", {}),
-        (COMPARE, "Pre-norm against post-norm", DEEP),
+        (COMPARE, "Pre-norm, post-norm", DEEP),
         (PAGES / "explore" / "maps.py", "Maps", {}),
     ),
 }

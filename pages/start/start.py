@@ -10,8 +10,8 @@ from components.start.words import conclusion
 from models.lessons.stops import questions_of
 
 INTRODUCTION = (
-    "Ten handwritten digits pass through 32 blocks: distance from the centre is the size of a digit's "
-    ":blue[**signal**], angle its direction. What will they do with only norm or residual? Guess, then train."
+    "Ten digits pass through 32 blocks: distance from the centre is the size of their :blue[**signal**], angle its "
+    "direction. What will they do with only norm or residual? Guess, then train."
 )
 QUESTION = (
     "Ten handwritten digits pass through 32 blocks. With a **residual** path past every block and a **norm** in each, "
