@@ -68,7 +68,8 @@ def draw() -> None:
         static_chart(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain", height=320)
     with st.expander("The products with their numbers"):
         _products(factors)
-    _updates(factors)
+    with st.expander("What is left for one weight"):
+        _updates(factors)
 
 
 def chain_chart(factors: np.ndarray) -> Figure:
@@ -173,7 +174,7 @@ def _fate(gradient: float) -> str:
 def _updates(weights: np.ndarray) -> None:
     """The derivative by one weight with its numbers, and every weight's update, without and with a residual."""
     st.markdown(
-        "**What is left for one weight.** Let the factors be the weights $w_l$ of a chain $x_l=\\varphi(z_l)$, "
+        "Let the factors be the weights $w_l$ of a chain $x_l=\\varphi(z_l)$, "
         "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative with respect to a weight is "
         "prediction minus target, times the weights and slopes of all later layers, times its own slope, times its "
         "input:"
