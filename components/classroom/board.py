@@ -1,7 +1,5 @@
 """A class in a page: the options to guess from, the way to join, and after Reveal what the class has guessed."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from components.classroom import following
@@ -17,13 +15,14 @@ CLASS_REFUSED = Key("class_refused", "")  # why the last guess is not counted
 GUESS_HERE = "You can change your guess until your teacher reveals what happens."
 
 
-def ask(now: Now) -> None:
-    """The open questions of a class with their options, and what this visitor has guessed; a projector has no say."""
+def ask(now: Now, question: str) -> None:
+    """What a class is asked, its options, and what this visitor has guessed; a projector has no say."""
     if projector.on():
-        _wall(now)
+        _wall(now, question)
         return
-    for question in now.asked:
-        _options(question, alone=len(now.asked) == 1)
+    st.markdown(question)
+    for asked in now.asked:
+        _options(asked, alone=len(now.asked) == 1)
     if refusal := CLASS_REFUSED.pop():
         st.warning(refusal)
     st.caption(GUESS_HERE)
@@ -53,19 +52,22 @@ def _options(question: str, *, alone: bool) -> None:
             )
 
 
-def _wall(now: Now) -> None:
-    """On a projector, while the class guesses: the options, and the way to join."""
-    left, right = st.columns([3, 2])
-    with left:
-        for question in now.asked:
-            if len(now.asked) > 1:
-                st.markdown(f"**{QUESTIONS[question].title}**: {' · '.join(QUESTIONS[question].options)}?")
-            else:
-                st.markdown("\n".join(f"- {option}" for option in QUESTIONS[question].options))
-        numbers(now)
-    with right:
-        join(following.code(), "min(44vh, 80vw)")
-    st.caption(f"{following.HINT}" if following.key() else "")
+def _wall(now: Now, question: str) -> None:
+    """On a projector, while the class guesses: question and options, and the way to join."""
+    with st.container(key="class_wall"):
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            st.markdown(question)
+            for asked in now.asked:
+                if len(now.asked) > 1:
+                    st.markdown(f"**{QUESTIONS[asked].title}**: {' · '.join(QUESTIONS[asked].options)}?")
+                else:
+                    st.markdown("\n".join(f"- {option}" for option in QUESTIONS[asked].options))
+            numbers(now)
+            if following.key():
+                st.caption(following.HINT)
+        with right:
+            join(following.code(), "min(60vh, 100%)")
 
 
 def join(code: str, width: str) -> None:
@@ -83,27 +85,22 @@ def numbers(now: Now, here: int | None = None) -> None:
     st.html(f'<p class="class-numbers">{joined}{" · " if guesses else ""}{guesses}</p>')
 
 
-def result(question: str) -> None:
-    """What the class has guessed at a question: a bar for every option, and which of them is this visitor's."""
-    counts = board().counts(following.code(), question) or {}
-    mine = board().guess_of(following.code(), question, following.member())
+def result(code: str, question: str, member: str = "") -> None:
+    """What a class has guessed at a question: a bar for every option, and which of them is a member's."""
+    counts = board().counts(code, question) or {}
+    mine = board().guess_of(code, question, member)
     st.markdown(sentence(counts))
     top = max([*counts.values(), 4])
     for option, count in counts.items():
         st.progress(count / top, text=f"{option}: **{count}**" + (" (your guess)" if option == mine else ""))
 
 
-def results(code: str, questions: Sequence[str], member: str = "") -> None:
-    """What a class has guessed, in a line for each question, and what a member has."""
-    lines = []
-    for question in questions:
-        counts = board().counts(code, question) or {}
-        mine = board().guess_of(code, question, member)
-        said = ", ".join(f"**{count}** {option}" for option, count in counts.items() if count) or "no guess"
-        title = f"**{QUESTIONS[question].title}**: " if len(questions) > 1 else ""
-        lines.append(f"- {title}{said}" + (f"; you: *{mine}*" if mine else ""))
-    with st.container(key="class_results"):
-        st.markdown("The class guessed\n" + "\n".join(lines) if len(lines) > 1 else f"The class: {lines[0][2:]}.")
+def line(code: str, question: str, member: str = "") -> str:
+    """What a class has guessed at one of several questions, and what a member has, in a line."""
+    counts = board().counts(code, question) or {}
+    mine = board().guess_of(code, question, member)
+    said = ", ".join(f"**{count}** {option}" for option, count in counts.items() if count) or "no guess"
+    return f"**{QUESTIONS[question].title}**: {said}" + (f"; you: *{mine}*" if mine else "")
 
 
 def sentence(counts: dict[str, int]) -> str:

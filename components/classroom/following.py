@@ -22,6 +22,12 @@ PART = "class"  # of a page: what its ticket to the connection is for
 PUPIL, WALL, DESK = "pupil", "wall", "desk"  # who listens: a student, a projector, the Teacher page
 HINT = "V reveals, N or Page Down goes on, B or Page Up goes back."
 
+# On the page of a class: the ways to other pages lead nowhere, and nobody needs to copy its address.
+HELD = """<style>
+:is([data-testid=stTopNav], [data-testid=stSidebarNav], .st-key-copy_link) { display: none }
+%s</style>"""
+NO_DRAWER = "[data-testid=stExpandSidebarButton] { display: none }\n"  # where the navigation alone is in it
+
 CLASS_CODE = Key("class_code", "")  # the class of this visit
 CLASS_NOW: Key[Now | None] = Key("class_now", None)  # what it is shown, as this run found it
 CLASS_LED: Key[tuple[str, int]] = Key("class_led", ("", 0))  # the class, and how often it had been led when followed
@@ -58,6 +64,7 @@ def follow(page: str) -> dict[str, str]:
         st.caption(f"Class {code}: you are on your own now, until your teacher calls you back.")
     else:
         _lead(page, code, now, own)
+        st.html(HELD % ("" if page == stops.PLAYGROUND else NO_DRAWER))
     return own
 
 

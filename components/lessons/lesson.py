@@ -84,19 +84,16 @@ def project(lesson: Lesson) -> None:
 
 def in_class(lesson: Lesson, now: Now) -> None:
     """The lesson of a class: the question and its options; what answers it, and the class's guesses, once revealed."""
-    wall = projector.on()
-    if not (wall and now.revealed):  # where the answer takes the question's room
-        st.markdown(f"**{lesson.question}**")
     if not now.revealed:
-        board.ask(now)
+        board.ask(now, f"**{lesson.question}**")
         return
+    wall = projector.on()
+    if not wall:  # where the answer takes the question's room
+        st.markdown(f"**{lesson.question}**")
     progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        if wall:
-            board.results(following.code(), [lesson.key])
-        else:
-            board.result(lesson.key)
+        board.result(following.code(), lesson.key, following.member())
     with right if wall else left:
         runs.happened(lesson, everybody=True)
     with st.container() if wall else right:

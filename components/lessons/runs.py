@@ -112,23 +112,24 @@ def happened(lesson: Lesson, *, everybody: bool = False) -> None:
     if not one.guess and not everybody:
         return
     if not one.watched or not all(tape.done for tape in tapes):
-        _so_far(lesson)
+        _so_far(lesson, everybody=everybody)
     elif hidden("answers"):
         st.info("The runs are over. This link hides the answer: do the charts support your guess?")
     else:
         _judge(lesson, "What happened", lesson.found([trace for tape in tapes for trace in tape.traces()]))
 
 
-def _so_far(lesson: Lesson) -> None:
+def _so_far(lesson: Lesson, *, everybody: bool) -> None:
     if hidden("answers"):
         return
     if lesson.before is None:
-        st.caption("Train the nets to the end: their numbers answer your guess.")
+        st.caption("Once the nets are trained to the end, their numbers answer your guess.")
         return
     views = [view for cfg in lesson.nets.values() if (view := look(cfg)[0])]
     if len(views) == len(lesson.nets):
         _judge(lesson, "Before training", lesson.before([view.trace for view in views]))
-        st.caption("Train the nets to the end to see what becomes of them, and why.")
+        if not everybody:  # whose nets play by themselves
+            st.caption("Train the nets to the end to see what becomes of them, and why.")
 
 
 def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:

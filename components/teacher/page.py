@@ -31,6 +31,10 @@ SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.m
 PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
+INTRODUCTION = (
+    "Lead a class: everybody's screen shows what you choose, and what answers a question waits for your Reveal. "
+    "Students need no account: they join by a QR code, and their guesses are counted without names."
+)
 TIP = (
     "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
     "edited."
@@ -71,6 +75,7 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
         if classes.board().look_after(code, key):
             return code, key
         _over(code, key)
+    st.markdown(INTRODUCTION)
     wanted = code_from(st.query_params.get(CLASS, "")) or code
     seat = visitor.cookie(SEAT)
     if seat and seat != wanted:
@@ -85,7 +90,6 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
     st.button(
         "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(wanted,)
     )
-    st.caption("Students need no account: they join by a QR code, and their guesses are counted without names.")
     if refused:
         st.error(refused)
     return "", ""
@@ -133,28 +137,25 @@ def _lead(code: str, key: str, now: Now) -> None:
     left, right = st.columns([3, 1])
     with left:
         loose = " · **on their own now**" if now.loose else ""
-        st.markdown(f"Shown now, {now.at + 1} of {len(now.plan)}: **{title_of(now.stop)}**{loose}")
+        last = now.at + 1 >= len(now.plan)
+        ahead = "" if last else f" · next: {title_of(now.plan[now.at + 1])}"
+        st.markdown(f"Shown now, {now.at + 1} of {len(now.plan)}: **{title_of(now.stop)}**{loose}{ahead}")
         with st.container(horizontal=True):
-            tip = "Shows everybody the class's guesses, and trains the nets that answer."
             st.button(
                 "Reveal",
                 key="teacher_reveal",
                 icon=":material/visibility:",
                 type="primary" if now.asked else "secondary",
                 disabled=not now.asked,
-                help=tip,
                 on_click=led.reveal,
                 args=(code, key),
             )
-            last = now.at + 1 >= len(now.plan)
-            ahead = "The plan is over." if last else f"Next: {title_of(now.plan[now.at + 1])}"
             st.button(
                 "Next",
                 key="teacher_next",
                 icon=":material/arrow_forward:",
                 type="secondary" if now.asked else "primary",
                 disabled=last,
-                help=ahead,
                 on_click=led.move,
                 args=(code, key, 1),
             )
@@ -169,11 +170,13 @@ def _lead(code: str, key: str, now: Now) -> None:
             wall = f"{address.base('teacher')}/join?{urlencode({'c': code, 'key': key})}"
             st.link_button("Open the projector", wall, icon=":material/present_to_all:", help=following.HINT)
             label = "Call back" if now.loose else "On your own now"
-            tip = "Everybody goes where they like, until you call them back."
-            st.button(label, key="teacher_loose", help=tip, on_click=led.let_go, args=(code, key, not now.loose))
+            st.button(label, key="teacher_loose", on_click=led.let_go, args=(code, key, not now.loose))
         board.numbers(now, here(code))
         if now.revealed and (questions := stops.questions_of(now.stop)):
-            board.results(code, questions)
+            if len(questions) == 1:
+                board.result(code, questions[0])
+            else:
+                st.markdown("  \n".join(["The class guessed", *(board.line(code, question) for question in questions)]))
         _endings(code, key, now)
     with right:
         board.join(code, "min(180px, 60vw)")
@@ -182,18 +185,20 @@ def _lead(code: str, key: str, now: Now) -> None:
 
 def _endings(code: str, key: str, now: Now) -> None:
     """What deletes asks once, and can be undone; the results can be taken home."""
-    led = classes.board()
+    led, asks = classes.board(), f"asks_{now.version}"  # another popover, which is closed, after every change
     with st.container(horizontal=True):
         if stops.questions_of(now.stop):
-            with st.popover("Clear the board", icon=":material/delete:"):
-                st.markdown(f"Delete the {now.guesses} guesses here? Everybody can guess again.")
+            with st.popover(
+                "Clear the board", icon=":material/delete:", key=f"teacher_clear_{asks}", on_change="rerun"
+            ):
+                st.markdown("Delete the guesses at this question? Everybody can guess again.")
                 st.button("Delete them", key="teacher_clear", on_click=led.clear, args=(code, key))
         if led.undoable(code):
             st.button("Undo: bring the guesses back", key="teacher_undo", on_click=led.undo, args=(code, key))
         if results := led.results(code):
             file = f"class-{code}.csv"
             st.download_button("Results as CSV", as_csv(results), file, "text/csv", icon=":material/download:")
-        with st.popover("Close the class", icon=":material/close:"):
+        with st.popover("Close the class", icon=":material/close:", key=f"teacher_close_{asks}", on_change="rerun"):
             st.markdown("Close it? Its pages are let go, and all guesses are deleted in ten minutes.")
             st.button("Close it", key="teacher_close", on_click=led.close, args=(code, key))
 

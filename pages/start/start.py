@@ -24,11 +24,13 @@ if projector.on():
 st.title("Why do deep networks need Add & Norm?", anchor=False)
 hide.adopt()
 if (now := following.held()) and now.asked:
-    st.markdown(QUESTION)
-    board.ask(now)
+    board.ask(now, QUESTION)
 else:
     if now:
-        board.results(following.code(), questions_of(now.stop), following.member())
+        said, *places = st.columns([2, 1, 1])  # above the nets that they are of, where four stand beside each other
+        said.markdown("The class guessed")
+        for place, question in zip(places, questions_of(now.stop), strict=True):
+            place.markdown(board.line(following.code(), question, following.member()))
     found = cells.ended()
     with st.container(key="start_words"):  # one over the other, so that what is below stays where it is
         if not (now or projector.on()):

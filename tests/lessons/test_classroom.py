@@ -158,7 +158,7 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
         assert not answers(sound(page.run()))
     assert board.now(CODE).guesses == 1  # type: ignore[union-attr]
     press(teacher, "Reveal")
-    assert f"The class: **1** {OPTIONS[1]}" in words(teacher)
+    assert f"The class: 1 guess, 1 for *{OPTIONS[1]}*" in words(teacher)
     for page in (student, late, projector):
         assert "The class: " in words(sound(page.run()))
         assert set(charts(page)) >= {"Loss"}
