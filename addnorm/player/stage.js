@@ -21,6 +21,7 @@ const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const LEAVING_SECONDS = 2 // after a link or Back, in which the next page is there
 const EAGER_SECONDS = 3 // within which a page has heard of a control
 const LATE_SECONDS = 10 // after which a growing recording without news is looked at again
+const PROJECTED = 20 // pixels of the page's type for which a projector's charts are enlarged
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
 const PANELS = {
   chart: Chart,
@@ -38,6 +39,14 @@ const PANELS = {
 }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
+// A projector's charts grow with the page's type, which is larger on a large screen: half as much, to have room for titles.
+const projected = (panel) => {
+  const { layout } = panel.figure ?? {}
+  if (!layout?.bind?.scale) return panel
+  const type = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+  const scale = layout.bind.scale * Math.sqrt(type / PROJECTED)
+  return { ...panel, figure: { ...panel.figure, layout: { ...layout, bind: { ...layout.bind, scale } } } }
+}
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
 const places = new Map() // by the runs of a page, where its playhead was when the page was left
@@ -65,6 +74,8 @@ class Stage {
       told: "",
       moved: 0,
       drawnAt: 0,
+      inSight: () => {}, // while a run plays that was begun by a key
+      back: () => {}, // to where the page was before it
     })
     this.status = root.querySelector(".stage-status")
     this.error = root.querySelector(".stage-error")
@@ -102,6 +113,7 @@ class Stage {
       for (const { target, contentRect } of entries)
         for (const panel of this.panels.values()) if (panel.home === target) panel.width = contentRect.width
       this.resized += 1
+      this.inSight()
       this.go()
     })
     // A panel out of sight is drawn when the playhead rests or when it is scrolled into view.
@@ -134,7 +146,7 @@ class Stage {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
       this.unlisten = data.keys
-        ? listen({ space: () => (this.playhead.playing ? pause() : play()), right: step, r: reset })
+        ? listen({ space: () => (this.playhead.playing ? pause() : this.lead(play)), right: step, r: reset })
         : undefined
     }
     if (!this.asked) {
@@ -216,6 +228,19 @@ class Stage {
     return recorded.length > 0 && !recorded.some((tape) => tape.header)
   }
 
+  // Plays on a projector, which nobody scrolls: what moves is in sight meanwhile, and at the end what was before.
+  lead(play) {
+    const pane = this.root.closest("[data-testid=stMain]")
+    const top = pane?.scrollTop
+    this.inSight = () => this.root.scrollIntoView({ block: "nearest" })
+    this.back = () => {
+      this.back = this.inSight = () => {}
+      pane?.scrollTo({ top })
+    }
+    this.inSight()
+    play()
+  }
+
   // Declares the stage's panels, and those of its parts further down the page.
   declarePanels() {
     const wanted = new Set()
@@ -223,7 +248,7 @@ class Stage {
     for (const [root, part] of this.parts) {
       if (root !== this.root && !part.data.below) continue // an old stage of this name, not yet unmounted
       const own = this.scene && root === this.root ? this.scene.panels : part.data.panels
-      const panels = this.empty ? [] : own
+      const panels = this.empty ? [] : own.map(projected)
       panels.forEach((declared, at) => {
         const key = `${part.data.name} ${declared.key}`
         const { home } = this.panel(key, part, declared)
@@ -359,6 +384,7 @@ class Stage {
     const waits = quiet && playhead.playing && time - this.drawnAt < CALM_SECONDS
     if (this.empty !== this.root.classList.contains("empty")) this.declarePanels()
     this.bar.show(playhead, this.word)
+    if (playhead.ended) this.back()
     if (!waits) {
       this.drawnAt = time
       this.root.dataset.step = shown

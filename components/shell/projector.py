@@ -5,7 +5,8 @@ import streamlit as st
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # by which the type of charts is larger
 HEIGHT = 320  # pixels of a chart, which with all above it fills 720
-STACK, LOSS, BELOW_STACK = 116, 196, 190  # pixels of the living stack, the loss in the player and the charts below them
+STACK, LOSS, BELOW_STACK = 116, 196, 174  # pixels of the living stack, the loss in the player and the charts below them
+CURVE = 145  # pixels of a small loss: a fifth of a screen of 720
 
 SPEED = "25 steps/s"  # of the player, until somebody chooses another
 HINT = "Space plays and pauses, → steps, R resets."
@@ -26,7 +27,8 @@ STYLE = """<style>
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
     .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
-    .stage:not(.player) .stage-chart { height: calc(1.4 * var(--height)) }
+    .stage .stage-curve { font-size: 17px }
+    .stage:not(.player) .stage-chart { height: calc(1.33 * var(--height)) }
     .stage.player :is(.stage-scrub, .stage-chart) { --height: 275px !important }
 }
 </style>"""

@@ -44,7 +44,6 @@ CELLS = (
     Combination("Neither", {"residual": False, "norm": "none"}),
 )
 ACROSS, HALF = 2, COLUMNS // 2
-LARGE = 145  # pixels of a stack and a curve on a projector
 TOLD, ASKED = (3, 0), (1, 2)  # which cells the picture begins with, and of which it asks
 
 
@@ -114,10 +113,10 @@ def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
             HALF // 2 + 1,
             row + 1,
             blocks=blocks,
-            height=LARGE if large else 84,
+            height=projector.CURVE if large else 84,
             scale="shared",
         ),
-        Curve(f"Loss, {name}", run, HALF // 2 - 1, row + 1, level=chance(cfg), height=LARGE if large else 96),
+        Curve(f"Loss, {name}", run, HALF // 2 - 1, row + 1, level=chance(cfg), height=projector.CURVE if large else 96),
     ]
     if large:
         return upper

@@ -62,7 +62,9 @@ def draw() -> None:
 def _picture(cfg: RunConfig, run: int) -> list[Panel]:
     """Of the first scene one block and the digit that enters; of the others the way of ten digits through all."""
     half, ways = COLUMNS // 2, run > 0
-    curve = Curve("Loss", run, half, level=chance(cfg), height=110 if ways else 92)
+    curve = Curve(
+        "Loss", run, half, level=chance(cfg), height=projector.CURVE if projector.on() else 110 if ways else 92
+    )
     span = half if ways else COLUMNS
     block = block_of(cfg, "One block", run, span)
     stack = LivingStack(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")

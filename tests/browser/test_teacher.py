@@ -1,5 +1,6 @@
 """Teacher mode in a browser: keys and large type on a projector, the same on a phone, and a class that is led."""
 
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -21,21 +22,28 @@ def until_exactly(page, step):
     until(page, lambda: row(page) == step, f"exactly step {step} on the scrubber")
 
 
-def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_type(visitors):
-    page = drawn(visitors(link(depth=16, seed=51) + LARGE))
+@pytest.mark.parametrize(("width", "height", "least"), [(1280, 720, 16), (1920, 1080, 20)])
+def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_type(visitors, width, height, least):
+    """`least`: pixels of the type of a chart."""
+    page = drawn(visitors(link(depth=16, seed=51) + LARGE, viewport={"width": width, "height": height}))
     settled(page)
-    until(page, lambda: all(bottom(page, name) <= 720 for name in (*PROFILES, "Loss")), "charts within the screen")
+    until(page, lambda: all(bottom(page, name) <= height for name in (*PROFILES, "Loss")), "charts within the screen")
+    assert chart(page, "Loss").bounding_box()["height"] >= height / 5
     assert button(page, "Train").bounding_box()["y"] > 0
     assert page.get_by_test_id("stMain").evaluate("el => el.scrollHeight - el.clientHeight") == 0
     assert type_size(page) >= 18
     label = chart(page, "Loss").locator(".xtick text").first
-    assert label.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") >= 16
+    assert label.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") >= least
     page.get_by_role("link", name="Start").click()
     until(page, lambda: type_size(page) == 16, "the usual type on another page")
 
 
 def bottom(page, name):
-    box = chart(page, name).bounding_box()
+    return below(chart(page, name))
+
+
+def below(element):
+    box = element.bounding_box()
     return box["y"] + box["height"]
 
 
@@ -79,17 +87,26 @@ def path_of(page, address):
     return address.removeprefix(origin)
 
 
-@pytest.mark.first
-def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_lead(visitors):
-    """Nobody touches a phone but to guess: what is led, revealed or let go comes to it by itself."""
-    teacher = visitors("/teacher?plan=start,vanishing")
+def opened(visitors, plan):
+    """A teacher's page with an open class, and the class's code."""
+    teacher = visitors(f"/teacher?plan={plan}")
     teacher.get_by_role("button", name="Open a class").click()
     teacher.get_by_role("button", name="Reveal").wait_for()
     until(teacher, lambda: "key=" in teacher.url, "the key in the address")
-    code = parse_qs(urlsplit(teacher.url).query)["class"][0]
-    wall = visitors(path_of(teacher, teacher.get_by_role("link", name="Open the projector").get_attribute("href")))
+    return teacher, parse_qs(urlsplit(teacher.url).query)["class"][0]
+
+
+def projector_of(visitors, teacher):
+    return visitors(path_of(teacher, teacher.get_by_role("link", name="Open the projector").get_attribute("href")))
+
+
+@pytest.mark.first
+def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_lead(visitors):
+    """Nobody touches a phone but to guess: what is led, revealed or let go comes to it by itself."""
+    teacher, code = opened(visitors, "start,vanishing")
+    wall = projector_of(visitors, teacher)
     qr = wall.get_by_role("img", name="QR code of the link to hand out").bounding_box()
-    assert qr["height"] >= 0.3 * 720
+    assert qr["height"] >= 0.4 * 720
     assert qr["y"] + qr["height"] <= 720
     phones = [visitors(f"/join?c={code}", viewport=PHONE) for _ in range(2)]
     late = visitors("/join", viewport=PHONE | {"height": 850})  # a browser of its own; the other two tabs share one
@@ -100,7 +117,9 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
         option = page.get_by_role("button", name="merge").last
         option.wait_for()
         assert option.bounding_box()["height"] >= 44
-        assert option.bounding_box()["y"] + 44 <= PHONE["height"], "both questions are on the first screen"
+        assert below(option) <= PHONE["height"], "both questions are on the first screen"
+        for way in ("stTopNav", "stExpandSidebarButton"):
+            assert not page.get_by_test_id(way).is_visible(), "it would lead nowhere"
     settled(phones[0]).get_by_role("button", name="merge").last.click()
     phones[0].get_by_text("Your guess is in: merge").wait_for()
     for page in (teacher, wall):
@@ -126,6 +145,32 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     settled(late).get_by_role("button", name="This is my guess").wait_for()
     teacher.get_by_role("button", name="Call back").click()
     late.get_by_text("What is your guess?").wait_for()
+
+
+def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visitors):
+    teacher, code = opened(visitors, "start,vanishing")
+    wall, phone = projector_of(visitors, teacher), visitors(f"/join?c={code}", viewport=PHONE)
+    wall.get_by_role("img", name="QR code of the link to hand out").wait_for()
+    settled(wall).keyboard.press("v")
+    loss = wall.get_by_label(re.compile("^Loss, neither"))
+    loss.wait_for()
+    assert below(loss) > 720
+    settled(wall).keyboard.press("Space")
+    until(wall, lambda: below(loss) <= 720, "what trains, without a hand that scrolls")
+    assert loss.bounding_box()["height"] >= 720 / 5
+    wall.keyboard.press("Space")
+    wall.keyboard.press("n")
+    settled(phone).get_by_role("button", name="10 to 1,000").click()
+    guess = phone.get_by_text("Your guess is in: 10 to 1,000")
+    guess.wait_for()
+    settled(teacher).get_by_role("button", name="Clear the board").click()
+    teacher.get_by_role("button", name="Delete them").click()
+    phone.get_by_text("What is your guess?").wait_for()
+    teacher.get_by_role("button", name="Delete them").wait_for(state="hidden")
+    teacher.get_by_role("button", name="Undo").click()
+    guess.wait_for()
     settled(teacher).get_by_role("button", name="Close the class").click()
     teacher.get_by_role("button", name="Close it").click()
-    late.get_by_text(f"Class {code} is over").wait_for()
+    phone.get_by_text(f"Class {code} is over").wait_for()
+    teacher.get_by_role("button", name="Undo").click()
+    guess.wait_for()
