@@ -221,6 +221,10 @@ CASES: dict[str, Case] = {
         transformers("ViTModel", PIXELS, image_size=32, patch_size=8, **WIDTH),
         alternating("embeddings", "layers.{}", ".attention", ""),
     ),
+    "DeiT": Case(
+        transformers("DeiTModel", PIXELS, image_size=32, patch_size=8, **WIDTH),
+        alternating("embeddings", "layers.{}", ".attention", ""),
+    ),
     "DINOv2": Case(
         transformers("Dinov2Model", PIXELS, image_size=32, patch_size=8, **WIDTH),
         alternating("embeddings", "encoder.layer.{}", ".layer_scale1", ""),
@@ -236,6 +240,10 @@ CASES: dict[str, Case] = {
     "RegNet": Case(
         transformers("RegNetModel", PIXELS, embedding_size=8, hidden_sizes=[8, 16], depths=[2, 2], groups_width=4),
         ["embedder", *STAGES],
+    ),
+    "ConvNeXt": Case(
+        transformers("ConvNextModel", PIXELS, depths=[2, 2], hidden_sizes=[8, 16], num_stages=2),
+        ["embeddings", *STAGES[:2], "encoder.stages.1.downsampling_layer.1", *STAGES[2:]],
     ),
     "ConvNeXt V2": Case(
         transformers("ConvNextV2Model", PIXELS, depths=[2, 2], hidden_sizes=[8, 16], num_stages=2),

@@ -39,7 +39,7 @@ class Batches(torch.utils.data.IterableDataset[dict[str, Tensor]]):
             yield from ({"x": x[at], "labels": y[at]} for at in range(len(x)))
 
 
-@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("parts", [1, 2, 4])
 def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path) -> None:
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     pytest.importorskip("accelerate", reason="accelerate is not installed")
@@ -79,6 +79,39 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
         assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
     assert recording.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
     assert recording.scalars["lr"][0] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_the_loss_of_a_model_of_hugging_faces_is_the_one_that_its_trainer_logs(parts: int, tmp_path: Path) -> None:
+    """Such a model is told how many tokens all small batches have, and returns its share of the loss."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    from addnorm.huggingface import HuggingFaceCallback
+
+    class Texts(torch.utils.data.Dataset[dict[str, Tensor]]):
+        def __len__(self) -> int:
+            return 24
+
+        def __getitem__(self, at: int) -> dict[str, Tensor]:
+            ids = torch.randint(16, (9,), generator=torch.Generator().manual_seed(at))
+            return {"input_ids": ids, "labels": torch.where(torch.arange(9) < 3 + at % 6, ids, -100)}
+
+    torch.manual_seed(0)
+    config = transformers.GPT2Config(
+        n_layer=2, n_head=2, n_embd=8, n_positions=16, vocab_size=16, bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    asked = transformers.TrainingArguments(
+        output_dir=str(tmp_path), per_device_train_batch_size=8 // parts, gradient_accumulation_steps=parts, max_steps=3,
+        logging_steps=1, use_cpu=True, report_to=[], save_strategy="no", disable_tqdm=True,
+    )  # fmt: skip
+    trainer = transformers.Trainer(
+        model=transformers.GPT2LMHeadModel(config), args=asked, train_dataset=Texts(),
+        callbacks=[HuggingFaceCallback(tmp_path / "run.jsonl")],
+    )  # fmt: skip
+    trainer.train()
+    logged = [float(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry]
+    assert list(read(tmp_path / "run.jsonl").scalars["loss"]) == pytest.approx(logged, abs=1e-4)
+    assert len(logged) == 3
 
 
 @pytest.mark.parametrize("parts", [1, 4])

@@ -24,7 +24,7 @@ from addnorm import unwatch, watch
 from addnorm.recording import read
 from addnorm.words import first_not_finite
 from addnorm.writer import WAITING, Writer
-from tests.addnorm.loops import batch, net, recorded, train
+from tests.addnorm.loops import Block, batch, net, recorded, train
 
 ROOT = Path(__file__).parents[2]
 
@@ -459,6 +459,31 @@ def test_the_header_has_every_setting_and_group_of_the_optimiser(tmp_path: Path)
     assert (said["name"], said["lr"], said["betas"]) == ("AdamW", 0.1, [0.9, 0.999])
     sizes = [sum(p.numel() for p in part.parameters()) for part in (model[:2], model[2:])]
     assert said["groups"] == [{"parameters": sizes[0]}, {"parameters": sizes[1], "lr": 0.5}]
+
+
+def test_a_block_is_called_by_the_parts_that_its_weights_lie_in(tmp_path: Path) -> None:
+    """Two embeddings are not the whole module that they share with the blocks."""
+
+    class Text(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            parts = {
+                "wte": nn.Embedding(8, 8),
+                "wpe": nn.Embedding(4, 8),
+                "h": nn.ModuleList(Block() for _ in range(2)),
+            }
+            self.transformer, self.head = nn.ModuleDict(parts), nn.Linear(8, 8)
+
+        def forward(self, ids: Tensor) -> Tensor:
+            x = self.transformer["wte"](ids) + self.transformer["wpe"](torch.arange(4))
+            for block in self.transformer["h"]:
+                x = block(x)
+            return self.head(x)
+
+    with watch(Text(), tmp_path / "run.jsonl") as recorder:
+        recorder.step(recorder._model(torch.arange(8).reshape(2, 4)).sum())
+    names = [block.name for block in read(recorder.path).blocks]
+    assert names == ["transformer.wte, wpe", "transformer.h.0", "transformer.h.1", "head"]
 
 
 class FullyShardedDataParallel(nn.Sequential):

@@ -174,7 +174,7 @@ def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, folde
     shows(page, recording, STEPS - 1)
 
 
-def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visitors):
+def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share_and_covers_its_chart(visitors):
     page = visitors("/recordings?recording=example:%20gpt2.jsonl")
     drawn(page, *DEPTH)
     button(page, "Table of Signal by depth").click()
@@ -183,6 +183,11 @@ def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share(visito
     cells = table.locator("tr td:first-of-type").all_inner_texts()
     assert cells[:4] == ["transformer.drop", "0.attn", "0", "1.attn"]
     assert chart(page, DEPTH[0]).evaluate("el => el.data[0].text[1]") == "transformer.h.0.attn"
+    below = chart(page, DEPTH[0]).locator(".xtitle, .xtick text")
+    assert below.count() > 1
+    assert not any(one.is_visible() for one in below.all())
+    button(page, "Chart of Signal by depth").click()
+    below.first.wait_for()
 
 
 def test_what_matters_so_far_is_said_at_the_playhead(visitors):
