@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.controls.field import parsed, widget
-from components.shell import session
+from components.shell import address, session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import defined, help_of
@@ -32,6 +32,8 @@ SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
 MENU = "arrangement"
 MADE: Key[str] = Key("arrangement_made", CUSTOM)  # the name of what the controls make
 FOLDED = ("network", "training", "expert")  # groups of controls
+DRAWN_ON = Key("controls_drawn_on", "")  # the page
+UNFOLDED: Key[set[str]] = Key("groups_unfolded", set())  # those that this visit has opened, on whichever page
 SLIDERS = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}
 
 
@@ -40,13 +42,19 @@ def draw() -> tuple[RunConfig | None, str]:
     _fields(st.container(), "depth", "residual", "placement", "norm")
     menu = st.container()
     _fields(st.container(), "net", "task")
+    arrived = DRAWN_ON.get() != address.HERE.get()
+    DRAWN_ON.put(address.HERE.get())
     rest = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED[1:]}
     for group, names in {FOLDED[0]: ["width", "activation", "init"], **rest}.items():
         if all(hidden(name) for name in names):
             continue
-        with st.expander(group.capitalize(), key=f"open_{group}", on_change="rerun") as folded:
+        key = f"open_{group}"
+        if arrived or not session.has_value(key):
+            session.set_widget(key, group in UNFOLDED.get())
+        with st.expander(group.capitalize(), key=key, on_change="rerun") as folded:
             if folded.open:
                 _fields(st.container(), *names)
+        UNFOLDED.put(UNFOLDED.get() - {group} | ({group} if folded.open else set()))
     cfg, problem = assemble()
     shown = arranges(ARRANGED)
     MADE.put((arrangement_of(cfg) if cfg and shown else None) or CUSTOM)

@@ -193,7 +193,8 @@ class ResultCache:
             if message["kind"] == "answer":
                 self._file(message["key"], message["value"], message["error"])
             elif message["kind"] == "answering":
-                self.shares[message["key"]] = message["share"]
+                if message["key"] in self.open:  # else it was sent before the worker heard that nobody waits any more
+                    self.shares[message["key"]] = message["share"]
             elif message["kind"] == "queue":
                 self.queue = message["keys"]
             elif message["kind"] == "dropped":

@@ -4,5 +4,9 @@ import streamlit as st
 
 from components.teacher import page
 
-st.title("Teacher", anchor=False)
+st.title(
+    "Teacher",
+    anchor=False,
+    help="Open a class: its screens show what you show, and its guesses wait until you reveal the answer.",
+)
 page.draw()

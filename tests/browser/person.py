@@ -47,7 +47,8 @@ BEGUN_AGAIN = """() => {
 }"""
 TRAIN, PAUSE, SCRUBBER = "Train", "Pause", "Step shown"
 PROGRAMMERS = re.compile(r"Traceback|\bNone is\b|\bundefined\b|\bnan\b|Page not found")
-# What a page says of its choices; the step shown is where this visitor was, which no address keeps.
+# What a page says of its choices. No address keeps where a player stands: at which step, and at which block.
+PLAYED = re.compile(r"(Step|Block) shown")
 CHOSEN = re.compile(r'heading "|combobox "|\[checked\]|\[pressed\]|slider "|spinbutton "|textbox "')
 
 
@@ -168,11 +169,11 @@ class Person:
                 self.combobox(select).scroll_into_view_if_needed()
                 self.combobox(select).click()
                 offered.wait_for(timeout=MOMENT)
+                self.tab.evaluate(BEGUN_AGAIN)
+                offered.click(timeout=MOMENT)
             except Error:  # it was drawn anew at that moment, or closed again
                 self.tab.keyboard.press("Escape")
                 return False
-            self.tab.evaluate(BEGUN_AGAIN)
-            offered.click()
             return True
 
         until(self.tab, opened, f"{option} of {select}")
@@ -254,7 +255,7 @@ class Person:
     def _chosen(self) -> list[str]:
         """Headings and what is chosen at this moment, as somebody hears them who cannot see the page."""
         lines = self.tab.locator("body").aria_snapshot().splitlines()
-        return [line.strip(" -:") for line in lines if CHOSEN.search(line) and SCRUBBER not in line]
+        return [line.strip(" -:") for line in lines if CHOSEN.search(line) and not PLAYED.search(line)]
 
     @property
     def choices(self) -> list[str]:

@@ -147,7 +147,8 @@ def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playgr
 
 
 def test_every_control_of_the_sidebar_is_moved_once_and_back_undoes_each(person):
-    visitor = person("Playground", SMALL).reads(DRAWN).folds("Network").reads("Activation")
+    visitor = person("Playground", SMALL).reads(DRAWN).folds("Network")
+    visitor.combobox("Activation").wait_for()
     moves = (
         ("Residual", visitor.turns),
         ("Placement", lambda name: visitor.chooses(name, "post-norm")),
@@ -251,7 +252,7 @@ def test_compare_and_anatomy_begin_with_the_net_of_the_playground_until_another_
     visitor = person("Playground", SMALL).reads(DRAWN)
     visitor.goes("Compare", "A is the net of the playground.", "Residual")
     assert "depth%3D4" in visitor.address
-    visitor.goes("Playground", DRAWN)
+    visitor.goes("Playground", DRAWN).folds("Network")
     visitor.chooses("Activation", "tanh")
     until(visitor.tab, lambda: "activation=tanh" in visitor.address, "the address of the change")
     visitor.goes("Anatomy", "playground's net", "tanh").goes("Compare", "A is the net of the playground.")
@@ -376,9 +377,10 @@ def test_two_tabs_of_one_browser_keep_their_own_nets(person):
     one, other = person("Playground", SMALL + "&seed=37"), person("Playground", SMALL + "&seed=37&residual=false")
     one.trains(last=STEPS)
     other.chooses("Norm", "none")
-    one.chooses("Activation", "tanh")
+    one.folds("Network").chooses("Activation", "tanh")
+    other.folds("Network")
     for tab, norm, activation in ((one, "layer norm", "tanh"), (other, "none", "relu")):
         tab.goes("Anatomy").goes("Playground")
         expect(tab.combobox("Norm")).to_have_value(norm)
         expect(tab.combobox("Activation")).to_have_value(activation)
-        tab.reads(DRAWN).reloads()
+        tab.reads(DRAWN).folds("Network").reloads()

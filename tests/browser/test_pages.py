@@ -14,6 +14,7 @@ SMALL = "depth=3&width=16&batch=16&steps=40"
 def test_two_columns_train_on_shared_axes_and_the_table_says_what_differs(visitors):
     page = visitors(f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}")
     drawn(page)
+    page.get_by_text("What differs and what is equal", exact=True).click()
     page.get_by_role("cell", name="Residual").wait_for()
     press(page, "Train all")
     until(page, lambda: len(line(page, "Loss")) == len(line(page, "Loss", "dash")) == 41, "two losses to the end")
@@ -53,7 +54,7 @@ def test_the_stacks_of_all_columns_have_one_scale_and_each_column_leads_to_the_p
 # How many points differ visibly between what stands beside the columns of two stacks, below the letter.
 DIFFERENT = """(all) => {
     const [first, ...others] = all.map((one) => {
-        const { width, height } = one, left = width - 80, top = 30
+        const { width, height } = one, left = width - 68, top = 26
         return one.getContext("2d").getImageData(left, top, width - left, height - top).data
     })
     if (others.length === 0) return Number.POSITIVE_INFINITY

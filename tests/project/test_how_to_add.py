@@ -269,8 +269,9 @@ LENGTHS = Instrument(
         ),
         Edit(
             "components/playground/picture.py",
-            "    ]\n\n\ndef panel(",
-            """        Chart("Branch by depth", span=6, figure=figures.branches(plan(cfg).branches), height=220, fit=fit),
+            "    return [*found] if large else",
+            """    branches = figures.branches(plan(cfg).branches)
+    found.append(Chart("Branch by depth", span=6, figure=branches, height=220, fit=fit))
 """,
         ),
         Edit(
@@ -521,6 +522,7 @@ import numpy as np
 from streamlit.testing.v1 import AppTest
 from components.instruments import INSTRUMENTS
 from models.training import Run
+from tests.app_page import unfolded
 from tests.stage_page import bound, panels, rests, runs
 
 SMALL = {"depth": "3", "width": "16", "batch": "8", "steps": "6"}
@@ -541,6 +543,7 @@ def opened(path, **query):
 
 for path in (PLAYGROUND, ANATOMY):
     opened(path, **SMALL, **NEW)
+    unfolded(page)
     for field, value in NEW.items():
         if path == PLAYGROUND or field != "task":
             control = page.selectbox(key=field)

@@ -245,6 +245,7 @@ ALLOWED = {
     ("app.py", "runpy"): "runs our own main script where a test runs app.py as a script",
     ("components/recordings/package.py", "zipfile"): "packs files of ours in memory, unpacks nothing",
     ("components/classroom/board.py", "st.html"): "two numbers of ours",
+    ("components/classroom/following.py", "st.html"): "a constant",
     ("components/shell/projector.py", "st.html"): "a constant",
     ("components/teacher/page.py", "socket"): "asks this machine for its own address, and sends nothing",
     ("models/cli.py", "subprocess"): "starts the app with a fixed list of arguments, no shell",
@@ -332,7 +333,11 @@ def test_a_script_in_the_browser_sets_text_and_never_markup_save_for_the_diagram
     markup = {(path.name, found[0] or found[1]) for path, text in files.items() for found in MARKUP.findall(text)}
     constants = {(name, what) for name, what in markup if what == "HTML" or what.startswith("'")}
     # Their SVGs are made of our own words, escaped.
-    assert markup - constants == {("diagram.js", "data.svg"), ("stack.js", "diagram")}
+    assert markup - constants == {
+        ("block.js", "panel.diagram"),
+        ("diagram.js", "data.svg"),
+        ("stack.js", "diagram"),
+    }
     assert any("textContent" in text for text in files.values())
 
 

@@ -39,7 +39,7 @@ READ = """() => {
   }))
   return {
     address: location.href,
-    headings: all("h1, h2, h3", main ?? document).map((e) => e.innerText.split("\\n")[0].trim()),
+    headings: all("h1, h2, h3", main ?? document).filter((e) => !e.closest("figure")).map((e) => e.innerText.split("\\n")[0].trim()),
     texts: [
       ...texts(`${id("stMarkdownContainer")}, ${id("stAlertContainer")}, ${id("stDialog")}`),
       ...all("text.gtitle, .annotation-text, .legendtext, .xtitle, .ytitle").map((e) => e.textContent),
