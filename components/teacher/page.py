@@ -31,10 +31,7 @@ SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.m
 PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
-INTRODUCTION = (
-    "Lead a class: everybody's screen shows what you choose, and what answers a question waits for your Reveal. "
-    "Students need no account: they join by a QR code, and their guesses are counted without names."
-)
+NO_ACCOUNT = "Students need no account: they join by a QR code, and their guesses are counted without names."
 TIP = (
     "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
     "edited."
@@ -75,7 +72,7 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
         if classes.board().look_after(code, key):
             return code, key
         _over(code, key)
-    st.markdown(INTRODUCTION)
+    st.markdown(NO_ACCOUNT)
     wanted = code_from(st.query_params.get(CLASS, "")) or code
     seat = visitor.cookie(SEAT)
     if seat and seat != wanted:

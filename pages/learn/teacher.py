@@ -4,9 +4,8 @@ import streamlit as st
 
 from components.teacher import page
 
-st.title(
-    "Teacher",
-    anchor=False,
-    help="Open a class: its screens show what you show, and its guesses wait until you reveal the answer.",
+st.title("Teacher", anchor=False)
+st.markdown(
+    "Lead a class: everybody's screen shows what you choose, and what answers a question waits for your Reveal."
 )
 page.draw()
