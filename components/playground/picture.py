@@ -16,7 +16,7 @@ from models.spec.plan import block_name
 
 TITLE = 30  # pixels above a plot without a legend
 STACK_HEIGHT = 150
-HEIGHT, PLAYER = 300, 158  # of a chart, and of the loss in the player, in pixels
+HEIGHT, PLAYER = 276, 158  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
 TRAVEL = 230  # pixels
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}

@@ -63,7 +63,7 @@ def test_a_preset_leaves_train_where_it_is(visitors):
 
 def test_each_verdict_names_its_step_and_where_to_look_goes_when_training_begins(visitors):
     page = settled(drawn(visitors("/playground?residual=false")))
-    verdict, look = page.locator(".stage-headline").first, page.get_by_text("Look at the cosine further down")
+    verdict, look = page.locator(".stage-headline").first, page.get_by_text("Look at the ten digits")
     expect(verdict).to_contain_text("Step 0 · Collapsed")
     expect(look).to_be_visible()
     expect(page.get_by_role("main")).not_to_contain_text("the loss stays")  # which nobody has seen yet
