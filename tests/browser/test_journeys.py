@@ -39,10 +39,15 @@ LESSONS = {  # title, the guess that is right, and what passes the challenge
 }
 
 
+def asked(title: str) -> str:
+    """How the question of a lesson begins: its title alone stands among all others on every lesson."""
+    return f"{title}."
+
+
 def does(student: Person, title: str) -> None:
     """A lesson from its guess to its challenge."""
     guess, solve = LESSONS[title]
-    student.reads(title)
+    student.reads(asked(title))
     student.picks(guess)
     student.presses("This is my guess")
     student.presses(re.compile("^Train (both|all)"), "Your guess was right", "Challenge")
@@ -57,21 +62,21 @@ def test_a_student_does_a_lesson_goes_on_and_comes_back(person):
     student = person("Lessons", "lesson=final", fears="loss")  # what a challenge still lacks is a warning
     first, second = LESSONS
     does(student, first)
-    student.presses(re.compile("^Next: "), second)
-    student.goes_back("Lessons", first, "Passed.")
+    student.presses(re.compile("^Next: "), asked(second))
+    student.goes_back("Lessons", asked(first), "Passed.")
     assert student.address == "/lessons?lesson=final"
     student.tab.reload()
-    student.arrives("Lessons", first)
+    student.arrives("Lessons", asked(first))
 
 
 def test_a_student_does_two_lessons_in_a_row(person):
     student = person("Lessons", "lesson=final", fears="loss")
     first, second = LESSONS
     does(student, first)
-    student.presses(re.compile("^Next: "), second)
+    student.presses(re.compile("^Next: "), asked(second))
     does(student, second)
     student.reads("(right). Challenge: passed with placement=none&norm=none&init=zero+last")
-    student.goes_back("Lessons", first, "Passed.")
+    student.goes_back("Lessons", asked(first), "Passed.")
 
 
 @pytest.mark.first
