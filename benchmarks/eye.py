@@ -14,21 +14,21 @@ BUTTON = ":is(.stage-main, button[kind=primary]):enabled"
 PICTURES = {"/": ".stage-travel .playing", "/story": ".traveller", "/playground": ".stage[data-draws]"}
 # The words of each page, and at most how many: those of 2026-11-23 (e63b48e), of Start and the playground two thirds.
 WORDS: dict[str, int] = {
-    "/": 258,
-    "/story": 341,
-    "/playground": 342,
-    "/compare": 282,
-    "/recordings": 151,
-    "/anatomy": 274,
-    "/maps": 296,
-    "/normalization": 262,
-    "/attention": 452,
-    "/gradients": 387,
-    "/residual": 375,
-    "/autoregression": 283,
-    "/lessons": 142,
-    "/errors": 394,
-    "/glossary": 4986,
+    "/": 196,
+    "/story": 287,
+    "/playground": 261,
+    "/compare": 221,
+    "/recordings": 149,
+    "/anatomy": 184,
+    "/maps": 208,
+    "/normalization": 133,
+    "/attention": 282,
+    "/gradients": 236,
+    "/residual": 252,
+    "/autoregression": 232,
+    "/lessons": 103,
+    "/errors": 353,
+    "/glossary": 3803,
     "/teacher": 86,
 }
 # When each selector is first seen, in seconds since the address was opened.
@@ -43,13 +43,36 @@ WATCH = """(wanted) => {
     }
     look()
 }"""
-# The words of the page's main part, once they have been the same for three seconds.
+# How many words of the page's main part can be seen, once they have been the same for three seconds: numbers are none,
+# and what is said to a screen reader or waits in a closed list is not read.
 READ = """() => new Promise((then) => {
+    const clipped = (el) => {
+        const { width, height } = el.getBoundingClientRect()
+        return Math.min(width, height) <= 1 && getComputedStyle(el).overflow !== "visible"
+    }
+    const unseen = (el) => {
+        if (el.closest("style, script, select, .katex-mathml")) return true
+        if (!el.checkVisibility({ opacityProperty: true, visibilityProperty: true })) return true
+        for (let at = el; at; at = at.parentElement) if (clipped(at)) return true
+        return false
+    }
+    const read = () => {
+        const words = []
+        const main = document.querySelector("main, [data-testid=stMain]")
+        const walk = document.createTreeWalker(main, NodeFilter.SHOW_TEXT)
+        while (walk.nextNode()) {
+            const { data, parentElement } = walk.currentNode
+            const found = data.split(/\\s+/).filter((word) => /\\p{L}/u.test(word))
+            if (found.length && !unseen(parentElement)) words.push(...found)
+        }
+        return words
+    }
     let [last, since] = ["", performance.now()]
     const look = () => {
-        const text = document.querySelector("main, [data-testid=stMain]").innerText
+        const words = read()
+        const text = words.join(" ")
         if (text !== last) [last, since] = [text, performance.now()]
-        if (performance.now() - since > 3000) then(text.split(/\\s+/).filter(Boolean).length)
+        if (performance.now() - since > 3000) then(words.length)
         else setTimeout(look, 100)
     }
     look()
@@ -80,7 +103,7 @@ def eye(pictures: Mapping[str, str] = PICTURES, pages: Sequence[str] = tuple(WOR
 
 
 def words(driven: Any, address: str) -> int:
-    """How many words a page shows before anything is pressed."""
+    """How many words of a page can be seen before anything is pressed."""
     page = driven.new_context(viewport={"width": 1280, "height": 720}).new_page()
     page.goto(address)
     page.locator('[data-testid="stApp"][data-test-script-state="notRunning"] :is(h1, .stage-main)').first.wait_for()

@@ -391,9 +391,15 @@ const overDepth = (traces, tapes, declared) => {
   const same =
     drawn.every((trace) => trace.values.length === drawn[0].values.length) &&
     recorded.every((trace) => String(trace.names) === String(names))
-  if (same) return { title, ...ticks(names, evenly(names.length, 5), 18) }
+  if (same) return { title, ...horizontal(names) }
   for (const trace of drawn) trace.x = trace.x.map((at) => at / Math.max(1, trace.x.length - 1))
   return { title, tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
+}
+// Horizontal names of some places: of five while they are short, else of three whose outer ones lie off the ends.
+const horizontal = (names) => {
+  if (names.every((name) => name.length < 5)) return ticks(names, evenly(names.length, 5), 4)
+  const places = [0.12, 0.5, 0.88].map((share) => Math.round(share * (names.length - 1)))
+  return ticks(names, [...new Set(places)], 12)
 }
 const ticks = (names, places, length) => ({
   tickmode: "array",

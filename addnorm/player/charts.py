@@ -31,10 +31,7 @@ LIMITS = {
     "act_rms": (*SIXTEEN_BITS, (448.0, "float8 (E4M3): largest"), (2.0**-9, "float8 (E4M3): smallest")),
     "grad_rms": (*SIXTEEN_BITS, (57344.0, "float8 (E5M2): largest"), (2.0**-16, "float8 (E5M2): smallest")),
 }
-FORMATS = (
-    "Dotted lines mark the limits of number formats, where the axis reaches them. Sizes are root mean squares: "
-    "single numbers are larger and smaller."
-)
+FORMATS = "Dotted: limits of number formats. Single numbers are larger and smaller than their root mean square."
 
 
 def frame_of(title: str, *, x: str, y: str, legend: bool = True, hue: str = GREY) -> dict[str, Any]:
@@ -124,8 +121,8 @@ def recorded_depth(title: str, of: str, track: str, runs: Sequence[str | None], 
     hue = HUES[track]
     legend = len(runs) > 1 or of == "frame"  # else it would only say the player's step again
     layout = frame_of(title, x="site" if track in LIMITS else "block", y=unit, hue=hue, legend=legend)
-    layout["xaxis"] |= {"tickangle": -25}
-    layout["margin"]["b"] = 70
+    layout["xaxis"] |= {"tickangle": 0}
+    layout["margin"]["r"] = 24  # half of the last name
     whose = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
     traces = [_line(run, label or whose, of, track) for run, label in enumerate(runs)]
     limits = [{"at": value, "name": name} for value, name in LIMITS.get(track, ())]
@@ -157,8 +154,8 @@ def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad
         hover = {"hovertemplate": "%{text}: %{y:.4g}<extra></extra>", "xaxis": f"x{axis}", "yaxis": f"y{axis}"}
         look = {"mode": "lines+markers", "line": {"color": hue, "width": 2}, "marker": {"color": hue, "size": 4}}
         traces.append({"type": "scatter", "name": name} | look | place | hover)
-        at = sorted({round(end * (len(sites) - 1) / 5) for end in range(6)}) if sites else []
-        ticks = {"tickmode": "array", "tickvals": at, "ticktext": [sites[one] for one in at], "tickangle": -25}
+        at = sorted({0, len(sites) // 2, len(sites) - 1}) if sites else []
+        ticks = {"tickmode": "array", "tickvals": at, "ticktext": [sites[one] for one in at], "tickangle": 0}
         layout |= {
             f"xaxis{axis}": {"domain": domain, "anchor": f"y{axis}", **ticks},
             f"yaxis{axis}": {"type": "log", "anchor": f"x{axis}", "title": {"text": f"{name}, RMS"}},
@@ -185,13 +182,16 @@ def panels_of(runs: Sequence[str | None]) -> list[dict[str, Any]]:
     ]
     weight, update = "Weight gradient by block", "Update to weight by block"
     panels += [
-        _chart(weight, recorded_depth(weight, "row", "weight_grad_rms", runs), says="weight" if alone else ""),
+        _chart("Loss", recorded_loss(runs), COLUMNS, says="loss" if alone else ""),
+        _chart(
+            weight, recorded_depth(weight, "row", "weight_grad_rms", runs), COLUMNS // 2, says="weight" if alone else ""
+        ),
         _chart(
             update,
             recorded_depth(update, "frame", "update_to_weight", runs, unit="change over weights"),
+            COLUMNS // 2,
             says="update" if alone else "",
         ),
-        _chart("Loss", recorded_loss(runs), says="loss" if alone else ""),
         _panel("said", "Number formats", 0, says="", text=FORMATS),
     ]
     for run, label in enumerate(runs):
@@ -207,9 +207,7 @@ def _panel(kind: str, title: str, run: int, span: int = COLUMNS, **more: Any) ->
     return {"kind": kind, "key": f"{kind} {title} {run}", "title": title, "run": run, "span": span, "row": 0, **more}
 
 
-def _chart(
-    title: str, figure: Figure, span: int = 4, run: int = 0, *, says: str = "", height: int = 262
-) -> dict[str, Any]:
+def _chart(title: str, figure: Figure, span: int, run: int = 0, *, says: str = "", height: int = 262) -> dict[str, Any]:
     more = {"figure": figure, "says": says, "before": "", "ends": False, "height": height, "fit": 0, "scrubs": False}
     return _panel("chart", title, run, span, **more)
 

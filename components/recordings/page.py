@@ -11,13 +11,18 @@ from components.shell.address import url_param
 from components.stage.file import as_file
 from components.stage.panels import Declared, Link, Panel
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
-from components.stage.stage import RecordingRef, stage
+from components.stage.stage import RecordingRef, below, stage
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
 OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
+# What is drawn only when it is asked for, and the titles of these charts or how they begin.
+ASKED_FOR = {
+    "Weights and updates": ("Weight gradient by block", "Update to weight by block"),
+    "Layer and step": ("Signal by layer and step", "Gradient by layer and step"),
+}
 LOOK_SECONDS = 3.0  # between two looks into the folder
 TOY = "toy: "  # prefix of an arrangement's name
 # For each likeness that `addnorm.law` tells, a small net that it would say the same of.
@@ -87,9 +92,14 @@ def draw() -> None:
 
     picture, beside = st.columns([5, 3], gap="medium")
     with picture:
-        keys = "space plays, → steps, R resets"
         start = first if untouched and first != OWN else ""  # who comes without a recording sees one at work
-        stage(NAME, runs, panels, tells="never", verb="Play", keys=keys, start=start, on_open=opened)
+        groups = {name: [one for one in panels if one.title.startswith(titles)] for name, titles in ASKED_FOR.items()}
+        later = [one for group in groups.values() for one in group]
+        always = [one for one in panels if one not in later]
+        stage(NAME, runs, always, tells="never", verb="Play", start=start, on_open=opened)
+        asked = url_param("recordings_panel", None, name="panel", among=ASKED_FOR)
+        chosen = st.segmented_control("Show", list(ASKED_FOR), label_visibility="collapsed", **asked)
+        below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
     with beside:
         _how()
 

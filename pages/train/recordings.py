@@ -5,5 +5,5 @@ import streamlit as st
 from components.recordings import page
 
 st.title("Your model", anchor=False)
-st.markdown("Record your PyTorch model with five lines of code, and watch it here, layer by layer, while it trains.")
+st.markdown("Your own PyTorch model, layer by layer, while it trains.")
 page.draw()

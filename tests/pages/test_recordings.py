@@ -186,16 +186,18 @@ def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(fo
     first, toy = declared(page)["runs"]
     assert first["recording"] == "run.jsonl"
     assert toy["link"] == key_of(RunConfig.arranged("post-norm"))
-    charts = panels(page, "chart")
-    for title in (
-        "Signal by depth",
-        "Gradient by depth",
-        "Weight gradient by block",
-        "Update to weight by block",
-        "Loss",
+    always = {"Signal by depth", "Gradient by depth", "Loss"}
+    assert set(panels(page, "chart")) == always
+    for group, titles in (
+        ("Weights and updates", {"Weight gradient by block", "Update to weight by block"}),
+        ("Layer and step", {"Signal by layer and step of the first", "Gradient by layer and step of the first"}),
     ):
-        assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
-    assert {"Signal by layer and step of the first", "Gradient by layer and step of the first"} < set(charts)
+        page.get_by_key("recordings_panel").set_value(group)
+        charts = panels(sound(page.run()), "chart")
+        assert set(charts) == always | titles
+        for title in set(charts) - {one for one in titles if "by layer and step" in one}:
+            assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
+    assert address(page)["panel"] == "layer-and-step"
 
 
 def test_the_toy_of_the_arrangement_that_a_recording_starts_like_is_one_press_away(folder: Path) -> None:

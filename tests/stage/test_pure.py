@@ -550,13 +550,13 @@ def over_sites(*recorded: list[str]) -> Any:
 @pytest.mark.parametrize(
     ("recorded", "labels", "title"),
     [
-        ([DEEP], ["embed", *PARTS, "norm"], "site, mostly in encoder.layer"),
-        ([DEEP, DEEP], ["embed", *PARTS, "norm"], "site, mostly in encoder.layer"),
+        ([DEEP], ["embed", "0", "norm"], "site, mostly in encoder.layer"),
+        ([DEEP, DEEP], ["embed", "0", "norm"], "site, mostly in encoder.layer"),
         ([DEEP, [f"module.{name}" for name in DEEP]], ["first", "middle", "last"], "site"),
         ([DEEP, DEEP[1:-1] * 2], ["first", "middle", "last"], "site, mostly in encoder.layer"),
         ([[f"model.{name}" for name in FLAT]], FLAT, "site in model"),
         ([FLAT, FLAT], FLAT, "site"),
-        ([[*FLAT[:4], "a.much.longer.name.than.fits"]], [*FLAT[:4], "a.much.l…than.fits"], "site"),
+        ([[*FLAT[:4], "a.much.longer.name.than.fits"]], ["0", "2", "a.muc…n.fits"], "site"),
     ],
 )
 def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(recorded, labels, title):
