@@ -22,7 +22,7 @@ from starlette.routing import Route
 import app as whole
 from components.stage.route import routes
 from models.service import client, wire, worker
-from models.service.client import WorkerTrainer
+from models.service.client import Trainer
 from models.service.wire import Message
 
 SCRIPT = Path(__file__)
@@ -31,9 +31,9 @@ COMMAND = (sys.executable, "-m", "benchmarks.clocked", "models.service.worker") 
 _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 
-def _clocked(kind: str) -> WorkerTrainer:
+def _clocked() -> Trainer:
     """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
-    trainer = WorkerTrainer(COMMAND)
+    trainer = Trainer(COMMAND)
     results = trainer._results
     file: Callable[[Message], None] = results.apply
 
@@ -55,7 +55,7 @@ async def computed(_request: Request) -> JSONResponse:
 @asynccontextmanager
 async def lifespan(app: Any) -> AsyncIterator[None]:
     """The app's own life cycle, with a trainer that notes the time."""
-    client._made = _clocked
+    client.Trainer = _clocked  # type: ignore[assignment,misc]
     async with whole.lifespan(app):
         yield
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from benchmarks.report import Figure
 from benchmarks.timing import spread
-from models.service.client import WorkerTrainer, config_from
+from models.service.client import Trainer, config_from
 from tests.load.server import Server, serving
 from tests.load.viewer import PAGE, Viewer
 from tests.waiting import PATIENCE
@@ -38,7 +38,7 @@ class Alone:
 
     def __init__(self, queries: Sequence[str]) -> None:
         self.cfgs = [config_from(dict(parse_qsl(query))) for query in queries]
-        self.trainer = WorkerTrainer()
+        self.trainer = Trainer()
 
     def __enter__(self) -> "Alone":
         return self

@@ -17,9 +17,11 @@ from streamlit.components.v2 import manifest_scanner
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from models.service import client
 from models.service.client import close_trainer
 from models.spec.budget import Machine, calibrated
 from tests import traces
+from tests.inprocess import InProcessTrainer
 from tests.load.server import Server, serving
 
 torch.set_num_threads(1)
@@ -134,7 +136,7 @@ def server(recordings: Path) -> Iterator[Server]:
 def trainer_in_this_process() -> Iterator[None]:
     """Pages train inside their own script run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PLAYGROUND_TRAINER", "inprocess")
+        patch.setattr(client, "Trainer", InProcessTrainer)
         close_trainer()
         yield
         close_trainer()

@@ -2,7 +2,6 @@
 
 import itertools
 import logging
-import os
 import sys
 import threading
 import time
@@ -13,7 +12,7 @@ from typing import Any
 from models.answers import Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
-from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status, Trainer
+from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.messages import config_from, key_of, tape_key
 from models.service.result_cache import ANSWER_BYTES, TAPE_BYTES, Listener, ResultCache, question_message
 from models.service.tape import RunHistory
@@ -28,7 +27,6 @@ __all__ = [
     "RunHistory",
     "Status",
     "Trainer",
-    "WorkerTrainer",
     "close_trainer",
     "config_from",
     "key_of",
@@ -44,10 +42,10 @@ SETTLED_SECONDS = 5.0
 EXPIRY_SECONDS = 0.25  # between two looks at who still wants what
 
 
-class WorkerTrainer:
-    """One worker process, restarted when it dies. Only `ask` blocks, for at most its `wait` seconds.
+class Trainer:
+    """The source of tapes and answers: one worker process, restarted when it dies. Safe to use from many threads.
 
-    `back_off`: seconds to wait before each restart in a row.
+    Only `ask` blocks, for at most its `wait` seconds. `back_off`: seconds to wait before each restart in a row.
     """
 
     def __init__(
@@ -89,7 +87,11 @@ class WorkerTrainer:
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> RunHistory:
-        """Asks for `until` rows. After an error it is tried again, but not at once."""
+        """Asks for `until` rows for the next `seconds`; repeated while somebody watches. With no more rows than there
+        are already, it ends what this owner asked for. After an error it is tried again, but not at once.
+
+        A session trains for one screen at a time: what it wanted for another screen than this owner's ends at once.
+        """
         with self._results.lock:
             tape = self._results.kept(cfg, seeds)
             if until <= tape.length:
@@ -100,7 +102,10 @@ class WorkerTrainer:
             return tape
 
     def listen(self, hear: Callable[[set[str]], None]) -> None:
-        """Calls `hear` with the keys of all tapes and answers that change; an empty key stands for any."""
+        """Calls `hear` with the keys of all tapes and answers that change; an empty key stands for any.
+
+        The calls are made in a thread of their own: whoever is slow or raises holds up nobody.
+        """
         with self._results.lock:
             self._results.listeners.append(Listener(hear))
 
@@ -111,7 +116,11 @@ class WorkerTrainer:
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
-        """The answer to a question, from what is kept or the worker; identical open questions are sent once."""
+        """The answer to a question of `models.answers`, or None if it is not there within `wait` seconds.
+
+        A long answer is worked on only while the question is repeated, and while its session stays on this screen.
+        Identical open questions are sent once.
+        """
         who = owner or NOBODY
         try:
             message = question_message(question, cfg, args, who)
@@ -143,7 +152,7 @@ class WorkerTrainer:
             self._results.cancel(question_message(question, cfg, args)["key"])
 
     def close(self) -> None:
-        """Ends the worker and waits for it, a few seconds at most."""
+        """Ends the worker and waits for it, a few seconds at most. Tapes stay readable."""
         with self._results.lock:
             self._closing.set()
             self._give_up(SENTENCES["closed"])
@@ -238,14 +247,11 @@ _load = next(_slot["loads"])
 
 
 def trainer() -> Trainer:
-    """The trainer of this process, started on the first call; a reload of this module replaces it.
-
-    PLAYGROUND_TRAINER=inprocess computes in this process instead (tests, notebooks).
-    """
+    """The trainer of this process, started on the first call; a reload of this module replaces it."""
     with _slot["lock"]:
         if _slot["trainer"] is None or _slot["load"] < _load:
             close_trainer()
-            _slot["trainer"], _slot["load"] = _made(os.environ.get("PLAYGROUND_TRAINER", "")), _load
+            _slot["trainer"], _slot["load"] = Trainer(), _load
         kept: Trainer = _slot["trainer"]
         return kept
 
@@ -256,11 +262,3 @@ def close_trainer() -> None:
         kept, _slot["trainer"] = _slot["trainer"], None
         if kept is not None:
             kept.close()
-
-
-def _made(kind: str) -> Trainer:
-    if kind == "inprocess":
-        from models.service.inprocess import InProcessTrainer
-
-        return InProcessTrainer()
-    return WorkerTrainer()

@@ -12,8 +12,8 @@ from models.answers import Trial, Tried
 from models.insight.remedy import Remedy
 from models.instruments import INSTRUMENTS as MEASURED
 from models.service.client import trainer
-from models.service.inprocess import InProcessTrainer
 from tests.app_page import SMALL, charts, labels, playground, press, sound, trained, tried, words
+from tests.inprocess import InProcessTrainer
 from tests.stage_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

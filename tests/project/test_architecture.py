@@ -101,7 +101,7 @@ WEB = (
     *NUMPY_SIDE,
 )
 TORCH_SIDE_OF_SERVICE = tuple(
-    f"models.service.{name}" for name in ("worker", "engine", "calibration", "questions", "inprocess", "record")
+    f"models.service.{name}" for name in ("worker", "engine", "calibration", "questions", "record")
 )
 
 # The first line that fits a module says what of ours it may import, besides its own room.

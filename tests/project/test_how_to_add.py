@@ -407,7 +407,7 @@ def does(copy: Path, code: str, *arguments: str) -> str:
     """What a piece of Python prints there."""
     script = copy / "tried.py"
     script.write_text(code, "utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PLAYGROUND_TRAINER": "inprocess"}
+    environment = {**os.environ, "PYTHONPATH": str(copy)}
     done = subprocess.run(
         [sys.executable, *(arguments or [str(script)])],
         cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=300,
@@ -521,10 +521,13 @@ from urllib.parse import urlencode
 import numpy as np
 from streamlit.testing.v1 import AppTest
 from components.instruments import INSTRUMENTS
+from models.service import client
 from models.training import Run
 from tests.app_page import unfolded
+from tests.inprocess import InProcessTrainer
 from tests.stage_page import bound, panels, rests, runs
 
+client.Trainer = InProcessTrainer
 SMALL = {"depth": "3", "width": "16", "batch": "8", "steps": "6"}
 NEW = {
     "norm": "largest norm", "init": "random signs", "activation": "squared relu", "task": "halves", "placement": "mid+out"

@@ -4,7 +4,7 @@ import pytest
 
 from models.service import calibration
 from models.service.calibration import FASTEST, SLOWEST, measured
-from models.service.client import WorkerTrainer
+from models.service.client import Trainer
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated, over_budget, step_parts, step_seconds
 from tests.waiting import until
@@ -41,7 +41,7 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
 def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
     told: list[Machine] = []
     monkeypatch.setattr("models.service.client.calibrated", told.append)
-    trainer = WorkerTrainer()
+    trainer = Trainer()
     try:
         until(lambda: trainer.status().state == "ready", "the worker")
     finally:

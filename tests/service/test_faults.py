@@ -27,7 +27,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from models.service import client
-from models.service.client import WorkerTrainer, config_from
+from models.service.client import Trainer, config_from
 from models.spec import RunConfig, knobs
 from models.spec.budget import STEP_LIMIT
 from models.training import Run
@@ -94,7 +94,7 @@ def as_computed(viewer: Viewer) -> bool:
 def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SETTLED_SECONDS", 0.0)  # lives are short here
     cfg = RunConfig(depth=2, width=16, batch=16, steps=800, device="cpu")
-    trainer = WorkerTrainer(back_off=[0.0])
+    trainer = Trainer(back_off=[0.0])
 
     async def killed() -> None:
         tape, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()

@@ -13,7 +13,7 @@ import pytest
 from models import answers
 from models.answers import Question
 from models.service import engine
-from models.service.client import WorkerTrainer
+from models.service.client import Trainer
 from models.service.demand import Requester
 from models.service.engine import Engine
 from models.service.messages import key_of
@@ -93,9 +93,9 @@ def test_a_refusal_says_what_this_servers_limit_is_and_what_fits() -> None:
 def test_what_exceeds_the_workers_address_space_is_said_and_the_worker_lives_on() -> None:
     code = """
 import time
-from models.service.client import WorkerTrainer
+from models.service.client import Trainer
 from models.spec import RunConfig
-trainer = WorkerTrainer()
+trainer = Trainer()
 wide = RunConfig(depth=128, width=512, batch=512, layers_per_branch=1, device="cpu")
 while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
 pid = trainer.status().pid
@@ -121,8 +121,8 @@ def test_a_machine_that_bounds_processes_below_our_default_gets_a_trainer_all_th
     code = """
 import resource, time
 resource.setrlimit(resource.RLIMIT_AS, (6 * 10**9, 6 * 10**9))
-from models.service.client import WorkerTrainer
-trainer = WorkerTrainer(back_off=[0.0])
+from models.service.client import Trainer
+trainer = Trainer(back_off=[0.0])
 while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
 print(trainer.status().state)
 trainer.close()
@@ -144,11 +144,14 @@ from models.spec import RunConfig
 from models.spec.budget import fitted, over_budget
 assert over_budget(RunConfig())
 print(over_budget(fitted(RunConfig())), fitted(RunConfig()).steps)
+from models.service import client
 from tests.app_page import playground, charts
+from tests.inprocess import InProcessTrainer
+client.Trainer = InProcessTrainer
 page = playground()
 print([error.value for error in page.error], "Signal by depth" in charts(page))
 """
-    low = {"PLAYGROUND_STEPS": "100", "PLAYGROUND_MEMORY": "16", "PLAYGROUND_TRAINER": "inprocess"}
+    low = {"PLAYGROUND_STEPS": "100", "PLAYGROUND_MEMORY": "16"}
     fits, shown = in_a_server(code, **low).splitlines()
     assert fits == "None 100"
     refusal, drawn = shown.rsplit("] ", 1)
@@ -372,7 +375,7 @@ def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_h
 def test_the_runs_of_one_part_never_take_each_others_place() -> None:
     runs = [small(seed) for seed in range(70, 73)]
     who = Requester("anna", "page", "player", frozenset(map(key_of, runs)))
-    trainer = WorkerTrainer()
+    trainer = Trainer()
     try:
         for _ in range(3):  # as a page does at each poll
             tapes = [trainer.want(cfg, 40, owner=who) for cfg in runs]

@@ -14,6 +14,7 @@ from models.spec import RunConfig
 from models.trace import Frame
 from models.training import profile_at_init
 from tests.app_page import APP, PATIENCE, line, playground, sound
+from tests.inprocess import InProcessTrainer
 from tests.stage_page import declared
 
 NEVER_UP = (sys.executable, "-c", "import time; time.sleep(300)")
@@ -54,7 +55,7 @@ def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
 @pytest.fixture
 def trainer_that_never_comes_up(monkeypatch):
     client.close_trainer()
-    monkeypatch.setitem(client._slot, "trainer", client.WorkerTrainer(NEVER_UP))
+    monkeypatch.setitem(client._slot, "trainer", client.Trainer(NEVER_UP))
     monkeypatch.setitem(client._slot, "load", client._load)
     yield
     client.close_trainer()
@@ -68,7 +69,7 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
     drawn = line(page, "Signal by depth")
     np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).act_rms[0], rtol=1e-3)
     client.close_trainer()
-    monkeypatch.setenv("PLAYGROUND_TRAINER", "inprocess")
+    monkeypatch.setattr(client, "Trainer", InProcessTrainer)
     sound(page.run())
     assert not first_row(page)["recorded"]
     np.testing.assert_allclose(line(page, "Signal by depth"), drawn, rtol=1e-3)

@@ -26,9 +26,8 @@ from hypothesis.extra import numpy as st_np
 from models import answers
 from models.answers import Question
 from models.service import client, engine, result_cache, wire
-from models.service.client import RunHistory, WorkerTrainer
+from models.service.client import RunHistory, Trainer
 from models.service.demand import NOBODY
-from models.service.inprocess import InProcessTrainer
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache
 from models.service.worker_process import ROOT
@@ -36,6 +35,7 @@ from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.remembered import config_bytes, remembered
 from models.training import Run
+from tests.inprocess import InProcessTrainer
 from tests.waiting import PATIENCE, until
 
 # Long enough that it is still under way when a test looks, short enough to be finished by one that waits.
@@ -51,8 +51,8 @@ worker.main()
 """
 
 
-def bent(setup: str) -> WorkerTrainer:
-    return WorkerTrainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
+def bent(setup: str) -> Trainer:
+    return Trainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
 
 
 def finished(tape: RunHistory) -> RunHistory:
@@ -67,9 +67,9 @@ def rows_of(tape: RunHistory) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[WorkerTrainer]:
+def worker() -> Iterator[Trainer]:
     """One worker for all tests that leave it alive."""
-    trainer = WorkerTrainer()
+    trainer = Trainer()
     yield trainer
     trainer.close()
 
@@ -162,7 +162,7 @@ def test_what_is_neither_text_number_nor_array_is_never_sent(value: Any) -> None
 # Tapes
 
 
-def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: WorkerTrainer) -> None:
+def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None:
     worker.want(SMALL, 7)
     until(lambda: worker.tape(SMALL).length == 7, "seven rows")
     tape = finished(worker.want(SMALL, SMALL.steps))
@@ -182,7 +182,7 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: WorkerTrainer) -
     assert (tape.parameters, tape.device, tape.error) == (run.parameters, "cpu", "")
 
 
-def test_a_wish_for_some_rows_is_not_exceeded(worker: WorkerTrainer) -> None:
+def test_a_wish_for_some_rows_is_not_exceeded(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=40, seed=11, device="cpu")
     other = RunConfig(depth=2, width=16, batch=16, steps=40, seed=12, device="cpu")
     tape = worker.want(cfg, 9)
@@ -192,7 +192,7 @@ def test_a_wish_for_some_rows_is_not_exceeded(worker: WorkerTrainer) -> None:
     assert not tape.done
 
 
-def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: WorkerTrainer) -> None:
+def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=300, seed=13, device="cpu")
     tape = worker.want(cfg, 5)
     until(lambda: tape.length == 5, "five rows")
@@ -206,7 +206,7 @@ def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: WorkerTrainer)
     assert not early.loss.flags.writeable
 
 
-def test_two_tapes_advance_in_turn(worker: WorkerTrainer) -> None:
+def test_two_tapes_advance_in_turn(worker: Trainer) -> None:
     one = worker.want(LONG, LONG.steps, seconds=PATIENCE)
     two = worker.want(RunConfig(depth=2, width=16, batch=16, steps=5000, seed=1, device="cpu"), 5000, seconds=PATIENCE)
     for _ in range(3):
@@ -216,7 +216,7 @@ def test_two_tapes_advance_in_turn(worker: WorkerTrainer) -> None:
     assert not two.done
 
 
-def test_training_stops_when_the_wish_expires(worker: WorkerTrainer) -> None:
+def test_training_stops_when_the_wish_expires(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=5000, seed=21, device="cpu")
     tape = worker.want(cfg, 5000, seconds=0.3)
     until(lambda: tape.length, "rows")
@@ -228,7 +228,7 @@ def test_training_stops_when_the_wish_expires(worker: WorkerTrainer) -> None:
     assert not tape.done
 
 
-def test_divergence_ends_the_tape_and_says_where(worker: WorkerTrainer) -> None:
+def test_divergence_ends_the_tape_and_says_where(worker: Trainer) -> None:
     cfg = RunConfig(depth=16, width=32, norm="none", steps=200, lr=1.0, device="cpu")
     tape = finished(worker.want(cfg, 200))
     run = Run(cfg)
@@ -245,7 +245,7 @@ def test_divergence_ends_the_tape_and_says_where(worker: WorkerTrainer) -> None:
 # Errors
 
 
-def test_an_absent_device_is_refused_in_a_sentence(worker: WorkerTrainer) -> None:
+def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
     absent = "mps" if sys.platform != "darwin" else "cuda"
     cfg = RunConfig(depth=2, device=absent)
     tape = worker.want(cfg, 10)
@@ -258,7 +258,7 @@ def test_an_absent_device_is_refused_in_a_sentence(worker: WorkerTrainer) -> Non
     assert not tape.wanted
 
 
-def test_a_run_over_budget_is_refused_with_the_numbers(worker: WorkerTrainer) -> None:
+def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
     cfg = RunConfig(depth=128, width=512, batch=512, device="cpu")
     tape = worker.want(cfg, 10)
     until(lambda: tape.error, "the refusal")
@@ -269,7 +269,7 @@ def test_a_run_over_budget_is_refused_with_the_numbers(worker: WorkerTrainer) ->
     assert answer.error == sentence
 
 
-def test_an_unknown_question_is_answered_in_words(worker: WorkerTrainer) -> None:
+def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
     answer = worker.ask(Question("meaning", dict), SMALL, wait=PATIENCE)
     assert answer is not None
     assert "no question 'meaning'" in answer.error
@@ -292,7 +292,7 @@ def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
 # Questions
 
 
-def test_the_profile_is_row_0_of_the_tape(worker: WorkerTrainer) -> None:
+def test_the_profile_is_row_0_of_the_tape(worker: Trainer) -> None:
     answer = worker.ask(answers.PROFILE, SMALL, wait=PATIENCE)
     assert answer is not None
     assert answer.value is not None
@@ -450,7 +450,7 @@ def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
         trainer.close()
 
 
-def test_an_instrument_answers_about_the_net_of_its_step(worker: WorkerTrainer) -> None:
+def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> None:
     tape = finished(worker.want(SMALL, SMALL.steps))
     trace = tape.trace()
     assert trace is not None
@@ -462,7 +462,7 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: WorkerTrainer) 
     assert rows_of(finished(worker.want(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
 
 
-def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: WorkerTrainer) -> None:
+def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer) -> None:
     for args in ({}, {"step": 0, "nonsense": 1}, {"step": "three"}):
         answer = worker.ask(answers.STREAM, SMALL, wait=PATIENCE, **args)
         assert answer is not None
@@ -477,7 +477,7 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: WorkerTr
 def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[tuple[str, object]] = []
     monkeypatch.setattr(client, "event", lambda what, *_, **facts: logged.append((what, facts.get("how"))))
-    trainer = WorkerTrainer(back_off=[0.05])
+    trainer = Trainer(back_off=[0.05])
     try:
         cfg = RunConfig(depth=4, width=32, batch=32, steps=400, device="cpu")
         tape = trainer.want(cfg, 400)
@@ -521,7 +521,7 @@ def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monk
 
 @pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(7)"], ["/nowhere/python"]])
 def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[str]) -> None:
-    trainer = WorkerTrainer(command, back_off=[0.01])
+    trainer = Trainer(command, back_off=[0.01])
     try:
         tape = trainer.want(SMALL, 10)
         answer = trainer.ask(answers.PROFILE, SMALL, wait=PATIENCE)
@@ -539,7 +539,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
 
 @pytest.mark.full
 def test_a_worker_that_talks_nonsense_is_replaced_not_believed() -> None:
-    trainer = WorkerTrainer(
+    trainer = Trainer(
         [sys.executable, "-c", "print('hello', flush=True); import time; time.sleep(600)"], back_off=[0.01]
     )
     try:
@@ -571,7 +571,7 @@ def test_the_worker_ends_with_its_parent_even_while_a_step_hangs() -> None:
 
 
 def test_a_closed_trainer_leaves_no_process() -> None:
-    trainer = WorkerTrainer()
+    trainer = Trainer()
     until(lambda: trainer.status().state == "ready", "the worker")
     pid = trainer.status().pid
     tape = trainer.want(LONG, LONG.steps)
@@ -590,9 +590,9 @@ CLIENT = """
 import sys, time
 from models import answers
 from models.answers import Question
-from models.service.client import WorkerTrainer
+from models.service.client import Trainer
 from models.spec import RunConfig
-trainer = WorkerTrainer()
+trainer = Trainer()
 cfg = RunConfig(depth=2, width=16, steps=10, device="cpu")
 tape = trainer.want(cfg, 10)
 while not tape.done: time.sleep(0.01)
@@ -616,7 +616,7 @@ def test_the_web_process_has_no_torch_after_ready_rows_and_errors() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
-def test_the_worker_listens_on_nothing(worker: WorkerTrainer) -> None:
+def test_the_worker_listens_on_nothing(worker: Trainer) -> None:
     finished(worker.want(SMALL, SMALL.steps))
     links = []
     for entry in Path(f"/proc/{worker.status().pid}/fd").iterdir():
@@ -708,7 +708,7 @@ def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pyte
 # What comes from outside, and what goes wrong inside
 
 
-def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_tape(worker: WorkerTrainer) -> None:
+def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_tape(worker: Trainer) -> None:
     before = len(worker._results.tapes)
     for seed in range(7000, 7050):
         assert worker.tape(RunConfig(seed=seed)).length == 0
@@ -755,7 +755,7 @@ def test_what_follows_from_a_configuration_is_remembered_up_to_a_number_of_bytes
 
 @pytest.mark.parametrize("long", [{"text": "\x01" * 10**6}, {"row": [0.0] * 10**4}])
 def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
-    worker: WorkerTrainer, long: dict[str, Any]
+    worker: Trainer, long: dict[str, Any]
 ) -> None:
     until(lambda: worker.status().state == "ready", "the worker")
     pid, shelf_ = worker.status().pid, worker._results
@@ -850,7 +850,7 @@ def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
 def test_a_listener_that_raises_or_never_returns_holds_up_nobody_and_is_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    trainer = WorkerTrainer()
+    trainer = Trainer()
     heard: set[str] = set()
     hung = threading.Event()
 
@@ -880,7 +880,7 @@ def test_a_listener_that_raises_or_never_returns_holds_up_nobody_and_is_logged_o
 def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_out_equal(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    trainer = WorkerTrainer(back_off=[0.0])
+    trainer = Trainer(back_off=[0.0])
     raised: list[str] = []
     apply = trainer._results.apply
 
@@ -905,11 +905,11 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ends(_self: WorkerTrainer) -> str:
+    def ends(_self: Trainer) -> str:
         raise SystemExit
 
-    monkeypatch.setattr(WorkerTrainer, "_live", ends)
-    trainer = WorkerTrainer()
+    monkeypatch.setattr(Trainer, "_live", ends)
+    trainer = Trainer()
     try:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
         assert "nothing restarts it any more" in trainer.status().sentence
@@ -943,7 +943,7 @@ def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
 
 
 def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PLAYGROUND_TRAINER", "inprocess")
+    monkeypatch.setattr(client, "Trainer", InProcessTrainer)
     client.close_trainer()
     old = client.trainer()
     assert client.trainer() is old
@@ -962,13 +962,13 @@ def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: py
         newer.close_trainer()
 
 
-def test_equal_configurations_share_a_tape_and_others_do_not(worker: WorkerTrainer) -> None:
+def test_equal_configurations_share_a_tape_and_others_do_not(worker: Trainer) -> None:
     assert worker.want(RunConfig(seed=5), 0) is worker.tape(RunConfig(seed=5))
     assert worker.want(RunConfig(seed=6), 0) is not worker.tape(RunConfig(seed=5))
     assert key_of(RunConfig(lr=0.5, seed=2)) == "lr=0.5&seed=2"
 
 
-def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trace(worker: WorkerTrainer) -> None:
+def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trace(worker: Trainer) -> None:
     cfg = RunConfig(depth=3, width=16, steps=6, seed=4)
     tape = worker.want(cfg, cfg.steps, seeds=3)
     finished(tape)
@@ -984,7 +984,7 @@ def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trac
     assert worker.tape(cfg) is not tape, "one seed's tape is bit for bit the run's, and another tape"
 
 
-def test_a_seed_that_diverges_ends_its_own_trace_only(worker: WorkerTrainer) -> None:
+def test_a_seed_that_diverges_ends_its_own_trace_only(worker: Trainer) -> None:
     cfg = RunConfig(norm="none", steps=8)
     tape = finished(worker.want(cfg, cfg.steps, seeds=2))
     for trace, divergence in zip(tape.traces(), tape.divergences, strict=True):

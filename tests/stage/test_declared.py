@@ -27,9 +27,9 @@ from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_
 from components.stage.tickets import TICKETS
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import Requester, key_of
-from models.service.inprocess import InProcessTrainer
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
+from tests.inprocess import InProcessTrainer
 
 SMALL = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
 SITES = plan(SMALL).sites

@@ -1,15 +1,14 @@
-"""The trainer without a process, for tests and notebooks: `want` trains and `ask` answers before they return."""
+"""The trainer without a process: `want` trains and `ask` answers before they return."""
 
 import os
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from models.answers import Question, Value
-from models.service.demand import NOBODY, Requester
+from models.service.client import Requester, RunHistory, Trainer, question_message
+from models.service.demand import NOBODY
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.result_cache import Listener, ResultCache, question_message
-from models.service.tape import RunHistory
+from models.service.result_cache import ResultCache
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.spec.budget import Machine
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 STEPS_PER_WANT = 20
 
 
-class InProcessTrainer:
+class InProcessTrainer(Trainer):
     """A trainer whose `want` adds at most `steps_per_want` rows before it returns. Torch is loaded on first use."""
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
@@ -30,24 +29,17 @@ class InProcessTrainer:
         self._closed = False
 
     def status(self) -> Status:
-        """The state of the trainer."""
         with self._results.lock:
             if not self._closed:
                 _ = self._engine  # which announces the versions
             return self._status
 
     def busy(self) -> tuple[int, int]:
-        """None: a run is trained within `want`."""
-        return 0, 0
-
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
-        """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
-        return self._results.tape(cfg, seeds)
+        return 0, 0  # a run is trained within `want`
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> RunHistory:
-        """Trains towards `until` rows."""
         with self._results.lock:
             tape = self._results.kept(cfg, seeds)
             self._results.expire()
@@ -57,18 +49,9 @@ class InProcessTrainer:
                     self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
             return tape
 
-    def listen(self, hear: Callable[[set[str]], None]) -> None:
-        """Calls `hear` with the keys of all tapes and answers that change."""
-        self._results.listeners.append(Listener(hear))
-
-    def place(self, tape: RunHistory) -> int:
-        """Always 0: nothing ever waits here."""
-        return 0
-
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
     ) -> Answer[Value] | None:
-        """The answer to a question, computed before this returns."""
         try:
             message = question_message(question, cfg, args)
         except ValueError as too_long:
@@ -79,19 +62,10 @@ class InProcessTrainer:
                 self._engine.finish(message["key"])
             return self._results.answer(message["key"], question) or Answer(None, self._status.sentence)
 
-    def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
-        """Always 0: answers are never half done here."""
-        return 0.0
-
-    def cancel(self, question: Question[Value], cfg: RunConfig, **args: Any) -> None:
-        """Does nothing: no work is ever under way here."""
-
     def close(self) -> None:
-        """Trains no more."""
         with self._results.lock:
             self._closed = True
-            self._status = Status("failed", SENTENCES["closed"])
-            self._results.give_up()
+            self._give_up(SENTENCES["closed"])
 
     @cached_property
     def _engine(self) -> "Engine":
