@@ -35,9 +35,7 @@ from benchmarks.timing import default_step, stolen
 # Each returns figures, and takes its sizes as arguments, so that a test can run it small.
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
-    "hooks": training.hooks,
     "watch": watch.watch,
-    "watched": serving.watched,
     "classroom": classroom.classroom,
     "controls": serving.controls,
     "startup": serving.startup,

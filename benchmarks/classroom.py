@@ -5,19 +5,21 @@ import json
 import random
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, parse_qsl
 
 from benchmarks import clocked
 from benchmarks.report import Figure
-from benchmarks.serving import Alone, rate_of, with_server
+from benchmarks.serving import with_server
 from benchmarks.timing import percentile, spread
 from models.lessons.lessons import LESSONS
+from models.service.client import Trainer, config_from
 from tests.load.pupil import Pupil
 from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
+from tests.waiting import PATIENCE
 
 RETURN_SECONDS = 20.0  # within which a tape that was left is shown again as far as it had been seen
 LONGEST_WORK = 60.0
@@ -218,8 +220,7 @@ async def _watched(people: Crowd, queries: list[str], seconds: float, what: str,
     advanced = [viewer.step - before for viewer, before in zip(first, steps, strict=True)]
     over = sum(not viewer.playing for viewer in first)
     await people.rest()
-    with Alone(queries) as alone:
-        unwatched = await alone.rate(seconds)
+    unwatched = await rate_alone(queries, seconds)
     before = BEFORE.get(len(people.viewers))
     known = f"{before} when the server drew every frame (67bd60d)" if before else ""
     return [
@@ -233,6 +234,26 @@ async def _watched(people: Crowd, queries: list[str], seconds: float, what: str,
         Figure(f"share of a core for each viewer, {what}", share, at_most=before, note=known),
         Figure(f"steps of the slowest run, {what}", min(advanced), at_least=0 if over else 1, note=f"{over} over"),
     ]
+
+
+async def rate_alone(queries: list[str], seconds: float) -> float:
+    """Rows per second of runs that nobody watches, together, in a trainer of this process."""
+    cfgs, trainer = [config_from(dict(parse_qsl(query))) for query in queries], Trainer()
+    try:
+        tapes = [trainer.want(cfg, cfg.steps, PATIENCE) for cfg in cfgs]
+        return await rate_of(lambda: [tape.length for tape in tapes], seconds)
+    finally:
+        trainer.close()
+
+
+async def rate_of(lengths: Callable[[], list[int]], seconds: float) -> float:
+    """Rows per second of some runs together, measured for so long once each moves on."""
+    start = lengths()
+    while not all(now > before for now, before in zip(lengths(), start, strict=True)):
+        await asyncio.sleep(0.01)
+    before, began = sum(lengths()), time.perf_counter()
+    await asyncio.sleep(seconds)
+    return (sum(lengths()) - before) / (time.perf_counter() - began)
 
 
 async def _controls(people: Crowd, seconds: float, what: str) -> list[Figure]:

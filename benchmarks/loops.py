@@ -1,11 +1,9 @@
-"""The training that `Run` does, in four other ways: bare, with our probe on the stream, with hooks, with histograms."""
+"""The training that `Run` does, in two other ways: bare, and with our probe on the stream."""
 
-import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from addnorm.probe import accumulate_dtype, outputs
 from addnorm.probe import norms_in as norms
@@ -61,65 +59,3 @@ class StreamSites(Bare):
         found = norms([*seen, *self.probe.grads()], self.dtype) / seen[0].numel() ** 0.5
         self.rows[self.k] = torch.cat((loss[None].to(self.dtype), found))
         self.probe.forget()
-
-
-class Hooks(Bare):
-    """What our rows hold, taken the usual way: forward and full backward hooks, one `.item()` per number."""
-
-    def __init__(self, cfg: RunConfig) -> None:
-        super().__init__(cfg)
-        self.row: list[float] = []
-        for tap in self.model.stream.stream_taps:
-            tap.register_forward_hook(self._keep_output)
-            tap.register_full_backward_hook(self._keep_gradient)
-        for tap in self.model.stream.branch_taps:
-            tap.register_forward_hook(self._keep_output)
-
-    def step(self) -> None:
-        self.row = []
-        super().step()
-
-    def look(self, loss: Tensor) -> None:
-        self.row.append(loss.item())
-        for block in self.model.stream.blocks.values():
-            weights = [p.grad for p in block.parameters() if p.ndim > 1 and p.grad is not None]
-            self.row.append(math.sqrt(_sum_of_squares(weights) / sum(grad.numel() for grad in weights)))
-        self.row.append(math.sqrt(_sum_of_squares([p.grad for p in self.model.parameters() if p.grad is not None])))
-
-    def _keep_output(self, _module: nn.Module, _inputs: Any, output: Tensor) -> None:
-        self.row.append(output.detach().square().mean().sqrt().item())
-
-    def _keep_gradient(self, _module: nn.Module, _inputs: Any, outputs: Any) -> None:
-        self.row.append(outputs[0].square().mean().sqrt().item())
-
-
-def _sum_of_squares(tensors: list[Tensor]) -> float:
-    return sum(tensor.square().sum().item() for tensor in tensors)
-
-
-class Histograms(Bare):
-    """TensorBoard's `add_histogram` of the same tensors every step. Raises ImportError where it is not installed."""
-
-    def __init__(self, cfg: RunConfig, folder: str) -> None:
-        from torch.utils.tensorboard import SummaryWriter
-
-        super().__init__(cfg)
-        self.writer: Any = SummaryWriter(folder)
-        self.stream = outputs(self.model.stream.stream_taps, gradients=True)
-        self.branch = outputs(self.model.stream.branch_taps, gradients=False)
-
-    def look(self, loss: Tensor) -> None:
-        self.writer.add_scalar("loss", loss, self.k)
-        for name, tensor in self._tensors():
-            self.writer.add_histogram(name, tensor, self.k)
-
-    def _tensors(self) -> Iterator[tuple[str, Tensor]]:
-        for kind, tensors in (
-            ("act", self.stream.tensors()),
-            ("grad", self.stream.grads()),
-            ("branch", self.branch.tensors()),
-        ):
-            yield from ((f"{kind}/{at}", tensor) for at, tensor in enumerate(tensors))
-        for name, parameter in self.model.stream.named_parameters():
-            if parameter.ndim > 1 and parameter.grad is not None:
-                yield f"weight/{name}", parameter.grad

@@ -1,12 +1,10 @@
-"""The cost of watching a net: our rows over the bare loop, and the usual ways over our rows."""
+"""The cost of watching a net: our rows over the bare loop."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
 
-from benchmarks.loops import Bare, Histograms, Hooks, Loop, StreamSites
+from benchmarks.loops import Bare, Loop, StreamSites
 from benchmarks.report import Figure
 from benchmarks.timing import overall, per_step, ratio, taking_turns
 from models.spec import RunConfig
@@ -19,10 +17,9 @@ SHAPES = {
     "transformer 8x64": RunConfig(net="transformer", task="book", depth=8, width=64, batch=32, **ADAM),  # type: ignore[arg-type]
 }
 STEPS = 16  # of a round: as many as a run takes between two checks for non-finite numbers
-ROUNDS = 20
 
 
-def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS, steps: int = STEPS) -> list[Figure]:
+def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 20, steps: int = STEPS) -> list[Figure]:
     """Probed training over the bare loop of the same model, batches and fused Adam."""
     figures = []
     for shape, cfg in shapes.items():
@@ -32,7 +29,7 @@ def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS, steps:
             "rows": Run(cfg, frames=False).advance,
             "frames": Run(replace(cfg, steps=rounds * steps)).advance,
         }
-        seconds = _taking_turns(loops, rounds, steps)
+        seconds = taking_turns({name: partial(loop, steps) for name, loop in loops.items()}, rounds)
         bare = f"bare: {per_step(seconds, 'bare', steps):.2f} ms a step"
         whole = f"a whole run of {rounds * steps} steps"
         figures += [
@@ -43,31 +40,3 @@ def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS, steps:
             ),
         ]
     return figures
-
-
-def hooks(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = ROUNDS // 2, steps: int = STEPS) -> list[Figure]:
-    """The same numbers taken with full backward hooks and `.item()`, and TensorBoard's histograms, over our rows."""
-    figures = []
-    for shape, cfg in shapes.items():
-        seconds = _taking_turns({"ours": Run(cfg, frames=False).advance, "hooks": Hooks(cfg)}, rounds, steps)
-        figures.append(
-            Figure(f"full backward hooks / our rows, {shape}", ratio(seconds, "hooks", "ours"), at_least=1.4)
-        )
-    return figures + [
-        _tensorboard(shape, cfg, max(1, rounds // 4), max(1, steps // 4)) for shape, cfg in shapes.items()
-    ]
-
-
-def _tensorboard(shape: str, cfg: RunConfig, rounds: int, steps: int) -> Figure:
-    what = f"TensorBoard add_histogram / our rows, {shape}"
-    if find_spec("tensorboard") is None:
-        return Figure(what, None, note="tensorboard is not installed")
-    with tempfile.TemporaryDirectory() as folder:
-        histograms = Histograms(cfg, folder)
-        seconds = _taking_turns({"ours": Run(cfg, frames=False).advance, "histograms": histograms}, rounds, steps)
-        histograms.writer.close()
-    return Figure(what, ratio(seconds, "histograms", "ours"))
-
-
-def _taking_turns(loops: Mapping[str, Loop], rounds: int, steps: int) -> dict[str, list[float]]:
-    return taking_turns({name: partial(loop, steps) for name, loop in loops.items()}, rounds)
