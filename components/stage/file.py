@@ -1,13 +1,14 @@
 """A stage as a file: what its page declares and what its connection has sent, in one page that plays anywhere."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from addnorm.player import file_that_plays
 from components.stage.asked import MOST_ROWS, AskedRecording, AskedRun
 from components.stage.lines import RunFeed
 from components.stage.panels import Link, Panel
 from components.stage.recordings import RecordingFeed
-from components.stage.stage import RecordingRef, declaration
+from components.stage.stage import Playing, RecordingRef, declaration
 from models.service.client import trainer
 from models.spec import RunConfig
 
@@ -23,15 +24,12 @@ def as_file(
     over: Sequence[Panel] = (),
     under: Sequence[Panel] = (),
     seeds: int = 1,
-    shared: str = "",
-    verb: str = "",
-    names: Sequence[str] = (),
-    facts: Sequence[str] = (),
     below: str = "",
+    **how: Unpack[Playing],
 ) -> str:
     """The runs as far as they are trained, under one player. `over`, `under`: panels above and below its own.
 
-    `below`: HTML after them; the rest is as `stage.stage` has it. Links are left out: they would lead nowhere.
+    `below`: HTML after them. Links are left out: they would lead nowhere.
     """
 
     def shown(some: Sequence[Panel]) -> list[Panel]:
@@ -44,8 +42,8 @@ def as_file(
         for message in (feed.messages(trainer(), rate=False) if isinstance(feed, RunFeed) else feed.messages())
     ]
     if any(isinstance(feed, RecordingFeed) and not feed.whole for feed in feeds):
-        facts = [*facts, f"the first {MOST_BYTES / 1e6:g} MB of the recording"]
-    data = declaration(runs, shown(panels), seeds=seeds, shared=shared, verb=verb, names=names, facts=facts)
+        how["facts"] = [*how.get("facts", []), f"the first {MOST_BYTES / 1e6:g} MB of the recording"]
+    data = declaration(runs, shown(panels), seeds=seeds, **how)
     above, after = (
         {"name": f"file_{at}", "below": "file", "panels": [panel.to_json(len(runs), seeds) for panel in shown(some)]}
         for at, some in enumerate((over, under))

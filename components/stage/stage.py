@@ -7,7 +7,7 @@ playhead when it rests.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import streamlit as st
 
@@ -25,6 +25,22 @@ from models.service.recorded import recorded
 from models.spec import RunConfig
 
 Tells = Literal["never", "rest", "follow"]
+
+
+class Playing(TypedDict, total=False):
+    """How a stage is played, and the words on its bar; what is left out is as `addnorm.player.declaration` has it."""
+
+    # The page runs again when the playhead comes to rest, with "follow" also once a second while it plays.
+    tells: Tells
+    shared: str  # a word after "Train", where one bar moves several runs
+    verb: str  # a word in place of "Train"
+    names: list[str]  # of the runs, in messages
+    keys: str  # a hint on space, right arrow and R, which then control the playhead
+    start: str  # a text that this tab has not seen yet starts the playhead
+    reset: str  # and this one resets it
+    stop_loss: float  # a training loss at which it stops; 0 for none
+    facts: list[str]  # more words for the line of status
+    scene: int  # the first to show, from 1
 
 
 @dataclass(frozen=True)
@@ -49,60 +65,31 @@ def stage(
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
-    tells: Tells = "rest",
-    shared: str = "",
-    verb: str = "",
-    names: Sequence[str] = (),
-    keys: str = "",
-    start: str = "",
-    reset: str = "",
-    stop_loss: float = 0.0,
-    facts: Sequence[str] = (),
     scenes: Sequence[Scene] = (),
-    scene: int = 1,
     on_toggle: Callable[[int, int], None] | None = None,
     on_open: Callable[[int], None] | None = None,
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
+    **how: Unpack[Playing],
 ) -> At:
     """Draws a player and panels over the tapes of some runs and recordings; returns where the playhead rests.
 
-    `seeds`: of each run. `tells`: the page runs again when the playhead comes to rest, with "follow" also once a second
-    while it plays. `shared`: a word after "Train", where one bar moves several runs; `verb`: a word in its place.
-    `names`: of the runs, in messages. `keys`: a hint on space, right arrow and R, which then control the playhead.
-    `start`, `reset`: a text that this tab has not seen yet starts the playhead, or resets it. `stop_loss`: a training
-    loss at which it stops; 0 for none. `facts`: more words for the line of status.
-
-    `scenes`: panels by scene, instead of `panels`; `scene`: the first to show, from 1. `on_toggle` is called with run
-    and block of a click in a stack, `on_scene` with the number of a scene that was clicked, `on_choice` with what a
-    reader chose, all as callbacks; `on_open` with the run of a link that was followed, while the page runs, so that it
-    may switch pages. ValueError if a panel is bound to what is not among the runs.
+    `seeds`: of each run. `scenes`: panels by scene, instead of `panels`. `on_toggle` is called with run and block of a
+    click in a stack, `on_scene` with the number of a scene that was clicked, `on_choice` with what a reader chose, all
+    as callbacks; `on_open` with the run of a link that was followed, while the page runs, so that it may switch pages.
+    ValueError if a panel is bound to what is not among the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at = place(name, runs, seeds)
     links = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
-    data = declaration(
-        runs,
-        panels,
-        seeds=seeds,
-        openings=_openings(trained, seeds),
-        at=at,
-        tells=tells,
-        shared=shared,
-        verb=verb,
-        names=names,
-        keys=keys,
-        start=start,
-        reset=reset,
-        stop_loss=stop_loss,
-        facts=facts,
-        scenes=scenes,
-        scene=scene,
-    )
+    how.setdefault("tells", "rest")
+    data = declaration(runs, panels, seeds=seeds, openings=_openings(trained, seeds), at=at, scenes=scenes, **how)
     ticket = TICKETS.hand(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
     data |= {"speed": projector.SPEED} if projector.on() else {}
-    _mounted(name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open, on_scene=on_scene, on_choice=on_choice)
+    _mounted(
+        name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open=on_open, on_scene=on_scene, on_choice=on_choice
+    )
     return at
 
 
@@ -112,13 +99,11 @@ def below(
     panels: Sequence[Panel],
     *,
     runs: int = 1,
-    seeds: int = 1,
     on_toggle: Callable[[int, int], None] | None = None,
-    on_open: Callable[[int], None] | None = None,
 ) -> None:
     """Draws more panels of a stage further down its page, below something else; `part` names them."""
-    data = {"version": VERSION, "below": f"stage_{name}", "panels": [panel.to_json(runs, seeds) for panel in panels]}
-    _mounted(f"{name}_{part}", data, runs, on_toggle, on_open)
+    data = {"version": VERSION, "below": f"stage_{name}", "panels": [panel.to_json(runs, 1) for panel in panels]}
+    _mounted(f"{name}_{part}", data, runs, on_toggle)
 
 
 def _mounted(
@@ -126,8 +111,8 @@ def _mounted(
     data: dict[str, Any],
     runs: int,
     on_toggle: Callable[[int, int], None] | None,
-    on_open: Callable[[int], None] | None,
     *,
+    on_open: Callable[[int], None] | None = None,
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
@@ -155,17 +140,8 @@ def declaration(
     seeds: int = 1,
     openings: Sequence[dict[str, Any] | None] = (),
     at: At = At(),  # noqa: B008 - frozen
-    tells: Tells = "never",
-    shared: str = "",
-    verb: str = "",
-    names: Sequence[str] = (),
-    keys: str = "",
-    start: str = "",
-    reset: str = "",
-    stop_loss: float = 0.0,
-    facts: Sequence[str] = (),
     scenes: Sequence[Scene] = (),
-    scene: int = 1,
+    **how: Unpack[Playing],
 ) -> dict[str, Any]:
     """What the player reads of a stage. `openings`: row 0 of every trained run, as far as known."""
     first = iter(openings)
@@ -178,17 +154,8 @@ def declaration(
         ],
         [panel.to_json(len(runs), seeds) for panel in panels],
         at=[at.step, at.playing],
-        tells=tells,
-        shared=shared,
-        verb=verb,
-        names=list(names),
-        keys=keys,
-        start=start,
-        reset=reset,
-        stop_loss=stop_loss,
-        facts=list(facts),
         scenes=[one.to_json(len(runs), seeds) for one in scenes],
-        scene=scene,
+        **how,
     )
 
 
