@@ -14,24 +14,22 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from components.classroom.following import DESK, KEY, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
 from components.shell import projector
 from components.shell.assets import base_path
 from components.shell.visitor import address_of
+from components.stage.connection import HELLO_SECONDS, REFUSED, PageConnection, serve
 from components.stage.crowd import Crowd
 from components.stage.news import News
 from components.stage.tickets import TICKETS
 from models.lessons.board import GONE, Board, board, code_from, valid_key, valid_member
 from models.lessons.stops import START, page_of
 
-HELLO_SECONDS = 10.0
 TICK_SECONDS = 20.0  # between two looks without news
 PAUSE_SECONDS = 0.2  # between two messages of a connection
-SEND_SECONDS = 10.0
 LONGEST = 500  # characters of a hello
-REFUSED, CROWDED = 1008, 1013  # websocket close codes
 
 CROWD = Crowd()  # of its own, with the bounds of the stage's
 _here: dict[str, set["ClassConnection"]] = defaultdict(set)
@@ -84,15 +82,7 @@ async def join(request: Request) -> Response:
 
 async def channel(websocket: WebSocket) -> None:
     """Serves a page's connection until it ends."""
-    await websocket.accept()
-    listener = ClassConnection(websocket)
-    if not CROWD.admit(listener):
-        await websocket.close(CROWDED, "too many connections")
-        return
-    try:
-        await listener.run()
-    finally:
-        CROWD.leave(listener)
+    await serve(websocket, CROWD, ClassConnection)
 
 
 def here(code: str) -> int:
@@ -100,19 +90,13 @@ def here(code: str) -> int:
     return len({one.session for one in _here.get(code, ()) if one.who == PUPIL})
 
 
-class ClassConnection:
+class ClassConnection(PageConnection):
     """The connection of a page of a class."""
 
     def __init__(self, websocket: WebSocket) -> None:
-        self.websocket = websocket
-        self.address = address_of(websocket.scope)
-        self.ticket, self.session, self.who, self.code = "", "", "", ""
-        self.wake, self.ended = asyncio.Event(), asyncio.Event()
+        super().__init__(websocket)
+        self.session, self.who, self.code = "", "", ""
         self.news = _news_of(asyncio.get_running_loop(), board())
-
-    def end(self) -> None:
-        """Ends the connection, because others need its place."""
-        self.ended.set()
 
     async def run(self) -> None:
         """Runs until the browser leaves, says anything but its hello, or its place is needed."""
@@ -123,24 +107,14 @@ class ClassConnection:
         _here[self.code].add(self)
         self.news.follow(self.wake, [self.code])
         self.news.hear({self.code})
-        tasks = [asyncio.create_task(one) for one in (self._tell(), self._silence(), self.ended.wait())]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await self.work(self._tell(), self._silence())
         finally:
-            for task in tasks:
-                task.cancel()
             self.news.follow(self.wake, ())
             _here[self.code].discard(self)
             if not _here[self.code]:
                 del _here[self.code]
             self.news.hear({self.code})
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self.websocket.application_state is WebSocketState.CONNECTED and self.ended.is_set():
-            await self.websocket.close(CROWDED, "too many connections")
-        for task in done:
-            error = task.exception()
-            if error is not None and not isinstance(error, WebSocketDisconnect | OSError | RuntimeError):
-                raise error
 
     async def _greeted(self) -> bool:
         """Whether it has said its class and a ticket that holds."""
@@ -174,14 +148,9 @@ class ClassConnection:
                 told |= {"here": here(self.code), "guesses": now.guesses if now else 0}
             if told != last:
                 last = told
-                async with asyncio.timeout(SEND_SECONDS):
-                    await self.websocket.send_json(told)
+                await self.send(told)
             await asyncio.sleep(PAUSE_SECONDS)
-            try:
-                async with asyncio.timeout(TICK_SECONDS):
-                    await self.wake.wait()
-            except TimeoutError:
-                pass
+            await self.woken(TICK_SECONDS)
 
 
 def _news_of(loop: asyncio.AbstractEventLoop, of: Board) -> News:

@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from starlette.websockets import WebSocket
 
 from components.shell.assets import base_path
 from components.shell.player import module
-from components.shell.visitor import address_of
 from components.stage.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
+from components.stage.connection import HELLO_SECONDS, PageConnection, serve
 from components.stage.crowd import Crowd
 from components.stage.lines import RunFeed
 from components.stage.news import News
@@ -26,10 +26,7 @@ from models.service.client import Trainer, trainer
 WISH_SECONDS = 5.0  # that a run is still wanted after its connection has ended
 RENEW_SECONDS = 2.0
 TICK_SECONDS = 1.0  # between two looks at what is not news: the queue, the trainer, the speed
-SEND_SECONDS = 10.0  # that a browser may take to receive a message
-HELLO_SECONDS = 10.0
 PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every guest
-REFUSED, CROWDED = 1008, 1013  # websocket close codes
 
 CROWD = Crowd()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
@@ -44,18 +41,10 @@ def routes() -> list[BaseRoute]:
 
 async def tape(websocket: WebSocket) -> None:
     """Serves a connection until it ends."""
-    await websocket.accept()
-    connection = Connection(websocket)
-    if not CROWD.admit(connection):
-        await websocket.close(CROWDED, "too many connections")
-        return
-    try:
-        await connection.run()
-    finally:
-        CROWD.leave(connection)
+    await serve(websocket, CROWD, Connection)
 
 
-class Connection:
+class Connection(PageConnection):
     """The connection of a page: reads what it wants, and sends what it does not have yet.
 
     Nothing is queued: rows are taken from the tape once the last message is sent, so that a slow browser gets more of
@@ -63,40 +52,20 @@ class Connection:
     """
 
     def __init__(self, websocket: WebSocket) -> None:
-        self.websocket = websocket
-        self.address = address_of(websocket.scope)
+        super().__init__(websocket)
         self.lines: list[RunFeed | RecordingFeed] = []
-        self.wake, self.ended = asyncio.Event(), asyncio.Event()
-        self.ticket = ""  # a valid one: a guest's
         self.loop = asyncio.get_running_loop()
         self.news = _news.setdefault(self.loop, News(self.loop))
         self._renewed = 0.0
         self._told: dict[str, Any] = {}
 
-    def end(self) -> None:
-        """Ends the connection, because others need its place."""
-        self.ended.set()
-
     async def run(self) -> None:
         """Runs until the browser leaves, sends an illegal message or stops reading, or its place is needed."""
-        sender = asyncio.create_task(self._send_all())
-        reader = asyncio.create_task(self._read_all())
-        ended = asyncio.create_task(self.ended.wait())
-        done, pending = await asyncio.wait({sender, reader, ended}, return_when=asyncio.FIRST_COMPLETED)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
-        self.news.follow(self.wake, ())
-        TICKETS.note(self.ticket, frozenset(), None)
-        reason = next((str(error) for task in done if isinstance(error := task.exception(), ValueError)), "")
-        if self.websocket.application_state is WebSocketState.CONNECTED and (reason or self.ended.is_set()):
-            crowded = CROWDED, "too many connections"
-            await self.websocket.close(*((REFUSED, reason[:100]) if reason else crowded))
-        for task in done:
-            if (error := task.exception()) and not isinstance(
-                error, ValueError | WebSocketDisconnect | OSError | RuntimeError
-            ):
-                raise error
+        try:
+            await self.work(self._send_all(), self._read_all())
+        finally:
+            self.news.follow(self.wake, ())
+            TICKETS.note(self.ticket, frozenset(), None)
 
     async def _read_all(self) -> None:
         rate = Rate()
@@ -160,26 +129,18 @@ class Connection:
                 looked = now
             for line in lines:
                 new = line.read() if isinstance(line, RecordingFeed) else _each(line.messages(service, rate=tick))
-                await self._send(new, line)
+                await self._send_new(new, line)
             if lines and tick:
                 await self._send_status(service)
             await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * (CROWD.guests if self.ticket else len(CROWD))))
-            try:
-                async with asyncio.timeout(TICK_SECONDS):
-                    await self.wake.wait()
-            except TimeoutError:
-                pass
+            await self.woken(TICK_SECONDS)
             self.wake.clear()
 
-    async def _send(self, messages: AsyncIterator[str | bytes], line: RunFeed | RecordingFeed) -> None:
+    async def _send_new(self, messages: AsyncIterator[str | bytes], line: RunFeed | RecordingFeed) -> None:
         async for message in messages:
             if line not in self.lines:
                 return  # a new hello has come meanwhile
-            async with asyncio.timeout(SEND_SECONDS):
-                if isinstance(message, str):
-                    await self.websocket.send_text(message)
-                else:
-                    await self.websocket.send_bytes(message)
+            await self.send(message)
 
     async def _send_status(self, service: Trainer) -> None:
         status = service.status()
@@ -187,8 +148,7 @@ class Connection:
         told = {"state": status.state, "sentence": sentence, "ticket": bool(self.ticket)}
         if told != self._told:
             self._told = told
-            async with asyncio.timeout(SEND_SECONDS):
-                await self.websocket.send_json({"kind": "trainer"} | told)
+            await self.send({"kind": "trainer"} | told)
 
 
 async def _each(messages: Iterable[str | bytes]) -> AsyncIterator[str | bytes]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from components.stage import crowd, route
+from components.stage import connection, crowd
 from tests.attack import connections
 from tests.attack.attack import Attack, carried_out, first_row
 from tests.attack.connections import STREAM, TAPE, Origin, hello, socket_to
@@ -41,7 +41,7 @@ def answers(server: Server, path: str = "/healthz", **headers: str) -> Any:
 @pytest.mark.first
 def test_a_link_that_no_page_writes_ends_its_connection_and_the_longest_legal_ones_are_borne(server: Server) -> None:
     codes = done(lambda server: connections.endless_blocks(server, 2), server)
-    assert codes == [route.REFUSED] * 2 + [0] * 2
+    assert codes == [connection.REFUSED] * 2 + [0] * 2
 
 
 def test_more_silent_sockets_than_there_are_places_leave_one_for_a_newcomer(attacked: Server) -> None:
@@ -59,7 +59,7 @@ async def _reasons(server: Server) -> list[int]:
 
 @pytest.mark.first
 def test_strangers_who_came_first_end_for_those_who_come_later(server: Server) -> None:
-    assert Counter(asyncio.run(_reasons(server)))[route.CROWDED] > 0
+    assert Counter(asyncio.run(_reasons(server)))[connection.CROWDED] > 0
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from components.classroom import following, route
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.stage import connection
 from components.stage.tickets import TICKETS
 from components.teacher.page import SEAT, as_csv
 from models.insight.fate import FATES, FLY, MERGE
@@ -408,5 +409,5 @@ def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -
             with pytest.raises(ConnectionClosed) as ended:
                 stranger.recv(timeout=PATIENCE)
             assert ended.value.rcvd is not None
-            assert ended.value.rcvd.code == route.REFUSED
+            assert ended.value.rcvd.code == connection.REFUSED
     assert route.here(CODE) == 0

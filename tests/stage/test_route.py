@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from starlette.websockets import WebSocketState
 from websockets.exceptions import ConnectionClosed
 
-from components.stage import asked, recordings, route
+from components.stage import asked, connection, recordings, route
 from components.stage.tickets import TICKETS, Tickets
 from models.service import client
 from models.service.client import Requester, tape_key
@@ -284,7 +284,7 @@ def test_a_message_that_makes_no_sense_ends_its_connection_with_a_reason(url: st
         page.say(message)
         ended = end_of(page)
     assert ended.rcvd is not None
-    assert ended.rcvd.code == route.REFUSED
+    assert ended.rcvd.code == connection.REFUSED
     assert ended.rcvd.reason
 
 
@@ -368,7 +368,7 @@ class Deaf:
 def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "SEND_SECONDS", 0.05)
+    monkeypatch.setattr(connection, "SEND_SECONDS", 0.05)
     with Browser(url) as page:
         page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
     hello = {"kind": "hello", "ticket": "", "runs": [{"link": LINK}]}
@@ -386,7 +386,7 @@ def test_there_is_an_end_to_how_many_connections_are_open(url: str, monkeypatch:
     with Browser(url) as page:
         ended = end_of(page)
     assert ended.rcvd is not None
-    assert ended.rcvd.code == route.CROWDED
+    assert ended.rcvd.code == connection.CROWDED
 
 
 def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
@@ -402,7 +402,7 @@ def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
             newcomer.hello(cfg, ticket=mine).until_done()
             guest.until_done()
     assert ended.rcvd is not None
-    assert ended.rcvd.code == route.CROWDED
+    assert ended.rcvd.code == connection.CROWDED
 
 
 def test_strangers_do_not_slow_what_guests_are_sent(url: str) -> None:
@@ -418,7 +418,7 @@ def test_of_too_many_connections_with_one_ticket_the_oldest_ends(url: str) -> No
     pages = [Browser(url).hello(SMALL, ticket=mine, want=ALL).until_done() for _ in range(5)]
     ended = end_of(pages[0])
     assert ended.rcvd is not None
-    assert ended.rcvd.code == route.CROWDED
+    assert ended.rcvd.code == connection.CROWDED
     for page in pages[1:]:
         page.hello(SMALL, ticket=mine).until_done().leave()
 
