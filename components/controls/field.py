@@ -1,6 +1,6 @@
 """The widget of a configuration's field: label, help, bounds and choices are those of its knob."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -12,8 +12,11 @@ from models.spec import knobs
 LONGEST_SCALE = 40  # characters of a scale that is typed in
 
 
-def widget(name: str, value: Any, *, key: str, step: float = 0.001, **more: Any) -> None:
-    """Draws the widget of a field under a key; `value`: the field's value; `step`: of numbers that are not whole."""
+def widget(name: str, value: Any, *, key: str, step: float = 0.001, before: Sequence[str] = (), **more: Any) -> None:
+    """Draws the widget of a field under a key; `value`: the field's value; `step`: of numbers that are not whole.
+
+    `before`: words that may be chosen besides the field's own choices, and stand before them.
+    """
     kinds, knob = knobs()[name]
     fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
     if kinds == (bool,):
@@ -22,7 +25,7 @@ def widget(name: str, value: Any, *, key: str, step: float = 0.001, **more: Any)
         plain: list[float | str] = [0.5, 1.0, 2.0, *knob.rules]
         st.selectbox(knob.label, plain if value in plain else [value, *plain], accept_new_options=True, **fixed)
     elif knob.choices is not None:
-        st.selectbox(knob.label, list(knob.choices), **fixed)
+        st.selectbox(knob.label, [*before, *knob.choices], **fixed)
     elif kinds == (int,):
         st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
     else:

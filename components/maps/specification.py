@@ -4,8 +4,8 @@ from typing import Any
 
 import streamlit as st
 
+from components.controls.field import widget
 from components.shell import address, session
-from components.shell.link import help_of
 from components.shell.session import Key
 from components.stage.view import sentence
 from models.maps.spec import AXES, LONGEST, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
@@ -153,21 +153,10 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
     found: dict[str, Any] = dict(MAP_MORE.get())
     columns = st.columns(4)
     for at, name in enumerate(name for name in BASE if name not in axes):
-        kinds, knob = knobs()[name]
-        key, tip = f"map_base_{name}", help_of(name)
+        key = f"map_base_{name}"
         with columns[at % 4]:
-            if knob.choices is not None:
-                words = [*([OWN] if name in LEFT else []), *knob.choices]
-                value: Any = st.selectbox(knob.label, words, key=key, help=tip)
-            elif kinds == (int,):
-                value = int(
-                    st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), key=key, help=tip)
-                )
-            else:
-                value = float(
-                    st.number_input(knob.label, float(knob.low), float(knob.high), format="%g", key=key, help=tip)
-                )
-        found[name] = value
+            widget(name, session.widget_value(key), key=key, step=0.01, before=(OWN,) if name in LEFT else ())
+        found[name] = session.widget_value(key)
     usual = RunConfig.arranged("pre-norm", net=str(found["net"]))  # an arrangement's defaults for this net
     return tuple(
         (name, value)
