@@ -9,7 +9,7 @@ from models.insight.baseline import LEARNT, loss_of_guessing
 from models.insight.outcome import final_loss
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
-from models.spec.overrides import in_words
+from models.spec.overrides import value_in_words
 from models.trace import Trace
 
 NEARLY = 1.05  # times the loss of guessing, below which a trial may be about to learn
@@ -40,7 +40,9 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str]
     for at, change in enumerate([*changes, whole, whole | single["lr"]]):
         fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
         if fields and not kept & set(fields) and _legal(cfg, fields):
-            label = ", ".join(f"{knobs()[name][1].label.lower()} {_shown(value)}" for name, value in fields.items())
+            label = ", ".join(
+                f"{knobs()[name][1].label.lower()} {value_in_words(value, 3)}" for name, value in fields.items()
+            )
             offered.setdefault(label, Remedy(label, fields, at >= len(changes)))
     return tuple(offered.values())
 
@@ -91,12 +93,3 @@ def _legal(cfg: RunConfig, fields: dict[str, Any]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _shown(value: Any) -> str:
-    """A value as its control shows it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return in_words(value) or "none"
-    return value if isinstance(value, str) else f"{value:.3g}"

@@ -115,10 +115,10 @@ def from_text(text: str, depth: int) -> tuple[Override, ...]:
     return checked_overrides(overrides, depth)
 
 
-def value_in_words(value: object) -> str:
-    """A field's value as pages write it."""
+def value_in_words(value: object, digits: int = 6) -> str:
+    """A field's value as pages write it; a number with at most so many significant digits."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
         return in_words(value) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
