@@ -1,21 +1,11 @@
 """The whole stack as a row of blocks to click, whose borders show what was changed."""
 
-from pathlib import Path
-
-import streamlit as st
-
 from components.shell import session
+from components.shell.component import component
 from models.spec import RunConfig, plan
 from models.spec.overrides import PARTS
 
-HERE = Path(__file__)
-_component = st.components.v2.component(
-    "stack_row",
-    html='<div class="stack-row"></div>',
-    css=HERE.with_suffix(".css").read_text(encoding="utf-8"),
-    js=HERE.with_suffix(".js").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_component = component(__file__, '<div class="stack-row"></div>')
 
 
 def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:

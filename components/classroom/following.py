@@ -1,11 +1,11 @@
 """This visit's class: the page goes where the teacher leads, and hears of it over a connection of its own."""
 
 import secrets
-from pathlib import Path
 
 import streamlit as st
 
 from components.shell import address, projector, session, visitor
+from components.shell.component import component
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
 from components.stage.tickets import TICKETS
@@ -34,9 +34,7 @@ CLASS_LED: Key[tuple[str, int]] = Key("class_led", ("", 0))  # the class, and ho
 CLASS_MEMBER = Key("class_member", "")  # this visitor on the board, without a cookie that says so
 CLASS_WALL = Key("class_wall", False)  # whether this visit is the class's projector
 
-_component = st.components.v2.component(
-    "classroom", html="", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
-)
+_component = component(__file__)
 
 
 def follow(page: str) -> dict[str, str]:

@@ -2,20 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-
-import streamlit as st
 
 from components.shell import session
+from components.shell.component import component
 
-HERE = Path(__file__)
-_component = st.components.v2.component(
-    "cards",
-    html='<div class="cards" role="radiogroup"></div>',
-    css=HERE.with_suffix(".css").read_text(encoding="utf-8"),
-    js=HERE.with_suffix(".js").read_text(encoding="utf-8"),
-    isolate_styles=False,
-)
+_component = component(__file__, '<div class="cards" role="radiogroup"></div>')
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,13 @@ tablet or in a narrow window, and an open drawer also covers the first page of t
 """
 
 import secrets
-from pathlib import Path
 
 import streamlit as st
 
+from components.shell.component import component
 from components.shell.session import Key
 
-_component = st.components.v2.component(
-    "drawer", html="", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"), isolate_styles=False
-)
+_component = component(__file__)
 
 SETTINGS = Key("settings_asked", "")  # the last request to open the drawer at the settings
 
