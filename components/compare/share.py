@@ -1,17 +1,16 @@
 """A comparison taken home: its configurations, its numbers, a file that plays, and a link that checks itself."""
 
-from collections.abc import Callable
 from functools import partial
 from html import escape
-from urllib.parse import urlencode
 
 import streamlit as st
 
 from components.shell import compare_link
 from components.shell.hide import hidden
 from components.shell.naming import names_of
-from components.stage.file import TOO_LARGE, as_file, fits
+from components.stage.file import as_file
 from components.stage.panels import Panel
+from components.stage.share import file, file_that_plays, link, say, torch_version
 from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
 from models.service.client import trainer
 from models.spec import RunConfig
@@ -31,21 +30,17 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
         there = all(traces.values())
         query = compare_link.to_query(list(columns.values()), seeds)
         with st.container(horizontal=True):
-            _file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
+            file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
             if there:
-                title = " beside ".join(names_of(list(columns.values())))
-                _file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
-                if fits(list(columns.values()), seeds):
-                    play = partial(_played, title, columns, seeds, panels)
-                    _file("File that plays (HTML)", "comparison.html", "text/html", play)
-                else:
-                    st.caption(TOO_LARGE)
+                nets = list(columns.values())
+                file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
+                play = partial(_played, " beside ".join(names_of(nets)), columns, seeds, panels)
+                file_that_plays("comparison.html", play, nets, seeds)
                 query["digest"] = APART.join(
-                    digest_of(one[0].first(columns[name].steps), _torch()) for name, one in traces.items()
+                    digest_of(one[0].first(columns[name].steps), torch_version()) for name, one in traces.items()
                 )
         also = " with a digest of the numbers: it runs again and says whether the same came out"
-        st.markdown(f"**Link**{also}" if there else "**Link**. Numbers come with the first training step.")
-        st.code(f"{(st.context.url or '').partition('?')[0]}?{urlencode(query)}", language=None, wrap_lines=True)
+        link(query, also if there else ". Numbers come with the first training step.")
 
 
 def tag(seeds: int) -> str:
@@ -73,21 +68,9 @@ def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[
     )
 
 
-def _file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
-    """A button that makes a file when it is asked for."""
-    st.download_button(label, make, name, mime, on_click="ignore", key=f"compare_take_{name}")
-
-
 def check(traces: dict[str, list[Trace]]) -> None:
     """Where the link carries digests of somebody's numbers: whether the same came out here, column by column."""
     digests = st.query_params.get("digest", "").split(APART)
     for (name, one), digest in zip(traces.items(), digests, strict=False):
         if digest and one:
-            found = compare(digest, one[0], _torch())
-            show = {True: st.success, False: st.warning, None: st.info}[found.same]
-            show(f"Column {name}: {found.sentence}")
-
-
-def _torch() -> str | None:
-    """The version of torch in the trainer; None while it is not known."""
-    return trainer().status().versions.get("torch")
+            say(compare(digest, one[0], torch_version()), f"Column {name}: ")

@@ -1,8 +1,5 @@
 """Export and share: configuration, script, numbers, a file that plays, a link that checks itself; and import."""
 
-from collections.abc import Callable
-from urllib.parse import urlencode
-
 import streamlit as st
 
 from components.playground import picture
@@ -10,7 +7,8 @@ from components.shell import link
 from components.shell.hide import any_hidden
 from components.shell.link import LINK_NOTES
 from components.shell.session import Key
-from components.stage.file import TOO_LARGE, as_file, fits
+from components.stage import share
+from components.stage.file import as_file
 from components.stage.panels import Panel
 from components.stage.view import View
 from models.export import (
@@ -49,27 +47,18 @@ def check(view: View) -> None:
     """If the link carries a digest of numbers: whether this run reproduces them."""
     digest = st.query_params.get("digest")
     if digest and view.tape is not None and view.tape.length:
-        found = compare(digest, view.trace, _torch())
-        show = {True: st.success, False: st.warning, None: st.info}[found.same]
-        show(found.sentence)
+        share.say(compare(digest, view.trace, share.torch_version()))
 
 
 def _downloads(cfg: RunConfig, view: View | None) -> None:
     """Files are made on demand, from the rows there are by then."""
-
-    def file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
-        st.download_button(label, make, name, mime, on_click="ignore", key=f"take_{name}")
-
     with st.container(horizontal=True):
-        file("Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg))
-        file("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
+        share.file("Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg))
+        share.file("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
         if view is not None:
-            file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
+            share.file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
             panels = picture.in_file(cfg)
-            if fits([cfg]):
-                file("File that plays (HTML)", "run.html", "text/html", lambda: _played(view, panels))
-            else:
-                st.caption(TOO_LARGE)
+            share.file_that_plays("run.html", lambda: _played(view, panels), [cfg])
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
         + ("" if view is not None else "Numbers and the file that plays come with the first training step.")
@@ -93,11 +82,11 @@ def _played(view: View, panels: tuple[list[Panel], ...]) -> str:
 
 def _link(cfg: RunConfig, view: View | None) -> None:
     """A link to this run; once it has rows, with a digest by which the recipient's page checks the result."""
-    query = cfg.to_query() | ({"digest": digest_of(view.trace.first(cfg.steps), _torch())} if view is not None else {})
-    base = (st.context.url or "").partition("?")[0]
-    also = ", with a digest of the numbers: it repeats the run and says whether the result is the same" if view else ""
-    st.markdown(f"**Link**{also}")
-    st.code(f"{base}?{urlencode(query)}", language=None, wrap_lines=True)
+    query, also = cfg.to_query(), ""
+    if view is not None:
+        query["digest"] = digest_of(view.trace.first(cfg.steps), share.torch_version())
+        also = ", with a digest of the numbers: it repeats the run and says whether the result is the same"
+    share.link(query, also)
 
 
 def _bring_in() -> None:
@@ -119,8 +108,3 @@ def _use() -> None:
     link.put({name: getattr(cfg, name) for name in knobs()})
     PASTED_REFUSED.put("")
     LINK_NOTES.put(notes)
-
-
-def _torch() -> str | None:
-    """The trainer's version of torch; None while unknown."""
-    return trainer().status().versions.get("torch")
