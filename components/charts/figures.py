@@ -16,19 +16,15 @@ THIN = " (thin lines: before training)"  # of a title: the nets before training 
 HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
 
 
-def profile(
-    title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, unit: str = "RMS"
-) -> Figure:
+def profile(title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = ()) -> Figure:
     """A vector of the row at the playhead over depth, on a log axis; `others` stand still, to compare with."""
-    now = _line(STEP, "now", Row(track, run))
-    return over_places(title, unit, HUES[track], sites, [*_beside(others), now], x="block", axis="log")
+    now = _line(STEP, "now", Row(track))
+    return over_places(title, "RMS", HUES[track], sites, [*_beside(others), now], x="block", axis="log")
 
 
-def cosine(
-    sites: Sequence[str], *, others: Sequence[Series] = (), run: int = 0, title: str = "Sample cosine by depth"
-) -> Figure:
+def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), title: str = "Sample cosine by depth") -> Figure:
     """The cosine between samples over depth, of the last frame at or before the playhead."""
-    return cosines_over(sites, [*_beside(others), _line(STEP, "now", AtFrame("sample_cosine", run))], title)
+    return cosines_over(sites, [*_beside(others), _line(STEP, "now", AtFrame("sample_cosine"))], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
@@ -71,11 +67,11 @@ def in_player(cfg: RunConfig) -> Figure:
     return figure
 
 
-def step_map(title: str, track: str, sites: Sequence[str], steps: int, *, run: int = 0, unit: str = "RMS") -> Figure:
+def step_map(title: str, track: str, sites: Sequence[str], steps: int) -> Figure:
     """A vector of every row so far, as colours over depth and over all steps of the run."""
-    trace, layout = map_of(title, HUES[track], unit, y="block")
+    trace, layout = map_of(title, HUES[track], "RMS", y="block")
     layout["xaxis"] |= {"range": [0, steps]}
-    return figure_of([bound(trace, Map(track, run))], layout, line="map", rows=places(sites))
+    return figure_of([bound(trace, Map(track))], layout, line="map", rows=places(sites))
 
 
 def profiles(

@@ -68,12 +68,10 @@ def _label(site: str) -> str:
     return site_word(site) if match is None or match["block"] is None else str(int(match["block"]))
 
 
-def level(*, x: float | None = None, y: float | None = None, dash: str = "solid") -> dict[str, Any]:
-    """A guide over the whole height of the plot at x, or over its whole width at y."""
+def level(x: float, dash: str = "solid") -> dict[str, Any]:
+    """A guide at x over the whole height of the plot."""
     style = {"color": GREY, "width": 1.5, "dash": dash}
-    if x is not None:
-        return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": style}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": style}
+    return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": style}
 
 
 def note(text: str, *, size: int = TYPE_SIZE, **place: Any) -> dict[str, Any]:

@@ -76,8 +76,8 @@ def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
 class Readers:
     """Threads that read beside an event loop, so many at once. They do not keep the process from ending."""
 
-    def __init__(self, most: int = MOST_READERS) -> None:
-        self._free = asyncio.Semaphore(most)
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(MOST_READERS)
 
     async def read(self, what: Callable[[], Result]) -> Result:
         """Calls a function in a thread and returns its result; if the caller is cancelled, the thread goes on."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-SCALINGS = ("√d_k", "√d_model", "none")
-
 
 @dataclass(frozen=True)
 class Head:
@@ -45,7 +43,7 @@ def visible(n: int, m: int, *, causal: bool = False, pads: frozenset[int] = froz
 
 
 def divisor(scaling: str, d_k: int, d_model: int) -> float:
-    """The divisor of scores for a key of SCALINGS; √d_k, by one head's key size, is Vaswani 2017 (1706.03762)."""
+    """The divisor of scores for a name of a scaling; √d_k, by one head's key size, is Vaswani 2017 (1706.03762)."""
     return {"√d_k": d_k**0.5, "√d_model": d_model**0.5, "none": 1.0}[scaling]
 
 

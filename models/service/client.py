@@ -14,7 +14,7 @@ from models.log import event, told
 from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.messages import config_from, key_of, tape_key
-from models.service.result_cache import ANSWER_BYTES, TAPE_BYTES, Listener, ResultCache, question_message
+from models.service.result_cache import Listener, ResultCache, question_message
 from models.service.tape import RunHistory
 from models.service.wire import Message
 from models.service.worker_process import WorkerProcess
@@ -48,15 +48,9 @@ class Trainer:
     Only `ask` blocks, for at most its `wait` seconds. `back_off`: seconds to wait before each restart in a row.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str] = COMMAND,
-        back_off: Sequence[float] = BACK_OFF,
-        tape_bytes: int = TAPE_BYTES,
-        answer_bytes: int = ANSWER_BYTES,
-    ) -> None:
+    def __init__(self, command: Sequence[str] = COMMAND, back_off: Sequence[float] = BACK_OFF) -> None:
         self.command, self.back_off = command, back_off
-        self._results = ResultCache(self._post, tape_bytes, answer_bytes)
+        self._results = ResultCache(self._post)
         self._running: WorkerProcess | None = None
         self._connection: WorkerProcess | None = None  # the same, once it is ready
         self._failures = 0

@@ -66,5 +66,5 @@ def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     places = list(range(1, len(loss) + 1))
     title, over = "Loss by position", "token; vertical line: training length"
     figure = lines(title, over=over, at=places, unit="cross-entropy, nats", hue=LOSS, series=[Series("loss", loss)])
-    figure["layout"]["shapes"] = [level(x=tokens - 0.5, dash="dot")]  # the axis counts from 0
+    figure["layout"]["shapes"] = [level(tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

@@ -62,7 +62,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
         if name in shown
     ]
     layout = frame_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
-    layout["shapes"] = [level(x=z)]
+    layout["shapes"] = [level(z)]
     return figure_of(traces, layout, "choose an activation")
 
 
