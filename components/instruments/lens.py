@@ -40,7 +40,8 @@ def draw(panel: InstrumentPanel) -> None:
     value, cfg = found.value, found.cfg
     position, head = _looked_at(panel, value)
     _attention(panel, found, position, head)
-    panel.say(_sentence(found, position))
+    looks = attention_sentence(value.tokens, value.attention[:, position], found.args["block"])
+    panel.say(f"{lens_sentence(value, plan(cfg).sites, position)} {looks}")
     for note in notes(found, position):
         st.caption(note)
     _lens(panel, found, position)
@@ -90,20 +91,6 @@ def _looked_at(panel: InstrumentPanel, value: Lens) -> tuple[int, int]:
         "Head", range(max(1, heads)), format_func=lambda at: f"head {at + 1}", key=panel.key(f"head of {heads}")
     )
     return int(position), int(head)
-
-
-def _sentence(found: Measured[Lens], position: int) -> str:
-    value = found.value
-    lens = lens_sentence(
-        sites=plan(found.cfg).sites,
-        classes=value.classes,
-        top=value.top[:, position],
-        chance=value.chance[:, position],
-        kl=value.kl[:, position],
-        truth=int(value.truth[position]),
-        position=f'token {position + 1}, "{shown(value.tokens[position])}",',
-    )
-    return f"{lens} {attention_sentence(value.tokens, value.attention[:, position], found.args['block'])}"
 
 
 def notes(found: Measured[Lens], position: int) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.answers import Lens
 from models.trace import site_in_words
 
 SEED = 0  # of the draws that continue a text, the same for everybody
@@ -23,32 +24,22 @@ def settled(top: np.ndarray) -> int:
     return int(later[later > other.max(initial=-1)][0])
 
 
-def lens_sentence(
-    *,
-    sites: tuple[str, ...],
-    classes: Sequence[str],
-    top: np.ndarray,
-    chance: np.ndarray,
-    kl: np.ndarray,
-    truth: int,
-    position: str,
-) -> str:
-    """What the net says at one position, from which site on, and how far the start of the stream is from it, (S,) each.
-
-    `truth` is the right class, or -1 if none is known.
-    """
+def lens_sentence(lens: Lens, sites: tuple[str, ...], position: int) -> str:
+    """What the net says at one position, from which site on, and how far the start of the stream is from it."""
+    top, truth = lens.top[:, position], int(lens.truth[position])
+    where = f'At token {position + 1}, "{shown(lens.tokens[position])}",'
     if top[-1] < 0:
-        return f"At {position} the net's probabilities are not finite: it says nothing."
-    names = [f'"{shown(name)}"' for name in classes]
+        return f"{where} the net's probabilities are not finite: it says nothing."
+    names = [f'"{shown(name)}"' for name in lens.classes]
     right = "" if truth < 0 else ", which is right" if truth == top[-1] else f"; right is {names[truth]}"
-    says = f"At {position} the net says {names[top[-1]]} with {chance[-1]:.0%}{right}."
+    says = f"{where} the net says {names[top[-1]]} with {lens.chance[-1, position]:.0%}{right}."
     at = settled(top)
     since = "already at" if at == 0 else "only at the end," if at == len(top) - 1 else "from"
     until = "" if at in (0, len(top) - 1) else " on"
     start = (
         ""
         if at == 0 or top[0] < 0
-        else f"; at {site_in_words(sites[0])} it says {names[top[0]]}, {kl[0]:.2g} nats from the end"
+        else f"; at {site_in_words(sites[0])} it says {names[top[0]]}, {lens.kl[0, position]:.2g} nats from the end"
     )
     return f"{says} The lens says so {since} {site_in_words(sites[at])}{until}{start}."
 

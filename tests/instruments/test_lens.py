@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -259,26 +260,25 @@ def test_a_run_that_diverged_says_nothing_and_says_that():
         snapshot.model.stream.blocks["b01"]["ffn"].function.w1.weight.fill_(torch.inf)
     found = lens(snapshot, text=TEXT)
     assert found.top[-1].tolist() == [-1] * len(TEXT)
-    assert "not finite" in sentence_of(cfg, found)
+    assert "not finite" in lens_sentence(found, plan(cfg).sites, 0)
     drawn(lens_map("t", plan(cfg).sites, found, 0))
     assert lens_rows(plan(cfg).sites, found, 0)["says"].iloc[-1] == "not finite"
 
 
-def sentence_of(cfg, found, position=0):
-    columns = {key: getattr(found, key)[:, position] for key in ("top", "chance", "kl")}
-    return lens_sentence(sites=plan(cfg).sites, classes=found.classes, truth=-1, position="token 1,", **columns)
-
-
 def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
-    facts = {"sites": ("x0", "a", "b", "c"), "classes": ["p", " "], "position": "token 3,"}
-    said = lens_sentence(
-        **facts, top=np.array([0, 1, 1, 1]), chance=np.array([0.4, 0.5, 0.6, 0.7]), kl=np.ones(4), truth=1
-    )
-    assert said.startswith('At token 3, the net says "␣" with 70%, which is right. The lens says so from a on; ')
-    assert said.endswith('; at the input it says "p", 1 nats from the end.')
-    numbers = {"chance": np.ones(4), "kl": np.zeros(4)}
-    assert "already at the input." in lens_sentence(**facts, **numbers, top=np.zeros(4, int), truth=-1)
-    late = lens_sentence(**facts, **numbers, top=np.array([1, 1, 1, 0]), truth=1)
+    found = lens(still_at(RunConfig(**TINY)), text=TEXT)
+
+    def said(top, truth, chance=(1.0, 1.0, 1.0, 1.0), kl=0.0):
+        columns = {name: np.array(one)[:, None] for name, one in {"top": top, "chance": chance}.items()}
+        columns |= {"kl": np.full((4, 1), kl), "truth": np.array([truth])}
+        spoken = replace(found, tokens=("x",), classes=("p", " "), **columns)
+        return lens_sentence(spoken, ("x0", "a", "b", "c"), 0)
+
+    right = said([0, 1, 1, 1], truth=1, chance=(0.4, 0.5, 0.6, 0.7), kl=1.0)
+    assert right.startswith('At token 1, "x", the net says "␣" with 70%, which is right. The lens says so from a on; ')
+    assert right.endswith('; at the input it says "p", 1 nats from the end.')
+    assert "already at the input." in said([0, 0, 0, 0], truth=-1)
+    late = said([1, 1, 1, 0], truth=1)
     assert 'right is "␣"' in late
     assert "only at the end, c" in late
     assert settled(np.array([1, -1, 0, -1, 1])) == 4

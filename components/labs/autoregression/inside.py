@@ -63,7 +63,7 @@ def refined(panel: InstrumentPanel, text: str) -> None:
     title = "Lens by site and token"
     height = max(240, min(460, ROW * len(sites) + 90))
     static_chart(lens_map(title, sites, value, position), title, f"{NAME}_lens", height=height)
-    st.markdown(f"**{_says(value, sites, position)}** {badge('measured')}")
+    st.markdown(f"**{lens_sentence(value, sites, position)}** {badge('measured')}")
     if not value.asked[position]:
         st.caption("Training has no loss at this position: the net was never taught what to predict here.")
     _looks(value, position, head)
@@ -72,18 +72,6 @@ def refined(panel: InstrumentPanel, text: str) -> None:
     with st.container(horizontal=True):
         to_playground(cfg, "This net in the playground")
         st.page_link(RESIDUAL, label="Scaled and recursive skips, and DLCL, by hand", icon=":material/add:")
-
-
-def _says(value: Refinement, sites: tuple[str, ...], position: int) -> str:
-    return lens_sentence(
-        sites=sites,
-        classes=value.classes,
-        top=value.top[:, position],
-        chance=value.chance[:, position],
-        kl=value.kl[:, position],
-        truth=int(value.truth[position]),
-        position=f'token {position + 1}, "{shown(value.tokens[position])}",',
-    )
 
 
 def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> None:
