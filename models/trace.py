@@ -68,10 +68,7 @@ class Divergence:
 
     @property
     def rest(self) -> int:
-        """The step at which a page takes the run for over: the last finite one, if training has led there.
-
-        There the player comes to rest.
-        """
+        """The step at which the player comes to rest: the last finite one, or its own where that is 0 or 1."""
         return min(self.step, max(1, self.step - 1))
 
     def sentence(self) -> str:

@@ -65,7 +65,7 @@ def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
 
 
 def write() -> None:
-    """After the widgets: stages the columns for the address. A digest was of the columns that it came with."""
+    """After the widgets: stages the columns for the address, without the link's digest if they are others by now."""
     there, shown = _columns_in_address(), (COLUMNS.get(), session.widget_value(SEEDS))
     others = compare_link.from_query(there)[:2] != shown
     gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]

@@ -84,11 +84,11 @@ def put(fields: Mapping[str, Any]) -> None:
 
 
 def put_again(*, undrawn: bool = False) -> None:
-    """Sets widgets again if a browser that has not heard of it repeats their old values.
+    """Sets widgets again whose old values the browser has sent once more, before it knew of the last `put`.
 
     Streamlit takes these for a change by the visitor: the callback of a widget that is also `put` calls this first.
-    `undrawn`: no widget of this run has been drawn yet. If the last run ended before it drew them, they would be drawn
-    with what this page had when it was left.
+    `undrawn`: no widget of this run has been drawn yet. Then values that were `put`, but never drawn because the last
+    run ended before, are set too: otherwise a widget would show what this page had when it was left.
     """
     known = PUT.mutable()
     unheard = UNTOLD.get() or _repeats()

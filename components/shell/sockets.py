@@ -51,7 +51,11 @@ def short_messages(receive: Receive) -> None:
 
 
 class Watch:
-    """Ends connections that keep the server waiting: the longest idle of too many, and the largest of too much."""
+    """Ends connections that keep the server waiting, idle or in the middle of a message.
+
+    Each may wait for so long. Of idle ones, there may be so many: the longest idle ends first. Unfinished messages may
+    hold so much memory: the largest ends first.
+    """
 
     def __init__(self) -> None:
         self._waits: dict[Any, tuple[object, float]] = {}  # what a connection is waited for with, and since when

@@ -36,7 +36,10 @@ def badge(kind: str, by: str = "") -> str:
 
 
 def typed(text: str, kind: str) -> str:
-    """A text that somebody wrote, with a badge if it holds results, which have decimals; tests compute them again."""
+    """A text with results that were typed in, not computed here: it gets a badge if it holds a number with decimals.
+
+    Tests compute such results again.
+    """
     without_papers = re.sub(r"\d{4}\.\d{5}", "", text)
     return f"{text} {badge(kind, WRITTEN[kind])}" if re.search(r"\d\.\d|\de-\d", without_papers) else text
 

@@ -62,7 +62,7 @@ def read(text: str) -> Hello | Wish:
 
 
 def said(text: str) -> dict[str, Any]:
-    """A message as it was said: a wish, or a hello with its ticket, whose runs have not been looked at yet."""
+    """A wish, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
     if len(text) > LONGEST:
         raise ValueError(f"a message of more than {LONGEST} characters")
     try:

@@ -33,7 +33,7 @@ class PageConnection(ABC):
         self._ended.set()
 
     async def work(self, *parts: Coroutine[Any, Any, None]) -> None:
-        """Works on all parts until one of them or the connection ends; a ValueError says why it is refused."""
+        """Works on all parts until one of them or the connection ends; the browser is sent a part's ValueError."""
         tasks = [asyncio.create_task(one) for one in (*parts, self._ended.wait())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

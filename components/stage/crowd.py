@@ -1,6 +1,7 @@
 """Who is connected: how many connections there may be, and which one ends when there are too many.
 
-A stranger, who has shown no valid ticket, goes before a guest, and does not count in how often guests are sent to.
+A guest has shown a valid ticket, a stranger has not. Strangers end first, and however many they are, guests hear of
+news as often as without them.
 """
 
 from collections import Counter

@@ -121,7 +121,7 @@ class RunFeed:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the news to follow: the tape, and the profiles that are row 0 until there is one."""
+        """The keys of the news to follow: the tape's, and those of the answers that stand in for its row 0."""
         asked = [question_message(answers.PROFILE, self.cfg, {})]
         if self.seeds > 1:
             asked.append(question_message(answers.PROFILES, self.cfg, {"seeds": self.seeds}))

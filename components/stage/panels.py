@@ -90,9 +90,9 @@ class Heading(Panel):
 
 @dataclass(frozen=True)
 class BlockHeading(Panel):
-    """A run's name, the `diagram` (SVG) of its block, and what became of it once `found`.
+    """A run's name, the `diagram` (SVG) of its block, and what became of it.
 
-    A guess about a run that diverges is answered at that step, by `diverged`; if that is empty, once `found`.
+    `found` says so, once the page knows. Until then `diverged` is shown from the step on at which the run diverges.
     """
 
     diagram: str = ""
@@ -118,9 +118,9 @@ class BlockPicture(Panel):
 class Travel(Panel):
     """Ten held-out samples on their way through the blocks of some `runs` side by side, each named by a label.
 
-    The places among `runs` in `asks` stay at the input until the viewer has guessed, among `options`, what becomes of
-    the samples; unless it `reveals`, after that too. The browser keeps a guess until its tab leaves the app. `height`:
-    the most that a net's picture takes, in pixels.
+    `asks` names some of `runs` by their index: there the samples stay at the input until the viewer has guessed, among
+    `options`, what becomes of them, and then move on only if it `reveals`. The browser keeps a guess until its tab
+    leaves the app. `height`: the most that a net's picture takes, in pixels.
     """
 
     runs: Sequence[int] = (0,)

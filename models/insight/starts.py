@@ -2,7 +2,7 @@
 
 `python -m benchmarks verdicts` draws small nets at random, trains them and prints these tables; `held-out` draws
 others. They are split by net, optimiser and task, because the parts differ: what holds for most transformers holds for
-half of the MLPs. Of a net that none of the parts is like, nothing is said.
+half of the MLPs. Nothing is said of a net whose net, optimiser and task were not drawn.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,10 @@ class Group(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many of some nets learn, so that they end below nine tenths of the loss of guessing; `shapes`: of them."""
+    """How many of some `nets` learn, and of how many different shapes these nets are.
+
+    To learn is to end below nine tenths of the loss of guessing.
+    """
 
     learn: int
     nets: int

@@ -1,7 +1,7 @@
 """Instruments: what can be measured, with torch, of a net at one step of its run.
 
-An instrument takes the replays, a configuration and plain arguments, yields
-the share of its work that is done, and returns the class of `models.answers` that its question names.
+An instrument takes the replays, a configuration and plain arguments, yields the share of its work that is done, and
+returns the class of `models.answers` that its question names.
 """
 
 from collections.abc import Callable, Generator

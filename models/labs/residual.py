@@ -148,9 +148,9 @@ def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float, eps: float = E
 def combined(
     token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, weights: Sequence[Sequence[float]], eps: float = EPS
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """DLCL (Wang 2019, 1906.01787): block l reads sum_k W[l, k]
-    N(y_k) over all earlier outputs, and adds its branch to that.
+    """DLCL (Wang 2019, 1906.01787): a block reads a weighted sum of all earlier outputs, and adds its branch to that.
 
+    Block l reads sum_k W[l, k] N(y_k).
     `weights`: a row per branch and one for the output head, each one longer than the last. Returns what blocks and
     head read (M + 1), and the outputs y_0 ... y_M.
     """

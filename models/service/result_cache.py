@@ -234,8 +234,8 @@ class ResultCache:
     def worker_lost(self, at_work: bool) -> None:
         """Notes the death of the worker; gives up work over which it died LIVES times, as that may be what kills it.
 
-        That is the question that it said it was at, or else everything that is wanted. `at_work`: whether it had been
-        sent any of that.
+        If it had said which question it was at, that one counts, else everything that is wanted. `at_work`: whether
+        it had been sent any work at all.
         """
         with self.lock:
             self.queue, at, self.at = [], self.at, ""

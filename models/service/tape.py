@@ -56,7 +56,7 @@ class RunHistory:
 
     @property
     def rest(self) -> int:
-        """The last step so far; once all seeds have diverged, the one at which a page takes the run for over."""
+        """The last step so far; once all seeds have diverged, the one at which the player comes to rest."""
         fates = [fate.rest for fate in self.divergences if fate is not None]
         return max(fates) if len(fates) == self.seeds else max(0, self.length - 1)
 
