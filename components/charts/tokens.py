@@ -8,7 +8,8 @@ import numpy as np
 from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
 from components.charts.bindings import fixed_map
 from components.charts.colour import SIGNAL
-from components.charts.parts import numbers
+from components.charts.parts import note, numbers
+from models.insight.lens import shown
 
 TEXT_ROWS = 30  # a map of more rows has cells too low for text
 LETTERS = 40  # that fit below a narrow chart
@@ -59,27 +60,42 @@ def token_map(
     return figure_of([fixed_map(shade, cells, measured, log=False)], layout)
 
 
-def likeliest_chart(title: str, names: Sequence[str], p: np.ndarray) -> Figure:
-    """The twelve likeliest of all classes (C,) as bars."""
-    layout = frame_of(title, x="said next", y="probability", legend=False, hue=SIGNAL)
-    p = np.asarray(p, float)
+def candidates_chart(
+    title: str, names: Sequence[str], p: np.ndarray, tempered: np.ndarray | None = None, chosen: int | None = None
+) -> Figure:
+    """The twelve likeliest of all classes (C,) as bars, beside their probabilities at a temperature, if these differ.
+
+    `chosen`: a class that is marked and always among them.
+    """
+    layout = frame_of(title, x="token", y="probability", legend=tempered is not None, hue=SIGNAL)
     if not np.isfinite(p).all():
         return figure_of([], layout, "the probabilities are not finite")
-    order = np.argsort(-p, kind="stable")[:LIKELIEST]
-    labels = [names[at] for at in order]
+    order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()
+    order += [chosen] * (chosen is not None and chosen not in order)
+    labels = [shown(names[at]) for at in order]
     layout["xaxis"] |= _ticks(labels, ALL)
     layout["yaxis"] |= {"rangemode": "tozero"}
-    bars = {
-        "type": "bar",
-        "name": "probability",
-        "x": list(range(1, len(labels) + 1)),
-        "y": numbers(p[order]),
-        "text": labels,
-        "textposition": "none",
-        "marker": {"color": SIGNAL},
-        "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
-    }
-    return figure_of([bars], layout, "nothing to choose from")
+    layout["barmode"] = "group"
+    kinds = [("net's probability", p), *([] if tempered is None else [("at the temperature", tempered)])]
+    if chosen is not None:
+        height = max(float(values[chosen]) for _, values in kinds)
+        layout["annotations"] = [note("chosen", x=order.index(chosen) + 1, y=height, yanchor="bottom", showarrow=False)]
+    bars = [
+        {
+            "type": "bar",
+            "name": name,
+            "x": list(range(1, len(order) + 1)),
+            "y": numbers(np.asarray(values, float)[order]),
+            "text": labels,
+            "textposition": "none",
+            "hue": SIGNAL,
+            "shade": shade,
+            "marker": {"pattern": {"shape": "/" if shade else ""}},
+            "hovertemplate": "%{text}: %{y:.4g}<extra>%{fullData.name}</extra>",
+        }
+        for shade, (name, values) in enumerate(kinds)
+    ]
+    return figure_of(bars, layout, "nothing to choose from")
 
 
 def _ticks(names: Sequence[str], letters: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, places, site_word
-from components.charts.tokens import likeliest_chart, token_map
+from components.charts.tokens import candidates_chart, token_map
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from components.shell.session import Key
@@ -47,8 +47,7 @@ def draw(panel: InstrumentPanel) -> None:
     _lens(panel, found, position)
     likeliest, going_on = st.columns(2)
     with likeliest:
-        names = [shown(name) for name in value.classes]
-        panel.chart(likeliest_chart("Likeliest next", names, value.probabilities[position]))
+        panel.chart(candidates_chart("Likeliest next", value.classes, value.probabilities[position]))
     with going_on:
         if cfg.task in TEXTS and cfg.task == panel.cfg.task:
             _go_on(panel, found)

@@ -23,13 +23,13 @@ from components.charts.colour import (
     WEIGHTS,
 )
 from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, linear_profile
-from components.charts.tokens import likeliest_chart, token_map
+from components.charts.tokens import candidates_chart, token_map
 from components.instruments.collapse import rank_chart
 from components.instruments.formula import prediction_chart
 from components.instruments.health import signal_chart, spread_chart, update_chart
 from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
 from components.instruments.paths import length_chart, share_chart
-from components.labs.autoregression.charts import candidates_chart, revision_chart
+from components.labs.autoregression.charts import revision_chart
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.slopes import curve_chart
 from components.labs.residual.memory import memory_chart
@@ -80,7 +80,7 @@ def figures() -> dict[str, list[Figure]]:
         memory_chart({"a": ONES, "b": ONES, "c": ONES, "d": ONES}),
         revision_chart("t", ["a", "b", "c"], ONES, ONES),
         candidates_chart("t", ["a", "b"], np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0),
-        likeliest_chart("t", ["a", "b"], np.array([0.5, 0.5])),
+        candidates_chart("t", ["a", "b"], np.array([0.5, 0.5])),
         token_map(title="t", tokens=["a", "b"], rows=["a", "b"], values=np.eye(2), unit="share"),
     ]
     found["gradient"] += [

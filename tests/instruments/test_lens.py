@@ -10,7 +10,7 @@ import pytest
 import torch
 from scipy import special, stats
 
-from components.charts.tokens import likeliest_chart, token_map
+from components.charts.tokens import candidates_chart, token_map
 from components.instruments.lens import MOST_LABELS, distance_chart, lens_map, lens_rows, row_labels
 from models.insight.lens import attention_sentence, lens_sentence, next_class, settled, tempered
 from models.instruments.lens import class_names, codes, lens
@@ -337,12 +337,12 @@ def test_a_map_keeps_every_cell_hides_what_is_masked_and_marks_what_is_not_finit
 
 def test_the_twelve_likeliest_stand_in_order_and_without_probabilities_there_is_a_note():
     p = special.softmax(np.arange(20.0))
-    figure = likeliest_chart("t", [str(at) for at in range(20)], p)
+    figure = candidates_chart("t", [str(at) for at in range(20)], p)
     figure = drawn(figure)
     assert figure["data"][0]["text"] == [str(at) for at in range(19, 7, -1)]
     assert figure["data"][0]["y"] == pytest.approx(p[:7:-1], rel=1e-3)
     assert len(table_of(figure)) == 12
-    lost = drawn(likeliest_chart("t", ["a"], np.array([np.nan])))
+    lost = drawn(candidates_chart("t", ["a"], np.array([np.nan])))
     assert "not finite" in lost["layout"]["annotations"][0]["text"]
 
 

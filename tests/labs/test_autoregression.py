@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.labs.autoregression.charts import candidates_chart, looks_map, revision_chart
+from components.charts.tokens import candidates_chart
+from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
 from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence

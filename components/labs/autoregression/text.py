@@ -8,9 +8,9 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.charts.tokens import candidates_chart
 from components.instruments.lens import TEXTS
 from components.instruments.panel import InstrumentPanel, Measured
-from components.labs.autoregression.charts import candidates_chart
 from components.labs.autoregression.examples import NO_END, PromptExample
 from components.labs.autoregression.words import reading_notes, stop_sentence
 from components.shell.address import url_param
