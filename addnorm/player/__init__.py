@@ -5,6 +5,7 @@ bundle of one release with its licence and checksums; `make plotly` fetches anot
 """
 
 import base64
+import gzip
 import json
 import re
 import struct
@@ -27,14 +28,14 @@ PAGE = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <title>{title}</title>
 <style>{style}</style>
-<script type="importmap">{imports}</script>
-<script>{plotly}</script></head><body>
+<script type="importmap">{imports}</script></head><body>
 <h1>{title}</h1>
 <main>{stage}</main>
 <div id="still">{still}</div>
 {below}
 <script type="application/json">{parts}</script>
-<script type="application/json">{messages}</script>
+<script type="application/gzip">{messages}</script>
+<script type="application/gzip">{plotly}</script>
 <script type="module">import {{ play }} from "player/file.js"; play(document.querySelector("main"))</script>
 </body></html>
 """
@@ -102,12 +103,12 @@ def file_that_plays(
         title=escape(title),
         style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("stage.css", "file.css")),
         imports=_json({"imports": {f"player/{name}": address for name, address in _modules()}}),
-        plotly=PLOTLY.read_text(encoding="utf-8"),
+        plotly=_packed(PLOTLY.read_bytes()),
         stage=(FOLDER / "stage.html").read_text(encoding="utf-8"),
         still=still,
         below=below,
         parts=_json(parts),
-        messages=_json(sent),
+        messages=_packed(_json(sent).encode()),
     )
 
 
@@ -116,6 +117,11 @@ def _modules() -> Iterable[tuple[str, str]]:
     for file in sorted(FOLDER.glob("*.js")):
         script = re.sub(r'(from |import )"\./', r'\1"player/', file.read_text(encoding="utf-8"))
         yield file.name, f"data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}"
+
+
+def _packed(data: bytes) -> str:
+    """Compressed, in letters that are no markup."""
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
 
 
 def _json(value: Any) -> str:

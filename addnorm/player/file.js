@@ -3,7 +3,13 @@
 import { mount } from "./stage.js"
 import { headed, hear } from "./tape.js"
 
-const SENT = "script[type='application/json']" // what the page declares, part by part, and the messages about its runs
+const bytes = (letters) => Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0))
+
+// The text that was compressed.
+const unpacked = ({ textContent }) => {
+  const packed = new Blob([bytes(textContent)]).stream()
+  return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).text()
+}
 
 // In place of a connection: all messages are there from the beginning.
 class Messages {
@@ -15,7 +21,7 @@ class Messages {
     for (const message of this.messages) {
       if (typeof message !== "string") hear(tapes[message.run], message)
       else {
-        const [run, start, count, , rows] = headed(Uint8Array.from(atob(message), (byte) => byte.charCodeAt(0)).buffer)
+        const [run, start, count, , rows] = headed(bytes(message).buffer)
         tapes[run].receive(start, count, rows)
       }
     }
@@ -31,9 +37,13 @@ class Messages {
 
 const nobody = () => {}
 
-export const play = (main) => {
-  const [parts, messages] = [...document.querySelectorAll(SENT)].map((script) => JSON.parse(script.textContent))
-  const host = { connect: (changed) => new Messages(messages, changed) }
+// Plays what stands in the page: what its parts declare, and, compressed, the messages about its runs and plotly.
+export const play = async (main) => {
+  const parts = JSON.parse(document.querySelector("script[type='application/json']").textContent)
+  const packed = [...document.querySelectorAll("script[type='application/gzip']")]
+  const [messages, plotly] = await Promise.all(packed.map(unpacked))
+  document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }))
+  const host = { connect: (changed) => new Messages(JSON.parse(messages), changed) }
   const [empty] = main.children
   for (const data of parts) {
     const parentElement = main.appendChild(document.createElement("section"))

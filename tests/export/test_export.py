@@ -2,6 +2,7 @@
 
 import base64
 import csv
+import gzip
 import io
 import json
 import re
@@ -220,9 +221,13 @@ def test_no_word_of_a_file_is_taken_for_markup() -> None:
     page = file_that_plays(hostile, [{"name": hostile}], [json.dumps({"said": hostile}), hostile.encode()])
     assert hostile not in page
     assert "<img" not in page[page.index("<body>") :]
-    parts, messages = re.findall(r'<script type="application/json">(.*?)</script>', page, flags=re.DOTALL)
+    (parts,) = re.findall(r'<script type="application/json">(.*?)</script>', page, flags=re.DOTALL)
+    messages, _plotly = re.findall(r'<script type="application/gzip">([A-Za-z0-9+/=]*)</script>', page)
     assert json.loads(parts) == [{"name": hostile}]
-    assert json.loads(messages) == [{"said": hostile}, base64.b64encode(hostile.encode()).decode()]
+    assert json.loads(gzip.decompress(base64.b64decode(messages))) == [
+        {"said": hostile},
+        base64.b64encode(hostile.encode()).decode(),
+    ]
 
 
 def test_a_file_asks_for_nothing_outside_it() -> None:

@@ -1,8 +1,11 @@
 """What a page declares: bindings, figures and panels, the sentences along a tape, and the stage's scripts."""
 
 import asyncio
+import base64
+import gzip
 import json
 import math
+import re
 from hashlib import sha256
 from itertools import pairwise
 from types import SimpleNamespace
@@ -301,9 +304,18 @@ def test_of_a_large_recording_a_file_takes_the_beginning_and_says_so(monkeypatch
     runs, shown = [stage.RecordingRef("large.jsonl")], [Headline()]
     whole = file.as_file("large", runs, shown)
     assert "MB of the recording" not in whole
+    assert in_file(whole) > len(row) * 30_000
     monkeypatch.setattr(file, "MOST_BYTES", 300_000)
-    assert "the first 0.3 MB of the recording" in file.as_file("large", runs, shown)
-    assert len(whole) - len(file.as_file("large", runs, shown)) > 400_000
+    part = file.as_file("large", runs, shown)
+    assert "the first 0.3 MB of the recording" in part
+    assert 250_000 < in_file(part) < 350_000
+
+
+def in_file(page):
+    """Bytes of recordings and rows in a file that plays."""
+    packed = re.search(r'<script type="application/gzip">(.*?)</script>', page)[1]
+    messages = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return sum(len(base64.b64decode(one)) for one in messages if isinstance(one, str))
 
 
 def test_a_run_of_too_many_rows_is_not_offered_as_a_file(monkeypatch):
