@@ -13,8 +13,15 @@ from addnorm import read
 from addnorm.words import verdict
 from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, still, train, until_row
 
-MOST_BYTES = 3e6
+MOST_BYTES = 2e6
 LAST = 40
+# Pixels by which the document is wider than its window, and those between the player's buttons and its sentence.
+LAID_OUT = """() => {
+  const boxes = (names) => [...document.querySelectorAll(names)].map((el) => el.getBoundingClientRect())
+  const under = Math.max(...boxes(".player .stage-bar > button").map(({ bottom }) => bottom))
+  const gap = Math.min(...boxes(".player .stage-sentence").map(({ top }) => top - under))
+  return [document.documentElement.scrollWidth - innerWidth, gap]
+}"""
 
 
 def saved(page: Any, into: Path, *, within: str = "Export and share") -> Path:
@@ -46,6 +53,15 @@ def offline(browser: Any) -> Iterator[Any]:
     assert heard == []
 
 
+def lies_in_its_window(page: Any) -> None:
+    """Nothing sticks out to the right, on a laptop and on a phone, and the player's sentence keeps off its buttons."""
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        wider, gap = still(page).evaluate(LAID_OUT)
+        assert wider <= 0, width
+        assert gap > 3.5, width
+
+
 @pytest.mark.first
 def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, offline: Any, tmp_path: Path) -> None:
     page = still(train(drawn(visitors(link(seed=91)))))
@@ -72,6 +88,7 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     until_row(played, 0)
     assert line(played, PROFILES[0]) != profiles[0]
     expect(played.get_by_role("cell", name=re.compile(r"^\d+\.2\.13"))).to_be_visible()  # the digest
+    lies_in_its_window(played)
 
 
 def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: Any, tmp_path: Path) -> None:
@@ -90,6 +107,7 @@ def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: An
     assert chart(still(played), "Loss").evaluate("el => el.data.map((one) => [one.name, [...one.y]])") == lines
     for letter in ("A", "B"):
         expect(played.get_by_role("heading", name=re.compile(f"^Column {letter}: "))).to_be_visible()
+    lies_in_its_window(played)
 
 
 def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path: Path) -> None:
@@ -104,6 +122,7 @@ def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path:
     until_row(played, 0)
     assert row(played) < last
     assert line(played, PROFILES[0]) != shown
+    lies_in_its_window(played)
 
 
 def test_what_a_notebook_shows_of_a_recording_plays_in_its_frame(offline: Any, tmp_path: Path) -> None:
