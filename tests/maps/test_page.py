@@ -622,11 +622,7 @@ def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     sound(press(page, "Use it").run())
     press(page, "Compute it here")
     assert "Pause" in labels(page)
-    for _ in range(PATIENCE * 4):
-        if "finished" in progress(sound(page.run())):
-            break
-        time.sleep(0.25)
-    assert "finished" in progress(page)
+    until(lambda: "finished" in progress(sound(page.run())), "a map that is computed")
     digest = page.session_state["map_own"].digest
     assert len(MapStore(page.session_state["map_own"], folder).outcomes()) == 16
     assert (folder / digest / "units.jsonl").exists()
