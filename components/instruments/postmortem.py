@@ -38,11 +38,11 @@ def _unfit(view: View) -> str:
 
 
 def _explained(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
-    """Says where and when the run stopped being finite, and the likeliest cause."""
+    """Shows where and when the run stopped being finite, and says the likeliest cause."""
     cause = postmortem(panel.cfg, trace)
+    panel.row(last_and_first(trace, "Signal", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
     panel.say(f"{divergence.sentence()} Likeliest cause: {cause.kind}.")
     st.markdown(cause.sentence)
-    panel.row(last_and_first(trace, "Signal", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
     panel.table(
         "Last good and first bad step",
         site=trace.sites,
