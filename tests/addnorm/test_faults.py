@@ -562,16 +562,21 @@ def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path:
     assert first_not_finite(recording) == "The first number that is not finite is the loss of step 1."
 
 
-def spoilt(where: str, path: Path) -> str:
-    """The sentence on a net whose step 2 goes wrong in one place."""
+def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor]:
+    """Losses and weights of a net whose step 2 goes wrong in one place, with a recorder or without."""
     model = net()
+    model.insert(4, nn.BatchNorm1d(8))
+    model.insert(5, nn.Dropout(0.1))
     optimizer = sgd(model)
-    with watch(model, path, optimizer=optimizer) as recorder:
-        for k in range(4):
+    losses = []
+    with watch(model, path, optimizer=optimizer) if path else nullcontext() as recorder:
+        if alarm:
+            recorder.on(lambda _alarm: None)
+        for k in range(5):
             x, y = batch(k)
             if where == "head" and k == 2:
-                torch.nn.init.constant_(model[4].weight, 1e38)
-                torch.nn.init.constant_(model[4].bias, 3e38)
+                torch.nn.init.constant_(model[6].weight, 1e38)
+                torch.nn.init.constant_(model[6].bias, 3e38)
             loss = nn.functional.cross_entropy(model(x), y)
             optimizer.zero_grad()
             loss.backward()
@@ -580,8 +585,10 @@ def spoilt(where: str, path: Path) -> str:
             if where == "bias" and k == 2:
                 model[2].up.bias.grad[0] = math.nan
             optimizer.step()
-            recorder.loss(loss)
-    return first_not_finite(read(path)).removeprefix("The first number that is not finite is the ")
+            if recorder is not None:
+                recorder.loss(loss)
+            losses.append(loss.detach())
+    return [torch.stack(losses), *model.state_dict().values()]
 
 
 @pytest.mark.parametrize(
@@ -592,8 +599,15 @@ def spoilt(where: str, path: Path) -> str:
         ("bias", "gradient of a bias or gain of step 2."),
     ],
 )
-def test_what_is_not_finite_is_named_where_and_when_it_came_up(where: str, sentence: str, tmp_path: Path) -> None:
-    assert spoilt(where, tmp_path / "run.jsonl") == sentence
+@pytest.mark.parametrize("alarm", [False, True])
+def test_what_is_not_finite_is_named_where_and_when_it_came_up_and_training_stays_the_same_bit_for_bit(
+    where: str, sentence: str, alarm: bool, tmp_path: Path
+) -> None:
+    found, expected = spoilt(where, tmp_path / "run.jsonl", alarm=alarm), spoilt(where, None)
+    assert not found[0][-1].isfinite()
+    torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+    said = first_not_finite(read(tmp_path / "run.jsonl"))
+    assert said == f"The first number that is not finite is the {sentence}"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no CUDA device")
