@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -338,6 +339,36 @@ def test_a_compiled_model_is_recorded_where_it_can_be_and_the_rest_is_said(
         assert "All 4 sites" in str(recorder.sites)
     assert not hooks(model)
     assert train(model, optimizer, None)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(
+    not any(map(shutil.which, (os.environ.get("CXX") or "g++", "clang++"))),
+    reason="torch.compile's own backend needs a C++ compiler, and there is none",
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_inductor_has_compiled_trains_the_same_bit_for_bit_and_what_lies_inside_is_said(
+    whole: bool, tmp_path: Path
+) -> None:
+    def by_inductor() -> nn.Module:
+        inner = net()
+        for at in () if whole else (1, 2, 3):
+            inner[at] = torch.compile(inner[at], dynamic=False)
+        return torch.compile(inner, dynamic=False) if whole else inner
+
+    model = by_inductor()
+    expected = train(model, sgd(model), None)
+    model = by_inductor()
+    optimizer = sgd(model)
+    with (
+        pytest.warns(UserWarning, match="All 4 sites lie inside compiled parts") if whole else nullcontext(),
+        watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder,
+    ):
+        assert train(model, optimizer, recorder) == expected
+    recording, plain = read(recorder.path), recorded(net(), tmp_path / "plain")
+    assert [site.name for site in recording.sites] == ([] if whole else ["0", "1", "2", "3"])
+    for name in ("weight_grad",) if whole else ("act", "grad", "weight_grad"):
+        assert recording.series[name] == pytest.approx(plain.series[name], rel=1e-5)
 
 
 def test_a_model_that_is_compiled_after_it_was_watched_trains_as_if_it_were_not_and_that_is_said_every_time(
