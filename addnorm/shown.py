@@ -24,8 +24,10 @@ Per = Literal["site", "block", "step"]
 LARGEST_PAGE, LARGEST_OUTPUT = 20_000_000, 2_000_000  # bytes of rows in a page of its own, and in one of a notebook
 FRAME = (
     '<iframe title="{title}" srcdoc="{page}" sandbox="allow-scripts" '
-    'style="width: 100%; height: 44rem; border: 0; resize: vertical"></iframe>'
+    'style="width: 100%; height: 44rem; border: 0; resize: vertical">{instead}</iframe>'
 )
+# What Jupyter leaves of a frame in a notebook that somebody else has run; browsers that draw the frame never show it.
+INSTEAD = "The player is left out because this notebook is not trusted: trust it, or run the cell again. Step {}: {}"
 
 
 class Shown:
@@ -44,8 +46,12 @@ class Shown:
         recording = self.so_far()
         if not len(recording):
             return None
+        from addnorm.words import verdict
+
         page = _page(recording, LARGEST_OUTPUT)
-        return FRAME.format(title=escape(_title(recording)), page=escape(page))
+        last = len(recording) - 1
+        instead = INSTEAD.format(recording.steps[last], verdict(recording, last))
+        return FRAME.format(title=escape(_title(recording)), page=escape(page), instead=escape(instead, quote=False))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         html = self._repr_html_()

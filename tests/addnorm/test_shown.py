@@ -18,6 +18,7 @@ import examples
 from addnorm import live, read, shown, watch
 from addnorm.__main__ import main
 from addnorm.recording import Reader, Recording
+from addnorm.words import verdict
 from tests.addnorm.loops import net, recorded, train
 from tests.addnorm.test_read import END, HEADER, ROW, fed
 
@@ -61,6 +62,9 @@ def test_a_notebook_gets_the_player_in_a_frame_that_can_do_nothing_else_and_a_te
     page = html.unescape(re.search(r'srcdoc="([^"]*)"', frame)[1])
     assert "default-src 'none'" in page
     assert page.rstrip().endswith("</html>")
+    left = re.sub(r"<[^>]*>", "", frame)  # what Jupyter keeps where a notebook is not trusted
+    assert left.startswith("The player is left out because this notebook is not trusted: trust it, or run the cell")
+    assert left.endswith(f"Step 149: {verdict(one, 149)}")
     assert repr(one) == "<Recording of GPT2LMHeadModel, 150 rows, 13 sites>"
     assert Recording()._repr_mimebundle_() == {"text/plain": "There is no row yet."}
 
