@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from addnorm.compiled import eagerly
+from addnorm.model import left_as_it_was
 from addnorm.profiling import Finder
 
 
@@ -28,7 +29,8 @@ class LastPass:
             for kind, dtype in self._casts.items():
                 stack.enter_context(torch.autocast(kind, dtype))
             stack.enter_context(torch.no_grad())
-            stack.enter_context(eagerly(model))
+            stack.enter_context(left_as_it_was(model))
+            stack.enter_context(eagerly())
             finder = Finder(model, lambda _node, _tensor: None)
             stack.enter_context(finder)
             model(*args, **kwargs)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -14,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from addnorm.blocks import blocks_by_name, blocks_of
-from addnorm.compiled import EAGER, core
-from addnorm.cosine import cosines_of
+from addnorm.compiled import core, eagerly
+from addnorm.first import FirstPass
 from addnorm.header import header
 from addnorm.law import law_in_words
-from addnorm.model import bare, refused
+from addnorm.model import bare, left_as_it_was, refused
 from addnorm.recording import Reader, Recording, as_line
 from addnorm.rows import Fetch, PendingRow, parts_of
 from addnorm.shown import Shown
@@ -99,8 +97,9 @@ def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = N
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
         raise ValueError(LAZY)
     with ExitStack() as undone:
-        for kept in (_random_state, _buffers, _gradients, _unwatched, _eager):
+        for kept in (left_as_it_was, _gradients, _unwatched):
             undone.enter_context(kept(model))
+        undone.enter_context(eagerly())
         return _measured(model, batch, loss)
 
 
@@ -163,11 +162,10 @@ def _finite(tensor: Tensor) -> bool:
 
 
 def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) -> Profile:
-    seen: dict[int, tuple[Any, list[Fetch]]] = {}
-    received: dict[int, Any] = {}
+    first, received = FirstPass(), dict[int, Tensor]()
 
     def measure(node: int, tensor: Tensor) -> None:
-        seen[node] = parts_of([("act", 0, tensor.detach())])[0], [one for _, one in cosines_of([(0, tensor.detach())])]
+        first.measure(node, tensor)
         if tensor.requires_grad:
             finder.undo.append(tensor.register_hook(lambda grad: received.__setitem__(node, grad.detach())))
 
@@ -186,13 +184,8 @@ def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) 
     sites = _sites_of(finder, model)
     blocks = blocks_of(finder.graph, sites, model) if finder.failure is None else blocks_by_name(model)
     row = PendingRow(0, losses=[Fetch(found.detach())])
-    for at, site in enumerate(sites):
-        if site.node in seen:
-            part, cosines = seen[site.node]
-            row.parts.append(type(part)(part.fetch, [("act", at, count) for _, _, count in part.targets]))
-            row.cosines += [([at], cosine) for cosine in cosines]
-        if site.node in received:
-            row.parts += parts_of([("grad", at, received[site.node])])
+    first.give(row, sites)
+    row.parts += parts_of([("grad", at, received[site.node]) for at, site in enumerate(sites) if site.node in received])
     row.parts += Weights(model, blocks).gradients()
     if (answer := output_of(output)) is not None:
         row.parts += parts_of([("output", 0, answer.detach())])
@@ -279,42 +272,6 @@ def _nodes(loss: Tensor) -> Iterator[Any]:
 
 
 @contextmanager
-def _random_state(model: nn.Module) -> Iterator[None]:
-    devices = {p.device for p in model.parameters() if p.device.type not in ("cpu", "meta")}
-    state, numpy = random.getstate(), sys.modules.get("numpy")
-    of_numpy = numpy.random.get_state() if numpy else None
-    with ExitStack() as forks:
-        forks.enter_context(torch.random.fork_rng(devices=[]))
-        for kind in {device.type for device in devices}:
-            places = [device.index or 0 for device in devices if device.type == kind]
-            forks.enter_context(torch.random.fork_rng(devices=places, device_type=kind))
-        try:
-            yield
-        finally:
-            random.setstate(state)
-            if numpy:
-                numpy.random.set_state(of_numpy)
-
-
-@contextmanager
-def _buffers(model: nn.Module) -> Iterator[None]:
-    kept = [
-        (module, name, buffer, buffer.clone())
-        for module in model.modules()
-        for name, buffer in module._buffers.items()
-        if buffer is not None
-    ]
-    try:
-        yield
-    finally:
-        for module, name, buffer, before in kept:
-            module._buffers[name] = buffer
-            if not torch.equal(buffer, before):
-                with torch.no_grad():
-                    buffer.copy_(before)
-
-
-@contextmanager
 def _gradients(model: nn.Module) -> Iterator[None]:
     kept = [(p, p.grad) for p in model.parameters()]
     for p, _ in kept:
@@ -333,11 +290,4 @@ def _unwatched(model: nn.Module) -> Iterator[None]:
 
     recorder = _watched.get(model)
     with nullcontext() if recorder is None else recorder.pause():
-        yield
-
-
-@contextmanager
-def _eager(_model: nn.Module) -> Iterator[None]:
-    """Compiled parts run as they are written, so that hooks see what is inside; from torch 2.6 on."""
-    with nullcontext() if EAGER is None else EAGER("force_eager"):
         yield

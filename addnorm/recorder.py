@@ -26,13 +26,14 @@ from addnorm.blocks import Block, blocks_by_name, blocks_of
 from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outside, wrapper_of
 from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
+from addnorm.first import FirstPass
 from addnorm.header import header
 from addnorm.live import Live
-from addnorm.model import bare, refused
+from addnorm.model import bare, left_as_it_was, refused
 from addnorm.operation import LastPass
 from addnorm.probe import Hook, Probe
 from addnorm.recording import Recording, one_row, read
-from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
+from addnorm.rows import Fetch, PendingRow, Rows, parts_of
 from addnorm.shown import Shown
 from addnorm.sinks import Sinks
 from addnorm.sites import chosen_modules, find_sites, hidden_in_words, noted, offered, outputs_of
@@ -131,8 +132,7 @@ class Recorder(Shown):
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
-        self._first: dict[int, tuple[Part, list[Fetch]]] = {}  # what the traced pass measured, by node
-        self._first_sites: dict[int, int] = {}  # sites by the node that they turned out to be
+        self._first = FirstPass()
         self._rows = Rows(self._write)
         self._row = PendingRow(0)
         # By optimiser, other than ours, whether it updates weights of this model too.
@@ -299,7 +299,7 @@ class Recorder(Shown):
         """Finds the sites of a compiled model in a pass of our own, so that the training's stays as it is."""
         self._looking = True
         try:
-            with eagerly(self._model), Tracer(self._model) as tracer:
+            with left_as_it_was(self._model), eagerly(), Tracer(self._model) as tracer:
                 self._model(*args, **kwargs)
         finally:
             self._looking = False
@@ -333,7 +333,7 @@ class Recorder(Shown):
             tracer, self._tracer = self._tracer, None
             tracer.__exit__(None, None, None)
             if output is None and sys.exc_info()[0] is not None:
-                self._first = {}  # the forward pass failed; the next one is traced
+                self._first = FirstPass()  # the forward pass failed; the next one is traced
                 return
             self._found(tracer)
             self._take_first(tracer)
@@ -422,13 +422,8 @@ class Recorder(Shown):
         probe.end()
         nodes = [tracer.graph.nodes[site.node] for site in self.sites]
         probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
-        self._first_sites = {site.node: at for at, site in enumerate(self.sites)}
-        for node, at in self._first_sites.items():
-            if (first := self._first.get(node)) is not None:
-                part, cosines = first
-                self._row.parts.append(Part(part.fetch, [("act", at, count) for _, _, count in part.targets]))
-                self._row.cosines += [([at], cosine) for cosine in cosines]
-        self._first = {}
+        self._first.give(self._row, self.sites)
+        self._first = FirstPass()
 
     def _no_sites(self, why: str) -> None:
         self.sites = noted((), [why])
@@ -436,16 +431,17 @@ class Recorder(Shown):
 
     def _measure_once(self, node: int, tensor: Tensor) -> None:
         """Measures a tensor of the traced pass: any at a boundary may turn out to be a site."""
-        (part,) = parts_of([("act", 0, tensor.detach())])
-        self._first[node] = part, [cosine for _, cosine in cosines_of([(0, tensor.detach())])]
+        self._first.measure(node, tensor)
         if tensor.requires_grad:
             row = self._row
             hook = tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
             self._undo.append(hook.remove)
 
     def _first_gradient(self, row: PendingRow, node: int, grad: Tensor) -> None:
-        if row is self._row and (at := self._first_sites.get(node)) is not None:
-            row.parts += parts_of([("grad", at, grad.detach())])
+        if row is self._row:
+            row.parts += parts_of(
+                [("grad", at, grad.detach()) for at, site in enumerate(self.sites) if site.node == node]
+            )
 
     def _fold(self) -> None:
         """Turns what the probe holds into norms, so that its tensors can be freed."""

@@ -1,10 +1,12 @@
 """A small residual net, a loop that trains it, and an independent look at the tensors of any place."""
 
+import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -27,6 +29,25 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x + self.down(self.act(self.up(self.norm(x))))
+
+
+class Restless(nn.Module):
+    """Draws random numbers of all kinds, counts its calls in a buffer that it replaces, and keeps running means."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.start, self.norm, self.drop, self.block = (
+            nn.Linear(4, 8),
+            nn.BatchNorm1d(8),
+            nn.Dropout(0.5),
+            Block(),
+        )
+        self.calls: Tensor
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls = self.calls + random.random() + np.random.rand()
+        return self.block(self.drop(self.norm(self.start(x))))
 
 
 def net(blocks: int = 3, width: int = 8) -> nn.Sequential:

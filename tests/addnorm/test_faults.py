@@ -3,6 +3,7 @@
 import errno
 import math
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -25,7 +27,7 @@ from addnorm import unwatch, watch
 from addnorm.recording import read
 from addnorm.words import first_not_finite
 from addnorm.writer import WAITING, Writer
-from tests.addnorm.loops import Block, batch, net, recorded, train
+from tests.addnorm.loops import Block, Restless, batch, net, recorded, train
 
 ROOT = Path(__file__).parents[2]
 
@@ -594,10 +596,11 @@ def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path:
 
 
 def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor]:
-    """Losses and weights of a net whose step 2 goes wrong in one place, with a recorder or without."""
+    """Losses, random numbers and weights of a net whose step 2 goes wrong in one place, with a recorder or without."""
     model = net()
-    model.insert(4, nn.BatchNorm1d(8))
-    model.insert(5, nn.Dropout(0.1))
+    model[0] = Restless()
+    random.seed(0)
+    np.random.seed(0)
     optimizer = sgd(model)
     losses = []
     with watch(model, path, optimizer=optimizer) if path else nullcontext() as recorder:
@@ -606,8 +609,8 @@ def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor
         for k in range(5):
             x, y = batch(k)
             if where == "head" and k == 2:
-                torch.nn.init.constant_(model[6].weight, 1e38)
-                torch.nn.init.constant_(model[6].bias, 3e38)
+                torch.nn.init.constant_(model[4].weight, 1e38)
+                torch.nn.init.constant_(model[4].bias, 3e38)
             loss = nn.functional.cross_entropy(model(x), y)
             optimizer.zero_grad()
             loss.backward()
@@ -619,7 +622,8 @@ def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor
             if recorder is not None:
                 recorder.loss(loss)
             losses.append(loss.detach())
-    return [torch.stack(losses), *model.state_dict().values()]
+    drawn = torch.tensor([random.random(), np.random.rand()])
+    return [torch.stack(losses), drawn, *model.state_dict().values()]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 import addnorm
-from tests.addnorm.loops import Block, batch, net, recorded
+from tests.addnorm.loops import Block, Restless, batch, net, recorded
 
 SITES = ["0", "1", "2", "3"]
 
@@ -35,25 +35,6 @@ def test_it_has_the_numbers_of_the_first_row_of_a_recording(tmp_path: Path) -> N
     assert found.verdict in str(found)
     assert "srcdoc" in found._repr_mimebundle_()["text/html"]
     assert repr(found) == "<Profile of Sequential, 4 sites>"
-
-
-class Restless(nn.Module):
-    """Draws random numbers of all kinds, counts its calls in a buffer that it replaces, and keeps running means."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.start, self.norm, self.drop, self.block = (
-            nn.Linear(4, 8),
-            nn.BatchNorm1d(8),
-            nn.Dropout(0.5),
-            Block(),
-        )
-        self.calls: Tensor
-        self.register_buffer("calls", torch.zeros(()))
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.calls = self.calls + random.random() + np.random.rand()
-        return self.block(self.drop(self.norm(self.start(x))))
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -1,0 +1,31 @@
+"""What a traced pass has measured: the signal at every boundary, for any may turn out to be a site."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from addnorm.cosine import cosines_of
+from addnorm.rows import Fetch, Part, PendingRow, parts_of
+from addnorm.sites import Site
+
+
+class FirstPass:
+    """Signals by the node of the trace, until the sites are known."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[int, tuple[Part, list[Fetch]]] = {}
+
+    def measure(self, node: int, tensor: Tensor) -> None:
+        """Takes a tensor's norm and cosine."""
+        (part,) = parts_of([("act", 0, tensor.detach())])
+        self._by_node[node] = part, [cosine for _, cosine in cosines_of([(0, tensor.detach())])]
+
+    def give(self, row: PendingRow, sites: Sequence[Site]) -> None:
+        """Gives a row what was measured at its sites."""
+        for at, site in enumerate(sites):
+            if site.node in self._by_node:
+                part, cosines = self._by_node[site.node]
+                row.parts.append(Part(part.fetch, [("act", at, count) for _, _, count in part.targets]))
+                row.cosines += [([at], cosine) for cosine in cosines]
