@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from addnorm.recording import Recording, one_row
@@ -29,12 +29,17 @@ class Sinks:
             return
         if self._header is None:
             self._header = line
+            self._each(_define)
             return
         row = one_row(self._header, line)
         said = verdict(row, 0) if any(row.known["sample_cosine"]) else ""
+        numbers = numbers_of(row)
+        self._each(lambda sink: _log(sink, row.steps[0], numbers, said))
+
+    def _each(self, work: Callable[[Any], None]) -> None:
         for sink in tuple(self._sinks):
             try:
-                _log(sink, row.steps[0], numbers_of(row), said)
+                work(sink)
             except Exception as error:
                 self._sinks.remove(sink)
                 self.problems.append(f"{type(sink).__name__} hears no more of the recording: {error}")
@@ -58,6 +63,13 @@ def _ratio(end: float, start: float) -> float:
     return end / start if start else math.nan if end == 0 else math.inf
 
 
+def _define(sink: Any) -> None:
+    """Gives a run of W&B a step of its own, for it counts its own logs."""
+    if hasattr(sink, "define_metric"):
+        sink.define_metric(f"{GROUP}/step")
+        sink.define_metric(f"{GROUP}/*", step_metric=f"{GROUP}/step")
+
+
 def _log(sink: Any, step: int, numbers: Mapping[str, float], said: str) -> None:
     if hasattr(sink, "add_scalar"):
         for name, value in numbers.items():
@@ -65,9 +77,5 @@ def _log(sink: Any, step: int, numbers: Mapping[str, float], said: str) -> None:
         if said and hasattr(sink, "add_text"):
             sink.add_text(f"{GROUP}/verdict", said, step)
         return
-    # A step of its own, for a run counts its own logs.
-    if step == 0 and hasattr(sink, "define_metric"):
-        sink.define_metric(f"{GROUP}/step")
-        sink.define_metric(f"{GROUP}/*", step_metric=f"{GROUP}/step")
     texts = {f"{GROUP}/verdict": said} if said else {}
     sink.log({f"{GROUP}/step": step, **{f"{GROUP}/{name}": value for name, value in numbers.items()}, **texts})

@@ -61,17 +61,18 @@ def batch(k: int, size: int = 8) -> tuple[Tensor, Tensor]:
 
 
 def train(model: nn.Module, optimizer: torch.optim.Optimizer, recorder: Recorder | None, steps: int = 3) -> list[float]:
-    losses = []
-    for k in range(steps):
-        x, y = batch(k)
-        loss = nn.functional.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        if recorder is not None:
-            recorder.loss(loss)
-        losses.append(loss.item())
-    return losses
+    return [train_step(model, optimizer, recorder, k) for k in range(steps)]
+
+
+def train_step(model: nn.Module, optimizer: torch.optim.Optimizer, recorder: Recorder | None, k: int) -> float:
+    x, y = batch(k)
+    loss = nn.functional.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    if recorder is not None:
+        recorder.loss(loss)
+    return loss.item()
 
 
 def recorded(model: nn.Module, folder: Path, steps: int = 3, **asked: Any) -> Recording:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from addnorm import Alarm, watch
-from tests.addnorm.loops import Block, net, recorded, train
+from addnorm import Alarm, read, watch
+from tests.addnorm.loops import Block, net, recorded, train, train_step
 
 
 def sgd(model: nn.Module, lr: float = 0.1) -> torch.optim.Optimizer:
@@ -122,6 +122,9 @@ class TensorBoard(Dashboard):
 
 
 class WandbRun(Dashboard):
+    def define_metric(self, name: str, step_metric: str | None = None) -> None:
+        self.defined = name, step_metric
+
     def log(self, numbers: dict[str, Any]) -> None:
         self.told.append(numbers)
 
@@ -144,6 +147,11 @@ def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Pa
         train(model, optimizer, recorder)
     assert (tmp_path / "told.jsonl").exists() == with_file
     assert [told["addnorm/step"] for told in run.told] == [0, 1, 2]
+    assert run.defined == ("addnorm/*", "addnorm/step")
+    if path is not None:
+        with watch(model, path, optimizer=optimizer, to=[again := WandbRun()], resume=True) as recorder:
+            train(model, optimizer, recorder, 1)
+        assert ([told["addnorm/step"] for told in again.told], again.defined) == ([3], run.defined)
     for at, told in enumerate(run.told):
         act, grad = expected.row("act", at), expected.row("grad", at)
         ends = {
@@ -176,3 +184,24 @@ def test_a_dashboard_of_another_kind_is_refused_and_tensorboards_own_writer_is_n
         with watch(model, optimizer=optimizer, to=[writer]) as recorder:
             train(model, optimizer, recorder)
     assert next(tmp_path.glob("events*")).stat().st_size > 500
+
+
+@pytest.mark.full
+def test_a_run_of_weights_and_biases_hears_of_each_row_beside_what_it_is_told_by_others(tmp_path: Path) -> None:
+    wandb = pytest.importorskip("wandb", reason="wandb is not installed")
+    expected = train(model := net(), sgd(model), None, 5)
+    model = net()
+    optimizer = sgd(model)
+    settings = wandb.Settings(silent=True, console="off")
+    with wandb.init(mode="offline", dir=tmp_path, project="addnorm", settings=settings) as run:
+        with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, to=[run]) as recorder:
+            found = []
+            for k in range(5):
+                found += [train_step(model, optimizer, recorder, k)]
+                run.log({"mine": k})
+        last = read(recorder.path).row("act", 4)
+        assert (run.summary["mine"], run.summary["addnorm/step"], run.step) == (4, 4, 10)
+        assert run.summary["addnorm/last_site"] == pytest.approx(last[-1])
+        assert run.summary["addnorm/verdict"].startswith("The signal ")
+    assert found == expected
+    assert next(tmp_path.glob("wandb/offline-run-*/*.wandb")).stat().st_size > 500
