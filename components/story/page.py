@@ -34,12 +34,15 @@ HOW = ((True, True), (False, False), (False, True), (False, True), (True, True),
 FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
+STORY_LEFT = Key("story_left", False)  # for Start
 STORY_OWN: Key[Choice | None] = Key("story_own", None)  # the reader's own net
 
 
 def draw() -> None:
     """The scenes, and links to other pages."""
     hide.adopt()
+    if STORY_LEFT.pop():
+        st.switch_page(START)
     own = _own()
     runs = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(own)]
     seen = [words.Seen(cfg, look(cfg)[0], trainer().tape(cfg)) for cfg in runs]
@@ -55,8 +58,14 @@ def draw() -> None:
     )
     to_playground(_net(own), "Your net in the playground")
     # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
-    if st.button("Open the four nets side by side", icon=":material/home:", type="tertiary"):
-        st.switch_page(START)
+    # Its press is kept: it scrolls the page to a scene, and what that says of itself may end the run that it began.
+    st.button(
+        "Open the four nets side by side",
+        icon=":material/home:",
+        type="tertiary",
+        on_click=STORY_LEFT.put,
+        args=(True,),
+    )
 
 
 def _picture(cfg: RunConfig, run: int) -> list[Panel]:
