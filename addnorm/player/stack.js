@@ -22,10 +22,15 @@ const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the 
 const LEGEND = 6.2 // ems of that type: its width
 const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
 const BESIDE = 560 // pixels of width from which an opened block stands beside its stack; twin of stage.css
+const WIDE = 6 // decades at least, so that a healthy net is about level and what vanishes or explodes is steep
 const ROOM = 4 // decades that a scale may grow beyond the net before training; what is larger is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
+const widened = ([low, high]) => {
+  const missing = Math.ceil(Math.max(0, WIDE - (high - low))) / 2
+  return [low - missing, high + missing]
+}
 const mixed = (scale, share) => {
   const at = Math.min(Math.max(share, 0), 1) * (scale.length - 1)
   const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
@@ -141,10 +146,9 @@ export class LivingStack {
     const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
-      const first = logRange(undefined, ...seen(() => 0))
-      const [low, high] = logRange(
-        this.held[name],
-        ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now))),
+      const first = widened(logRange(undefined, ...seen(() => 0)))
+      const [low, high] = widened(
+        logRange(this.held[name], ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now)))),
       )
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }

@@ -308,7 +308,6 @@ export class Travel {
         ...panel,
         label: panel.labels[at] ?? "",
         asks: panel.asks.includes(at),
-        tells: panel.asks.length > 0,
       })
     if (this.now) this.draw(this.now)
   }

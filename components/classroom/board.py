@@ -1,5 +1,7 @@
 """A class in a page: the options to guess from, the way to join, and after Reveal what the class has guessed."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from components.classroom import following
@@ -15,12 +17,16 @@ CLASS_REFUSED = Key("class_refused", "")  # why the last guess is not counted
 GUESS_HERE = "You can change your guess until your teacher reveals what happens."
 
 
-def ask(now: Now, question: str) -> None:
-    """What a class is asked, its options, and what this visitor has guessed; a projector has no say."""
+def ask(now: Now, question: str, picture: Callable[[], None] = lambda: None) -> None:
+    """What a class is asked, its options, and what this visitor has guessed; a projector has no say.
+
+    `picture`: draws what is known before the guess.
+    """
     if projector.on():
-        _wall(now, question)
+        _wall(now, question, picture)
         return
     st.markdown(question)
+    picture()
     for asked in now.asked:
         _options(asked, alone=len(now.asked) == 1)
     if refusal := CLASS_REFUSED.pop():
@@ -52,22 +58,23 @@ def _options(question: str, *, alone: bool) -> None:
             )
 
 
-def _wall(now: Now, question: str) -> None:
+def _wall(now: Now, question: str, picture: Callable[[], None]) -> None:
     """On a projector, while the class guesses: question and options, and the way to join."""
     with st.container(key="class_wall"):
         left, right = st.columns([3, 2], gap="large")
         with left:
             st.markdown(question)
+            picture()
             for asked in now.asked:
                 if len(now.asked) > 1:
                     st.markdown(f"**{QUESTIONS[asked].title}**: {' · '.join(QUESTIONS[asked].options)}?")
                 else:
                     st.markdown("\n".join(f"- {option}" for option in QUESTIONS[asked].options))
+        with right:
+            join(following.code(), "min(60vh, 100%)")
             numbers(now)
             if following.key():
                 st.caption(following.HINT)
-        with right:
-            join(following.code(), "min(60vh, 100%)")
 
 
 def join(code: str, width: str) -> None:
@@ -90,9 +97,9 @@ def result(code: str, question: str, member: str = "") -> None:
     counts = board().counts(code, question) or {}
     mine = board().guess_of(code, question, member)
     st.markdown(sentence(counts))
-    top = max([*counts.values(), 4])
+    total = max(1, sum(counts.values()))
     for option, count in counts.items():
-        st.progress(count / top, text=f"{option}: **{count}**" + (" (your guess)" if option == mine else ""))
+        st.progress(count / total, text=f"{option}: **{count}**" + (" (your guess)" if option == mine else ""))
 
 
 def line(code: str, question: str, member: str = "") -> str:

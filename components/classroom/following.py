@@ -58,7 +58,7 @@ def follow(page: str) -> dict[str, str]:
     listen(code, now, WALL if CLASS_WALL.get() else PUPIL, keys=bool(key()))
     if now is None:
         st.info(f"Class {code} is over, or was never open. You are on your own now.")
-    elif now.loose:
+    elif now.loose and not CLASS_WALL.get():
         st.caption(f"Class {code}: you are on your own now, until your teacher calls you back.")
     else:
         _lead(page, code, now, own)
@@ -80,9 +80,11 @@ def _lead(page: str, code: str, now: Now, own: dict[str, str]) -> None:
 
 
 def held() -> Now | None:
-    """What the class is shown, while this visit is held there; None for whoever is in no class or on their own."""
+    """What the class is shown, while this visit is held there, as a projector always is; None for whoever is in no
+    class or on their own.
+    """
     now = CLASS_NOW.get() if CLASS_CODE.get() else None
-    return now if now is not None and not now.loose else None
+    return now if now is not None and (CLASS_WALL.get() or not now.loose) else None
 
 
 def code() -> str:

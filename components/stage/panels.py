@@ -120,7 +120,8 @@ class Travel(Panel):
 
     `asks` names some of `runs` by their index: there the samples stay at the input until the viewer has guessed, among
     `options`, what becomes of them, and then move on only if it `reveals`. The browser keeps a guess until its tab
-    leaves the app. `height`: the most that a net's picture takes, in pixels.
+    leaves the app. `tells`: what becomes of them is said under each picture. `height`: the most that a net's picture
+    takes, in pixels.
     """
 
     runs: Sequence[int] = (0,)
@@ -128,6 +129,7 @@ class Travel(Panel):
     asks: Sequence[int] = ()
     question: str = ""
     options: Sequence[str] = ()
+    tells: bool = False
     reveals: bool = True
     height: int = 250
 

@@ -1,5 +1,6 @@
 """The experiment residual x norm: four nets that differ in nothing else, trained under one player."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -73,20 +74,33 @@ def draw(found: list[Ended]) -> None:
     stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
 
 
+def told() -> None:
+    """Ten unseen digits on their way through the two nets of which a class is not asked."""
+    with st.container(key="class_told"):
+        height = 330 if projector.on() else 220
+        stage("told", [CELLS[cell].cfg for cell in TOLD], [_travel(TOLD, range(len(TOLD)), height=height)])
+
+
 def picture(*, asks: bool) -> None:
     """Ten unseen digits on their way through the nets; if it `asks`, two of them play at once, two after a guess."""
     cells = (*TOLD, *ASKED)
-    travel = Travel(
+    travel = _travel(cells, cells, asks=ASKED if asks else (), height=330 if projector.on() else 250)
+    below(NAME, "digits", [travel], runs=len(CELLS))
+
+
+def _travel(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> Travel:
+    """The way of the digits through some cells, which are these runs of their stage."""
+    return Travel(
         "Ten unseen digits on their way through the blocks",
-        runs=cells,
+        runs=tuple(runs),
         labels=[CELLS[cell].title for cell in cells],
-        asks=[cells.index(cell) for cell in ASKED] if asks else [],
+        asks=[cells.index(cell) for cell in asks],
         question="Your guess",
         options=FATES,
+        tells=True,
         reveals=not hidden("verdict"),
-        height=330 if projector.on() else 250,
+        height=height,
     )
-    below(NAME, "digits", [travel], runs=len(CELLS))
 
 
 def _open(run: int) -> None:

@@ -14,9 +14,8 @@ INTRODUCTION = (
     "direction. What will they do with only norm or residual? Guess, then train."
 )
 QUESTION = (
-    "Ten handwritten digits pass through 32 blocks. With a **residual** path past every block and a **norm** in each, "
-    "they arrive about as large as they came, and apart; with neither they vanish. What will they do with only one of "
-    "the two?"
+    "Ten handwritten digits pass through 32 blocks. With neither **residual** nor **norm** they vanish; with both they "
+    "stay apart. What will they do with only one of the two?"
 )
 
 if projector.on():
@@ -24,7 +23,7 @@ if projector.on():
 st.title("Why do deep networks need Add & Norm?", anchor=False)
 hide.adopt()
 if (now := following.held()) and now.asked:
-    board.ask(now, QUESTION)
+    board.ask(now, QUESTION, cells.told)
 else:
     if now:
         said, *places = st.columns([2, 1, 1])  # above the nets that they are of, where four stand beside each other

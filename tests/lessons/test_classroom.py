@@ -20,6 +20,7 @@ from components.classroom import following, route
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
 from components.stage import connection
 from components.stage.tickets import TICKETS
+from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT, as_csv
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
@@ -27,7 +28,7 @@ from models.lessons.board import Board, valid_member
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import NETS, OF_START, USUAL
 from models.lessons.trials import MOST_WRONG
-from models.service.client import Requester
+from models.service.client import Requester, key_of
 from models.spec import RunConfig
 from models.spec.limits import CLASS_PASSWORD
 from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
@@ -173,7 +174,11 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
     board.show(CODE, key, "start")
     student, projector = joined(), wall()
     for page in (student, projector):
-        assert not answers(page)
+        assert not charts(page)
+        assert "The class" not in words(page)
+        (travel,) = panels(page, "travel").values()
+        assert travel["labels"] == [CELLS[at].title for at in TOLD]
+        assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in TOLD]
     for question, option in zip(OF_START, (MERGE, FLY), strict=True):
         student.button(key=f"class_guess_{question}_{FATES.index(option)}").click()
         sound(student.run())
@@ -183,6 +188,14 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
         (travel,) = panels(page, "travel").values()
         assert (len(travel["runs"]), travel["asks"]) == (4, [])
     assert f"you: *{MERGE}*" in words(student)
+
+
+def test_a_wall_stays_with_what_is_shown_while_everybody_is_on_their_own(board: Board, key: str) -> None:
+    student, projector = joined(), wall()
+    board.let_go(CODE, key, True)
+    assert "you are on your own now" in words(sound(student.run()))
+    assert "on your own" not in words(sound(projector.run()))
+    assert "This is my guess" not in labels(projector)
 
 
 def test_a_guess_outlives_a_reload_where_the_browser_says_whose_it_is(
