@@ -215,7 +215,7 @@ const FILL = {
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value - base)
     const kept = new Set(decimate(values))
-    kept.add(Math.min(tape.until(now.shown), values.length) - 1)
+    if (now.marked) kept.add(Math.min(tape.until(now.shown), values.length) - 1)
     const rows = [...kept].sort((a, b) => a - b).filter((row) => finite(values[row]))
     const x = rows.map((row) => tape.step(row))
     return { ...trace, ...named(trace, tape), x, values: rows.map((row) => values[row]), whole: values }
@@ -451,7 +451,7 @@ const lostCells = (trace) => {
 }
 
 // Ticks at a few places, with both ends: a label that repeats stands at its last place, and blocks are counted in quarters.
-export const ticksAt = ({ labels, blocks, most = 5 }) => {
+const ticksAt = ({ labels, blocks, most = 5 }) => {
   const ends = new Map(labels.map((label, at) => [label, at]))
   const texts = [...ends.keys()]
   const quarters = blocks && evenly(5, 5).map((at) => String(Math.round((at / 4) * Number(texts.at(-1)))))
@@ -520,7 +520,7 @@ const GUIDE = { color: GREY, width: 1.5, dash: "dot" }
 export const filled = ({ data, layout }, now, held) => {
   const { bind = {}, ...declared } = layout
   const rest = { ...declared, annotations: declared.annotations ?? [] }
-  const shown = { ...now, rows: bind.rows?.names }
+  const shown = { ...now, rows: bind.rows?.names, marked: Boolean(bind.line) }
   const bound = data.flatMap(banded).map((trace) => full(trace, bind, shown))
   const xaxis = {
     ...(bind.places && ticksAt(bind.places)),

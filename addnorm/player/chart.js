@@ -16,7 +16,6 @@ const MAP_SECONDS = 0.5 // between two pictures of a moving map
 const touch = matchMedia("(pointer: coarse)").matches // dragging scrolls the page, never a chart
 const hovers = matchMedia("(hover: hover)").matches && !touch // else plotly's buttons would stand there all the time
 const CONFIG = {
-  responsive: true,
   displaylogo: false,
   showSendToCloud: false,
   doubleClick: false, // plotly would go back to the axes of the first drawing, and at the second time to none of ours
@@ -52,24 +51,24 @@ const upright = (layout) => {
   }
 }
 
-const themed = (declared, theme) => {
+const themed = (declared, theme, size) => {
   const layout = upright(declared)
   const grid = theme["border-color"] || "#8884"
-  const size = layout.font?.size ?? 12
-  const axis = (own) => ({ gridcolor: grid, linecolor: grid, ...own, title: { font: { size }, ...own?.title } })
+  const type = layout.font?.size ?? 12
+  const axis = (own) => ({ gridcolor: grid, linecolor: grid, ...own, title: { font: { size: type }, ...own?.title } })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,
     ...(touch && { dragmode: false }),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
-    autosize: true,
+    ...size, // else plotly would measure its place, for which the browser lays out the page
     paper_bgcolor: clear,
     plot_bgcolor: clear,
     font: {
       color: theme["text-color"] || "#555",
       family: theme.font || "sans-serif",
-      size,
+      size: type,
     },
     legend: { ...layout.legend, bgcolor: clear },
   }
@@ -87,6 +86,7 @@ export class Chart {
     const find = (name) => place.querySelector(name)
     Object.assign(this, {
       place,
+      drawing: find(".stage-place"),
       sentence: find("p"),
       el: find(".stage-chart"),
       alt: find(".stage-alt"),
@@ -105,11 +105,8 @@ export class Chart {
 
   declare(panel) {
     if (this.panel?.fit !== panel.fit) this.held = {}
-    Object.assign(this, { panel, last: "" })
+    Object.assign(this, { panel, last: "", measured: undefined })
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
-    this.ofFrames =
-      !panel.figure ||
-      panel.figure.data.every((trace) => [undefined, "frame", "still", "cells"].includes(trace.bind?.of))
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
@@ -119,6 +116,7 @@ export class Chart {
 
   name() {
     const word = this.table.hidden ? "Table" : "Chart"
+    this.drawing.classList.toggle("tabled", !this.table.hidden)
     this.button.textContent = word
     this.button.setAttribute("aria-label", `${word} of ${this.panel.title}`)
     this.button.setAttribute("aria-expanded", String(!this.table.hidden))
@@ -154,7 +152,8 @@ export class Chart {
       pen.font = `${size}px ${theme.font}`
       return pen.measureText(text).width
     }
-    const t = roomAbove(figure, this.figure, this.width ?? this.place.clientWidth, this.held, measure)
+    const size = (this.measured ??= { width: this.el.clientWidth, height: this.el.clientHeight })
+    const t = roomAbove(figure, this.figure, size.width, this.held, measure)
     this.figure.layout.margin = { ...this.figure.layout.margin, t }
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {
       this.tabulated = now.time
@@ -163,12 +162,17 @@ export class Chart {
     if (!now.playing) write(this.alt, described(this.figure))
     if (!Plotly) return // its place is kept, and its numbers are in the table
     if (this.el._dragging) return AGAIN // new data must not end a drag
-    // A figure that only changes with the frames is mostly the same as the last one, which plotly would draw again.
-    const drawn = this.ofFrames && JSON.stringify([this.figure, theme, this.width])
-    if (drawn && drawn === this.last) return
+    const drawn = JSON.stringify([this.figure, theme, size])
+    if (drawn === this.last) return // plotly would draw it again
     this.last = drawn
+    this.plot(now, Plotly, theme, size)
+  }
+
+  plot(now, Plotly, theme, size) {
+    const { panel } = this
     if (!this.live) this.el.replaceChildren()
-    const layout = structuredClone(themed(this.figure.layout, theme)) // plotly writes the zoom into what it is given
+    // A copy: plotly writes the zoom into what it is given.
+    const layout = structuredClone(themed(this.figure.layout, theme, size))
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
     // Made once: plotly draws a chart with another function in it from scratch.

@@ -17,6 +17,7 @@ import { Travel } from "./travel.js"
 
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
+const SETTLED_SECONDS = 0.2 // after the last move, before what is out of sight is drawn
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const LEAVING_SECONDS = 2 // after a link or Back, in which the next page is there
 const EAGER_SECONDS = 3 // within which a page has heard of a control
@@ -81,6 +82,18 @@ class Stage {
     this.error = root.querySelector(".stage-error")
     this.hint = root.querySelector(".stage-hint")
     this.playhead = new Playhead(1)
+    this.moves = this.movesOf()
+    this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
+    this.drop = new Drop(root, (number, tape) => this.take(number, tape))
+    this.scenes = new Scenes(root, { entered: () => this.enter() })
+    this.connection = host.connect(() => this.go())
+    this.watch()
+    this.here = () => this.go()
+    document.addEventListener("visibilitychange", this.here)
+  }
+
+  // What the bar, the keys and the page do with the playhead, by name.
+  movesOf() {
     const moved = (move) => (value) => {
       move(value)
       this.moved = clock()
@@ -89,7 +102,7 @@ class Stage {
       this.wish()
       this.go()
     }
-    this.moves = {
+    return {
       play: moved(() => {
         for (const other of stages.values()) if (other.playhead.playing) other.moves.pause() // one stage plays at a time
         this.pressedAt = clock()
@@ -104,19 +117,19 @@ class Stage {
       }),
       speed: moved((word) => (this.playhead.speed = word)),
     }
-    this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
-    this.drop = new Drop(root, (number, tape) => this.take(number, tape))
-    this.scenes = new Scenes(root, { entered: () => this.enter() })
-    this.connection = host.connect(() => this.go())
+  }
+
+  // Follows the size of each panel, and whether it is in sight.
+  watch() {
     this.resized = 0
     this.sized = new ResizeObserver((entries) => {
       for (const { target, contentRect } of entries)
-        for (const panel of this.panels.values()) if (panel.home === target) panel.width = contentRect.width
+        for (const panel of this.panels.values())
+          if (panel.home === target) Object.assign(panel, { width: contentRect.width, measured: undefined })
       this.resized += 1
       this.inSight()
       this.go()
     })
-    // A panel out of sight is drawn when the playhead rests or when it is scrolled into view.
     this.seen = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries)
         for (const panel of this.panels.values()) {
@@ -126,8 +139,6 @@ class Stage {
         }
       this.go()
     })
-    this.here = () => this.go()
-    document.addEventListener("visibilitychange", this.here)
   }
 
   // Takes what the page declares, at every rerun that changes it and when the theme changes.
@@ -405,26 +416,25 @@ class Stage {
 
   // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
   mark({ tapes, position, furthest, playing }) {
-    const all = [...this.panels.values()].filter((panel) => !(playing && panel.away))
     const look = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
-    if (look !== this.look || tapes.some((tape) => tape.fresh <= furthest + 1)) {
-      for (const tape of tapes) tape.fresh = Infinity
-      for (const panel of all) this.stale.add(panel)
-    } else if (playing) {
-      for (const panel of all) if (panel.lives) this.stale.add(panel)
-    }
+    const changed = look !== this.look || tapes.some((tape) => tape.fresh <= furthest + 1)
+    if (changed) for (const tape of tapes) tape.fresh = Infinity
+    for (const panel of this.panels.values()) if (changed || (playing && panel.lives)) this.stale.add(panel)
     this.look = look
   }
 
   // Draws the panels that have waited longest, for as long as a frame may take; the others follow in the next frames.
+  // Those out of sight wait until the playhead rests or they are scrolled into view.
   draw(now) {
-    const whole = this.stale.size > 0
-    for (const panel of [...this.stale]) {
+    const moves = now.playing || now.time - this.moved < SETTLED_SECONDS
+    const due = [...this.stale].filter((panel) => !(moves && panel.away))
+    for (const panel of due) {
       this.stale.delete(panel)
       if (panel.draw(now, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
       if (clock() - now.time > FRAME_SECONDS) break
     }
-    if (whole && !this.stale.size) this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
+    if (due.length && !due.some((panel) => this.stale.has(panel)))
+      this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
   }
 
   stopAtLoss(before) {

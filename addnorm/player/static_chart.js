@@ -29,7 +29,7 @@ class StaticChart {
 
   draw() {
     if (!this.root.isConnected) return
-    this.chart.width = this.root.clientWidth
+    this.chart.measured = undefined
     this.chart.draw(NO_TAPES, this.plotly, themeOf(this.root))
     const { el } = this.chart
     if (!this.plotly || !this.clicked || this.listens) return

@@ -27,13 +27,14 @@ export class Headline {
     if (this.said.textContent === verdict && this.look.textContent === look) return
     this.said.textContent = verdict
     this.look.textContent = look
-    this.hold(`${tape?.link} ${this.el.clientWidth}`)
+    this.hold(`${tape?.link} ${this.width}`, verdict.length + look.length)
   }
 
   // Keeps the room of a net's longest verdict, so that a shorter one does not move what stands below.
-  hold(net) {
+  hold(net, letters) {
     if (this.net !== net) this.el.style.minHeight = ""
-    this.net = net
+    else if (letters <= this.longest) return // measuring has the browser lay out the page
+    Object.assign(this, { net, longest: letters })
     this.el.style.minHeight = `${this.el.getBoundingClientRect().height}px`
   }
 }
@@ -54,15 +55,16 @@ export class Heading {
 // A sentence with a link, which the page follows itself to keep the session.
 export class Link {
   constructor(place, { opened }) {
-    const line = made(place, "p", "stage-why")
-    this.el = made(line, "a", "stage-link") // first: it stays in its place while the sentence changes
-    this.said = made(line, "span")
+    this.line = made(place, "p", "stage-why")
+    this.el = made(this.line, "a", "stage-link") // first: it stays in its place while the sentence changes
+    this.said = made(this.line, "span")
     onPlainClick(this.el, opened)
   }
 
   declare(panel) {
     this.el.textContent = panel.title
     this.el.href = panel.href
+    this.line.classList.toggle("says", Boolean(panel.says))
     this.panel = panel
   }
 

@@ -294,7 +294,7 @@ export class Travel {
       this.pause()
       Object.assign(this, { share: 0, played: false, trains: false, revealed: new Set() }) // another scene
     }
-    this.panel = panel
+    Object.assign(this, { panel, measured: undefined })
     this.el.setAttribute("aria-label", panel.title)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
     this.switch.setAttribute("aria-label", `Table of ${panel.title}`)
@@ -378,15 +378,20 @@ export class Travel {
     this.paint()
   }
 
-  paint() {
-    if (!this.now || this.nets.some((net) => !net.journey)) return
+  // The pixels of a net's picture and of the page's type; the stage forgets them when the place changes.
+  measure() {
     const wide = this.list.clientWidth || 320
     const columns = getComputedStyle(this.list).gridTemplateColumns.split(" ").length
     const most = Number.parseFloat(getComputedStyle(this.list).getPropertyValue("--most")) || this.panel.height
     const side = Math.round(Math.min(wide / columns - 12, this.panel.height, most))
     this.el.style.setProperty("--side", `${side}px`)
+    return { side, type: Number.parseFloat(getComputedStyle(document.documentElement).fontSize) }
+  }
+
+  paint() {
+    if (!this.now || this.nets.some((net) => !net.journey)) return
+    const { side, type } = (this.measured ??= this.measure())
     const rests = this.began === null
-    const type = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
     for (const [at, net] of this.nets.entries()) {
       const share = this.moving && !this.moving.has(at) ? 1 : this.share
       const covered = this.covered(at)

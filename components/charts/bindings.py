@@ -87,7 +87,7 @@ class Ratio(Binding):
 
 @dataclass(frozen=True)
 class Past(Folded):
-    """A number over the steps, up to the furthest that this viewer has seen; thinned, but exact at the step shown."""
+    """A number over the steps, up to the furthest that this viewer has seen; thinned, but exact at a marked step."""
 
     log: bool = False
 

@@ -49,7 +49,7 @@ def in_player(cfg: RunConfig) -> Figure:
         f'<span style="color:{colour}">{sign}</span> {name}'
         for sign, name, colour in (("━", "training", LOSS), ("╍◆", "held-out", LOSS))
     )
-    del layout["title"]
+    del layout["title"], layout["bind"]["line"]  # the slider's handle is that line
     layout |= {"margin": {"l": 36, "r": 60, "t": 16, "b": 18}, "showlegend": False}
     # Who takes the slider a little beside its handle would stretch the axes instead.
     layout["xaxis"] |= {"title": {"text": ""}, "fixedrange": True}

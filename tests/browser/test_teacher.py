@@ -29,6 +29,9 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
     settled(page)
     until(page, lambda: all(bottom(page, name) <= height for name in (*PROFILES, "Loss")), "charts within the screen")
     assert chart(page, "Loss").bounding_box()["height"] >= height / 5
+    until(
+        page, lambda: all(fills(chart(page, name)) for name in (*PROFILES, "Loss")), "charts as large as their places"
+    )
     assert button(page, "Train").bounding_box()["y"] > 0
     assert page.get_by_test_id("stMain").evaluate("el => el.scrollHeight - el.clientHeight") == 0
     assert type_size(page) >= 18
@@ -40,6 +43,11 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
 
 def bottom(page, name):
     return below(chart(page, name))
+
+
+def fills(figure):
+    """Whether what is drawn of a chart is as high as its place."""
+    return abs(below(figure.locator(".main-svg").first) - below(figure)) < 1
 
 
 def below(element):
