@@ -158,7 +158,8 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
         rows.append(f'<g transform="translate(0 {at * ROW})">{"".join(drawing.parts)}</g>')
     title = escape(_title(cfg, plan(cfg).left_of_block(block)[-1]))
     measures = f'viewBox="0 0 {wide:.0f} {ROW * len(rows)}" style="--wide:{wide:.0f};--high:{ROW * len(rows)}"'
-    return f'<svg class="block-diagram" role="img" aria-label="{title}" {measures}>{"".join(rows)}</svg>'
+    kind = "block-diagram" if rows[1:] else "block-diagram single"
+    return f'<svg class="{kind}" role="img" aria-label="{title}" {measures}>{"".join(rows)}</svg>'
 
 
 def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:

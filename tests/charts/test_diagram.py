@@ -62,6 +62,7 @@ def test_a_small_drawing_has_the_boxes_of_its_block_inside_of_it(arrangement, ne
         assert drawn.count("norm") == sum(norm != "none" for one in plan(cfg).of_block(2) for norm in one.norms)
     assert all(float(box.get("x")) + float(box.get("width")) <= width for box in root.iter("rect"))
     assert width <= 330, "beside the stack its letters keep their size"
+    assert ("single" in root.get("class").split()) == (len(plan(cfg).of_block(2)) == 1)
 
 
 @pytest.mark.parametrize("placement", [name for name in PLACEMENTS if name != "none"])
