@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from components.classroom import route as classroom
 from components.shell.assets import Scripts, streamlits
 from components.shell.door import Door
-from components.shell.player import ADDRESSES, PLOTLY_ADDRESS
+from components.shell.player import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
 from components.shell.sockets import more_files, watch
 from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
@@ -92,7 +92,7 @@ app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes(), *classroom.routes()],
-    middleware=[Middleware(Door), Middleware(ReadOnly), compressed, Middleware(Styled)],
+    middleware=[Middleware(Door), Middleware(ReadOnly), compressed, Middleware(Styled, modules=PRELOADED)],
 )
 
 # AppTest runs this file as a script: hand it the main script.

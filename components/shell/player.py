@@ -19,6 +19,7 @@ VERSION = _version(*MODULES.values())
 BUNDLE = PLOTLY.read_bytes()
 PLOTLY_VERSION = _version(BUNDLE)
 PLOTLY_ADDRESS = f"stage/{PLOTLY_VERSION}/{PLOTLY.name}"
+PRELOADED = [f"stage/{VERSION}/{name}" for name in MODULES if name not in ("loader.js", "file.js")]
 ADDRESSES = {f"stage/{VERSION}/{name}": FOLDER / name for name in MODULES} | {PLOTLY_ADDRESS: PLOTLY}
 SCRIPTS = {name: (VERSION, body) for name, body in MODULES.items()} | {PLOTLY.name: (PLOTLY_VERSION, BUNDLE)}
 LOADER = (FOLDER / "loader.js").read_text(encoding="utf-8")

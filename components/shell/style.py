@@ -1,11 +1,12 @@
 """What is part of every page's HTML: CSS that Streamlit's theme options lack, and the rule of the browser's history.
 
 Sent by the page's script, they would come after Streamlit's first paint, which the CSS would move, and after a first
-click.
+click. The player's modules are named there too: found by their imports, they would come one after the other.
 """
 
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 
@@ -33,11 +34,12 @@ def policy(page: bytes) -> str:
 
 
 class Styled:
-    """Middleware that puts CSS and HISTORY into every page."""
+    """Middleware that puts CSS and HISTORY into every page, and has it load `modules` by their addresses."""
 
-    def __init__(self, inner: ASGIApp) -> None:
+    def __init__(self, inner: ASGIApp, modules: Iterable[str] = ()) -> None:
         self.inner = inner
-        self._added = f"<style>{CSS}</style><script>{HISTORY}</script>".encode()
+        links = "".join(f'<link rel="modulepreload" href="./{address}">' for address in modules)
+        self._added = f"{links}<style>{CSS}</style><script>{HISTORY}</script>".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends a page with them in it, and everything else as it is."""

@@ -32,6 +32,11 @@ def test_a_page_has_the_rules_after_its_own() -> None:
     assert "content-encoding" not in headers
 
 
+def test_a_page_loads_the_players_modules_at_once() -> None:
+    body = answer(Styled(Starlette(routes=ROUTES), modules=["stage/1/tape.js"]), "/page", **BROWSER)[1]
+    assert b'<link rel="modulepreload" href="./stage/1/tape.js"><style>' in body
+
+
 def test_a_browser_that_has_the_page_without_them_gets_it_again() -> None:
     headers, body = answer(APP, "/page", **BROWSER, if_none_match='"old"')
     assert CSS.encode() in body
