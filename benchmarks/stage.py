@@ -16,14 +16,15 @@ from tests.load.viewer import PAGE
 
 BEFORE = 2.0  # redraws a second of each chart when the server drew every frame, at commit 67bd60d
 
-# Counts how often plotly is asked to draw the loss, and how long the page takes for each of its frames.
+# Counts how often plotly is asked to draw each chart, and how long the page takes for each of its frames.
 WATCH = """() => {
-  window.seen = { drawn: 0, at: 0, frames: [] }
+  window.seen = { drawn: {}, at: {}, frames: [] }
   const react = window.Plotly.react
   window.Plotly.react = (...all) => {
     const done = react(...all)
-    window.seen.drawn += all[0].getAttribute("aria-label").startsWith("Loss")
-    Promise.resolve(done).then(() => { window.seen.at = performance.now() })
+    const chart = all[0].getAttribute("aria-label").split(" ")[0]
+    window.seen.drawn[chart] = 1 + (window.seen.drawn[chart] ?? 0)
+    Promise.resolve(done).then(() => { window.seen.at[chart] = performance.now() })
     return done
   }
   window.addEventListener("keydown", () => { window.seen.pressed = performance.now() }, true)
@@ -31,9 +32,12 @@ WATCH = """() => {
   const frame = (now) => { window.seen.frames.push(now - before); before = now; requestAnimationFrame(frame) }
   requestAnimationFrame(frame)
 }"""
-SHOWN = """() => {
-  const el = document.querySelector('[role=figure][aria-label^="Loss"]')
-  return el?.layout?.shapes?.findLast((shape) => shape.yref === "paper")?.x0 ?? -1
+STEP = "() => Number(document.querySelector('.stage[data-step]')?.dataset.step)"
+PROFILES = ("Signal", "Gradient")  # what moves with the playhead; the loss grows while a run trains
+FEWEST = "(charts) => Math.min(...charts.map((chart) => window.seen.drawn[chart] ?? 0))"
+LATEST = """(charts) => {
+  const at = charts.map((chart) => window.seen.at[chart] ?? 0)
+  return Math.min(...at) > window.seen.pressed && Math.max(...at) - window.seen.pressed
 }"""
 
 
@@ -53,7 +57,7 @@ def _tab(size: dict[str, int]) -> Iterator[Any]:
         tab = driven.new_context(viewport={"width": 1280, "height": 900}).new_page()
         tab.set_default_timeout(120_000)
         tab.goto(f"{app.url}/{PAGE}?" + "&".join(f"{name}={value}" for name, value in {"seed": 77, **size}.items()))
-        for name in ("Signal", "Gradient", "Loss"):
+        for name in (*PROFILES, "Loss"):
             tab.locator(f'[role=figure][aria-label^="{name}"] .main-svg').first.wait_for()
         tab.evaluate(WATCH)
         yield tab
@@ -108,12 +112,12 @@ def _proportional_bytes(tab: Any) -> float:
 def _played(tab: Any, seconds: float) -> Iterator[Figure]:
     tab.get_by_role("button", name="Train").first.click()
     tab.get_by_role("button", name="Pause").first.wait_for()
-    tab.wait_for_function(f"() => ({SHOWN})() > 0")
-    tab.evaluate("() => { window.seen.drawn = 0; window.seen.frames = [] }")
+    tab.wait_for_function(f"() => ({STEP})() > 0")
+    tab.evaluate("() => { window.seen.drawn = {}; window.seen.frames = [] }")
     began = time.perf_counter()
     tab.wait_for_timeout(1000 * seconds)
-    drawn, frames = tab.evaluate("() => [window.seen.drawn, window.seen.frames]")
-    rate = drawn / (time.perf_counter() - began)
+    rate = tab.evaluate(FEWEST, [*PROFILES, "Loss"]) / (time.perf_counter() - began)
+    frames = tab.evaluate("() => window.seen.frames")
     note = f"{BEFORE:g} when the server drew every frame (67bd60d)"
     yield Figure("redraws a second while training", rate, at_least=12 * BEFORE, note=note)
     slow = sum(frame > 100 for frame in frames) / max(len(frames), 1)
@@ -135,19 +139,17 @@ def _dragged(tab: Any, seconds: float, *, at_least: float) -> Figure:
     box = tab.get_by_role("slider", name="Step shown").bounding_box()
     tab.mouse.move(box["x"] + box["width"] - 8, box["y"] + box["height"] / 2)
     tab.mouse.down()
-    tab.evaluate("() => { window.seen.drawn = 0 }")
+    tab.evaluate("() => { window.seen.drawn = {} }")
     began = time.perf_counter()
     while (gone := (time.perf_counter() - began) / seconds) < 1:
         tab.mouse.move(box["x"] + (box["width"] - 16) * (1 - 0.95 * gone), box["y"] + box["height"] / 2)
         tab.wait_for_timeout(12)  # as often as a mouse tells
-    rate = tab.evaluate("() => window.seen.drawn") / (time.perf_counter() - began)
+    rate = tab.evaluate(FEWEST, PROFILES) / (time.perf_counter() - began)
     tab.mouse.up()
     return Figure("redraws a second in a drag", rate, at_least=at_least)
 
 
 def _pressed(tab: Any) -> float:
     """Milliseconds from a key to the end of the last redraw that it causes."""
-    before = tab.evaluate(SHOWN)
-    tab.keyboard.press("ArrowRight" if before < 5 else "ArrowLeft")
-    tab.wait_for_function(f"(before) => ({SHOWN})() !== before && window.seen.at > window.seen.pressed", arg=before)
-    return float(tab.evaluate("() => window.seen.at - window.seen.pressed"))
+    tab.keyboard.press("ArrowRight" if tab.evaluate(STEP) < 5 else "ArrowLeft")
+    return float(tab.wait_for_function(LATEST, arg=PROFILES).json_value())
