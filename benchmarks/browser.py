@@ -100,7 +100,7 @@ def _first_charts(
     taken: dict[str, list[float]] = {what: [] for what in pages}
     for _ in range(rounds):
         for what, page in pages.items():
-            with serving(page.script) as fresh:
+            with serving(page.script, PLAYGROUND_PROXIES="1" if network else "0") as fresh:
                 fresh.wait_for(path="/_stcore/health")
                 address = (fresh.url.replace("127.0.0.1", ELSEWHERE) if network else fresh.url) + page.path
                 taken[what].append(_seen(driven, address, page.wait, network))

@@ -22,7 +22,7 @@ WATCH = """() => {
   const react = window.Plotly.react
   window.Plotly.react = (...all) => {
     const done = react(...all)
-    const chart = all[0].getAttribute("aria-label").split(" ")[0]
+    const chart = all[0].getAttribute("aria-label").match(/\\w+/)[0]
     window.seen.drawn[chart] = 1 + (window.seen.drawn[chart] ?? 0)
     Promise.resolve(done).then(() => { window.seen.at[chart] = performance.now() })
     return done
