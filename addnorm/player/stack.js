@@ -142,6 +142,7 @@ export class LivingStack {
     const position = tape.drawnAt(now)
     const of = (track) => tape.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
+    if (blocks.at(-1).site >= act.length) return // the tape is still that of a net with fewer blocks
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {

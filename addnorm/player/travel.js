@@ -210,7 +210,8 @@ class Net {
       const [x, y] = together
       const below = y < half ? 2.7 : -1.6 // towards the middle
       const inside = Math.min(Math.max(x, 2 * type), side - 2 * type)
-      out.push(svg("text", { class: "out", x: inside, y: y + below * dotSize }, `all ${dots.length}`))
+      const where = gone ? { x: half, y: half - 1.1 * type } : { x: inside, y: y + below * dotSize }
+      out.unshift(svg("text", { class: "out", ...where }, `all ${dots.length}`))
     }
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
     this.picture.replaceChildren(...rings, ...named, ...trails, ...dots, ...out)

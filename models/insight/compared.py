@@ -58,13 +58,17 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
 
 
 def sizes(runs: Runs, row: int) -> str:
-    """How large the signal is at the end of the stream, and the gradient at the input next to that at the end."""
+    """How large the signal is at the end of the stream, and the gradient at the input next to that at the end.
+
+    Later than before training it stands behind `ahead`, which says the step.
+    """
     act = {name: _middle(traces, row, "act_rms", -1) for name, traces in runs.items()}
     first, last = ({name: _middle(traces, row, "grad_rms", at) for name, traces in runs.items()} for at in (0, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
         grad = {name: np.float64(first[name]) / last[name] for name in runs}
+    signal = "The signal" if row else "Before training the signal"
     return (
-        f"The signal at the end of the stream is {_listed(act)}; the gradient at the input, over that at the end, "
+        f"{signal} at the end of the stream is {_listed(act)}; the gradient at the input, over that at the end, "
         f"{_listed(grad)}."
     )
 

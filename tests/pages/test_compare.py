@@ -16,7 +16,7 @@ from components.shell import compare_link
 from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
 from models.insight.baseline import loss_of_guessing
-from models.insight.compared import ahead
+from models.insight.compared import ahead, sizes
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
@@ -308,6 +308,14 @@ def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
     assert "none has a finite loss" in both
     before = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2.1, 3])]}, 0, math.log(10))
     assert "diverged" not in before
+
+
+def test_the_sizes_of_a_comparison_say_when_they_are_of_the_nets_before_training() -> None:
+    runs = {"A": [ran([2, 1])], "B": [ran([2, 1])]}
+    assert sizes(runs, 0).startswith(
+        "Before training the signal at the end of the stream is 1 (A), 1 (B); the gradient"
+    )
+    assert sizes(runs, 1).startswith("The signal at")
 
 
 def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_checks_itself() -> None:
