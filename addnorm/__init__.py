@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from addnorm.profiling import Profile, profile
     from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
+    from addnorm.shown import side_by_side
 
 __version__ = "0.2.0"
-__all__ = ["Alarm", "Profile", "Recorder", "Recording", "profile", "read", "unwatch", "watch"]
+__all__ = ["Alarm", "Profile", "Recorder", "Recording", "profile", "read", "side_by_side", "unwatch", "watch"]
 
 _HOMES = {
     "Profile": "profiling",
@@ -28,6 +29,7 @@ _HOMES = {
     "Alarm": "alarms",
     "Recording": "recording",
     "read": "recording",
+    "side_by_side": "shown",
     "Recorder": "recorder",
     "unwatch": "recorder",
     "watch": "recorder",

@@ -6,11 +6,16 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
+from addnorm.player.charts import ORDINALS
 from addnorm.recording import read
+from addnorm.shown import side_by_side
 from addnorm.table import table
 from addnorm.words import shortened
+
+MOST = len(ORDINALS)  # recordings on one page
 
 
 class Parser(argparse.ArgumentParser):
@@ -25,18 +30,26 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="a recording as a table: site, signal, gradient, and a line of words")
-    show.add_argument("path", help="the file")
+    show.add_argument("paths", nargs="+", metavar="path", help="the file; several, up to eight, for --html")
     show.add_argument("--step", type=int, metavar="N", help="the last row up to that step (default: the last of all)")
     show.add_argument("--html", metavar="FILE", help="writes a page that plays the recording, instead of the table")
     show.add_argument("--csv", metavar="FILE", help="writes a row per step and site, instead of the table")
     given = parser.parse_args(arguments)
-    recording = read(given.path, growing=True)
-    if not recording.header or not len(recording):
-        print(f"{parser.prog}: {shortened(recording.problem or 'There is no row yet.', 500)}", file=sys.stderr)
-        return 2
+    if len(given.paths) > MOST:
+        show.error(f"there are {len(given.paths)} recordings; legal is 1 to {MOST}")
+    if len(given.paths) > 1 and (given.csv or not given.html):
+        show.error("several recordings are shown as a page: name it with --html")
+    stems = [Path(path).stem for path in given.paths]
+    names = stems if len(set(stems)) == len(stems) else given.paths
+    recordings = {name: read(path, growing=True) for name, path in zip(names, given.paths, strict=True)}
+    for recording in recordings.values():
+        if not recording.header or not len(recording):
+            print(f"{parser.prog}: {shortened(recording.problem or 'There is no row yet.', 500)}", file=sys.stderr)
+            return 2
+    recording = recordings[names[0]]
     try:
         if given.html:
-            print(recording.html(given.html))
+            print(side_by_side(recordings, given.html) if len(recordings) > 1 else recording.html(given.html))
         if given.csv:
             print(recording.csv(given.csv))
         if not (given.html or given.csv):
@@ -47,10 +60,10 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         print(f"{parser.prog}: {error.filename} cannot be written: {error.strerror}.", file=sys.stderr)
         return 2
-    if recording.problem:
-        print(f"{parser.prog}: {shortened(recording.problem, 500)}", file=sys.stderr)
-        return 1
-    return 0
+    problems = [shortened(one.problem, 500) for one in recordings.values() if one.problem]
+    for problem in problems:
+        print(f"{parser.prog}: {problem}", file=sys.stderr)
+    return 1 if problems else 0
 
 
 def command() -> int:

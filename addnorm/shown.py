@@ -48,7 +48,7 @@ class Shown:
             return None
         from addnorm.words import verdict
 
-        page = _page(recording, LARGEST_OUTPUT)
+        page = _page({"": recording}, LARGEST_OUTPUT)
         last = len(recording) - 1
         instead = INSTEAD.format(recording.steps[last], verdict(recording, last))
         return FRAME.format(title=escape(_title(recording)), page=escape(page), instead=escape(instead, quote=False))
@@ -59,7 +59,7 @@ class Shown:
 
     def html(self, path: str | os.PathLike[str]) -> Path:
         """Writes a page that plays the recording offline, and returns its path. ValueError where there is no row."""
-        Path(path).write_text(_page(self._some(), LARGEST_PAGE), encoding="utf-8")
+        Path(path).write_text(_page({"": self._some()}, LARGEST_PAGE), encoding="utf-8")
         return Path(path)
 
     def csv(self, path: str | os.PathLike[str], per: Per = "site") -> Path:
@@ -106,23 +106,40 @@ class Shown:
         return recording
 
 
+def side_by_side(shown: Mapping[str, Shown], path: str | os.PathLike[str]) -> Path:
+    """Writes a page that plays up to eight recordings, recorders or profiles on the same charts, and returns its path.
+
+    `shown`: by name, as for runs that differ in one setting, or for checkpoints of one model. Depth is relative where
+    sites differ. ValueError for none, for more than eight, and where there is no row.
+    """
+    from addnorm.player.charts import ORDINALS
+
+    if not 0 < len(shown) <= len(ORDINALS):
+        raise ValueError(f"There are {len(shown)} recordings to show side by side; legal is 1 to {len(ORDINALS)}.")
+    page = _page({name: one._some() for name, one in shown.items()}, LARGEST_PAGE)
+    Path(path).write_text(page, encoding="utf-8")
+    return Path(path)
+
+
 def _title(recording: Recording) -> str:
     from addnorm.words import shortened
 
     return f"{shortened(recording.header['model'], 60)}, recorded"
 
 
-def _page(recording: Recording, most: int) -> str:
-    """A page with the recording, or with so many of its rows as so many bytes hold."""
+def _page(recordings: Mapping[str, Recording], most: int) -> str:
+    """A page with recordings by their names, or with so many of their rows as so many bytes hold."""
     from addnorm.picture import picture
     from addnorm.player import recordings_that_play
 
-    data, every = b"".join(recording.lines()), 1
-    while len(data) > most and every < len(recording):
+    longest, every = max(map(len, recordings.values())), 1
+    data = {name: b"".join(one.lines()) for name, one in recordings.items()}
+    while sum(map(len, data.values())) > most and every < longest:
         every *= 2
-        data = b"".join(recording.lines(every))
+        data = {name: b"".join(one.lines(every)) for name, one in recordings.items()}
     facts = [f"one of {every} rows, and those with updates"] if every > 1 else []
-    return recordings_that_play(_title(recording), {"": data}, facts=facts, still=picture(recording))
+    title = " beside ".join(recordings) or _title(*recordings.values())
+    return recordings_that_play(title, data, facts=facts, still="".join(map(picture, recordings.values())))
 
 
 def _columns(recording: Recording, per: Per, *, missing: float | None) -> dict[str, list[Any]]:

@@ -75,12 +75,12 @@ def declaration(runs: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str,
 def recordings_that_play(
     title: str, recordings: Mapping[str, bytes], *, facts: Sequence[str] = (), still: str = ""
 ) -> str:
-    """A page that plays recordings, by their names, as they are by now. `facts`: more words for the line of status.
+    """A page that plays up to eight recordings, by their names, as they are by now.
 
-    `still`: HTML that stands there where no module may run.
+    `facts`: more words for the line of status. `still`: HTML that stands there where no module may run.
     """
     runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
-    panels = panels_of([None] * len(runs))
+    panels = panels_of([None] * len(runs), list(recordings))
     stage = declaration(runs, panels, verb="Play", facts=list(facts), name="file", ticket="")
     messages: list[str | bytes] = []
     for number, data in enumerate(recordings.values()):

@@ -15,6 +15,7 @@ Figure = dict[str, Any]
 
 HUES = {"act_rms": SIGNAL, "grad_rms": GRADIENT, "weight_grad_rms": WEIGHTS, "update_to_weight": WEIGHTS}  # by track
 STEP = "step {step}"  # the browser fills in the step shown
+ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth", "Sixth", "Seventh", "Eighth")  # of so many at most
 COLUMNS = 12  # of the grid; on a phone every panel spans all of them
 HEIGHT, TALL = 320, 340
 AXES = ("", "log", "linear", "loss", "cosine")
@@ -163,11 +164,14 @@ def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad
     return {"data": traces, "layout": layout}
 
 
-def panels_of(runs: Sequence[str | None]) -> list[dict[str, Any]]:
-    """The panels of recordings (None) and of runs of the playground (their labels), from top to bottom."""
+def panels_of(runs: Sequence[str | None], names: Sequence[str] = ORDINALS) -> list[dict[str, Any]]:
+    """The panels of recordings (None) and of runs of the playground (their labels), from top to bottom.
+
+    `names`: of the recordings, where there are several. Of more than two there are neither maps nor findings.
+    """
     panels = []
     for run, label in enumerate(runs):
-        letter = "" if len(runs) == 1 else label or ("First", "Second")[run]
+        letter = "" if len(runs) == 1 else label or names[run]
         panels.append(_panel("headline", f"Verdict {run + 1}", run, label=letter and f"{letter}:", help="", look=""))
     alone = len(runs) == 1
     panels += [
@@ -177,7 +181,7 @@ def panels_of(runs: Sequence[str | None]) -> list[dict[str, Any]]:
     panels += [
         _panel("said", f"{name} {run + 1}", run, says=says, text="")
         for run, label in enumerate(runs)
-        if label is None
+        if label is None and len(runs) <= 2
         for name, says in (("Findings", "findings"), ("Growth", "law"), ("Notes", "notes"))
     ]
     weight, update = "Weight gradient by block", "Update to weight by block"
@@ -195,8 +199,8 @@ def panels_of(runs: Sequence[str | None]) -> list[dict[str, Any]]:
         _panel("said", "Number formats", 0, says="", text=FORMATS),
     ]
     for run, label in enumerate(runs):
-        if label is None:
-            which = "" if alone else (" of the first", " of the second")[run]
+        if label is None and len(runs) <= 2:
+            which = "" if alone else f" of the {ORDINALS[run].lower()}"
             for what, track in (("Signal", "act_rms"), ("Gradient", "grad_rms")):
                 title = f"{what} by layer and step{which}"
                 panels.append(_chart(title, recorded_map(title, track, run), COLUMNS // 2, run, height=TALL))

@@ -22,6 +22,10 @@ const RUNS = [
   ["dash", "square"],
   ["dot", "diamond"],
   ["dashdot", "triangle-up"],
+  ["solid", "circle-open"],
+  ["dash", "square-open"],
+  ["dot", "diamond-open"],
+  ["dashdot", "triangle-up-open"],
 ]
 
 const light = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
@@ -53,7 +57,7 @@ const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd
 
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const run = typeof role === "number"
-  const own = run ? { width: 2, dash: RUNS[role][0], symbol: RUNS[role][1], size: 4, shade: role } : ROLES[role]
+  const own = run ? { width: 2, dash: RUNS[role][0], symbol: RUNS[role][1], size: 4, shade: role % SHADES.length } : ROLES[role]
   const color = shade(hue, own.shade)
   const mode = bind.of === "crosses" ? "markers" : own.symbol && bind.of !== "past" && !thin ? "lines+markers" : "lines"
   const value = bind.of === "crosses" ? "%{customdata}" : "%{y:.4g}"

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import examples
-from addnorm import live, read, shown, watch
+from addnorm import live, profile, read, shown, side_by_side, watch
 from addnorm.__main__ import main
 from addnorm.recording import Reader, Recording
 from addnorm.words import verdict
@@ -120,6 +120,24 @@ def test_the_command_writes_the_page_and_the_table(tmp_path: Path, capsys: pytes
     assert len(table.read_text(encoding="utf-8").splitlines()) == 300 * 13 + 1
     assert main([*given[:2], "--html", str(tmp_path / "none" / "run.html")]) == 2
     assert capsys.readouterr().err.endswith("cannot be written: No such file or directory.\n")
+
+
+def test_up_to_eight_stand_on_one_page_by_their_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, batch = net(), torch.randn(4, 4)
+    runs = {"digits": read(SHIPPED / "digits.jsonl"), "checkpoint": profile(model, batch)}
+    page = side_by_side(runs, tmp_path / "both.html").read_text()
+    assert "<title>digits beside checkpoint</title>" in page
+    assert all(f'"recording":"{name}"' in page for name in runs)
+    for wrong in ({}, dict.fromkeys("123456789", runs["digits"]), {"empty": Recording()}):
+        with pytest.raises(ValueError, match=r"legal is 1 to 8|no row"):
+            side_by_side(wrong, tmp_path / "wrong.html")
+    paths = [str(SHIPPED / f"{name}.jsonl") for name in ("digits", "gpt2", "x-transformer")]
+    assert main(["show", *paths, "--html", str(tmp_path / "three.html")]) == 0
+    assert "digits beside gpt2 beside x-transformer" in Path(capsys.readouterr().out.strip()).read_text()
+    for arguments in (paths, [*paths, "--csv", "one.csv"], [*paths * 3, "--html", "nine.html"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["show", *arguments])
+        assert ended.value.code == 2
 
 
 def test_a_page_is_made_without_torch_and_without_numpy() -> None:

@@ -9,10 +9,11 @@ import pytest
 from playwright.sync_api import expect
 
 import examples
-from addnorm import read
+from addnorm import read, side_by_side
 from addnorm.words import verdict
 from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, still, train, until_row
 
+SHIPPED = Path(examples.__file__).parent / "recordings"
 MOST_BYTES = 2e6
 LAST = 40
 # Pixels by which the document is wider than its window, and those between the player's buttons and its sentence.
@@ -125,8 +126,19 @@ def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path:
     lies_in_its_window(played)
 
 
+def test_three_recordings_play_on_the_same_charts(offline: Any, tmp_path: Path) -> None:
+    runs = {name: read(SHIPPED / f"{name}.jsonl") for name in ("digits", "gpt2", "x-transformer")}
+    played = drawn(offline(side_by_side(runs, tmp_path / "three.html")), *PROFILES)
+    lines = chart(still(played), PROFILES[0]).evaluate("el => el.data.map((one) => [one.meta, [...one.y]])")
+    assert [name.partition(",")[0] for name, _ in lines] == list(runs)
+    for (_, values), one in zip(lines, runs.values(), strict=True):
+        assert values == pytest.approx(list(one.row("act", len(one) - 1)))
+    expect(played.locator(".stage-headline")).to_have_count(3)
+    lies_in_its_window(played)
+
+
 def test_what_a_notebook_shows_of_a_recording_plays_in_its_frame(offline: Any, tmp_path: Path) -> None:
-    recording = read(Path(examples.__file__).parent / "recordings" / "digits.jsonl")
+    recording = read(SHIPPED / "digits.jsonl")
     cell = tmp_path / "cell.html"
     cell.write_text(f"<!doctype html><body>{recording._repr_html_()}", encoding="utf-8")
     frame = offline(cell).frame_locator("iframe")
