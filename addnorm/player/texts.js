@@ -27,12 +27,14 @@ export class Headline {
     if (this.said.textContent === verdict && this.look.textContent === look) return
     this.said.textContent = verdict
     this.look.textContent = look
-    this.hold(`${tape?.link} ${this.width}`, verdict.length + look.length)
+    this.hold(tape?.link, verdict.length + look.length)
   }
 
   // Keeps the room of a net's longest verdict, so that a shorter one does not move what stands below.
   hold(net, letters) {
-    if (this.net !== net) this.el.style.minHeight = ""
+    const other = this.net !== net || (this.across && this.width !== this.across) // its width is told after the first
+    this.across = this.width
+    if (other) this.el.style.minHeight = ""
     else if (letters <= this.longest) return // measuring has the browser lay out the page
     Object.assign(this, { net, longest: letters })
     this.el.style.minHeight = `${this.el.getBoundingClientRect().height}px`
