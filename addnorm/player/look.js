@@ -57,7 +57,9 @@ const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd
 
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const run = typeof role === "number"
-  const own = run ? { width: 2, dash: RUNS[role][0], symbol: RUNS[role][1], size: 4, shade: role % SHADES.length } : ROLES[role]
+  const own = run
+    ? { width: 2, dash: RUNS[role][0], symbol: RUNS[role][1], size: 4, shade: role % SHADES.length }
+    : ROLES[role]
   const color = shade(hue, own.shade)
   const mode = bind.of === "crosses" ? "markers" : own.symbol && bind.of !== "past" && !thin ? "lines+markers" : "lines"
   const value = bind.of === "crosses" ? "%{customdata}" : "%{y:.4g}"
