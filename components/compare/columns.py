@@ -1,5 +1,6 @@
 """The columns of a comparison: state, address and controls; what is equal in all is said once."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from models.spec.query import FOREIGN
 NAME = "compare"
 SEEDS, TARGET, PAIRING, ADDED = "compare_seeds", "compare_target", "compare_pairing", "compare_add"
 ALL = "all"
+LATE_SECONDS = 1.0  # for which a browser may not have drawn yet what was chosen
 LETTERS = compare_link.LETTERS.upper()
 SHARED = (
     "net",
@@ -35,6 +37,7 @@ ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer"
 
 COLUMNS: Key[list[RunConfig]] = Key("compare_columns", [])
 COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # the column in the controls
+COLUMN_LEFT: Key[tuple[RunConfig, float] | None] = Key("compare_left", None)  # the one before, and when it went
 COMPARE_GIVEN: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
 COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
 
@@ -81,16 +84,33 @@ def edit() -> str:
         st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_prepared, help=_questions())
     target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
     at = letters.index(target) if target in letters else 0
-    shown = (target, columns[at])
-    if COLUMN_DRAWN.get() != shown:
+    shown, drawn = (target, columns[at]), COLUMN_DRAWN.get()
+    if drawn != shown:
         link.put({name: getattr(columns[at], name) for name in knobs()})
     wanted, problem = panel.draw()
     if wanted is not None and wanted != columns[at]:
+        if _late(wanted, columns[at]):
+            COLUMN_DRAWN.put(None)
+            st.rerun()
         change = changed(columns[at], wanted)
         places = range(len(columns)) if target == ALL else [at]
         problem = _change(columns, places, change)
+    if drawn is not None and drawn[0] != target:
+        COLUMN_LEFT.put((drawn[1], time.monotonic()))
     COLUMN_DRAWN.put((target, COLUMNS.get()[at]))
     return problem
+
+
+def _late(wanted: RunConfig, column: RunConfig) -> bool:
+    """Whether wherever a column differs from the one shown before it, the controls have the values of that one.
+
+    A browser that has not drawn yet what was chosen says the values of all its controls with whatever is pressed, and
+    they would be taken for a change.
+    """
+    left, since = COLUMN_LEFT.get() or (column, 0.0)
+    differs = [name for name in knobs() if getattr(left, name) != getattr(column, name)]
+    recent = time.monotonic() - since < LATE_SECONDS
+    return recent and bool(differs) and all(getattr(wanted, name) == getattr(left, name) for name in differs)
 
 
 def say(notes: list[str], problem: str) -> None:

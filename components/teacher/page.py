@@ -31,7 +31,7 @@ SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.m
 PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
-NO_ACCOUNT = "Students need no account: they join by a QR code, and their guesses are counted without names."
+NO_ACCOUNT = "Students join by a QR code, without an account; guesses are counted without names."
 TIP = (
     "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
     "edited."
