@@ -203,18 +203,24 @@ class Net {
       }
       return group
     })
+    // From the centre, so that directions are seen: ten digits are a fan, and those that have become alike one ray.
+    const rays = ends.map((dot, one) => {
+      const [x2, y2] = to(dot)
+      return svg("line", { class: "ray", stroke: hue(one), x1: half, y1: half, x2, y2 })
+    })
     const size = grown(this.journey, stop)
     const gone = size === null || size > MOST
     const out = gone ? [svg("text", { class: "out", x: half, y: half + 0.3 * type }, `${times(size)} times`)] : []
     if (together) {
       const [x, y] = together
-      const below = y < half ? 2.7 : -1.6 // towards the middle
+      const [above, below] = [y - 1.6 * dotSize, y + 2.7 * dotSize]
+      const beyond = y < half ? above > type : below > side - 0.4 * type // off the ray, where there is room
       const inside = Math.min(Math.max(x, 2 * type), side - 2 * type)
-      const where = gone ? { x: half, y: half - 1.1 * type } : { x: inside, y: y + below * dotSize }
+      const where = gone ? { x: half, y: half - 1.1 * type } : { x: inside, y: beyond ? above : below }
       out.unshift(svg("text", { class: "out", ...where }, `all ${dots.length}`))
     }
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
-    this.picture.replaceChildren(...rings, ...named, ...trails, ...dots, ...out)
+    this.picture.replaceChildren(...rings, ...rays, ...named, ...trails, ...dots, ...out)
     const block = `block ${this.journey.blocks[stop]} of ${this.journey.blocks.at(-1)}`
     const right = answers?.filter((answer, one) => String(answer) === this.journey.names[one]).length
     const read = answers ? ` · ${right} of ${answers.length} read right` : ""
