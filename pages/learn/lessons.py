@@ -18,7 +18,7 @@ elif projector.on():
     lesson.project(chosen)
 else:
     st.title("Lessons", anchor=False)
-    st.markdown("Guess, then train the nets.")
+    st.markdown("Guess, train the nets, and see whether you were right.")
     lesson.choose(chosen)
     lesson.draw(chosen)
     progress.show()
