@@ -59,8 +59,7 @@ class Shown:
 
     def html(self, path: str | os.PathLike[str]) -> Path:
         """Writes a page that plays the recording offline, and returns its path. ValueError where there is no row."""
-        Path(path).write_text(_page({"": self._some()}, LARGEST_PAGE), encoding="utf-8")
-        return Path(path)
+        return side_by_side({"": self}, path)
 
     def csv(self, path: str | os.PathLike[str], per: Per = "site") -> Path:
         """Writes the table of `frame` as CSV, and returns its path. What was not measured is empty."""

@@ -1,6 +1,6 @@
 // The living stack: a column per block, its signal in the upper half and its gradient in the lower.
 
-import { logRange, powers } from "./bind.js"
+import { logRange, powers, widened } from "./bind.js"
 import { write } from "./dom.js"
 
 // The hues of signal and gradient (charts/parts.py); both ends can be seen on black and on white.
@@ -27,10 +27,6 @@ const ROOM = 4 // decades that a scale may grow beyond the net before training; 
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
-const widened = ([low, high]) => {
-  const missing = Math.ceil(Math.max(0, WIDE - (high - low))) / 2
-  return [low - missing, high + missing]
-}
 const mixed = (scale, share) => {
   const at = Math.min(Math.max(share, 0), 1) * (scale.length - 1)
   const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
@@ -147,9 +143,10 @@ export class LivingStack {
     const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
-      const first = widened(logRange(undefined, ...seen(() => 0)))
+      const first = widened(logRange(undefined, ...seen(() => 0)), WIDE)
       const [low, high] = widened(
         logRange(this.held[name], ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now)))),
+        WIDE,
       )
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
