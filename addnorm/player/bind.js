@@ -196,7 +196,7 @@ const FILL = {
     const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, place(one), seed)) : [])
     const other = bind.against === null ? null : of(now.tapes[bind.against])
     const values = against(of(tape), other, (value, base) => value / base)
-    const step = tape.step(tape.until(now.shown) - 1)
+    const step = now.playing ? null : tape.step(tape.until(now.shown) - 1)
     return { ...trace, ...named(trace, tape, step), values }
   },
   ratio(trace, tape, now) {
@@ -320,7 +320,7 @@ const AXES = {
     const all = traces.map((trace) => {
       if (!trace.values) return trace
       if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
-      if (trace.bind.of !== "past") return { ...trace, y: trace.values }
+      if (trace.bind.of !== "past" || !(largest > 1.5 * top)) return { ...trace, y: trace.values }
       return {
         ...trace,
         y: trace.values.map((value) => Math.min(value, 1.5 * top)),
@@ -359,11 +359,12 @@ const evenly = (count, most) => {
   return Array.from({ length: kept }, (_, at) => Math.round((at * (count - 1)) / Math.max(1, kept - 1)))
 }
 
+// A name with its step, or without one (null) while the steps fly past: a legend that changes has to be laid out again.
+const atStep = (text, step) => (step === null ? text.replace("step {step}", "now") : text.replace("{step}", step))
 // The name of a trace with its file and step filled in; in a recording the places have the model's own names.
 const named = (trace, tape, step) => {
-  if (!tape.names)
-    return step === undefined || trace.bind.of === "row" ? {} : { name: trace.name.replace("{step}", step) }
-  const name = trace.name.replace("{name}", shortened(tape.name, 30)).replace("{step}", step)
+  if (!tape.names) return step === undefined || trace.bind.of === "row" ? {} : { name: atStep(trace.name, step) }
+  const name = atStep(trace.name.replace("{name}", shortened(tape.name, 30)), step)
   return { name, meta: name, ...(trace.bind.of !== "past" && { text: tape.names(trace.bind.track) }) }
 }
 const rowsOfMap = (names) => {
@@ -507,7 +508,7 @@ const full = (declared, { hue, places }, now) => {
   }
   if (bind.ghost && !values.every(finite)) return leftOut(found, "not finite")
   const within = { values: values.map(drawable), ...(found.whole && { whole: found.whole.map(drawable) }) }
-  const said = (text) => text?.replace("{step}", now.shown)
+  const said = (text) => text && atStep(text, now.playing ? null : now.shown)
   return { ...found, ...within, name: said(found.name), ...(found.meta && { meta: said(found.meta) }) }
 }
 // A line of several seeds is their median, over a band from the least to the greatest.

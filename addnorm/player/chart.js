@@ -74,6 +74,18 @@ const themed = (declared, theme, size) => {
   }
 }
 
+const moving = ({ x: _, y: __, ...rest }) => rest
+// What plotly is given. Where nothing but lines and points has moved since `before`, the rest is the very same objects, and
+// the new figure is a transition without a duration: plotly then redraws the lines alone, without axes, legend and titles.
+const given = (before, data, layout) => {
+  const [parts, frame] = [data.map((trace) => JSON.stringify(moving(trace))), JSON.stringify(layout)]
+  const same = before?.frame === frame && String(before.parts) === String(parts)
+  if (!same) return { parts, frame, data, layout: structuredClone(layout) } // a copy: plotly writes the zoom into it
+  before.layout.transition = { duration: 0 }
+  const moved = data.map(({ x, y }, at) => ({ ...before.data[at], x, y }))
+  return { ...before, data: moved }
+}
+
 // The variables of Streamlit's theme at an element.
 export const themeOf = (el) => {
   const style = getComputedStyle(el)
@@ -171,10 +183,10 @@ export class Chart {
   plot(now, Plotly, theme, size) {
     const { panel } = this
     if (!this.live) this.el.replaceChildren()
-    // A copy: plotly writes the zoom into what it is given.
-    const layout = structuredClone(themed(this.figure.layout, theme, size))
+    const layout = themed(this.figure.layout, theme, size)
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
+    this.given = given(this.live ? this.given : undefined, this.figure.data, layout)
     // Made once: plotly draws a chart with another function in it from scratch.
     const undo = () => ({ name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() })
     const displayModeBar = hovers && !panel.scrubs && "hover"
@@ -186,7 +198,7 @@ export class Chart {
     const fresh = !this.live
     this.live = true
     // Plotly draws asynchronously, and fails if the chart has been cleared in the meantime.
-    Plotly.react(this.el, this.figure.data, layout, this.config).catch((error) => {
+    Plotly.react(this.el, this.given.data, this.given.layout, fresh ? this.config : undefined).catch((error) => {
       if (this.live) throw error
     })
     if (fresh) this.el.on("plotly_doubleclick", () => this.unzoom())

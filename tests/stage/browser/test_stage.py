@@ -101,6 +101,29 @@ def test_a_run_trains_to_its_end_with_every_chart_and_sentence_at_its_step(resti
     assert chart(page, "Loss").evaluate("el => el.data[0].x.at(-1)") == last(page)
 
 
+# Of a chart whose lines alone have moved: its lines and points, those of the same figure drawn from nothing.
+MOVED = """async (el) => {
+  const lines = () => [...el.querySelectorAll('.scatterlayer path')].map((one) => one.outerHTML)
+  const frame = () => new Promise(requestAnimationFrame)
+  const first = JSON.stringify(el.data[0].y)
+  for (let left = 3000; left && (!el.layout.transition || JSON.stringify(el.data[0].y) === first); left--) await frame()
+  if (!el.layout.transition) return [[], []]
+  const moved = lines()
+  window.Plotly.redraw(el)
+  return [moved, lines()]
+}"""
+
+
+def test_lines_that_move_while_a_run_plays_are_those_of_the_whole_chart_drawn_anew(visitors):
+    page = drawn(visitors(link(seed=3, steps=5000)))
+    press(page, "Train")
+    until_row(page, 20)
+    for title in 2 * ["Signal by depth", "Gradient by depth"]:
+        moved, anew = chart(page, title).evaluate(MOVED)
+        assert len(moved) > 1
+        assert moved == anew
+
+
 def test_while_it_plays_and_is_scrubbed_the_page_is_not_run_again(visitors):
     page = drawn(visitors(link(seed=2, tells="never")))
     before = runs_of_the_page(page)
