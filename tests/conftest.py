@@ -2,6 +2,7 @@
 hypothesis without a clock, and which tests share a process.
 """
 
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -14,6 +15,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime import context
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -150,10 +153,19 @@ def reference_machine() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def installed_components_are_looked_for_once() -> Iterator[None]:
-    """Each AppTest would read the metadata of every installed package, which takes longer than most pages do."""
+def pages_in_this_process_start_quickly() -> Iterator[None]:
+    """Takes from every AppTest what takes longer than most pages do: reading the metadata of all installed packages,
+    making mocks of a browser's headers, compiling the page's script. And from pytest the handlers that it would give
+    each of Streamlit's loggers, three times a test.
+    """
+    compiled = ScriptCache().get_bytecode
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
+        patch.setattr(context, "_get_client_context", lambda: None)
+        patch.setattr(ScriptCache, "get_bytecode", lambda _self, path: compiled(path))
+        for name in logging.root.manager.loggerDict:
+            if name.startswith("streamlit"):
+                logging.getLogger(name).propagate = True
         yield
 
 

@@ -40,7 +40,6 @@ FOLDER = "CLASSES_FOLDER"  # environment variable: where the file is kept
 MOST_KEY = 64  # characters; it comes from an address
 LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read as a digit
 CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
-RULE = f"A class code is {LENGTH} letters"
 GONE = "No class with this code is open."
 TRIED = "From your network many wrong codes were tried: try yours again in ten minutes."
 OUT = "The class's result is out: your guess is not counted any more."
