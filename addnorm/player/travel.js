@@ -147,9 +147,13 @@ class Net {
     const at = ({ x, y }, out = 1) => [x, y].map((one) => (half + (one / out) * half).toFixed(1))
     const to = (dot) => at(dot, Math.max(1, far(dot)))
     const rings = RINGS.map((size) => svg("circle", { class: "ring", cx: half, cy: half, r: radius(size) * half }))
-    const named = (first ? RINGS : []).map((size) => {
+    const along = Math.sin(this.gap)
+    const rise = (radius(RINGS[1]) - radius(RINGS[0])) * half * Math.abs(along) // between the two names, where they stand
+    const apart = (Math.sign(along) || 1) * Math.max(0, (1.1 * type - rise) / 2) // for a line of type between them
+    const named = (first ? RINGS : []).map((size, ring) => {
       const out = radius(size) * half
-      const [x, y] = [half + out * Math.cos(this.gap), half - out * Math.sin(this.gap) + 0.25 * type]
+      const y = half - out * along + 0.25 * type + (ring ? -apart : apart)
+      const x = half + out * Math.cos(this.gap)
       return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
     })
     const names = [...new Set(this.journey.names)]
