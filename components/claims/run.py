@@ -13,7 +13,7 @@ from components.shell.static_chart import static_chart
 from components.shell.text import badge, explained, named_table, number, typed
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
-from components.stage.answer import answer
+from components.stage.answer import Reply, answer
 from components.stage.view import sentence
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Lines, Source, Trained
 from models.claims.numbers import NUMBERS
@@ -66,24 +66,17 @@ def _experiment(card: Card) -> tuple[bool, Judgement | None]:
         return False, None
     who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
     who = who._replace(screen=f"{NAME} {card.key}")  # opening another card cancels this one's requests
-    gathered: dict[str, Any] = {}
-    shares: list[float] = []
-    for name, source in card.needs.items():
-        value, share, problem = gather(source, who._replace(part=name))
-        if problem:
-            st.error(f"{name}: {sentence(problem)}")
-            st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
-            return False, None
-        shares.append(share)
-        if value is not None:
-            gathered[name] = value
-    if len(gathered) < len(card.needs):
-        done, status = sum(shares) / len(shares), trainer().status()
-        st.progress(min(1.0, done), text=f"Running: {done:.0%}. {'' if status.state == 'ready' else status.sentence}")
-        st.button("Stop", key=f"{key}_stop", icon=":material/close:", on_click=press, args=(False,))
-        return True, None
-    st.button("Clear", key=f"{key}_clear", icon=":material/close:", on_click=press, args=(False,))
-    outcome = card.judge(gathered)
+    replies = {name: gather(source, who._replace(part=name)) for name, source in card.needs.items()}
+    refusal = next((f"{name}: {reply.refusal}" for name, reply in replies.items() if reply.refusal), "")
+    running = not refusal and any(reply.waiting for reply in replies.values())
+    if running or refusal:
+        done = sum(reply.share if reply.waiting else 1.0 for reply in replies.values()) / len(replies)
+        Reply(refusal=refusal, share=done).show("Running")
+    word = "Stop" if running else "Clear"
+    st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
+    if running or refusal:
+        return running, None
+    outcome = card.judge({name: reply.value for name, reply in replies.items()})
     ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
     show(card, outcome, str(said))
     with st.expander("What is true"):
@@ -99,17 +92,16 @@ def mark(card: Card) -> str:
     return "" if right is None else "✓" if right else "✗"
 
 
-def gather(source: Source, who: Requester) -> tuple[Any, float, str]:
-    """A source's answer (None until it is there), the share of it that is done, and an error."""
+def gather(source: Source, who: Requester) -> Reply[Any]:
+    """What a source gives, or how far it is."""
     if isinstance(source, Computed):
-        return NUMBERS[source.name](), 1.0, ""
+        return Reply(NUMBERS[source.name]())
     if isinstance(source, Asked):
-        reply = answer(source.question, source.cfg, owner=who, **source.args)
-        return reply.value, reply.share if reply.waiting else 1.0, reply.refusal
+        return answer(source.question, source.cfg, owner=who, **source.args)
     tape = trainer().want(source.cfg, source.cfg.steps, owner=who)
     if tape.error:
-        return None, 0.0, tape.error
-    return (tape.trace() if tape.done else None), tape.length / source.cfg.steps, ""
+        return Reply(refusal=sentence(tape.error))
+    return Reply(tape.trace()) if tape.done else Reply(share=tape.length / source.cfg.steps)
 
 
 def show(card: Card, outcome: Judgement, guess: str) -> None:

@@ -30,7 +30,9 @@ class Reply(Generic[Value]):
     def show(self, doing: str) -> None:
         """Draws what there is instead of a value: the progress of what is being done, or the refusal."""
         if self.waiting:
-            st.progress(min(1.0, self.share), text=f"{doing}: {self.share:.0%}")
+            status = trainer().status()
+            late = "" if status.state == "ready" else f". {status.sentence}"
+            st.progress(min(1.0, self.share), text=f"{doing}: {self.share:.0%}{late}")
         elif self.refusal:
             st.error(literal(self.refusal))  # it may quote what was typed
 
