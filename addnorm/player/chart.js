@@ -75,15 +75,20 @@ const themed = (declared, theme, size) => {
 }
 
 const moving = ({ x: _, y: __, ...rest }) => rest
-// What plotly is given. Where nothing but lines and points has moved since `before`, the rest is the very same objects, and
-// the new figure is a transition without a duration: plotly then redraws the lines alone, without axes, legend and titles.
+const copied = (axis) => (axis.range ? { ...axis, range: [...axis.range] } : { ...axis })
+// What plotly is given: copies, because it writes the zoom into them. Where nothing but lines and points has moved since
+// `before`, the arrays inside are the very same, and the new figure is a transition without a duration: plotly then redraws
+// the lines alone, without axes, legend and titles.
 const given = (before, data, layout) => {
   const [parts, frame] = [data.map((trace) => JSON.stringify(moving(trace))), JSON.stringify(layout)]
   const same = before?.frame === frame && String(before.parts) === String(parts)
-  if (!same) return { parts, frame, data, layout: structuredClone(layout) } // a copy: plotly writes the zoom into it
-  before.layout.transition = { duration: 0 }
-  const moved = data.map(({ x, y }, at) => ({ ...before.data[at], x, y }))
-  return { ...before, data: moved }
+  const own = same ? before.own : { data, layout: structuredClone(layout) } // which plotly never writes into
+  const { xaxis, yaxis, ...rest } = own.layout
+  return {
+    ...{ parts, frame, own },
+    data: data.map(({ x, y }, at) => (same ? { ...own.data[at], x, y } : { ...own.data[at] })),
+    layout: { ...rest, xaxis: copied(xaxis), yaxis: copied(yaxis), ...(same && { transition: { duration: 0 } }) },
+  }
 }
 
 // The variables of Streamlit's theme at an element.
