@@ -74,19 +74,20 @@ const themed = (declared, theme, size) => {
   }
 }
 
-const moving = ({ x: _, y: __, ...rest }) => rest
 const copied = (axis) => (axis.range ? { ...axis, range: [...axis.range] } : { ...axis })
-// What plotly is given: copies, because it writes the zoom into them. Where nothing but lines and points has moved since
-// `before`, the arrays inside are the very same, and the new figure is a transition without a duration: plotly then redraws
-// the lines alone, without axes, legend and titles.
+// What plotly is given; `before` itself where that is what it has drawn. Copies, because plotly writes the zoom into them.
+// Where nothing but lines and points has moved, the arrays inside are the very same, and the new figure is a transition
+// without a duration: plotly then redraws the lines alone, without axes, legend and titles.
 const given = (before, data, layout) => {
-  const [parts, frame] = [data.map((trace) => JSON.stringify(moving(trace))), JSON.stringify(layout)]
-  const same = before?.frame === frame && String(before.parts) === String(parts)
+  const frame = JSON.stringify([data.map(({ x: _, y: __, ...rest }) => rest), layout])
+  const lines = JSON.stringify(data.map(({ x, y }) => [x, y]))
+  const same = before?.frame === frame
+  if (same && before.lines === lines) return before
   const own = same ? before.own : { data, layout: structuredClone(layout) } // which plotly never writes into
   const { xaxis, yaxis, ...rest } = own.layout
   return {
-    ...{ parts, frame, own },
-    data: data.map(({ x, y }, at) => (same ? { ...own.data[at], x, y } : { ...own.data[at] })),
+    ...{ frame, lines, own },
+    data: data.map(({ x, y }, at) => ({ ...own.data[at], x, y })),
     layout: { ...rest, xaxis: copied(xaxis), yaxis: copied(yaxis), ...(same && { transition: { duration: 0 } }) },
   }
 }
@@ -122,7 +123,7 @@ export class Chart {
 
   declare(panel) {
     if (this.panel?.fit !== panel.fit) this.held = {}
-    Object.assign(this, { panel, last: "", measured: undefined })
+    Object.assign(this, { panel, given: undefined, measured: undefined })
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
@@ -179,9 +180,6 @@ export class Chart {
     if (!now.playing) write(this.alt, described(this.figure))
     if (!Plotly) return // its place is kept, and its numbers are in the table
     if (this.el._dragging) return AGAIN // new data must not end a drag
-    const drawn = JSON.stringify([this.figure, theme, size])
-    if (drawn === this.last) return // plotly would draw it again
-    this.last = drawn
     this.plot(now, Plotly, theme, size)
   }
 
@@ -191,13 +189,15 @@ export class Chart {
     const layout = themed(this.figure.layout, theme, size)
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
-    this.given = given(this.live ? this.given : undefined, this.figure.data, layout)
+    const before = this.given
+    this.given = given(before, this.figure.data, layout)
+    if (this.given === before) return
     // Made once: plotly draws a chart with another function in it from scratch.
     const undo = () => ({ name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() })
     const displayModeBar = hovers && !panel.scrubs && "hover"
     this.config ??= { ...CONFIG, displayModeBar, modeBarButtonsToAdd: [undo()] }
     this.unzoom = () => {
-      Object.assign(this, { undone: this.undone + 1, last: "", painted: 0 })
+      Object.assign(this, { undone: this.undone + 1, painted: 0 })
       this.draw(now, Plotly, theme)
     }
     const fresh = !this.live
@@ -211,7 +211,7 @@ export class Chart {
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
-    Object.assign(this, { live: false, last: "", figure: undefined })
+    Object.assign(this, { live: false, given: undefined, figure: undefined })
     this.alt.textContent = ""
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }
