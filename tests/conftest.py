@@ -165,7 +165,7 @@ def pages_in_this_process_start_quickly() -> Iterator[None]:
         patch.setattr(ScriptCache, "get_bytecode", lambda _self, path: compiled(path))
         for name in logging.root.manager.loggerDict:
             if name.startswith("streamlit"):
-                logging.getLogger(name).propagate = True
+                patch.setattr(logging.getLogger(name), "propagate", True)
         yield
 
 

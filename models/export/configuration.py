@@ -1,7 +1,9 @@
 """A configuration as JSON and back, or from a link. Pasted text is bounded, and refused in a sentence."""
 
 import json
+import re
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -10,6 +12,8 @@ from models.spec.query import harmless, refusal
 
 FORMAT = 1
 LIMIT = 100_000  # characters
+DEEPEST = 8  # levels of nesting, of which a configuration has four
+BRACKETS = re.compile(r"[][{}]")
 
 
 def configuration_json(cfg: RunConfig) -> str:
@@ -42,12 +46,15 @@ def configuration_from(text: str) -> tuple[RunConfig, list[str]]:
 
 
 def _from_json(text: str) -> tuple[RunConfig, list[str]]:
+    strange = "This JSON holds a number or a nesting that no configuration has."
+    if _nesting(text) > DEEPEST:  # how deep Python itself reads depends on its version
+        raise ValueError(strange)
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"This is not valid JSON: {error.msg}, line {error.lineno}, column {error.colno}.") from None
-    except (ValueError, RecursionError):
-        raise ValueError("This JSON holds a number or a nesting that no configuration has.") from None
+    except ValueError:
+        raise ValueError(strange) from None
     fields = content.get("configuration") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(fields, dict):
         raise ValueError("This JSON is not an exported configuration: it has no field configuration.")
@@ -55,6 +62,11 @@ def _from_json(text: str) -> tuple[RunConfig, list[str]]:
     if isinstance(version, bool) or version != FORMAT:
         raise ValueError(f"This configuration has format {harmless(str(version))}; this version reads format {FORMAT}.")
     return _configured(fields)
+
+
+def _nesting(text: str) -> int:
+    """How many brackets are open at once in a text; those in strings count too."""
+    return max(accumulate(1 if sign in "[{" else -1 for sign in BRACKETS.findall(text)), default=0)
 
 
 def _configured(fields: dict[str, Any]) -> tuple[RunConfig, list[str]]:
