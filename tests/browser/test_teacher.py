@@ -164,9 +164,9 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     settled(wall).keyboard.press("v")
     loss = wall.get_by_label(re.compile("^Loss, neither"))
     loss.wait_for()
-    assert below(loss) > 720
+    assert below(loss) > 721
     settled(wall).keyboard.press("Space")
-    until(wall, lambda: below(loss) <= 720, "what trains, without a hand that scrolls")
+    until(wall, lambda: below(loss) < 721, "what trains, without a hand that scrolls")  # to a whole pixel
     assert loss.bounding_box()["height"] >= 720 / 5
     wall.keyboard.press("Space")
     wall.keyboard.press("n")
