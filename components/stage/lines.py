@@ -14,40 +14,25 @@ from components.stage import sentences
 from components.stage.asked import AskedRun
 from models import answers
 from models.insight.fate import fate
-from models.service.client import Requester, RunHistory, Trainer, key_of, question_message, tape_key
+from models.service.client import Requester, RunHistory, Trainer, question_message, tape_key
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace, rows_of
 
 PIECE_BYTES = 2**18
 SAID_AT_ONCE = 100  # rows whose sentences are made before other connections get their turn
-MEANINGS = {
-    "loss": "training loss",
-    "lr": "learning rate",
-    "grad_norm": "gradient norm before clipping",
-    "clip_factor": "what clipping multiplies the gradient by",
-    "act_rms": "RMS of the stream at every site",
-    "grad_rms": "RMS of the gradient at every site",
-    "branch_rms": "RMS of what every branch adds",
-    "weight_grad_rms": "RMS of the gradient of every block's weights",
-}
 INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 16
 
 
 def header(cfg: RunConfig, seeds: int, columns: Columns) -> dict[str, Any]:
-    """The meaning of the numbers of a row, and the last row that this tape can have."""
-    tracks = [{"name": name, "start": at, "width": 1, "meaning": MEANINGS[name]} for at, name in enumerate(SCALARS)]
-    tracks += [
-        {"name": name, "start": part.start, "width": part.stop - part.start, "meaning": MEANINGS[name]}
-        for name, part in columns.slices.items()
-    ]
+    """Where the numbers of a row stand, and the last row that this tape can have."""
+    places = {name: slice(at, at + 1) for at, name in enumerate(SCALARS)} | columns.slices
+    tracks = [{"name": name, "start": part.start, "width": part.stop - part.start} for name, part in places.items()]
     return {
-        "link": key_of(cfg),
         "seeds": seeds,
         "width": columns.width,
         "tracks": tracks,
         "sites": columns.sites,
-        "branches": columns.branches,
         "depth": columns.depth,
         "last": cfg.steps,
     }
