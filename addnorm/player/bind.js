@@ -102,35 +102,28 @@ const FOLDS = {
   least: (values) => values[0],
   greatest: (values) => values.at(-1),
 }
+const foldOf = (all, { fold, log }) => {
+  const values = all.filter(finite).sort((a, b) => a - b)
+  return values.length ? FOLDS[fold](values, log) : NaN
+}
 // A track of one seed, or element by element the fold of all seeds; `of`: gives the track of a seed.
-const folded = ({ fold, log, seed }, { seeds }, of) => {
-  if (!fold) return of(seed)
+const folded = (bind, { seeds }, of) => {
+  if (!bind.fold) return of(bind.seed)
   const all = Array.from({ length: seeds }, (_, each) => of(each))
-  return Float64Array.from(all[0], (_, at) => {
-    const values = all
-      .map((one) => one[at])
-      .filter(finite)
-      .sort((a, b) => a - b)
-    return values.length ? FOLDS[fold](values, log) : NaN
-  })
+  const at = (place) => all.map((one) => one[place])
+  return Float64Array.from(all[0], (_, place) => foldOf(at(place), bind))
 }
 // What the frames say that were seen, by step, of one seed or of all; a seed without a number there is left out.
-const atFrames = ({ track, fold, log, seed }, tape, now) => {
+const atFrames = (bind, tape, now) => {
+  const { track, fold, seed } = bind
   const found = new Map()
   if (!tape?.have || !started(now)) return found
-  for (const one of fold ? [...tape.frames.keys()] : [seed])
+  for (const one of fold ? tape.frames.keys() : [seed])
     for (const frame of tape.frames[one] ?? [])
       if (frame.step <= now.furthest && frame[track] !== null)
         found.set(frame.step, [...(found.get(frame.step) ?? []), frame[track]])
   const steps = [...found.keys()].sort((a, b) => a - b)
-  const of = (values) =>
-    fold
-      ? FOLDS[fold](
-          values.sort((a, b) => a - b),
-          log,
-        )
-      : values[0]
-  return new Map(steps.map((step) => [step, of(found.get(step))]))
+  return new Map(steps.map((step) => [step, fold ? foldOf(found.get(step), bind) : found.get(step)[0]]))
 }
 const against = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
@@ -193,17 +186,12 @@ const FILL = {
   row(trace, tape, now) {
     const { bind } = trace
     const place = (one) => (bind.first ? 0 : one.drawnAt(now))
-    const of = (one) => (one?.length ? folded(bind, one, (seed) => one.vector(bind.track, place(one), seed)) : [])
-    const other = bind.against === null ? null : of(now.tapes[bind.against])
-    const values = against(of(tape), other, (value, base) => value / base)
+    const of = (one, track) => (one?.length ? folded(bind, one, (seed) => one.vector(track, place(one), seed)) : [])
+    const over = bind.over ? tape : now.tapes[bind.against]
+    const other = over ? of(over, bind.over || bind.track) : null
+    const values = against(of(tape, bind.track), other, (value, base) => value / base)
     const step = now.playing ? null : tape.step(tape.until(now.shown) - 1)
     return { ...trace, ...named(trace, tape, step), values }
-  },
-  ratio(trace, tape, now) {
-    const { track, over, seed } = trace.bind
-    const of = (name) => tape.vector(name, tape.drawnAt(now), seed)
-    const values = tape.length ? against(of(track), of(over), (value, base) => value / base) : []
-    return { ...trace, values }
   },
   frame(trace, tape, now) {
     const frame = tape.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
@@ -504,7 +492,7 @@ const full = (declared, { hue, places }, now) => {
   if (!OVER_STEPS.includes(bind.of) && !found.cells) {
     found.x ??= [...values.keys()]
     const own = places && (bind.of !== "still" || places.names.length === values.length)
-    found.text ??= own ? places.names : values.map((_, at) => `site ${at}`)
+    found.text ??= own ? places.names : Array.from(values, (_, at) => `site ${at}`)
   }
   if (bind.ghost && !values.every(finite)) return leftOut(found, "not finite")
   const within = { values: values.map(drawable), ...(found.whole && { whole: found.whole.map(drawable) }) }

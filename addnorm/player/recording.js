@@ -192,16 +192,7 @@ export class RecordedTape extends Tape {
   standing() {
     const error = this.gone || this.problem
     const { device = "", parameters = 0 } = this.header?.said ?? {}
-    return {
-      ...this.state,
-      done: Boolean(this.ended || this.readAt),
-      error,
-      fates: [],
-      place: 0,
-      rate: 0,
-      device,
-      parameters,
-    }
+    return { ...this.state, done: Boolean(this.ended || this.readAt), error, device, parameters }
   }
 
   // The file of this name, and from which byte on it will come: a new file comes from its beginning.
@@ -411,10 +402,6 @@ export class RecordedTape extends Tape {
   // The arrangement that it resembles in its first row.
   get like() {
     return this.count ? likeness(this) : ""
-  }
-
-  end() {
-    return ""
   }
 
   // Model, device and length in one line.

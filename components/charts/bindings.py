@@ -61,27 +61,19 @@ class Folded(Binding):
 class Row(Folded):
     """A vector of the row at the playhead: one value per site, branch or block. A log axis marks what it cannot show.
 
-    `first`: of the net before training, wherever the playhead is.
+    `first`: of the net before training, wherever the playhead is. `over`: divided by this vector, up to the end of the
+    shorter.
     """
 
     first: bool = False
+    over: str = ""
 
     of: ClassVar[str] = "row"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
 
-
-@dataclass(frozen=True)
-class Ratio(Binding):
-    """A vector of the row at the playhead divided by another, up to the end of the shorter."""
-
-    over: str = ""
-
-    of: ClassVar[str] = "ratio"
-    tracks: ClassVar[tuple[str, ...]] = VECTORS
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.over not in self.tracks:
+        if self.over not in ("", *self.tracks):
             raise ValueError(f"over {self.over!r}: {type(self).__name__} takes {', '.join(self.tracks)}")
 
 

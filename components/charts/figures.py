@@ -5,7 +5,7 @@ from typing import Any
 
 from addnorm.player.charts import HUES as RECORDED_HUES
 from addnorm.player.charts import STEP, Figure, crosses_of, figure_of, frame_of, map_of
-from components.charts.bindings import AtFrame, Binding, Crosses, Frames, Map, Past, Ratio, Row, bound
+from components.charts.bindings import AtFrame, Binding, Crosses, Frames, Map, Past, Row, bound
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, cosines_over, fixed_line, over_places
 from components.charts.parts import note, places
@@ -102,7 +102,7 @@ def ratios(
     title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str
 ) -> Figure:
     """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run."""
-    traces = [_line(label, role, Ratio(track, run, over=over)) for run, (label, role) in enumerate(lines)]
+    traces = [_line(label, role, Row(track, run, over=over)) for run, (label, role) in enumerate(lines)]
     return over_places(title, unit, HUES[track], sites, traces, x="block", axis="linear", guides=[0.0])
 
 

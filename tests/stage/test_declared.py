@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 from addnorm.player import PLOTLY
 from addnorm.player.charts import figure_of
 from components.charts import figures
-from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Ratio, Row, bound
+from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound
 from components.charts.depth import Series
 from components.shell import player
 from components.stage import file, panels, sentences, stage
@@ -63,10 +63,10 @@ def test_runs_and_seeds_are_counted_from_0(wrong):
         Row("act_rms", **wrong)
 
 
-@pytest.mark.parametrize("over", ["", "loss", "nothing"])
+@pytest.mark.parametrize("over", ["loss", "nothing"])
 def test_a_ratio_is_over_a_vector_of_the_same_row(over):
-    with pytest.raises(ValueError, match=f"over '{over}': Ratio takes"):
-        Ratio("branch_rms", over=over)
+    with pytest.raises(ValueError, match=f"over '{over}': Row takes"):
+        Row("branch_rms", over=over)
 
 
 def test_a_fold_is_one_of_those_there_are():
@@ -83,9 +83,9 @@ def test_an_axis_is_held_in_a_way_that_there_is(wrong):
 def test_bindings_travel_as_json():
     said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
     folded = {"fold": "median", "log": True, "against": None}
-    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, "first": False}
-    kinds = (Row, Ratio, Past, Crosses, Frames, AtFrame, Map)
-    assert [one.of for one in kinds] == ["row", "ratio", "past", "crosses", "frames", "frame", "map"]
+    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, "first": False, "over": ""}
+    kinds = (Row, Past, Crosses, Frames, AtFrame, Map)
+    assert [one.of for one in kinds] == ["row", "past", "crosses", "frames", "frame", "map"]
 
 
 def test_every_number_of_a_row_can_be_bound():

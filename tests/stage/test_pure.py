@@ -301,7 +301,7 @@ def test_a_held_range_grows_and_never_shrinks():
 
 
 SHARE = {"type": "scatter", "name": "a line", "x": [0, 1], "text": ["b01", "b02"]}
-SHARE |= {"bind": {"of": "ratio", "track": "branch", "over": "act_rms", "run": 0, "seed": 0}}
+SHARE |= {"bind": {"of": "row", "track": "branch", "over": "act_rms", "run": 0, "seed": 0}}
 SHARES = {"data": [SHARE], "layout": {"yaxis": {}, "bind": {"axis": "linear", "guides": [0]}}}
 BRANCHED = """
 const track = (name, start, width) => ({ name, start, width })
@@ -324,6 +324,15 @@ def test_a_ratio_goes_element_by_element_as_far_as_both_go_and_moves_with_the_pl
     assert (line["x"], line["text"], line["y"]) == ([0, 1], ["b01", "b02"], [0.5, 0.25])
     assert between == pytest.approx([1, 0.25])
     assert after == [2, 0.25]
+
+
+def test_where_nobody_names_the_places_of_a_line_they_are_numbered():
+    code = """
+    one.put(0, 1, Float32Array.of(2, 4, 9, 1, 1))
+    return draw(0).data[0].text
+    """
+    unnamed = [{name: value for name, value in SHARE.items() if name != "text"}]
+    assert run(BRANCHED + code, figure=SHARES | {"data": unnamed}) == ["site 0", "site 1"]
 
 
 def test_a_linear_axis_has_0_and_all_values_with_room_and_never_shrinks():
