@@ -22,17 +22,30 @@ class Heads:
     def __init__(self, model: nn.Module, heard: Callable[[int, Tensor], None]) -> None:
         self.names: list[str] = []
         self.undo: list[Callable[[], None]] = []
+        self._heard = heard
         for name, module in model.named_modules():
             count = heads_of(module)
             if not count:
                 continue
             last = next((getattr(module, one) for one in OUTPUTS if hasattr(module, one)), None)
-            look = HeadLook(len(self.names), count, heard)
             if isinstance(last, nn.Module):
-                self.undo.append(last.register_forward_pre_hook(Hook(look.given)).remove)
+                self.undo.append(last.register_forward_pre_hook(Hook(self._given, len(self.names), count)).remove)
             else:
-                self.undo.append(module.register_forward_hook(Hook(look.gave)).remove)
+                self.undo.append(module.register_forward_hook(Hook(self._gave, len(self.names), count)).remove)
             self.names += [f"{plain_name(name)} head {at}" for at in range(count)]
+
+    def _given(self, start: int, count: int, _module: nn.Module, args: tuple[object, ...]) -> None:
+        """The heads side by side, as the last matrix reads them."""
+        self._take(start, count, args[0] if args else None)
+
+    def _gave(self, start: int, count: int, _module: nn.Module, _args: object, output: object) -> None:
+        """The same as a module without a last matrix gives them."""
+        self._take(start, count, output[0] if isinstance(output, tuple) and output else output)
+
+    def _take(self, start: int, count: int, tensor: object) -> None:
+        if isinstance(tensor, Tensor) and tensor.ndim > 1 and tensor.shape[-1] % count == 0:
+            heads = tensor.detach().unflatten(-1, (count, -1)).to(accumulate_dtype(tensor.device))
+            self._heard(start, heads.square().mean(dim=[*range(heads.ndim - 2), heads.ndim - 1]))
 
 
 def heads_of(module: nn.Module) -> int:
@@ -45,23 +58,3 @@ def heads_of(module: nn.Module) -> int:
     own += [getattr(getattr(module, "config", None), name, None) for name in COUNTS]
     inner = any(heads_of(child) for child in module.children())
     return 0 if inner else next((count for count in own if isinstance(count, int) and count > 0), 0)
-
-
-class HeadLook:
-    """The hooks on one module of attention."""
-
-    def __init__(self, start: int, count: int, heard: Callable[[int, Tensor], None]) -> None:
-        self._start, self._count, self._heard = start, count, heard
-
-    def given(self, _module: nn.Module, args: tuple[object, ...]) -> None:
-        """The heads side by side, as the last matrix reads them."""
-        self._take(args[0] if args else None)
-
-    def gave(self, _module: nn.Module, _args: object, output: object) -> None:
-        """The same as a module without a last matrix gives them."""
-        self._take(output[0] if isinstance(output, tuple) and output else output)
-
-    def _take(self, tensor: object) -> None:
-        if isinstance(tensor, Tensor) and tensor.ndim > 1 and tensor.shape[-1] % self._count == 0:
-            heads = tensor.detach().unflatten(-1, (self._count, -1)).to(accumulate_dtype(tensor.device))
-            self._heard(self._start, heads.square().mean(dim=[*range(heads.ndim - 2), heads.ndim - 1]))

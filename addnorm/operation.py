@@ -25,13 +25,9 @@ class LastPass:
     def culprit(self, model: nn.Module) -> str:
         """The operation and its module, in words; empty where the pass is finite when it is run again."""
         args, kwargs = self._given
-        with ExitStack() as stack:
+        finder = Finder(model, lambda _node, _tensor: None)
+        with ExitStack() as casts, torch.no_grad(), left_as_it_was(model), eagerly(), finder:
             for kind, dtype in self._casts.items():
-                stack.enter_context(torch.autocast(kind, dtype))
-            stack.enter_context(torch.no_grad())
-            stack.enter_context(left_as_it_was(model))
-            stack.enter_context(eagerly())
-            finder = Finder(model, lambda _node, _tensor: None)
-            stack.enter_context(finder)
+                casts.enter_context(torch.autocast(kind, dtype))
             model(*args, **kwargs)
         return (finder.forward or finder.infinite).removeprefix("made by ")

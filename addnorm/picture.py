@@ -36,15 +36,14 @@ def picture(recording: Recording, at: int | None = None) -> str:
 
 
 def _by_site(recording: Recording, name: str, at: int) -> tuple[list[float | None], tuple[str, str], bool]:
-    pairs = zip(recording.row(name, at), recording.measured(name, at), strict=True)
     names = [site.name for site in recording.sites] or [""]
-    return [value if known else None for value, known in pairs], (names[0], names[-1]), True
+    return recording.at(name, at), (names[0], names[-1]), True
 
 
 def _losses(recording: Recording, at: int) -> tuple[list[float | None], tuple[str, str], bool]:
     """The losses up to a row, at most so many of them, evenly spaced."""
     rows = sorted({round(place * at / max(1, min(at, MOST_POINTS - 1))) for place in range(min(at + 1, MOST_POINTS))})
-    values = [recording.scalars["loss"][row] if recording.known["loss"][row] else None for row in rows]
+    values = [recording.at("loss", row)[0] for row in rows]
     return values, (f"step {recording.steps[0]}", f"step {recording.steps[at]}"), False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -17,11 +17,10 @@ from addnorm.first import FirstPass
 from addnorm.header import header
 from addnorm.law import law_in_words
 from addnorm.model import bare, left_as_it_was, refused
-from addnorm.recording import Reader, Recording, as_line
+from addnorm.recording import Reader, Recording, as_line, one_row
 from addnorm.rows import Fetch, PendingRow, parts_of
 from addnorm.shown import Shown
 from addnorm.sites import Sites, find_sites, noted, offered, outputs_of
-from addnorm.table import table
 from addnorm.trace import Graph, Node, Tracer, floating, output_of, tensors_in
 from addnorm.weights import Weights
 from addnorm.words import lost_at, verdict
@@ -76,9 +75,6 @@ class Profile(Shown):
     def __repr__(self) -> str:
         return f"<Profile of {self.recording.header['model']}, {len(self.sites)} sites>"
 
-    def __str__(self) -> str:
-        return "\n".join(table(self.recording))
-
 
 def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = None) -> Profile:
     """Measures signal and gradient of a model at every site on one batch, without training and without a file.
@@ -96,10 +92,7 @@ def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = N
     model = core(bare(model))
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
         raise ValueError(LAZY)
-    with ExitStack() as undone:
-        for kept in (left_as_it_was, _gradients, _unwatched):
-            undone.enter_context(kept(model))
-        undone.enter_context(eagerly())
+    with left_as_it_was(model), _gradients(model), _unwatched(model), eagerly():
         return _measured(model, batch, loss)
 
 
@@ -192,11 +185,11 @@ def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) 
     now = datetime.now(timezone.utc)
     head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={})
     end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
-    lines = [as_line(one) for one in (head, row.line(len(sites), len(blocks)), end)]
-    lost = lost_at(Reader().feed(b"".join(lines)), 0)
+    line = row.line(head)
+    lost = lost_at(one_row(head, line), 0)
     cause = finder.cause(lost[0]) if lost else ""
     head["notes"] += [*notes, *([cause] if cause else [])]
-    return Profile(Reader().feed(b"".join([as_line(head), *lines[1:]])), cause)
+    return Profile(Reader().feed(b"".join(map(as_line, (head, line, end)))), cause)
 
 
 def _split(batch: Any, loss: Callable[..., Tensor] | None) -> tuple[Any, tuple[Any, ...]]:

@@ -505,8 +505,7 @@ class Recorder(Shown):
             self._rows.add(row)
             self._newest = row
             if self._alarms is not None:
-                line = row.line(len(self.sites), len(self._blocks), *self._detailed())
-                self._alarms.look(one_row(self._header, line), self._made_by)
+                self._alarms.look(one_row(self._header, row.line(self._header)), self._made_by)
             if not skipped and not self._closure and _is_full(self._steps, self._every):
                 self._before = (row, self._weights.samples())
         elif wanted and not self._passes and not self._paused and self._steps == 0:
@@ -623,14 +622,8 @@ class Recorder(Shown):
         self._writer.write(lambda: line)
 
     def _write(self, row: PendingRow) -> None:
-        sites, blocks = len(self.sites), len(self._blocks)
         if self._writer is not None:
-            heads, weights = self._detailed()
-            self._written += self._writer.write(lambda: row.line(sites, blocks, heads, weights))
-
-    def _detailed(self) -> tuple[int, int]:
-        """How many heads and parameters a row has."""
-        return (len(self._heads.names), len(self._weights.names)) if self._detail and self._weights else (0, 0)
+            self._written += self._writer.write(lambda: row.line(self._header))
 
     def _end(self, how: str, reason: str) -> None:
         """Removes all hooks and writes the last line. Raises nothing."""

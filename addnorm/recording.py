@@ -104,6 +104,11 @@ class Recording(Shown):
         width = self.width(name)
         return self.known[name][at * width : (at + 1) * width]
 
+    def at(self, name: str, row: int) -> list[float | None]:
+        """The numbers of a series or scalar in one row; None where nothing was measured."""
+        values = [self.scalars[name][row]] if name in SCALARS else self.row(name, row)
+        return [value if known else None for value, known in zip(values, self.measured(name, row), strict=True)]
+
     def width(self, name: str) -> int:
         """How many numbers of a series or scalar a row has."""
         if name in SCALARS:
@@ -113,11 +118,6 @@ class Recording(Shown):
 
     def lines(self, every: int = 1) -> Iterator[bytes]:
         """The lines of its file. `every`: of the rows, those that have updates, the last, and one of so many others."""
-
-        def listed(name: str, at: int) -> list[Any]:
-            pairs = zip(self.row(name, at), self.measured(name, at), strict=True)
-            return [encoded(value) if known else None for value, known in pairs]
-
         try:
             yield as_line(self.header)
         except ValueError:  # a setting too large for a number
@@ -127,9 +127,9 @@ class Recording(Shown):
             if at % every and at != len(self) - 1 and not any(self.measured("update", at)):
                 continue
             row: dict[str, Any] = {"step": step, "seconds": encoded(self.seconds[at])}
-            for name in scalars:
-                row[name] = encoded(self.scalars[name][at], 9) if self.known[name][at] else None
-            row |= {name: listed(name, at) for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))}
+            row |= {name: encoded(self.at(name, at)[0], 9) for name in scalars}
+            series = [name for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))]
+            row |= {name: list(map(encoded, self.at(name, at))) for name in series}
             yield as_line(row | ({"skipped": True} if at in self.skipped else {}))
         if self.end is not None:
             yield as_line(self.end)
@@ -265,10 +265,7 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
 
 def one_row(header: Mapping[str, Any], line: Mapping[str, Any]) -> Recording:
     """A recording of one row, from the lines as they are written."""
-    reader = Reader()
-    for entry in (header, line):
-        reader.feed(json.dumps(entry).encode() + b"\n")
-    return reader.recording
+    return Reader().feed(as_line(header) + as_line(line))
 
 
 def parsed(line: bytes) -> dict[str, Any]:
@@ -401,7 +398,7 @@ def ending(entry: dict[str, Any]) -> dict[str, Any]:
     return {"end": entry["end"], "reason": reason, "rows": count(entry, "rows"), "dropped": count(entry, "dropped")}
 
 
-def as_line(entry: dict[str, Any]) -> bytes:
+def as_line(entry: Mapping[str, Any]) -> bytes:
     """A line of a file."""
     return json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 

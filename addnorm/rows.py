@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -106,8 +106,9 @@ class PendingRow:
         losses = [value for fetch in self.losses for value in fetch.values()]
         return sum(losses) / (1 if self.shares else len(losses)) if losses else None
 
-    def line(self, sites: int, blocks: int, heads: int = 0, weights: int = 0) -> dict[str, Any]:
-        """The row as it is written; waits for its numbers if it must."""
+    def line(self, header: Mapping[str, Any]) -> dict[str, Any]:
+        """The row as it is written below a header; waits for its numbers if it must."""
+        sites, blocks, heads, weights = (len(header.get(name, ())) for name in ("sites", "blocks", "heads", "weights"))
         squares, counts = self._sums()
         scale = self.scale.values()[0] if self.scale else 1.0
 

@@ -90,13 +90,8 @@ class Shown:
 
         recording = self._some()
         at = row_of(recording, step)
-        sizes = {
-            name: [value if known else None for value, known in zip(recording.row(name, at), there, strict=True)]
-            for name in ("act", "grad")
-            for there in (recording.measured(name, at),)
-        }
-        title = f"Step {recording.steps[at]}: {verdict(recording, at)}"
-        return go.Figure(by_depth(title, [site.name for site in recording.sites], sizes["act"], sizes["grad"]))
+        title, sites = f"Step {recording.steps[at]}: {verdict(recording, at)}", [site.name for site in recording.sites]
+        return go.Figure(by_depth(title, sites, recording.at("act", at), recording.at("grad", at)))
 
     def _some(self) -> Recording:
         recording = self.so_far()

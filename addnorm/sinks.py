@@ -53,9 +53,8 @@ def numbers_of(row: Recording) -> dict[str, float]:
         found |= {"first_site": act[0], "last_site": act[-1], "growth_over_depth": _ratio(act[-1], act[0])}
     if grad:
         found["gradient_growth"] = _ratio(grad[0], grad[-1])
-    if any(row.known["update"]):
-        known = zip(row.row("update", 0), row.measured("update", 0), strict=True)
-        found["largest_update"] = max(value for value, measured in known if measured)
+    if updates := [value for value in row.at("update", 0) if value is not None]:
+        found["largest_update"] = max(updates)
     return found
 
 

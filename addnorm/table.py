@@ -22,8 +22,8 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     header = recording.header
     rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
     yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {_standing(recording)}"
-    loss = recording.scalars["loss"][at]
-    yield f"step {recording.steps[at]}" + (f", loss {loss:.4g}" if recording.measured("loss", at)[0] else "")
+    (loss,) = recording.at("loss", at)
+    yield f"step {recording.steps[at]}" + ("" if loss is None else f", loss {loss:.4g}")
     room = max(20, shutil.get_terminal_size().columns - 28)
     names = [site.name for site in recording.sites]
     prefix = shared_prefix(names)
@@ -51,5 +51,5 @@ def _standing(recording: Recording) -> str:
 
 
 def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:
-    for value, measured in zip(recording.row(name, at), recording.measured(name, at), strict=True):
-        yield "-" if not measured else f"{value:.4g}" if math.isfinite(value) else str(value)
+    for value in recording.at(name, at):
+        yield "-" if value is None else f"{value:.4g}" if math.isfinite(value) else str(value)

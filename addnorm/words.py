@@ -70,12 +70,10 @@ def jump_in_words(name: str, site: str, start: float, end: float) -> str:
 def _from_site_to_site(recording: Recording, name: str, at: int) -> Iterator[tuple[str, float, float]]:
     """Two measured sites of a stream in a row: the name of the second, and both sizes, where these are finite."""
     before = math.nan
-    for site, value, measured in zip(
-        recording.sites, recording.row(name, at), recording.measured(name, at), strict=True
-    ):
+    for site, value in zip(recording.sites, recording.at(name, at), strict=True):
         if site.kind == "start":
             before = math.nan
-        if measured:
+        if value is not None:
             if 0 <= before < math.inf and 0 <= value < math.inf:
                 yield site.name, before, value
             before = value
@@ -89,17 +87,16 @@ def _factor(start: float, end: float) -> float:
 
 def measured_by_site(recording: Recording, name: str, at: int) -> list[tuple[str, float]]:
     """The sites where a series was measured in a row, and its numbers there."""
-    row = zip(recording.sites, recording.row(name, at), recording.measured(name, at), strict=True)
-    return [(site.name, value) for site, value, measured in row if measured]
+    row = zip(recording.sites, recording.at(name, at), strict=True)
+    return [(site.name, value) for site, value in row if value is not None]
 
 
 def lost_at(recording: Recording, at: int) -> tuple[str, str] | None:
     """What is first not finite in a row, in the order of computation, and at which site or block; None if all is."""
 
     def lost(name: str) -> list[int]:
-        numbers = [recording.scalars[name][at]] if name in recording.scalars else recording.row(name, at)
-        pairs = zip(numbers, recording.measured(name, at), strict=True)
-        return [place for place, (value, measured) in enumerate(pairs) if measured and not math.isfinite(value)]
+        numbers = enumerate(recording.at(name, at))
+        return [place for place, value in numbers if value is not None and not math.isfinite(value)]
 
     act, grad, weights = lost("act"), lost("grad"), lost("weight_grad")
     if act:
@@ -121,8 +118,8 @@ def _left_out(recording: Recording, at: int) -> str:
 def updates(recording: Recording, at: int) -> str:
     """Which block the last measured update changed most; empty where none was measured."""
     for row in range(at, -1, -1):
-        pairs = zip(recording.blocks, recording.row("update", row), recording.measured("update", row), strict=True)
-        known = [(block.name, value) for block, value, measured in pairs if measured and not math.isnan(value)]
+        pairs = zip(recording.blocks, recording.at("update", row), strict=True)
+        known = [(block.name, value) for block, value in pairs if value is not None and not math.isnan(value)]
         if known:
             name, size = max(known, key=lambda pair: pair[1])
             if size == 0:

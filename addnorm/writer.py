@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 import threading
@@ -10,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+from addnorm.recording import as_line
 
 WAITING = 1024  # lines that may wait for the disk; more are dropped and counted
 PATIENCE = 10.0  # seconds for which closing waits for the disk
@@ -101,7 +102,7 @@ class Writer:
 
     def _append(self, lines: list[Line]) -> None:
         entries = [line() for line in lines]
-        text = b"".join(json.dumps(one, allow_nan=False, separators=(",", ":")).encode() + b"\n" for one in entries)
+        text = b"".join(map(as_line, entries))
         while text:
             text = text[os.write(self._file, text) :]
         for entry in entries:
