@@ -29,6 +29,9 @@ from tests.load.server import Server, serving
 
 torch.set_num_threads(1)
 
+# Processes that tests start read what others have compiled, also in a container's image, which often forbids to keep it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Derandomised: a run of the tests is repeatable, and no machine is too slow for them.
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
