@@ -135,7 +135,7 @@ class RelativeBias(nn.Module):
 
     def forward(self, tokens: int, causal: bool) -> Tensor:
         bucket_TT = buckets(distances(tokens, self.bias.device), both_ways=self.both_ways)
-        return hide_later(self.bias.view(self.heads, BUCKETS)[:, bucket_TT], causal)
+        return hide_later(self.bias.unflatten(-1, (self.heads, BUCKETS))[..., bucket_TT], causal)
 
 
 def distances(tokens: int, device: torch.device) -> Tensor:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from models.nets.branches import BUCKETS, Attention, RelativeBias, buckets, distances, hide_later
+from models.nets.branches import Attention, RelativeBias
 from models.nets.build import Net
 from models.nets.embedding import Positions
 from models.nets.norms import NORM_TYPES, TokenBatchNorm
@@ -164,19 +164,6 @@ class StackedAttention(nn.Module):
         return by_head.view(-1, self.tokens, self.heads, by_head.shape[-1]).transpose(1, 2)
 
 
-class StackedRelativeBias(nn.Module):
-    """T5's bias by seed: (K, 1, H, T, T), which broadcasts over a seed's samples."""
-
-    def __init__(self, biases: Sequence[RelativeBias]) -> None:
-        super().__init__()
-        self.heads, self.both_ways = biases[0].heads, biases[0].both_ways
-        self.bias = nn.Parameter(torch.stack([own.bias.detach() for own in biases]))
-
-    def forward(self, tokens: int, causal: bool) -> Tensor:
-        bucket_TT = buckets(distances(tokens, self.bias.device), both_ways=self.both_ways)
-        return hide_later(self.bias.view(len(self.bias), 1, self.heads, BUCKETS)[..., bucket_TT], causal)
-
-
 def _broadcasting(modules: Sequence[nn.Module]) -> nn.Module:
     """The first module with the parameters of all as (K, 1, D), so that its own forward works by seed."""
     together = copy.deepcopy(modules[0])
@@ -194,7 +181,7 @@ LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     nn.Embedding: StackedEmbedding,
     nn.LayerNorm: StackedTokenNorm,
     nn.RMSNorm: StackedTokenNorm,
-    RelativeBias: StackedRelativeBias,
+    RelativeBias: _broadcasting,
     TokenBatchNorm: StackedBatchNorm,
     Gate: _broadcasting,
     nn.ParameterList: _parameter_lists,

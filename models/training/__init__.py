@@ -1,10 +1,9 @@
 """Training under observation: runs, their rows, frames and divergence, and replays."""
 
 from addnorm.probe import Probe, watching
-from models.trace import Columns, Divergence, Frame, Trace
+from models.trace import Trace
 from models.training.batched import SeedRuns
 from models.training.device import available_devices, resolve_device
-from models.training.frames import mean_cosine
 from models.training.loss import cross_entropy
 from models.training.modes import statistics_kept
 from models.training.optimizers import OPTIMIZERS, build_optimizer
@@ -13,9 +12,6 @@ from models.training.run import Run, profile_at_init
 
 __all__ = [
     "OPTIMIZERS",
-    "Columns",
-    "Divergence",
-    "Frame",
     "Probe",
     "Replays",
     "Run",
@@ -28,7 +24,6 @@ __all__ = [
     "cross_entropy",
     "finished",
     "followed",
-    "mean_cosine",
     "profile_at_init",
     "resolve_device",
     "snapshot_of",

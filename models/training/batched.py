@@ -15,7 +15,7 @@ from models.training.batched_frames import BatchedFrameTaker
 from models.training.batched_rows import BatchedRowWriter
 from models.training.loop import Loop
 from models.training.loss import cross_entropies
-from models.training.optimizers import build_optimizer
+from models.training.optimizers import Rates, build_optimizer
 from models.training.schedule import learning_rates
 
 # Fields that change neither the shape of a net nor what a step computes.
@@ -68,18 +68,6 @@ class Batched(Loop):
         grad_norm, weight_grad_rms = self._writer.gradient_norms()
         self._writer.write(k, losses.detach(), grad_norm, self._clip(grad_norm), weight_grad_rms)
 
-    def _update(self, k: int) -> None:
-        self._rates.step(k)
-
-    def _clip(self, grad_norm: Tensor) -> Tensor:
-        """Shortens each seed's gradient to `clip` where it is longer; returns the factors (K,)."""
-        if not self.cfg.clip:
-            return torch.ones_like(grad_norm)
-        factor = (self.cfg.clip / (grad_norm + 1e-6)).clamp(max=1.0)
-        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
-        torch._foreach_mul_(grads, [factor.to(grad.dtype).view(-1, *[1] * (grad.ndim - 1)) for grad in grads])
-        return factor
-
 
 class SeedRuns(Batched):
     """One configuration under each of `seeds`. ValueError for no seeds."""
@@ -88,32 +76,3 @@ class SeedRuns(Batched):
         if not seeds:
             raise ValueError("seeds is empty; legal is one seed or more")
         super().__init__([replace(cfg, seed=seed) for seed in seeds], frames=frames)
-
-
-class Rates:
-    """The learning rates of K runs, table_TK (steps, K), and the steps of the optimiser that they share.
-
-    A torch optimiser knows one rate. Its step is linear in the rate, so where the runs have different rates it steps
-    at a rate of 1, and each run keeps its own share of that step.
-    """
-
-    def __init__(
-        self, rates: Sequence[Sequence[float]], optimizer: torch.optim.Optimizer, device: torch.device
-    ) -> None:
-        self.table_TK = torch.tensor(rates, device=device).T
-        self.optimizer = optimizer
-        self._shared = list(rates[0]) if all(list(own) == list(rates[0]) for own in rates) else None
-        self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
-
-    def step(self, k: int) -> None:
-        """Takes update k."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._shared[k] if self._shared else 1.0
-        if self._shared:
-            self.optimizer.step()
-            return
-        before = [p.detach().clone() for p in self._parameters]
-        self.optimizer.step()
-        with torch.no_grad():
-            for p, old in zip(self._parameters, before, strict=True):
-                p.copy_(torch.lerp(old, p, self.table_TK[k].view(-1, *[1] * (p.ndim - 1))))

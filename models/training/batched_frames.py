@@ -6,15 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from addnorm.cosine import mean_cosines
-from addnorm.probe import accumulate_dtype, watching
+from addnorm.probe import accumulate_dtype
 from models.nets import Net
 from models.spec import RunConfig
 from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.trace import Frame
 from models.training.batched_rows import block_norms
-from models.training.dead import counting_dead, shares
 from models.training.frames import FrameTaker
 from models.training.loss import cross_entropies
 from models.training.modes import evaluating, statistics_kept
@@ -54,13 +52,5 @@ class BatchedFrameTaker(FrameTaker):
         change = block_norms([[new.detach() - old for new, old in block] for block in pairs], empty, dtype)
         return (change / block_norms(self._before, empty, dtype)).float().cpu().numpy()
 
-    def _pass(self, x: Tensor) -> tuple[np.ndarray, np.ndarray, Tensor]:
-        with (
-            watching(self.model.stream.stream_taps, gradients=False) as probe,
-            counting_dead(self.model, lambda output: output[:, : self._tokens], 1) as counted,
-        ):
-            logits = self.model(x)
-            stream = [tensor[:, : self._tokens] for tensor in probe.tensors()]
-        cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1).float()
-        dead = shares(counted, self.model) if counted else torch.empty(self.runs, 0)
-        return cosine.cpu().numpy(), dead.cpu().numpy(), logits
+    def _subset(self, tensor: Tensor) -> Tensor:
+        return tensor[:, : self._tokens]

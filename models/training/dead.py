@@ -11,18 +11,16 @@ from models.nets.hooks import Hook, hooked
 
 
 @contextmanager
-def counting_dead(net: Net, subset: Callable[[Tensor], Tensor], axes: int) -> Iterator[dict[str, Tensor]]:
+def counting_dead(net: Net, subset: Callable[[Tensor], Tensor]) -> Iterator[dict[str, Tensor]]:
     """The share of dead units by block in the last forward pass within the `with` block; empty without ReLUs.
 
-    `subset` picks the samples from an activation's output. Of what it returns the first `axes` axes are kept, the last
-    holds the units, and those between are tokens.
+    `subset` picks the tokens from an activation's output, (runs, tokens, units).
     """
     dead: dict[str, Tensor] = {}
 
     def counter(block: str) -> Hook:
         def count(_module: nn.Module, _inputs: object, output: Tensor) -> None:
-            silent = subset(output) == 0
-            dead[block] = silent.flatten(axes, -2).all(axes).float().mean(-1)
+            dead[block] = (subset(output) == 0).all(1).float().mean(-1)
 
         return count
 
@@ -35,8 +33,6 @@ def counting_dead(net: Net, subset: Callable[[Tensor], Tensor], axes: int) -> It
 
 
 def shares(dead: dict[str, Tensor], net: Net) -> Tensor:
-    """The shares with the blocks on the last axis; NaN for a block that was taken out, empty without ReLUs."""
-    if not dead:
-        return torch.empty(0)
+    """The shares with the blocks on the last axis; NaN for a block that was taken out."""
     absent = torch.full_like(next(iter(dead.values())), torch.nan)
     return torch.stack([dead.get(name, absent) for name in net.stream.blocks], -1)

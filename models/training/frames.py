@@ -67,7 +67,8 @@ class FrameTaker:
         The second is empty without ReLUs.
         """
         with torch.no_grad(), statistics_kept(self.model):
-            return self._pass(self.task.held_out[0][: self._samples])[:2]
+            cosine, dead, _ = self._pass(self.task.held_out[0][: self._samples])
+        return cosine[0], dead[0]
 
     def first_picture(self) -> dict[str, Any]:
         """The part of the task's picture that is shown before training, and the way of ten samples."""
@@ -78,7 +79,7 @@ class FrameTaker:
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
         with evaluating(self.model), torch.no_grad():
-            cosine, dead, logits = self._pass(x)
+            (cosine,), (dead,), logits = self._pass(x)
             counted = y != NO_LOSS
             loss = F.cross_entropy(logits[counted], y[counted]).item()
             accuracy = (logits.argmax(-1) == y)[counted].float().mean().item()
@@ -103,17 +104,17 @@ class FrameTaker:
         return np.full(len(self.matrices), np.nan, dtype=np.float32)
 
     def _pass(self, x: Tensor) -> tuple[np.ndarray, np.ndarray, Tensor]:
-        """Sample cosine by site and dead units by block over the first samples of x, and the logits of all of x."""
+        """Sample cosine (K, S) and dead units (K, depth) over each run's fixed subset, and the logits of all of x."""
         with (
             watching(self.model.stream.stream_taps, gradients=False) as probe,
-            counting_dead(self.model, lambda output: output[: self._samples], 0) as counted,
+            counting_dead(self.model, self._subset) as counted,
         ):
             logits = self.model(x)
-            stream = [tensor[: self._samples] for tensor in probe.tensors()]
-        cosine = torch.stack([mean_cosine(tensor) for tensor in stream]).float()
-        return cosine.cpu().numpy(), shares(counted, self.model).cpu().numpy(), logits
+            stream = [self._subset(tensor) for tensor in probe.tensors()]
+        cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1).float()
+        dead = shares(counted, self.model) if counted else torch.empty(len(cosine), 0)
+        return cosine.cpu().numpy(), dead.cpu().numpy(), logits
 
-
-def mean_cosine(x: Tensor) -> Tensor:
-    """Mean cosine between different vectors of (..., D), (). Zero vectors are left out; NaN for fewer than two."""
-    return mean_cosines(x.flatten(0, -2)[None])[0]
+    def _subset(self, tensor: Tensor) -> Tensor:
+        """The vectors of the fixed subset by run, (K, N, D)."""
+        return tensor[: self._samples].flatten(0, -2)[None]

@@ -15,6 +15,7 @@ from models.training.device import resolve_device
 from models.training.divergence import where
 from models.training.frames import FrameTaker
 from models.training.modes import statistics_kept
+from models.training.optimizers import Rates
 from models.training.rows import RowWriter
 
 CHECK_EVERY = 16  # steps between checks for non-finite numbers: each check waits for the device
@@ -30,6 +31,7 @@ class Loop(ABC):
     model: Net
     _writer: RowWriter
     _taker: FrameTaker
+    _rates: Rates
 
     def __init__(self, cfg: RunConfig, runs: int) -> None:
         self.cfg = cfg
@@ -42,10 +44,6 @@ class Loop(ABC):
     @abstractmethod
     def _measure(self, k: int) -> None:
         """Writes row k: forward and backward on batch k, then clipping."""
-
-    @abstractmethod
-    def _update(self, k: int) -> None:
-        """Takes the optimiser's step k."""
 
     @property
     def done(self) -> bool:
@@ -120,12 +118,22 @@ class Loop(ABC):
         k = self.step
         frames = self._taker.before_update(k)
         self._measure(k)
-        self._update(k)
+        self._rates.step(k)
         if frames:
             self._keep(self._taker.after_update(frames))
         self.step += 1
         if self.step == self.cfg.steps:
             self._keep(self._taker.at_end(self.step))
+
+    def _clip(self, grad_norm: Tensor) -> Tensor:
+        """Shortens each run's gradient to `clip` where it is longer; returns the factors, shaped as the norms."""
+        if not self.cfg.clip:
+            return torch.ones_like(grad_norm)
+        factor = (self.cfg.clip / (grad_norm + 1e-6)).clamp(max=1.0)
+        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
+        by_run = [factor.to(grad.dtype).view(-1, *[1] * (grad.ndim - 1)) for grad in grads]
+        torch._foreach_mul_(grads, by_run if factor.ndim else factor.to(grads[0].dtype))
+        return factor
 
     def _keep(self, frames: Sequence[Frame]) -> None:
         for at, frame in enumerate(frames):

@@ -1,6 +1,6 @@
 """The optimisers, fused: one kernel for all parameters keeps the steps of deep narrow nets fast."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import unwrap
 from typing import Any
@@ -45,3 +45,32 @@ def build_optimizer(
     return OPTIMIZERS[optimizer](
         [group for group in groups if group["params"]] if weight_decay else trained, lr=lr, weight_decay=0.0
     )
+
+
+class Rates:
+    """The learning rates of K runs, table_TK (steps, K), and the steps of the optimiser that they share.
+
+    A torch optimiser knows one rate. Its step is linear in the rate, so where the runs have different rates it steps
+    at a rate of 1, and each run keeps its own share of that step.
+    """
+
+    def __init__(
+        self, rates: Sequence[Sequence[float]], optimizer: torch.optim.Optimizer, device: torch.device
+    ) -> None:
+        self.table_TK = torch.tensor(rates, device=device).T
+        self.optimizer = optimizer
+        self._shared = list(rates[0]) if all(list(own) == list(rates[0]) for own in rates) else None
+        self._parameters = [p for group in optimizer.param_groups for p in group["params"]]
+
+    def step(self, k: int) -> None:
+        """Takes update k."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._shared[k] if self._shared else 1.0
+        if self._shared:
+            self.optimizer.step()
+            return
+        before = [p.detach().clone() for p in self._parameters]
+        self.optimizer.step()
+        with torch.no_grad():
+            for p, old in zip(self._parameters, before, strict=True):
+                p.copy_(torch.lerp(old, p, self.table_TK[k].view(-1, *[1] * (p.ndim - 1))))

@@ -1,6 +1,7 @@
 """Rows: one row of numbers per step, written on the device and read back in batches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -35,7 +36,7 @@ class RowWriter:
         self.matrices = matrices
         in_blocks = {id(p) for block in matrices for p in block}
         self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]
-        self._filled = [at for at, block in enumerate(matrices) if block]
+        self._filled = torch.tensor([at for at, block in enumerate(matrices) if block], device=rates.device)
         self._root_sizes = torch.tensor([sum(p.numel() for p in block) ** 0.5 for block in matrices if block])
         self._root_sizes = self._root_sizes.to(rates.device, self.dtype)
 
@@ -49,7 +50,7 @@ class RowWriter:
         if grads:
             by_block = group_norms(grads, [len(block) for block in self.matrices if block], self.dtype)
             others = torch.cat((others, by_block))
-            blocks = _spread(by_block / self._root_sizes, self._filled, blocks)
+            blocks = blocks.index_copy(0, self._filled, by_block / self._root_sizes)
         return torch.linalg.vector_norm(others), blocks
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
@@ -74,7 +75,8 @@ class RowWriter:
 
 def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.dtype) -> Tensor:
     """The L2 norm over each group of neighbouring tensors, (G,); `groups` says how many tensors each group has."""
-    sizes = [sum(t.numel() for t in group) for group in _grouped(tensors, groups)]
+    left = iter(tensors)
+    sizes = [sum(t.numel() for t in islice(left, count)) for count in groups]
     if max(sizes) <= STACKED and len(set(sizes)) == 1:
         return torch.linalg.vector_norm(joined(tensors).view(len(groups), -1), dim=1, dtype=dtype)
     squares = norms(tensors, dtype).square()
@@ -83,22 +85,8 @@ def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.d
     return torch.stack([group.sum() for group in squares.split(list(groups))]).sqrt()
 
 
-def _grouped(tensors: Sequence[Tensor], groups: Sequence[int]) -> Iterator[Sequence[Tensor]]:
-    start = 0
-    for count in groups:
-        yield tensors[start : start + count]
-        start += count
-
-
 def _rms(tensors: list[Tensor], dtype: torch.dtype) -> Tensor:
     sizes = {tensor.numel() for tensor in tensors}
     root = sizes.pop() ** 0.5 if len(sizes) == 1 else torch.tensor([t.numel() ** 0.5 for t in tensors], dtype=dtype)
     lengths = norms(tensors, dtype)
     return lengths / (root.to(lengths.device) if isinstance(root, Tensor) else root)
-
-
-def _spread(values: Tensor, places: list[int], zeros: Tensor) -> Tensor:
-    """The values at their places among zeros: a block that was taken out has no weights."""
-    if len(places) == len(zeros):
-        return values
-    return zeros.index_copy(0, torch.tensor(places, device=zeros.device), values)

@@ -1,7 +1,6 @@
 """One run: trains a configuration and keeps its tape."""
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from models.nets import build_model
@@ -11,7 +10,7 @@ from models.trace import Divergence, Frame, Trace, frame_steps, trace_of
 from models.training.frames import FrameTaker
 from models.training.loop import Loop
 from models.training.loss import cross_entropy
-from models.training.optimizers import build_optimizer
+from models.training.optimizers import Rates, build_optimizer
 from models.training.rows import RowWriter, block_matrices
 from models.training.schedule import learning_rates
 
@@ -26,9 +25,9 @@ class Run(Loop):
         self.optimizer = build_optimizer(
             cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
         )
-        self._rates = learning_rates(cfg)
+        self._rates = Rates([learning_rates(cfg)], self.optimizer, self._device)
         matrices = block_matrices(self.model)
-        self._writer = RowWriter(cfg, self.model, matrices, torch.tensor(self._rates, device=self._device))
+        self._writer = RowWriter(cfg, self.model, matrices, self._rates.table_TK[:, 0])
         self._taker = FrameTaker(cfg, self.model, self.task, matrices, frame_steps(cfg.steps) if frames else ())
         self._probing = probe
         if not probe:
@@ -64,20 +63,6 @@ class Run(Loop):
                 self._writer.write(k, loss.detach(), grad_norm, factor, weight_grad_rms)
         if not self._probing:
             self._writer.rows[k, 0] = loss.detach()
-
-    def _update(self, k: int) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rates[k]
-        self.optimizer.step()
-
-    def _clip(self, grad_norm: Tensor) -> Tensor:
-        """Shortens the gradient to `clip` where it is longer; returns the factor."""
-        if not self.cfg.clip:
-            return torch.ones_like(grad_norm)
-        factor = (self.cfg.clip / (grad_norm + 1e-6)).clamp(max=1.0)
-        grads = [p.grad for p in self.model.parameters() if p.grad is not None]
-        torch._foreach_mul_(grads, factor.to(grads[0].dtype))
-        return factor
 
 
 def profile_at_init(cfg: RunConfig) -> Trace:

@@ -10,10 +10,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from addnorm.cosine import mean_cosines
 from addnorm.probe import STACKED
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, OPTIMIZERS, RunConfig
-from models.training import Run, mean_cosine
+from models.training import Run
 from models.training.rows import group_norms, norms
 
 SMALL = {"depth": 3, "width": 16, "batch": 8, "steps": 24}
@@ -264,21 +265,23 @@ def test_dead_units_are_those_that_give_0_for_every_token_of_the_fixed_subset(ne
 
 def test_one_vector_has_no_cosine_whatever_its_length_rounds_to():
     vectors = torch.randn(50, 1, 8, generator=torch.Generator().manual_seed(1))
-    assert all(torch.isnan(mean_cosine(vector)) for vector in vectors)
+    assert torch.isnan(mean_cosines(vectors)).all()
 
 
 def test_mean_cosine_leaves_out_vectors_without_a_direction_and_knows_no_size():
     source = torch.Generator().manual_seed(0)
     x = torch.randn(2, 5, 8, generator=source)
     for size in (1e-30, 1.0, 1e30):
-        assert mean_cosine(size * x).item() == pytest.approx(
+        assert mean_cosines((size * x).flatten(0, 1)[None]).item() == pytest.approx(
             cosine_by_numpy(x.flatten(0, 1).double().numpy()), rel=1e-4
         )
     dead = x.clone()
     dead[1, 2] = 0
-    assert mean_cosine(dead).item() == pytest.approx(cosine_by_numpy(dead.flatten(0, 1).double().numpy()), rel=1e-4)
-    assert mean_cosine(torch.ones(2, 3, 8)).item() == pytest.approx(1.0)
-    assert math.isnan(mean_cosine(torch.zeros(2, 3, 8)).item())
+    assert mean_cosines(dead.flatten(0, 1)[None]).item() == pytest.approx(
+        cosine_by_numpy(dead.flatten(0, 1).double().numpy()), rel=1e-4
+    )
+    assert mean_cosines(torch.ones(1, 6, 8)).item() == pytest.approx(1.0)
+    assert math.isnan(mean_cosines(torch.zeros(1, 6, 8)).item())
 
 
 # --- nothing waits for the device ---
