@@ -16,7 +16,6 @@ from components.shell.ways_on import to_compare, to_playground
 from components.stage.answer import Reply, answer
 from components.stage.view import sentence
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Lines, Source, Trained
-from models.claims.numbers import NUMBERS
 from models.service.client import Requester, trainer
 from models.spec.pairings import MAX_COLUMNS
 from models.spec.plan import block_name
@@ -95,7 +94,7 @@ def mark(card: Card) -> str:
 def gather(source: Source, who: Requester) -> Reply[Any]:
     """What a source gives, or how far it is."""
     if isinstance(source, Computed):
-        return Reply(NUMBERS[source.name]())
+        return Reply(source.numbers())
     if isinstance(source, Asked):
         return answer(source.question, source.cfg, owner=who, **source.args)
     tape = trainer().want(source.cfg, source.cfg.steps, owner=who)

@@ -1,5 +1,6 @@
 """Common errors about attention: what the scores are divided by, what is linear, and what N counts."""
 
+from models.claims import numbers
 from models.claims.card import Card, Computed, Judgement, Values, arxiv, verdict
 
 ONE = (0.5, 2.0)  # a variance between these is about 1
@@ -65,9 +66,9 @@ CARDS = [
         "multiplies the embedding before the positions are added: embedding and output head share weights, which are "
         "small.",
         VASWANI,
-        "20,000 random pairs q, k of size 16, in a model of width 64; embeddings of variance 1/d beside sinusoidal "
+        "4,000 random pairs q, k of size 16, in a model of width 64; embeddings of variance 1/d beside sinusoidal "
         "positions.",
-        {"numbers": Computed("scores")},
+        {"numbers": Computed(numbers.scores)},
         _root,
     ),
     Card(
@@ -78,7 +79,7 @@ CARDS = [
         "through a softmax.",
         VASWANI,
         "One head on two random inputs and on their sum.",
-        {"numbers": Computed("linear")},
+        {"numbers": Computed(numbers.linear)},
         _linear,
         "formula",
     ),
@@ -89,7 +90,7 @@ CARDS = [
         "N is the number of tokens, which attend to each other. A batch adds an axis along which nothing is exchanged.",
         VASWANI,
         "One head; row 2 of X is changed, then sample 2 of a batch.",
-        {"numbers": Computed("rows")},
+        {"numbers": Computed(numbers.rows)},
         _rows,
         "formula",
     ),

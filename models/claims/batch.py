@@ -1,6 +1,7 @@
 """Common errors about batch norm: exploding gradients, running statistics, what it averages over, covariate shift."""
 
 from models import answers
+from models.claims import numbers
 from models.claims.card import (
     Asked,
     Card,
@@ -147,7 +148,7 @@ CARDS = [
         "work disputes it.",
         BATCH | arxiv(How_does_batch_norm_help="1805.11604"),
         "Training sees 256 tokens; at inference one feature is shifted by 3, then all of them.",
-        {"numbers": Computed("shifted")},
+        {"numbers": Computed(numbers.shifted)},
         _shift,
     ),
 ]

@@ -21,9 +21,9 @@ def topic_in_words(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Computed:
-    """Numbers computed by numpy: a key of `models.claims.numbers.NUMBERS`."""
+    """Numbers computed by numpy, by a function of `models.claims.numbers`."""
 
-    name: str
+    numbers: Callable[[], dict[str, Any]]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from models import answers
+from models.claims import numbers
 from models.claims.card import Asked, Card, Computed, Judgement, Values, arxiv, verdict
 
 TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
@@ -59,7 +60,7 @@ CARDS = [
         "the median, and show the range.",
         arxiv(Products_of_many_random_matrices="1812.05994"),
         "The gain of 32 random ReLU layers of width 16 under He's initialisation, 400 seeds.",
-        {"numbers": Computed("products")},
+        {"numbers": Computed(numbers.products)},
         _log_normal,
     ),
 ]

@@ -3,6 +3,7 @@
 import numpy as np
 
 from models import answers
+from models.claims import numbers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Values, arxiv, verdict
 
 SAME = 1e-3  # relative difference up to which two results count as the same
@@ -113,7 +114,7 @@ CARDS = [
         LAYER,
         "One token of 64 features, stretched to three spreads, then with a gain, and four features by the unbiased "
         "deviation.",
-        {"numbers": Computed("spreads")},
+        {"numbers": Computed(numbers.spreads)},
         _spread,
         "formula",
     ),
@@ -138,7 +139,7 @@ CARDS = [
         arxiv(RMS_norm="1910.07467") | TORCH_RMS,
         "Both norms on a token with and without its mean, the rank of their Jacobians, and torch's defaults on tiny "
         "tokens.",
-        {"numbers": Computed("rms and layer"), "torch": Asked(answers.SMALL_TOKENS)},
+        {"numbers": Computed(numbers.rms_and_layer), "torch": Asked(answers.SMALL_TOKENS)},
         _rms,
     ),
     Card(
@@ -148,7 +149,7 @@ CARDS = [
         "It bounds a feature by sqrt(d - 1) and fixes the sum of squares; one feature can still hold nearly all of it.",
         LAYER,
         "A token of 64 features whose first is 1, 10 and 1,000 times larger.",
-        {"numbers": Computed("outlier")},
+        {"numbers": Computed(numbers.outlier)},
         _dominated,
         "formula",
     ),

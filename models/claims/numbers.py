@@ -1,9 +1,8 @@
 """The arithmetic of the common errors that need no net, in numpy with float64. Judging is done elsewhere.
 
-Each entry of NUMBERS takes no arguments and returns numbers and arrays; random draws are seeded.
+Each function takes no arguments and returns numbers and arrays; random draws are seeded.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -136,15 +135,3 @@ def rows() -> dict[str, Any]:
     tokens = float(np.abs(head(other)[0] - head(x)[0]).max())
     samples = float(np.abs(head(another)[0] - head(batch)[0]).max())
     return {"tokens": tokens, "samples": samples, "shape": x.shape, "batched": batch.shape}
-
-
-NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
-    "spreads": spreads,
-    "rms and layer": rms_and_layer,
-    "scores": scores,
-    "products": products,
-    "linear": linear,
-    "outlier": outlier,
-    "shifted": shifted,
-    "rows": rows,
-}

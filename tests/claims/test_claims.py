@@ -29,7 +29,6 @@ from models.claims.card import (
     growth,
 )
 from models.claims.claims import CLAIMS, matching
-from models.claims.numbers import NUMBERS
 from models.claims.start import KEPT
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
@@ -61,7 +60,7 @@ def gathered(key: str) -> dict[str, Any]:
 
 def value(source: Source) -> Any:
     if isinstance(source, Computed):
-        return NUMBERS[source.name]()
+        return source.numbers()
     if isinstance(source, Trained):
         return finished(source.cfg)
     if source.question.name in QUESTIONS:
@@ -92,9 +91,7 @@ def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -
         assert card.sources
         assert all(address.startswith("https://") for address in card.sources.values())
         for source in card.needs.values():
-            if isinstance(source, Computed):
-                assert source.name in NUMBERS
-            elif isinstance(source, Asked):
+            if isinstance(source, Asked):
                 assert source.question.name in QUESTIONS | INSTRUMENTS
 
 
