@@ -10,7 +10,8 @@ import signal
 import subprocess
 import sys
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -126,16 +127,14 @@ def _signal(given: argparse.Namespace) -> int:
     import torch
 
     from models.insight import signal_at_init
+    from models.insight.formula import geometric_mean
     from models.insight.verdict import activation_sentence, gradient_sentence
 
     torch.set_num_threads(1)
     seeds = range(cfg.seed, cfg.seed + given.seeds)
     signals = signal_at_init(cfg, seeds, given.rows)
     _say(cfg, f"{counted(given.seeds, 'seed')}, geometric mean")
-    with np.errstate(divide="ignore", invalid="ignore"):  # a signal of exactly 0 has no logarithm
-        mean_square, grad_norm = (
-            np.exp(np.log(series).mean(axis=0)) for series in (signals.mean_square, signals.grad_norm)
-        )
+    mean_square, grad_norm = geometric_mean(signals.mean_square), geometric_mean(signals.grad_norm)
     print(f"{'site':<10}{'mean square':>14}{'gradient norm':>16}")
     for site, square, norm in zip(signals.sites, mean_square, grad_norm, strict=True):
         print(f"{site:<10}{square:>14.6g}{norm:>16.6g}")
@@ -187,13 +186,16 @@ def configuration(given: argparse.Namespace) -> RunConfig:
     """The configuration that the arguments name. ValueError with a sentence if it is illegal or over budget."""
     fields = dict(_assignment(text) for text in given.set)
     fields |= {name: text for name in ("seed", "steps") if (text := getattr(given, name, None)) is not None}
-    values = _values({name: text for name, text in fields.items() if name != "overrides"})
+    # Text that cannot be parsed is left to the field's own check.
+    values: dict[str, Any] = {
+        name: _value(knobs()[name][0], text) for name, text in fields.items() if name != "overrides"
+    }
     if given.start is None:
         cfg = RunConfig.arranged(given.arrangement or "pre-norm", **values)
     else:
-        cfg = _changed(_started(given.start), values)
+        cfg = replace(_started(given.start), **values)
     if "overrides" in fields:
-        cfg = _changed(cfg, {"overrides": overrides_text.from_text(fields["overrides"], cfg.depth)})
+        cfg = replace(cfg, overrides=overrides_text.from_text(fields["overrides"], cfg.depth))
     refusal = None if given.force else over_budget(cfg)
     if refusal:
         raise ValueError(f"{refusal} --force runs it all the same.")
@@ -209,10 +211,6 @@ def _started(start: str) -> RunConfig:
     return cfg
 
 
-def _changed(cfg: RunConfig, values: Mapping[str, Any]) -> RunConfig:
-    return RunConfig(**({name: getattr(cfg, name) for name in knobs()} | dict(values)))
-
-
 def _assignment(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
@@ -220,11 +218,6 @@ def _assignment(text: str) -> tuple[str, str]:
     if name not in knobs():
         raise ValueError(f"there is no field {name}; legal is one of {', '.join(knobs())}")
     return name, value
-
-
-def _values(texts: Mapping[str, str]) -> dict[str, Any]:
-    """The fields from their texts; text that cannot be parsed is left to the field's own check."""
-    return {name: _value(knobs()[name][0], text) for name, text in texts.items()}
 
 
 def _value(kinds: tuple[type, ...], text: str) -> object:

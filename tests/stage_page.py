@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 from models.service.client import RunHistory, trainer
 from models.spec import RunConfig
-from models.trace import Columns, Trace
+from models.trace import Trace
 
 
 def declared(page: AppTest, name: str = "") -> dict[str, Any]:
@@ -81,9 +81,10 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
     opening = said["opening"]
     if bind["of"] == "frame":
         return list(opening["frames"][0][bind["track"]])
-    head = opening["header"]
-    part = Columns(tuple(head["sites"]), tuple(head["branches"]), head["depth"]).slices[bind["track"]]
-    return [_written(float(value)) for value in opening["row"][part]]
+    start, width = next(
+        (one["start"], one["width"]) for one in opening["header"]["tracks"] if one["name"] == bind["track"]
+    )
+    return [_written(float(value)) for value in opening["row"][start : start + width]]
 
 
 def _written(value: float) -> float | None:

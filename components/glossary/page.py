@@ -7,7 +7,8 @@ import streamlit as st
 
 from components.shell import address, session
 from components.shell.link import PAGES
-from models.lessons.glossary import ENTRIES, GlossaryEntry, Sense, key_of, near, search
+from models.lessons.glossary import ENTRIES, GlossaryEntry, key_of, near, search
+from models.lessons.words import Term
 
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
@@ -49,7 +50,7 @@ def draw() -> None:
     _list()
 
 
-def meaning(sense: Sense) -> str:
+def meaning(sense: Term) -> str:
     """A sense as Markdown: category, text, formula, and source with links to the papers."""
     of = f"*{sense.of}* · " if sense.of else ""
     formula = f" ${sense.formula}$" if sense.formula else ""

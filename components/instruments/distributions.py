@@ -15,7 +15,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from models import answers
 from models.answers import Distributions
-from models.insight.distributions import GAUSSIAN, distributions_sentence
+from models.insight.distributions import GAUSSIAN, tails_sentence, units_sentence
 from models.insight.words import vectors
 from models.spec import plan
 
@@ -85,17 +85,9 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     for column, (figure, clicked, inside) in zip(st.columns(len(charts)), charts, strict=True):
         with column:
             panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), clicked, inside))
-    panel.say(
-        distributions_sentence(
-            sites=sites,
-            kurtosis=value.kurtosis,
-            seen=f"{value.tokens} {vectors(found.cfg)}",
-            activation=found.cfg.activation,
-            inside=value.inside,
-            dead=value.dead,
-            saturated=value.saturated,
-        )
-    )
+    seen = f"{value.tokens} {vectors(found.cfg)}"
+    worst = units_sentence(found.cfg.activation, seen, value.inside, value.dead, value.saturated)
+    panel.say(f"{tails_sentence(sites, value.kurtosis)} {worst}")
     st.caption("Click a block in one of these charts to choose its layer below.")
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.trace import Frame, Trace
+from models.trace import SCALARS, Trace
 
 COLUMNS = (
     "step",
@@ -32,24 +32,26 @@ def trace_csv(trace: Trace) -> str:
     steps of frames. Some cells are empty: x0 has no branch, what belongs to a block is at its last site, and the row
     after the last update has neither a learning rate nor an update of its own.
     """
-    ends = _block_ends(trace.sites)
-    act, grad, branch, weight = (
-        _texts(series) for series in (trace.act_rms, trace.grad_rms, trace.branch_rms, trace.weight_grad_rms)
-    )
-    scalars = [_texts(series) for series in (trace.loss, trace.lr, trace.grad_norm, trace.clip_factor)]
-    updated = trace.lr > 0
-    scalars[1] = [rate if there else "" for rate, there in zip(scalars[1], updated, strict=True)]
-    frames = {frame.step: frame for frame in trace.frames}
-    lines = [",".join(COLUMNS)]
-    for row in range(len(trace)):
-        step = ",".join(scalar[row] for scalar in scalars)
-        seen = _seen(frames.get(int(trace.step[row])), len(trace.sites), ends, updated=bool(updated[row]))
-        for at, site in enumerate(trace.sites):
-            own_branch = branch[row][at - 1] if at else ""
-            own_weight = weight[row][ends[at]] if at in ends else ""
-            numbers = f"{act[row][at]},{grad[row][at]},{own_branch},{own_weight},{step},{seen[at]}"
-            lines.append(f"{trace.step[row]},{site},{numbers}")
-    return "\n".join(lines) + "\n"
+    rows, sites = trace.act_rms.shape
+    cells = {name: np.full((rows, sites), "", object) for name in COLUMNS[2:]}
+    ends, updated = _block_ends(trace.sites), trace.lr > 0
+    cells["act_rms"][:], cells["grad_rms"][:] = _texts(trace.act_rms), _texts(trace.grad_rms)
+    cells["branch_rms"][:, 1:] = _texts(trace.branch_rms)
+    cells["weight_grad_rms"][:, ends] = _texts(trace.weight_grad_rms)
+    for name in SCALARS:
+        cells[name][:] = _texts(getattr(trace, name))[:, None]
+    cells["lr"][~updated] = ""
+    for frame in trace.frames:
+        for row in np.flatnonzero(trace.step == frame.step):
+            cells["sample_cosine"][row] = _texts(frame.sample_cosine)
+            cells["update_to_weight"][row, ends] = _texts(frame.update_to_weight) if updated[row] else ""
+            cells["dead_units"][row, ends] = _texts(frame.dead_units) if len(frame.dead_units) else ""
+            cells["held_out_loss"][row], cells["held_out_accuracy"][row] = _texts(
+                np.array([frame.held_out_loss, frame.held_out_accuracy])
+            )
+    step, site = np.repeat(trace.step, sites).astype(str), np.tile(trace.sites, rows)
+    lines = zip(step, site, *(column.flat for column in cells.values()), strict=True)
+    return "\n".join([",".join(COLUMNS), *map(",".join, lines)]) + "\n"
 
 
 def comparison_csv(runs: Mapping[str, Sequence[Trace]]) -> str:
@@ -61,25 +63,12 @@ def comparison_csv(runs: Mapping[str, Sequence[Trace]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seen(frame: Frame | None, sites: int, ends: dict[int, int], *, updated: bool) -> list[str]:
-    """The last five cells of a step's rows, site by site."""
-    if frame is None:
-        return [",,,,"] * sites
-    cosine, update, dead = (_texts(one) for one in (frame.sample_cosine, frame.update_to_weight, frame.dead_units))
-    update = update if updated else [""] * len(update)
-    held_out = ",".join(_texts(np.array([frame.held_out_loss, frame.held_out_accuracy])))
-    blocks = [ends.get(at, -1) for at in range(sites)]
-    own = ((update[block] if block >= 0 else "", dead[block] if block >= 0 and dead else "") for block in blocks)
-    return [f"{cosine[at]},{','.join(cells)},{held_out}" for at, cells in enumerate(own)]
-
-
-def _block_ends(sites: tuple[str, ...]) -> dict[int, int]:
-    """The index of every block by that of its last site."""
+def _block_ends(sites: tuple[str, ...]) -> list[int]:
+    """The index of every block's last site."""
     blocks = [site.partition(".")[0] for site in sites]
-    last = {block: at for at, block in enumerate(blocks) if at}
-    return {at: index for index, at in enumerate(last.values())}
+    return list({block: at for at, block in enumerate(blocks) if at}.values())
 
 
-def _texts(series: np.ndarray) -> list:
+def _texts(series: np.ndarray) -> np.ndarray:
     """Numbers as the shortest texts that read back as the same float32."""
-    return series.astype(np.float32).astype("U").tolist()
+    return series.astype(np.float32).astype("U").astype(object)

@@ -11,20 +11,6 @@ NEAR = 1.0  # distance from it within which a finite width may explain the diffe
 HEAVY = 10.0  # kurtosis above which a few features carry most of a token
 
 
-def distributions_sentence(
-    *,
-    sites: tuple[str, ...],
-    kurtosis: np.ndarray,
-    seen: str,
-    activation: str,
-    inside: Sequence[str],
-    dead: np.ndarray,
-    saturated: np.ndarray,
-) -> str:
-    """The tails of the stream, (S,), and the branch whose units are worst off, (A,) or empty."""
-    return f"{_tails(sites, kurtosis)} {units_sentence(activation, seen, inside, dead, saturated)}"
-
-
 def units_sentence(activation: str, seen: str, inside: Sequence[str], dead: np.ndarray, saturated: np.ndarray) -> str:
     """Which branch has the largest share of dead or saturated units, or why none has a share.
 
@@ -46,7 +32,8 @@ def units_sentence(activation: str, seen: str, inside: Sequence[str], dead: np.n
     return f"Inside {site_in_words(inside[worst])}, {shares[worst]:.0%} of the {what}{meant}; no branch has more."
 
 
-def _tails(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
+def tails_sentence(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
+    """The tails of the stream at both its ends, (S,)."""
     first, last = float(kurtosis[0]), float(kurtosis[-1])
     if not (np.isfinite(first) and np.isfinite(last)):
         return "The stream has no spread, or is not finite, at one of its ends: there is no kurtosis to compare."

@@ -9,7 +9,7 @@ NEAR = 1.1  # factor by which a law may miss the range of the seeds and still co
 
 def geometric_mean(rows: np.ndarray) -> np.ndarray:
     """The geometric mean over seeds, (K, S) -> (S,): products of random factors are log-normal."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.exp(np.log(rows).mean(0))
 
 

@@ -32,12 +32,6 @@ def recent_losses(loss: np.ndarray) -> np.ndarray:
     return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
 
 
-def through(trace: Trace) -> tuple[float, float]:
-    """The factors by which the net changes the signal on its way in and the gradient on its way back, untrained."""
-    ends = trace.act_rms[0, [0, -1]].astype(float), trace.grad_rms[0, [-1, 0]].astype(float)
-    return tuple(float(last / first) if first else math.nan for first, last in ends)  # type: ignore[return-value]
-
-
 def by_block(factor: float, depth: int) -> str:
     """The factor of each of `depth` equal blocks that together make `factor`, in three digits."""
     return f"{factor ** (1 / depth):.3g}"

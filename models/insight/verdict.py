@@ -7,7 +7,7 @@ the thresholds rest.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -146,53 +146,22 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
 
     On row 0, the untrained net, the first also says why it starts like this, where He's weights are the reason.
     """
-    frame = trace.frame_at(row)
-    updated = [
-        past.update_to_weight for past in trace.frames if past.step < row and np.isfinite(past.update_to_weight).any()
-    ]
-    results = judged(
-        act_rms=trace.act_rms[row],
-        grad_rms=trace.grad_rms[row],
-        branch_rms=trace.branch_rms[row],
-        weight_grad_rms=trace.weight_grad_rms[row],
-        sample_cosine=frame.sample_cosine if frame else np.full(len(trace.sites), np.nan),
-        update_to_weight=updated[-1] if updated else np.empty(0),
-        dead_units=frame.dead_units if frame else np.empty(0),
-        of_step=_of_step(frame, row) if frame else "",
-        what=vectors(cfg),
+    frame, what = trace.frame_at(row), vectors(cfg)
+    act_rms, grad_rms, branch_rms, weight_grad_rms = (
+        series[row] for series in (trace.act_rms, trace.grad_rms, trace.branch_rms, trace.weight_grad_rms)
     )
-    first = results[0]
-    then = he_twice(cfg) if first.kind == "exploding" and not row else ""
-    return [replace(first, sentence=f"{first.sentence} {then}"), *results[1:]] if then else results
-
-
-def judged(
-    *,
-    act_rms: np.ndarray,
-    grad_rms: np.ndarray,
-    branch_rms: np.ndarray,
-    weight_grad_rms: np.ndarray,
-    sample_cosine: np.ndarray,
-    update_to_weight: np.ndarray,
-    dead_units: np.ndarray,
-    of_step: str = "",
-    what: str = "samples",
-) -> list[Verdict]:
-    """The verdicts on all profiles of one step, worst first.
-
-    Shapes: (S,) for act_rms, grad_rms and sample_cosine, (M,) for branch_rms, (depth,) for weight_grad_rms;
-    update_to_weight and dead_units are (depth,) or empty. `of_step` follows cosine and dead units in the text if they
-    are from another step; `what` names what the cosine compares.
-    """
     if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
+    sample_cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
+    of_step = _of_step(frame, row) if frame else ""
     stream, gradient = decades(act_rms[0], act_rms[-1]), decades(grad_rms[-1], grad_rms[0])
     cosine = f"{sample_cosine[-1]:.2f}{of_step}"
     wrong: list[Verdict] = []
     collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
     one_direction = f"all {what} end in nearly one direction (mean cosine {cosine})"
     if max(stream, gradient) > math.log10(EXPLODING):
-        wrong.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}."))
+        why = "" if row else he_twice(cfg)
+        wrong.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}. {why}".rstrip()))
     elif min(stream, gradient) < -math.log10(VANISHING):
         also = f", and {one_direction}" if collapsed else ""
         wrong.append(
@@ -213,7 +182,11 @@ def judged(
                 "on.",
             )
         )
-    wrong += _large_updates(update_to_weight) + _dead_units(dead_units, of_step, what)
+    updated = [
+        past.update_to_weight for past in trace.frames if past.step < row and np.isfinite(past.update_to_weight).any()
+    ]
+    wrong += _large_updates(updated[-1] if updated else np.empty(0))
+    wrong += _dead_units(frame.dead_units if frame else np.empty(0), of_step, what)
     last = float(sample_cosine[-1])
     end = f", and {what} end {directions(last)} (mean cosine {cosine})" if math.isfinite(last) else ""
     return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{end}.")]

@@ -38,12 +38,12 @@ def gradient_noise(snapshot: Snapshot, parts: int) -> Work[GradientNoise]:
     size = snapshot.cfg.batch // count if count else 0
     small, big = yield from _squares(snapshot, count, size)
     signal, noise = signal_and_noise(small, big, count)
-    square, trace = two_batches(float(small.sum()), float(big.sum()), size, count * size)
+    square, spread = signal_and_noise(small.sum(), big.sum(), count)  # per sample: McCandlish 2018, appendix A
     empty = [not list(block.parameters()) for block in snapshot.model.stream.blocks.values()]
     signal[:-1][empty] = np.nan
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = signal / noise
-    return GradientNoise(count, size, normed, signal[:-1], noise[:-1], ratio[:-1], square, trace)
+    return GradientNoise(count, size, normed, signal[:-1], noise[:-1], ratio[:-1], float(square), float(size * spread))
 
 
 def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,17 +55,6 @@ def signal_and_noise(small: np.ndarray, big: np.ndarray, parts: int) -> tuple[np
         return np.full_like(small, np.nan), np.full_like(small, np.nan)
     noise = np.maximum(small - big, 0.0) * (parts / (parts - 1))
     return big - noise / parts, noise
-
-
-def two_batches(small: float, big: float, small_size: int, big_size: int) -> tuple[float, float]:
-    """|G|^2 and tr(Sigma) per sample from |g|^2 at two batch sizes; their ratio is the simple noise scale.
-
-    Both are unbiased, so either may be negative (McCandlish 2018, 1812.06162, appendix A). NaN for one size.
-    """
-    if small_size == big_size:
-        return float("nan"), float("nan")
-    square = (big_size * big - small_size * small) / (big_size - small_size)
-    return square, (small - big) / (1 / small_size - 1 / big_size)
 
 
 def gates_and_gains(net: Net) -> Gains:

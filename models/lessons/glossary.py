@@ -8,26 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from models.lessons.words import NET
+from models.lessons.words import EVERYWHERE, NET, Term
 from models.lessons.words_measured import MEASURED
 from models.spec import ARRANGEMENTS, knobs
 from models.spec.knob import Knob
 
-CONTROLS = ("playground", "compare")  # pages with the controls of a configuration
 UNDER = {"training": ", under Training", "expert": ", under Expert"}
 ARRANGEMENT = "arrangement"  # the picker's term; not a field
-
-
-@dataclass(frozen=True)
-class Sense:
-    """One meaning: category, text, LaTeX, source, pages where it appears, related terms."""
-
-    of: str
-    text: str
-    formula: str = ""
-    source: str = ""
-    met: tuple[str, ...] = CONTROLS
-    see: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -35,7 +22,7 @@ class GlossaryEntry:
     """A term as the app spells it, and its meanings."""
 
     word: str
-    senses: tuple[Sense, ...]
+    senses: tuple[Term, ...]
 
     def says(self) -> str:
         """The text that a search looks through."""
@@ -45,11 +32,6 @@ class GlossaryEntry:
 def key_of(word: str) -> str:
     """A term's key: lower case, single spaces."""
     return " ".join(word.casefold().split())
-
-
-def find(word: str) -> GlossaryEntry | None:
-    """The entry of a term, however it is capitalised."""
-    return ENTRIES.get(key_of(word))
 
 
 def near(word: str) -> str:
@@ -64,32 +46,32 @@ def search(text: str) -> list[str]:
     return sorted(found, key=lambda key: not all(part in key for part in parts))
 
 
-def _senses() -> Iterator[tuple[str, Sense]]:
+def _senses() -> Iterator[tuple[str, Term]]:
     for _, knob in knobs().values():
         yield knob.label, _control(knob)
-    for word, term in (NET | MEASURED).items():
-        yield word, Sense("", term.text, term.formula, term.source, term.met, term.see)
+    yield from (NET | MEASURED).items()
     for _, knob in knobs().values():
         for word, entry in {**(knob.choices or {}), **(knob.rules or {})}.items():
             yield word, _choice(knob, entry)
     for word, arrangement in ARRANGEMENTS.items():
-        yield word, Sense("Arrangement", arrangement.reading, source=arrangement.source, see=(ARRANGEMENT,))
+        yield word, Term(arrangement.reading, "", arrangement.source, EVERYWHERE, (ARRANGEMENT,), "Arrangement")
 
 
-def _control(knob: Knob) -> Sense:
+def _control(knob: Knob) -> Term:
     """A field of a configuration: its help and its range."""
     names = (*(knob.choices or ()), *(knob.rules or ()))
     numbers = f" From {knob.low:,.10g} to {knob.high:,.10g}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
-    return Sense(f"a control{UNDER.get(knob.group, '')}", f"{knob.help}{numbers}{nets}", see=names)
+    of = f"a control{UNDER.get(knob.group, '')}"
+    return Term(f"{knob.help}{numbers}{nets}", met=EVERYWHERE, see=names, of=of)
 
 
-def _choice(knob: Knob, entry: object) -> Sense:
+def _choice(knob: Knob, entry: object) -> Term:
     """An option, as its own vocabulary defines it."""
     reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")
-    return Sense(knob.label, text, formula, source, see=(knob.label,))
+    return Term(text, formula, source, EVERYWHERE, (knob.label,), knob.label)
 
 
 def _entries() -> Mapping[str, GlossaryEntry]:

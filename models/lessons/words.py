@@ -15,6 +15,7 @@ class Term:
     source: str = ""
     met: tuple[str, ...] = ("playground",)
     see: tuple[str, ...] = ()
+    of: str = ""  # what it is, of a control, an option or an arrangement
 
 
 LABS = ("normalization", "gradients", "residual")

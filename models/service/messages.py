@@ -8,10 +8,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 from urllib.parse import urlencode
 
 from models.spec import RunConfig
-from models.spec.remembered import remembered
 
 
-@remembered(4 * 2**20)
 def key_of(cfg: RunConfig) -> str:
     """The identity of a run: its link, which is the same in every process."""
     return urlencode(cfg.to_query())

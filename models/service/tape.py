@@ -13,10 +13,10 @@ from models.service.demand import Demand, RowGoal
 from models.service.messages import unpacked
 from models.service.wire import Message, size
 from models.spec import RunConfig
-from models.spec.remembered import config_bytes
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
 OBJECT_BYTES = 4096
+FIELDS_BYTES, OVERRIDE_BYTES = 2000, 120  # that a configuration takes, and each of its overrides (tracemalloc)
 RATE_SECONDS = 2.0
 RETRY_SECONDS = 10.0
 
@@ -33,10 +33,8 @@ class RunHistory:
         self.error = ""
         self.parameters = 0
         self.device = ""
-        self.compute_rate = 0.0
-        self.nbytes = OBJECT_BYTES + config_bytes(cfg) + len(key)
+        self.nbytes = OBJECT_BYTES + FIELDS_BYTES + OVERRIDE_BYTES * len(cfg.overrides) + len(key)
         self.deaths = 0
-        self.lost = False  # whether its worker died, and the new one is not as far yet
         self.life = 0  # the number of the worker that was told of this tape
         self.told: tuple[RowGoal, ...] = ()  # the goals of which it was told last
         self.demand = Demand()
@@ -131,12 +129,8 @@ class RunHistory:
                         kept.append(unpacked(Frame, frame))
                         self.nbytes += size(frame)
             self.parameters, self.device = message["parameters"], message["device"]
-            self.compute_rate = (
-                message["added"] / max(message["seconds"], 1e-6) if message["added"] else self.compute_rate
-            )
             self.error, self.deaths = "", 0
             if not self._behind:
-                self.lost = False
                 self.divergences = [unpacked(Divergence | None, fate) for fate in message["divergences"]]
                 self.done = message["done"]
 
@@ -150,7 +144,7 @@ class RunHistory:
     def worker_lost(self, at_work: bool) -> None:
         """Notes that the worker died while this tape was wanted: the run starts again from row 0."""
         with self._lock:
-            self._behind = self.lost = self.length > 0
+            self._behind = self.length > 0
             self.deaths += at_work
 
     def _trace(self, seed: int) -> Trace:

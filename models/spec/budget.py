@@ -13,7 +13,6 @@ from models.spec.config import RunConfig
 from models.spec.fields import knobs
 from models.spec.limits import LIMITS
 from models.spec.plan import SUBLAYER_KINDS, SublayerPlan, one_layer, sublayers_by_cost
-from models.spec.remembered import remembered
 
 STEP_LIMIT = LIMITS.step_seconds  # one training step, and with it the signal at initialisation
 RUN_LIMIT = LIMITS.run_seconds  # a whole run
@@ -69,7 +68,6 @@ def step_seconds(cfg: RunConfig) -> float:
     return _machine.fixed * fixed + _machine.growing * growing
 
 
-@remembered(2 * 2**20)
 def step_parts(cfg: RunConfig) -> tuple[float, float]:
     """The seconds of one probed step on the reference machine: its fixed cost, and what grows with size."""
     fixed, growing = PER_STEP, 0.0

@@ -1,15 +1,14 @@
 """A configuration resolved sublayer by sublayer: the one value behind model, equation, diagram and code."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from models.spec.config import RunConfig
 from models.spec.placement import PLACEMENTS
-from models.spec.remembered import config_bytes, remembered
 from models.spec.scales import GATES, gate_start, scale_value
 from models.spec.vocabulary import NORMS
 
 SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
-SUBLAYER_BYTES = 250
 
 
 @dataclass(frozen=True)
@@ -67,11 +66,7 @@ class StackPlan:
         return ("x0", *self.branches)
 
 
-def _bytes(cfg: RunConfig) -> int:
-    return config_bytes(cfg) + SUBLAYER_BYTES * cfg.depth * len(SUBLAYER_KINDS[cfg.net])
-
-
-@remembered(8 * 2**20, _bytes)
+@lru_cache(maxsize=128)
 def plan(cfg: RunConfig) -> StackPlan:
     """The plan of a configuration, with its rules, placement and overrides resolved."""
     kinds = SUBLAYER_KINDS[cfg.net]

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any
 
+from models.spec.fields import Fields
 from models.spec.overrides import PARTS
-from models.spec.tasks import TASKS
 from models.spec.vocabulary import NORMS
 
 OVER_BATCH = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
@@ -22,15 +21,6 @@ class Rule:
 
 
 TRANSFORMER_DEPTH = 48
-
-
-class Values(SimpleNamespace):
-    """Values that may not be legal together, which the rules read like a configuration."""
-
-    @property
-    def tokens(self) -> int:
-        """Tokens per sample, as in a configuration."""
-        return TASKS[self.task].length(self.net)
 
 
 def _dividing_heads(cfg: Any) -> int:
@@ -90,7 +80,7 @@ def repairs(values: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, object]]
     """The sentence and the change for every clash among values; each change applies before the next rule is tried."""
     fields = dict(values)
     for rule in RULES:
-        probe = Values(**fields)
+        probe = Fields(**fields)
         if rule.broken(probe):
             change = rule.repair(probe)
             fields |= change

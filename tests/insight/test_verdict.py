@@ -19,7 +19,6 @@ from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,
     gradient_sentence,
-    judged,
     loss_sentence,
     verdict,
     verdicts,
@@ -56,15 +55,15 @@ def all_judged(
     update=(),
     dead=(),
 ) -> list[Verdict]:
-    return judged(
-        act_rms=np.array(act, dtype=np.float32),
-        grad_rms=np.array(grad, dtype=np.float32),
-        branch_rms=np.array(branch, dtype=np.float32),
-        weight_grad_rms=np.array(weight, dtype=np.float32),
-        sample_cosine=np.array(cosine, dtype=np.float32),
-        update_to_weight=np.array(update, dtype=np.float32),
-        dead_units=np.array(dead, dtype=np.float32),
-    )
+    """The verdicts on row 1 of a tape with this row, this update before it, and this frame."""
+    columns = Columns(SITES, SITES[1:], 3)
+    rows = np.array([[0, 0, 0, 0, *act, *grad, *branch, *weight]] * 2, np.float32)
+    blank, dead_units = np.full(4, np.nan), np.array(dead)
+    frames = [
+        Frame(0, blank, np.array(update), 1.0, 0.5),
+        Frame(1, np.array(cosine), blank, 1.0, 0.5, dead_units=dead_units),
+    ]
+    return verdicts(RunConfig(), trace_of(columns, rows, frames), 1)
 
 
 def headline(**profiles) -> Verdict:

@@ -10,7 +10,7 @@ from scipy import stats
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, linear_profile
 from components.instruments.distributions import histogram_map, open_layer
-from models.insight.distributions import distributions_sentence, units_sentence
+from models.insight.distributions import tails_sentence, units_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
 from models.spec import RunConfig, plan
@@ -168,13 +168,7 @@ def test_a_run_that_diverged_says_what_is_lost():
     found = finished(distributions(snapshot))
     assert found.lost[-1] > 0
     assert np.isnan(found.dead[-1])
-    text = distributions_sentence(
-        sites=plan(cfg).sites,
-        activation="relu",
-        seen=f"{found.tokens} samples",
-        **{key: getattr(found, key) for key in ("kurtosis", "inside", "dead", "saturated")},
-    )
-    assert "not finite" in text
+    assert "not finite" in tails_sentence(plan(cfg).sites, found.kurtosis)
 
 
 def test_the_film_of_a_layer_is_what_the_steps_show_one_by_one():
@@ -231,16 +225,9 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
 
 
 def test_the_sentence_names_the_tails_and_the_worst_branch():
-    text = distributions_sentence(
-        sites=("x0", "b01", "b02"),
-        kurtosis=np.array([3.2, 5.0, 20.0]),
-        seen="64 samples",
-        activation="relu",
-        inside=["b01", "b02"],
-        dead=np.array([0.1, 0.7]),
-        saturated=np.empty(0),
-    )
+    text = tails_sentence(("x0", "b01", "b02"), np.array([3.2, 5.0, 20.0]))
     assert "3.2 at the input and 20 at block 2: far above" in text
+    text = units_sentence("relu", "64 samples", ["b01", "b02"], np.array([0.1, 0.7]), np.empty(0))
     assert "Inside block 2, 70% of the units are dead (0 for all 64 samples of the batch)" in text
     assert "not for gelu" in units_sentence("gelu", "8 tokens", ["b01"], np.empty(0), np.empty(0))
     assert units_sentence("tanh", "8 tokens", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."

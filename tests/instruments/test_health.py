@@ -11,8 +11,8 @@ from torch.nn.functional import cross_entropy
 from components.charts.colour import NORM
 from components.instruments.health import HEALTH, by_block, signal_chart, spread_chart, update_chart
 from models.insight.health import last_update, noise_sentence, update_sentence
-from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise, two_batches
-from models.lessons.glossary import find
+from models.instruments.health import adam_state, gates_and_gains, health, signal_and_noise
+from models.lessons.glossary import ENTRIES
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, finished
@@ -78,21 +78,15 @@ def test_the_noise_scale_of_gradients_whose_noise_is_known():
     truth, spread, size, parts, draws = random.normal(size=50), 3.0, 4, 8, 4000
     g = truth + spread / size**0.5 * random.normal(size=(draws, parts, 50))
     small, big = (g**2).sum(-1).mean(1), (g.mean(1) ** 2).sum(-1)
-    square, trace = (
-        np.mean(one)
-        for one in zip(*(two_batches(s, b, size, parts * size) for s, b in zip(small, big, strict=True)), strict=True)
-    )
-    assert square == pytest.approx((truth**2).sum(), rel=0.02)
-    assert trace == pytest.approx(50 * spread**2, rel=0.02)
     signal, noise = signal_and_noise(small, big, parts)
     assert signal.mean() == pytest.approx((truth**2).sum(), rel=0.02)
     assert noise.mean() == pytest.approx(50 * spread**2 / size, rel=0.02)
 
 
-def test_two_batches_by_hand():
-    # |g|^2 = |G|^2 + tr/B with |G|^2 = 3 and tr = 8: 7 at batch 2, 4 at batch 8
-    assert two_batches(7.0, 4.0, 2, 8) == (pytest.approx(3), pytest.approx(8))
-    assert np.isnan(two_batches(7.0, 4.0, 2, 2)).all()
+def test_signal_and_noise_by_hand():
+    # |g|^2 = |G|^2 + tr/B with |G|^2 = 3 and tr = 8: 7 at batch 2, 4 at batch 8, which is four of them
+    signal, noise = signal_and_noise(np.array(7.0), np.array(4.0), 4)
+    assert (signal, 2 * noise) == (pytest.approx(3), pytest.approx(8))
 
 
 def test_equal_samples_have_no_noise_and_a_signal_without_bound():
@@ -298,7 +292,7 @@ def test_adams_first_update_is_one_to_a_few_per_cent(width, lr, share):
     )
     assert (
         "Adam's first ones are one to a few per cent (measured at widths 64 and 256)"
-        in find("update to weight").senses[0].text
+        in ENTRIES["update to weight"].senses[0].text
     )
 
 

@@ -13,7 +13,7 @@ from components.shell.link import defined, help_of
 from components.shell.style import BADGES
 from models.insight import verdict
 from models.labs.normalization import METHODS
-from models.lessons.glossary import ENTRIES, find, key_of, near, search
+from models.lessons.glossary import ENTRIES, key_of, near, search
 from models.spec import ARRANGEMENTS, TASKS, knobs
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
@@ -30,7 +30,7 @@ CHOICES = {name: {**(knob.choices or {}), **(knob.rules or {})} for name, (_, kn
 
 
 def sense(word: str, of: str):
-    entry = find(word)
+    entry = ENTRIES.get(key_of(word))
     assert entry is not None, word
     return next(one for one in entry.senses if one.of == of)
 
@@ -42,7 +42,7 @@ def test_every_field_is_defined_by_its_own_help_and_leads_to_its_choices():
     def defined_by(one, name, knob):
         return one.text.startswith(knob.help) and set(one.see) == set(CHOICES[name])
 
-    fields = [(name, knob, find(knob.label)) for name, (_, knob) in knobs().items()]
+    fields = [(name, knob, ENTRIES.get(key_of(knob.label))) for name, (_, knob) in knobs().items()]
     assert [
         name
         for name, knob, entry in fields
@@ -73,7 +73,7 @@ def test_the_words_of_the_labs_the_badges_and_the_verdicts_are_there():
     assert len(kinds) == 8
     vocabularies = (NORMS, ACTIVATIONS, INITS, NETS, STACKS, TASKS, PLACEMENTS, SKIP_SCALES, BRANCH_SCALES)
     for word in chain(METHODS, BADGES, kinds, *vocabularies):
-        assert find(word), word
+        assert key_of(word) in ENTRIES, word
 
 
 def test_words_come_before_numbers_and_code_is_shown_as_code():
@@ -101,7 +101,7 @@ def test_an_entry_is_a_few_sentences_and_leads_only_to_what_is_there():
     assert [word for word, one in found if not one.text.endswith((".", "?"))] == []
     assert [word for word, one in found if one.text[:1] != one.text[:1].upper()] == []
     assert [word for word, one in found if not 1 <= len(re.findall(r"[.?](?= |$)", one.text)) <= 4] == []
-    assert [(word, other) for word, one in found for other in one.see if find(other) is None] == []
+    assert [(word, other) for word, one in found for other in one.see if key_of(other) not in ENTRIES] == []
     assert [word for word, one in found if not one.met or not set(one.met) <= set(MET)] == []
 
 

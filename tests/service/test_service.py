@@ -33,7 +33,6 @@ from models.service.result_cache import ResultCache
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
 from models.spec.budget import over_budget
-from models.spec.remembered import config_bytes, remembered
 from models.training import Run
 from tests.inprocess import InProcessTrainer
 from tests.waiting import PATIENCE, until
@@ -740,17 +739,6 @@ def test_empty_tapes_are_dropped_before_any_with_rows() -> None:
         kept.kept(RunConfig(seed=seed))
     assert finished_long_ago.key in kept.tapes
     assert sum(tape.nbytes for tape in kept.tapes.values()) < 160_000
-
-
-def test_what_follows_from_a_configuration_is_remembered_up_to_a_number_of_bytes() -> None:
-    made: list[RunConfig] = []
-    known = remembered(10 * config_bytes(RunConfig()))(lambda cfg: made.append(cfg) or len(made))
-    cfgs = [RunConfig(seed=seed) for seed in range(20)]
-    first = [known(cfg) for cfg in cfgs]
-    assert [known(cfg) for cfg in cfgs[-10:]] == first[-10:]
-    assert len(made) == 20
-    known(cfgs[0])
-    assert len(made) == 21
 
 
 @pytest.mark.parametrize("long", [{"text": "\x01" * 10**6}, {"row": [0.0] * 10**4}])

@@ -8,7 +8,7 @@ from addnorm.player import BY
 from components.shell.style import BADGES
 from components.shell.text import NEW_WORDS, WRITTEN, badge, explained, typed
 from models.claims.claims import CLAIMS
-from models.lessons.glossary import ENTRIES, find
+from models.lessons.glossary import ENTRIES, key_of
 from models.lessons.lessons import LESSONS
 from tests.app_page import sound, words
 from tests.labs_page import lab
@@ -23,7 +23,7 @@ def test_a_badge_leads_to_its_word_and_hovering_says_by_what(kind):
     assert badge(kind).startswith(f"[:{BADGES[kind]}-badge[{kind}]](glossary?word={kind} ")
     assert badge(kind).endswith(f'"{BY[kind]}")')
     assert badge(kind, "by hand").endswith('"by hand")')
-    assert find(kind) is not None
+    assert key_of(kind) in ENTRIES
     assert not any(mark in BY[kind] + WRITTEN.get(kind, "") for mark in '"()[]')  # it stands in a link's title
 
 

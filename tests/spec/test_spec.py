@@ -26,7 +26,8 @@ from models.spec import (
 from models.spec import vocabulary as words
 from models.spec.arrangements import PLAIN_FIELDS
 from models.spec.equation import equation, sublayer_equation
-from models.spec.rules import RULES, Values, repaired
+from models.spec.fields import Fields
+from models.spec.rules import RULES, repaired
 from tests import hand
 
 # --- fields ---
@@ -238,7 +239,7 @@ def test_a_clash_is_refused_in_a_sentence_and_its_repair_is_legal(fields, senten
 def test_every_rule_is_broken_by_one_of_the_clashes_above():
     broken = set()
     for fields, _, _ in CLASHES:
-        probe = Values(**({name: getattr(RunConfig(), name) for name in knobs()} | fields))
+        probe = Fields(**({name: getattr(RunConfig(), name) for name in knobs()} | fields))
         broken |= {at for at, rule in enumerate(RULES) if rule.broken(probe)}
     assert broken == set(range(len(RULES)))
 

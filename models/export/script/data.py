@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from models.export.script.quote import arguments_of, arguments_under, quoted
+from models.export.script.quote import arguments_of, quoted
 from models.spec import TASKS, RunConfig
 
 DATA = Path(__file__).parents[2] / "tasks" / "data"
@@ -110,7 +110,7 @@ def data_code(cfg: RunConfig) -> str:
         return DIGITS
     if kind == "text":
         return BOOK.format(quoted=quoted(("models.tasks.book", "windows")))
-    _, rule = arguments_under("models.tasks.__init__", "DATASETS", cfg.task)
+    _, rule = arguments_of("models.tasks.__init__", "DATASETS", cfg.task)
     if kind == "sequence":
         return SEQUENCES.format(quoted=quoted(("models.tasks.sequences", rule)), rule=rule, task=cfg.task)
     module = "models.tasks.points"
@@ -124,11 +124,6 @@ def data_code(cfg: RunConfig) -> str:
         classes=TASKS[cfg.task].classes,
         task=cfg.task,
     )
-
-
-def data_constants(cfg: RunConfig) -> dict[str, object]:
-    """The constants that only the code of this task needs."""
-    return {"HELD_OUT": 359} if cfg.task == "digits" else {}
 
 
 @cache

@@ -23,27 +23,14 @@ def quoted(*wanted: Definition) -> str:
 
 
 @cache
-def arguments_of(module: str, name: str) -> tuple[str, ...]:
-    """The arguments, as text, of the call assigned to a top-level name."""
+def arguments_of(module: str, name: str, key: str = "") -> tuple[str, ...]:
+    """The arguments, as text, of the call assigned to a top-level name, or under a key of the dict assigned to it."""
     source, definitions, _ = _parsed(module)
     assigned = definitions[name]
-    assert isinstance(assigned, ast.Assign)
-    assert isinstance(assigned.value, ast.Call)
-    return tuple(ast.get_source_segment(source, argument) or "" for argument in assigned.value.args)
-
-
-@cache
-def arguments_under(module: str, name: str, key: str) -> tuple[str, ...]:
-    """The arguments, as text, of the call under a key of a top-level dict."""
-    source, definitions, _ = _parsed(module)
-    assigned = definitions[name]
-    assert isinstance(assigned, ast.AnnAssign)
-    assert isinstance(assigned.value, ast.Dict)
-    (call,) = [
-        made
-        for at, made in zip(assigned.value.keys, assigned.value.values, strict=True)
-        if at and ast.literal_eval(at) == key
-    ]
+    assert isinstance(assigned, ast.Assign | ast.AnnAssign)
+    call = assigned.value
+    if isinstance(call, ast.Dict):
+        call = next(made for at, made in zip(call.keys, call.values, strict=True) if at and ast.literal_eval(at) == key)
     assert isinstance(call, ast.Call)
     return tuple(ast.get_source_segment(source, argument) or "" for argument in call.args)
 

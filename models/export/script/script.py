@@ -3,7 +3,7 @@
 import re
 from textwrap import indent
 
-from models.export.script.data import data_code, data_constants, embedded
+from models.export.script.data import data_code, embedded
 from models.export.script.model import model_code
 from models.export.script.net import net_code
 from models.export.script.quote import quoted
@@ -109,7 +109,7 @@ def standalone_script(cfg: RunConfig, name: str = "run.py") -> str:
         data_code(cfg),
         model_code(cfg),
         net_code(cfg),
-        _report(cfg),
+        REPORT.format(dtype=_dtype(cfg)),
         _train(cfg),
     ]
     code = "\n\n\n".join(part.strip("\n") for part in body)
@@ -145,7 +145,7 @@ def _constants(cfg: RunConfig, code: str) -> str:
         "WARMUP": cfg.warmup,
         "CLIP": repr(cfg.clip),
         "WEIGHT_DECAY": repr(cfg.weight_decay),
-        **data_constants(cfg),
+        "HELD_OUT": 359,
     }
     return "\n".join(f"{name} = {value}" for name, value in values.items() if re.search(rf"\b{name}\b", code))
 
@@ -153,10 +153,6 @@ def _constants(cfg: RunConfig, code: str) -> str:
 def _imports(code: str) -> str:
     lines = [line for line, sign in IMPORTS.items() if re.search(sign, code)]
     return "\n".join(lines[:-1] if "from torch import Tensor, nn" in lines else lines)
-
-
-def _report(cfg: RunConfig) -> str:
-    return REPORT.format(dtype=_dtype(cfg))
 
 
 def _dtype(cfg: RunConfig) -> str:
