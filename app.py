@@ -37,7 +37,7 @@ MAIN = Path(__file__).parent / "pages" / "navigation.py"
 
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncIterator[None]:
-    """Starts the trainer with the server, so that torch loads while the first page is drawn, and stops it at shutdown.
+    """Has the trainer load torch when the first page has been drawn or needs it, and stops it at shutdown.
 
     Pandas and most components are imported before the server answers; otherwise the first visitor would wait for them.
     """
@@ -65,7 +65,8 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
 
 
 async def health(_request: Request) -> JSONResponse:
-    """200 while the trainer is ready or starting; 503 once it has given up."""
+    """200 while the trainer is ready or starting; 503 once it has given up. Whoever asks has it start at once."""
+    trainer().begin()
     status = trainer().status()
     training, waiting = trainer().busy()
     return JSONResponse(

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from models.answers import Question, Value
+from models.answers import PROFILE, Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.messages import config_from, key_of, tape_key
+from models.service.recorded import recorded
 from models.service.result_cache import Listener, ResultCache, question_message
 from models.service.tape import RunHistory
 from models.service.wire import Message
@@ -39,16 +40,20 @@ COMMAND = (sys.executable, "-m", "models.service.worker")
 BACK_OFF = (0.5, 1.0, 2.0, 4.0)
 FAILURE_LIMIT, REST_SECONDS = 5, 60.0  # failures in a row after which a worker is tried only so often
 SETTLED_SECONDS = 5.0
+FIRST_PAGE_SECONDS = 3.0  # in which a new server draws a page; torch, loading meanwhile, would slow it by a fifth
 EXPIRY_SECONDS = 0.25  # between two looks at who still wants what
 
 
 class Trainer:
     """The source of tapes and answers: one worker process, restarted when it dies. Safe to use from many threads.
 
-    Only `ask` blocks, for at most its `wait` seconds. `back_off`: seconds to wait before each restart in a row.
+    Only `ask` blocks, for at most its `wait` seconds. `back_off`: seconds to wait before each restart in a row;
+    `rest`: before the first start, which comes at once when something is wanted that is not recorded, or by `begin`.
     """
 
-    def __init__(self, command: Sequence[str] = COMMAND, back_off: Sequence[float] = BACK_OFF) -> None:
+    def __init__(
+        self, command: Sequence[str] = COMMAND, back_off: Sequence[float] = BACK_OFF, rest: float = 0.0
+    ) -> None:
         self.command, self.back_off = command, back_off
         self._results = ResultCache(self._post)
         self._running: WorkerProcess | None = None
@@ -57,9 +62,14 @@ class Trainer:
         self._ready_at = float("inf")
         self._status = Status("starting", SENTENCES["starting"])
         self._closing = threading.Event()
+        self._rest, self._needed = rest, threading.Event()
         self._thread = threading.Thread(target=self._supervise, name="trainer", daemon=True)
         self._thread.start()
         threading.Thread(target=self._expire, name="trainer demand", daemon=True).start()
+
+    def begin(self) -> None:
+        """Starts the worker, if it rests before its first start."""
+        self._needed.set()
 
     def status(self) -> Status:
         """The state of the trainer."""
@@ -93,6 +103,7 @@ class Trainer:
                 self._results.aim()
             elif not (tape.done or tape.resting or self.status().state == "failed"):
                 self._results.want(tape, owner or NOBODY, until, seconds)
+                self.begin()
             return tape
 
     def listen(self, hear: Callable[[set[str]], None]) -> None:
@@ -126,6 +137,8 @@ class Trainer:
             answer = results.answer(key, question)
             if answer is None and self.status().state != "failed":
                 results.ask(message, who, max(WISH_SECONDS, wait))
+                if wait or question is not PROFILE or recorded(cfg) is None:
+                    self.begin()
             results.aim()
             if answer is None and wait > 0:
                 results.changed.wait_for(lambda: key not in results.open, wait)
@@ -149,6 +162,7 @@ class Trainer:
         """Ends the worker and waits for it, a few seconds at most. Tapes stay readable."""
         with self._results.lock:
             self._closing.set()
+            self.begin()
             self._give_up(SENTENCES["closed"])
             connection = self._running
         if connection is not None:
@@ -174,6 +188,7 @@ class Trainer:
 
         After FAILURE_LIMIT failures in a row it is given up and, from then on, started once in REST_SECONDS.
         """
+        self._needed.wait(self._rest)
         while not self._closing.is_set():
             ending = self._live()
             with self._results.lock:
@@ -245,7 +260,7 @@ def trainer() -> Trainer:
     with _slot["lock"]:
         if _slot["trainer"] is None or _slot["load"] < _load:
             close_trainer()
-            _slot["trainer"], _slot["load"] = Trainer(), _load
+            _slot["trainer"], _slot["load"] = Trainer(rest=FIRST_PAGE_SECONDS), _load
         kept: Trainer = _slot["trainer"]
         return kept
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -532,6 +532,30 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
         assert not tape.wanted
         assert tape.length == 0
         assert trainer.busy() == (0, 0)
+    finally:
+        trainer.close()
+
+
+@pytest.mark.parametrize(
+    "needed",
+    [
+        lambda trainer: trainer.want(SMALL, 10),
+        lambda trainer: trainer.ask(answers.PROFILE, SMALL),
+        lambda trainer: trainer.ask(answers.SMALL_TOKENS, RunConfig()),
+        Trainer.begin,
+    ],
+)
+def test_a_worker_that_rests_is_started_by_what_is_not_recorded(
+    needed: Callable[[Trainer], object], tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    trainer = Trainer([sys.executable, "-c", f"open({str(begun)!r}, 'w')"], back_off=[60.0], rest=600.0)
+    try:
+        trainer.want(SMALL, 0)
+        assert trainer.ask(answers.PROFILE, RunConfig()) is None
+        assert not trainer._needed.is_set()
+        needed(trainer)
+        until(begun.exists, "the worker")
     finally:
         trainer.close()
 
