@@ -26,9 +26,12 @@ _answers: dict[tuple[str, object], Message] = {}
 
 
 class InProcessTrainer(Trainer):
-    """A trainer whose `want` adds at most `steps_per_want` rows before it returns. Torch is loaded on first use."""
+    """A trainer whose `want` adds at most `steps_per_want` rows before it returns. Torch is loaded on first use.
 
-    def __init__(self, steps_per_want: int = STEPS_PER_WANT) -> None:
+    `rest`: it has no process that could.
+    """
+
+    def __init__(self, steps_per_want: int = STEPS_PER_WANT, rest: float = 0.0) -> None:
         self.steps_per_want = steps_per_want
         self._results = ResultCache(self._post)
         self._status = Status("ready", SENTENCES["ready"])
