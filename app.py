@@ -15,9 +15,8 @@ from typing import Any
 import streamlit as st
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from components.classroom import route as classroom
 from components.shell.assets import Scripts, streamlits
@@ -75,25 +74,12 @@ async def health(_request: Request) -> JSONResponse:
     )
 
 
-class ReadOnly:
-    """Rejects requests with a body before reading it: there are no uploads; visitors' input arrives by websocket."""
-
-    def __init__(self, inner: ASGIApp) -> None:
-        self.inner = inner
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers 405 to anything but GET, HEAD, OPTIONS and websockets."""
-        reads = scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}
-        refusal = PlainTextResponse("This server takes no uploads.", 405, {"allow": "GET, HEAD, OPTIONS"})
-        await (self.inner if reads else refusal)(scope, receive, send)
-
-
 compressed = Middleware(Scripts, files=streamlits() | ADDRESSES, prefetch=PLOTLY_ADDRESS)
 app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes(), *classroom.routes()],
-    middleware=[Middleware(Door), Middleware(ReadOnly), compressed, Middleware(Styled, modules=PRELOADED)],
+    middleware=[Middleware(Door), compressed, Middleware(Styled, modules=PRELOADED)],
 )
 
 # AppTest runs this file as a script: hand it the main script.

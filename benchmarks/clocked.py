@@ -14,7 +14,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import streamlit as st
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -64,7 +63,7 @@ app = st.App(
     whole.MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", whole.health), Route("/computed", computed), *routes()],
-    middleware=[Middleware(whole.ReadOnly), whole.compressed],
+    middleware=[whole.compressed],
 )
 
 if __name__ == "__main__":

@@ -25,11 +25,12 @@ MOST_SOCKETS = 1200  # websockets in all; a page has two
 MOST_SOCKETS_OF_ADDRESS = 900  # a class of sixty behind one address has several tabs each
 REFUSED, CROWDED = 1008, 1013  # websocket close codes
 CLOSED = "_stcore/metrics"  # says how many visitors there are, and computes what each of them holds
+READS = ("GET", "HEAD", "OPTIONS")
 SENT = {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"}
 
 
 class Door:
-    """Middleware, before all other: refuses hosts, origins and crowds, and adds headers to every answer."""
+    """Middleware, before all other: refuses hosts, origins, crowds and uploads, and adds headers to every answer."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self.inner = inner
@@ -52,6 +53,8 @@ class Door:
                 answer = PlainTextResponse(UNKNOWN_HOST, 421)
             elif scope["path"].rstrip("/") == f"{base_path()}/{CLOSED}":
                 answer = PlainTextResponse("Not found.", 404)
+            elif scope["method"] not in READS:  # before its body is read: what visitors type arrives by websocket
+                answer = PlainTextResponse("This server takes no uploads.", 405, {"allow": ", ".join(READS)})
             await answer(scope, receive, _with_headers(send))
 
     async def _hold(self, scope: Scope, receive: Receive, send: Send) -> None:
