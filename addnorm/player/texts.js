@@ -54,28 +54,22 @@ export class Heading {
   draw() {}
 }
 
-// A sentence with a link, which the page follows itself to keep the session.
+// A link, which the page follows itself to keep the session.
 export class Link {
   constructor(place, { opened }) {
-    this.line = made(place, "p", "stage-why")
-    this.el = made(this.line, "a", "stage-link") // first: it stays in its place while the sentence changes
-    this.said = made(this.line, "span")
+    this.el = made(made(place, "p", "stage-why"), "a", "stage-link")
     onPlainClick(this.el, opened)
   }
 
   declare(panel) {
     this.el.textContent = panel.title
     this.el.href = panel.href
-    this.line.classList.toggle("says", Boolean(panel.says))
     this.panel = panel
   }
 
   draw(now) {
-    const { run, says, before, text, like } = this.panel
-    const tape = now.tapes[run]
-    if (like) this.el.closest(".stage-panel").hidden = tape?.like !== like
-    if (!says) return
-    write(this.said, text || tape?.sentence(says, tape.toldAt(now)) || before)
+    const { run, like } = this.panel
+    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
   }
 }
 

@@ -56,11 +56,6 @@ class Wish:
     playing: bool = False
 
 
-def read(text: str) -> Hello | Wish:
-    """Reads a message whole."""
-    return understood(said(text))
-
-
 def said(text: str) -> dict[str, Any]:
     """A wish, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
     if len(text) > LONGEST:

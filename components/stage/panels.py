@@ -175,14 +175,10 @@ class Curve(Panel):
 class Link(Panel):
     """A link to another page at `href`; the page hears of a plain click, with `opens` or else the run's number.
 
-    A sentence stands before it: `text`, or the tape's sentence of kind `says`, or `before` until there is one. `like`:
-    shown only if a recording grows as this arrangement does.
+    `like`: shown only if a recording grows as this arrangement does.
     """
 
     href: str = ""
-    says: str = ""
-    before: str = ""
-    text: str = ""
     like: str = ""
     opens: int | None = None
 

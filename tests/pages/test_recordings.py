@@ -20,7 +20,7 @@ from addnorm.recording import read as read_recording
 from components.recordings.package import ROOT, ROOT_FILES, package
 from components.recordings.page import LIKE, OWN
 from components.stage import recordings
-from components.stage.asked import AskedRecording, Hello, read
+from components.stage.asked import AskedRecording, Hello, said, understood
 from components.stage.recordings import RecordingFeed, opened
 from models.service.client import key_of
 from models.spec import RunConfig
@@ -147,8 +147,8 @@ def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(
 )  # fmt: skip
 def test_what_a_browser_may_not_say_of_a_recording_is_refused(run: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"recording|have"):
-        read(json.dumps({"kind": "hello", "turn": 1, "runs": [run]}))
-    fine = read(json.dumps({"kind": "hello", "turn": 1, "runs": [{"recording": "a", "have": 2**32 - 1}]}))
+        understood(said(json.dumps({"kind": "hello", "turn": 1, "runs": [run]})))
+    fine = understood(said(json.dumps({"kind": "hello", "turn": 1, "runs": [{"recording": "a", "have": 2**32 - 1}]})))
     assert isinstance(fine, Hello)
 
 

@@ -325,7 +325,7 @@ def test_the_longest_link_of_a_page_is_read() -> None:
     link = client.key_of(cfg)
     assert asked.LONGEST_LINK / 2 < len(link) < asked.LONGEST_LINK
     hello = json.dumps({"kind": "hello", "ticket": "", "runs": [{"link": link}] * asked.MOST_RUNS})
-    assert [run.cfg for run in asked.read(hello).runs] == [cfg] * asked.MOST_RUNS  # type: ignore[union-attr]
+    assert [run.cfg for run in asked.understood(asked.said(hello)).runs] == [cfg] * asked.MOST_RUNS  # type: ignore[union-attr]
 
 
 words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "wish"]) | some.text(max_size=9)
@@ -339,7 +339,7 @@ trees = some.recursive(
 @given(some.text(max_size=200) | trees.map(json.dumps))
 def test_whatever_is_said_is_a_message_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
-        assert isinstance(asked.read(text), asked.Hello | asked.Wish)
+        assert isinstance(asked.understood(asked.said(text)), asked.Hello | asked.Wish)
 
 
 class Deaf:
