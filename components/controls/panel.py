@@ -17,7 +17,6 @@ from components.stage.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
-from models.spec.cautions import note
 from models.spec.knob import Knob
 from models.spec.overrides import Override
 
@@ -85,12 +84,6 @@ def assemble() -> tuple[RunConfig | None, str]:
 def values() -> dict[str, Any]:
     """The fields as the widgets hold them, whether or not their combination is legal."""
     return {name: parsed(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
-
-
-def warnings(cfg: RunConfig) -> list[str]:
-    """Cautions about a legal configuration."""
-    caution = note(cfg)
-    return [caution] if caution else []
 
 
 def _fields(place: DeltaGenerator, *names: str) -> None:

@@ -8,6 +8,7 @@ from components.shell.hide import any_hidden
 from components.shell.session import Key
 from models.spec import RunConfig, knobs
 from models.spec.budget import affordable, fitted, over_budget
+from models.spec.cautions import note
 from models.spec.pairings import changed
 from models.spec.rules import repaired
 
@@ -49,8 +50,8 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
             below = f"what fits: {', '.join(parts)}" if cfg == fitted(wanted) else "still the last one that fits"
             st.error(f"{refusal} The picture below is {below}.")
             _offer(dict([affordable(wanted)]))
-    for sentence in panel.warnings(cfg):
-        st.warning(sentence)
+    if caution := note(cfg):
+        st.warning(caution)
 
 
 def _offer(change: dict[str, object]) -> None:

@@ -13,22 +13,7 @@ from models.lessons.words import Term
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
 LONGEST = 100  # characters of a search
-MET = {
-    "playground": (PAGES / "train" / "playground.py", "Playground"),
-    "compare": (PAGES / "train" / "compare.py", "Compare"),
-    "anatomy": (PAGES / "explore" / "anatomy.py", "Anatomy"),
-    "lessons": (PAGES / "learn" / "lessons.py", "Lessons"),
-    **{
-        lab: (PAGES / "labs" / f"{lab}.py", title)
-        for lab, title in {
-            "normalization": "Normalisation",
-            "attention": "Attention",
-            "gradients": "Gradients",
-            "residual": "Residual",
-            "autoregression": "Autoregression",
-        }.items()
-    },
-}
+MET = {page.stem: page for page in PAGES.glob("*/*.py")}  # by its address
 BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # of every page
 PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
@@ -76,8 +61,7 @@ def _open(entry: GlossaryEntry) -> None:
         st.caption("Appears in")
         with st.container(horizontal=True):
             for address in dict.fromkeys(page for sense in entry.senses for page in sense.met):
-                page, title = MET[address]
-                st.page_link(page, label=title)
+                st.page_link(MET[address])
 
 
 def _ways(label: str, words: Sequence[str], key: str) -> None:

@@ -35,7 +35,7 @@ PINNED: Key[RowProfile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
 STARTED = Key("playground_started", "")  # the last request to play the run
 STOP_LOSS = Key("playground_stop_loss", 0.0)
-FIT = Key("playground_fit", 0)  # how often the axes were fitted
+FIT = Key("playground_fit", 0)  # how often the axes were rescaled; between two times they never shrink
 ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # a run, and whether it had rows
 SWITCHED = Key("playground_switched", False)
 
@@ -73,7 +73,7 @@ def _watched(cfg: RunConfig) -> bool:
 
 def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
     """The living stack and the verdict on it, the player, and below it the charts."""
-    large, fit = projector.on(), _fit()
+    large, fit = projector.on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
@@ -151,7 +151,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
                 width=150,
                 persist_state="session",
             )
-    below(NAME, "panel", picture.panel(cfg, others, _fit(), str(panels)))
+    below(NAME, "panel", picture.panel(cfg, others, FIT.get(), str(panels)))
 
 
 def _look_again(view: View) -> None:
@@ -186,13 +186,8 @@ def _remedy(view: View) -> bool:
     return found.waiting
 
 
-def _fit() -> int:
-    """How often the axes were rescaled; between two times they never shrink."""
-    return FIT.get()
-
-
 def _fit_axes() -> None:
-    FIT.put(_fit() + 1)
+    FIT.put(FIT.get() + 1)
 
 
 def _pin(cfg: RunConfig) -> None:
