@@ -1,7 +1,8 @@
 """Charts over depth: one value per site, several series to compare. The browser makes their axes, ticks and marks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from components.charts.colour import SIGNAL
 from components.charts.parts import over_blocks, places
 
 ROLES = ("now", "ghost", "pinned", "other", "formula", "initial")  # what the browser has a look for
+LOOKS = ("now", "other", "formula")  # of some lines, one after the other
 SHARE = (-0.03, 1.05)  # bounds of an axis of shares, a little beyond 0 and 1
 
 
@@ -29,47 +31,36 @@ class Series:
     hue: str = ""
 
 
+def by_name(lines: Mapping[str, np.ndarray | Sequence[float]], roles: Sequence[str] = LOOKS) -> list[Series]:
+    """Named values as lines, each in the look of its role; as many roles as lines are used."""
+    pairs = zip(lines.items(), roles, strict=False)
+    return [Series(name, np.asarray(values, float), role) for (name, values), role in pairs]
+
+
 def depth_profile(
     *,
     title: str,
     unit: str,
     hue: str,
-    sites: Sequence[str],
+    sites: Iterable[object],
     series: Sequence[Series],
+    axis: str = "log",
     x: str | None = None,
     guides: Sequence[float] = (),
-    zero: str = "",
+    **how: Any,
 ) -> Figure:
-    """Values over depth on a log axis, with dotted guides. Zeros and non-finite values are marked at its edges.
+    """Values over depth, with dotted guides. On a log axis zeros and non-finite values are marked at its edges, on a
+    linear one what is not finite.
 
-    `x`: the title of the x axis, for places that are not sites. `zero`: the name of the marks, if they stand for all
-    values that are not above 0.
+    `x`: the title of the x axis, for places that are not sites. `how`: `zero`, the name of the marks on a log axis, if
+    they stand for all values that are not above 0; `bounds` of a linear axis, which else covers all values and guides.
     """
     lines = [fixed_line(one) for one in series]
-    how = {"axis": "log", "guides": list(guides), "zero": zero}
+    how |= {"axis": axis, "guides": list(guides)}
     return over_places(title, unit, hue, sites, lines, x=x, empty="nothing measured yet", **how)
 
 
-def linear_profile(
-    *,
-    title: str,
-    unit: str,
-    hue: str,
-    sites: Sequence[str],
-    series: Sequence[Series],
-    bounds: tuple[float, float] | None = None,
-    guides: Sequence[float] = (),
-    lost: str = "no value",
-    x: str | None = None,
-) -> Figure:
-    """Values over depth on a linear axis, with dotted guides; what is not finite is marked at its lower edge.
-
-    Without `bounds` the axis covers all finite values and guides. `lost`: the name of those marks; `x`: the title of
-    the x axis, for places that are not sites.
-    """
-    lines = [fixed_line(one) for one in series]
-    how = {"axis": "linear", "guides": list(guides), "bounds": bounds, "lost": lost}
-    return over_places(title, unit, hue, sites, lines, x=x, empty="nothing measured yet", **how)
+linear_profile = partial(depth_profile, axis="linear")
 
 
 def cosine_chart(*, sites: Sequence[str], series: Sequence[Series], title: str = "Sample cosine by depth") -> Figure:
@@ -91,7 +82,7 @@ def over_places(
     title: str,
     unit: str,
     hue: str,
-    sites: Sequence[str],
+    sites: Iterable[object],
     lines: list[dict[str, Any]],
     *,
     x: str | None = None,
@@ -99,8 +90,9 @@ def over_places(
     **how: Any,
 ) -> Figure:
     """Lines over the depth of a net, or over other places; `how`: as `figure_of` has it."""
-    layout = frame_of(title, x=over_blocks(sites) if x is None else x, y=unit, hue=hue)
-    return figure_of(lines, layout, empty, hue=hue, places=places(sites), **how)
+    names = [str(one) for one in sites]
+    layout = frame_of(title, x=over_blocks(names) if x is None else x, y=unit, hue=hue)
+    return figure_of(lines, layout, empty, hue=hue, places=places(names), **how)
 
 
 def fixed_line(one: Series, *, ghost: bool = False) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import Series, depth_profile
+from components.charts.depth import by_name, depth_profile
 from components.charts.diagram import show_blocks
 from components.charts.parts import Figure
 from components.shell.session import Key
@@ -126,7 +126,7 @@ def picture(card: Card, outcome: Judgement) -> None:
 def chart(lines: Lines) -> Figure:
     """The lines of an outcome over depth."""
     sites = ["x0", *(block_name(at) for at in range(1, max(len(one) for one in lines.values.values())))]
-    series = [Series(name, one, role) for (name, one), role in zip(lines.values.items(), ROLES, strict=False)]
+    series = by_name(lines.values, ROLES)
     hue = GRADIENT if lines.title.startswith("Gradient") else SIGNAL
     return depth_profile(title=lines.title, unit=lines.unit, hue=hue, sites=sites, series=series)
 

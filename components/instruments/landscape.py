@@ -65,13 +65,12 @@ def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) 
     series = [Series("largest eigenvalue", sharpness)]
     if np.isfinite(line).any():
         series.append(Series("edge of stability", line, "formula"))
-    places = [str(step) for step in steps]
-    return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=places, series=series, x="step")
+    return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=steps, series=series, x="step")
 
 
 def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
-    ranks = [str(at + 1) for at in range(len(values))]
+    ranks = range(1, len(values) + 1)
     series = [Series("input to end", values)]
     where = "rank, the largest first"
     return depth_profile(

@@ -44,7 +44,7 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
     series = [Series("|G_k| over their sum", share), Series("projection on the whole", projection, "other")]
     if counts is not None:
         series.append(Series("formula: share of paths", counts, "formula"))
-    places = [str(k) for k in range(len(share))]
+    places = range(len(share))
     title = "Gradient at the input by branches passed"
     return linear_profile(
         title=title, unit="share", hue=GRADIENT, sites=places, series=series, guides=(0,), x="branches passed"

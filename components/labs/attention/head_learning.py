@@ -5,10 +5,9 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import Series
+from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.labs.examples import numbered
-from components.labs.lines import lines
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number, vector
@@ -132,5 +131,5 @@ def walk_chart(walk: list[Learning], wish: int) -> Figure:
             hue=SIGNAL,
         ),
     ]
-    steps, guides = range(len(walk)), (0.0, 1.0)
-    return lines("Gradient descent", over="step", at=steps, unit="share", hue=LOSS, series=series, guides=guides)
+    title, steps, guides = "Gradient descent", range(len(walk)), (0.0, 1.0)
+    return linear_profile(title=title, x="step", sites=steps, unit="share", hue=LOSS, series=series, guides=guides)

@@ -4,11 +4,10 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series
+from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.labs.attention import position_words as said
 from components.labs.examples import choose
-from components.labs.lines import lines
 from components.labs.maps import signed_map
 from components.shell import session
 from components.shell.address import url_param
@@ -98,7 +97,7 @@ def distance_chart(table: np.ndarray) -> Figure:
         Series("maximum", found.greatest, "pinned"),
     ]
     over, at = "distance: position of the key minus that of the query", found.distance.tolist()
-    return lines("Score by distance", over=over, at=at, unit="dot product", hue=SIGNAL, series=series)
+    return linear_profile(title="Score by distance", x=over, sites=at, unit="dot product", hue=SIGNAL, series=series)
 
 
 def order_rows(seed: int) -> dict[str, dict[str, float]]:

@@ -6,9 +6,8 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series
+from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import Figure
-from components.labs.lines import by_name, lines
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
@@ -80,17 +79,18 @@ def variance_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
     series = by_name({name: [one.variance for one in some] for name, some in found.items()}, ROLES)
     series.append(Series("formula: d_k", np.array(SIZES, float), "formula"))
-    return lines("Variance of the scores", over="d_k", at=SIZES, unit="variance", hue=SIGNAL, series=series, log=True)
+    title = "Variance of the scores"
+    return depth_profile(title=title, x="d_k", sites=SIZES, unit="variance", hue=SIGNAL, series=series)
 
 
 def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of weights that are all alike."""
     series = by_name({name: [one.entropy for one in some] for name, some in found.items()}, ROLES)
     title, top = "Entropy of the weights", float(np.log(KEYS))
-    return lines(
-        title,
-        over=f"d_k; dotted: {KEYS} equal weights",
-        at=SIZES,
+    return linear_profile(
+        title=title,
+        x=f"d_k; dotted: {KEYS} equal weights",
+        sites=SIZES,
         unit="nats",
         hue=SIGNAL,
         series=series,

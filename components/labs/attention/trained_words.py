@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import SHARE, Series, linear_profile
+from components.charts.depth import SHARE, Series, by_name, linear_profile
 from components.charts.parts import Figure, level
-from components.labs.lines import by_name, lines
 from components.shell.text import number
 
 CLEAR = 0.05  # difference in accuracy from which two nets count as different
@@ -64,7 +63,13 @@ def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
 def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     """Loss by position, with a vertical line at the training length."""
     places = list(range(1, len(loss) + 1))
-    title, over = "Loss by position", "token; vertical line: training length"
-    figure = lines(title, over=over, at=places, unit="cross-entropy, nats", hue=LOSS, series=[Series("loss", loss)])
+    figure = linear_profile(
+        title="Loss by position",
+        x="token; vertical line: training length",
+        sites=places,
+        unit="cross-entropy, nats",
+        hue=LOSS,
+        series=[Series("loss", loss)],
+    )
     figure["layout"]["shapes"] = [level(tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

@@ -7,10 +7,9 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import Series
+from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
-from components.labs.lines import lines
 from components.labs.long import by_button
 from components.shell.address import url_param
 from components.shell.naming import chance
@@ -141,5 +140,12 @@ def loss_chart(found: Translation, guessing: float) -> Figure:
         Series("training", np.array([loss[min(int(step), len(loss) - 1)] for step in steps])),
         Series("held-out", np.asarray(found.held_out, float), "other"),
     ]
-    unit, guides = "nats; dotted: chance", (0.0, guessing)
-    return lines("Loss of the pair", over="step", at=steps.tolist(), unit=unit, hue=LOSS, series=series, guides=guides)
+    return linear_profile(
+        title="Loss of the pair",
+        x="step",
+        sites=steps.tolist(),
+        unit="nats; dotted: chance",
+        hue=LOSS,
+        series=series,
+        guides=(0.0, guessing),
+    )

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.labs.lines import by_name, lines
+from components.charts.depth import by_name, depth_profile
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge
@@ -35,7 +35,8 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     st.markdown(shares(samples, standard))
     title, over = "Steps to converge", "scale of one feature relative to the other"
     series = by_name({"raw": raw, "standardised": scaled})
-    figure = lines(title, over=over, at=[f"{at}x" for at in RATIOS], unit="steps", hue=LOSS, series=series, log=True)
+    sites = [f"{at}x" for at in RATIOS]
+    figure = depth_profile(title=title, x=over, sites=sites, unit="steps", hue=LOSS, series=series)
     static_chart(figure, title, "normalization_descent")
     st.caption(
         "Real gradient descent on the four samples (±1, ±scale), from (1, 1) until the distance has shrunk to a "

@@ -6,8 +6,8 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
+from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
-from components.labs.lines import by_name, lines
 from components.labs.long import by_button
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
@@ -98,7 +98,9 @@ def loss_chart(found: Overfitting, which: str, title: str) -> Figure:
     names = ["no norm" if norm == "none" else norm for norm in NORMS]
     series = by_name(dict(zip(names, getattr(found, which).mean(1), strict=True)))
     steps = [int(step) for step in found.steps]
-    return lines(title, over="step", at=steps, unit="cross-entropy", hue=LOSS, series=series, guides=(0.0,))
+    return linear_profile(
+        title=title, x="step", sites=steps, unit="cross-entropy", hue=LOSS, series=series, guides=(0.0,)
+    )
 
 
 def _both(values: np.ndarray) -> str:

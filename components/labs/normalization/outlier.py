@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.labs.lines import by_name, lines
+from components.charts.depth import by_name, depth_profile
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
@@ -53,7 +53,7 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     }
     title, over = "Range of the others by outlier", "distance of the outlier, in ranges of the feature"
     at, unit = [f"{distance:g}" for distance in DISTANCES], "maximum minus minimum"
-    figure = lines(title, over=over, at=at, unit=unit, hue=SIGNAL, series=by_name(rows), log=True)
+    figure = depth_profile(title=title, x=over, sites=at, unit=unit, hue=SIGNAL, series=by_name(rows))
     static_chart(figure, title, f"{KEY}_outlier")
     st.caption(
         "Maximum minus minimum of the other tokens' numbers in this feature, before gain and bias. Min-max and "

@@ -7,9 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series
+from components.charts.depth import Series, depth_profile
 from components.labs.examples import numbered
-from components.labs.lines import lines
 from components.labs.normalization.descent import scale_and_descent
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.outlier import outlier
@@ -99,7 +98,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
         Series(f"layer norm, eps {TRUE_EPS:g}", np.array(spreads("layer norm", TRUE_EPS)), "other"),
         Series("rms norm, torch's eps", np.array(spreads("rms norm", TINY_EPS)), "formula"),
     ]
-    figure = lines(title, over="spread that goes in", at=at, unit="spread", hue=SIGNAL, series=series, log=True)
+    figure = depth_profile(title=title, x="spread that goes in", sites=at, unit="spread", hue=SIGNAL, series=series)
     static_chart(figure, title, "normalization_small")
     st.caption(
         "This token, centred and stretched. Layer norm and rms norm agree only for centred tokens, and for small "

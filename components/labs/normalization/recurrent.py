@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.labs.lines import by_name, lines
+from components.charts.depth import by_name, linear_profile
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
@@ -37,8 +37,8 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
     )
     rows = {"batch norm": found.batch_size, "layer norm": found.layer_size}
     title = "Size behind the norm by step"
-    at = [str(step) for step in steps]
-    figure = lines(title, over="step", at=at, unit="RMS", hue=SIGNAL, series=by_name(rows), guides=(0, 1))
+    series, guides = by_name(rows), (0, 1)
+    figure = linear_profile(title=title, x="step", sites=steps, unit="RMS", hue=SIGNAL, series=series, guides=guides)
     static_chart(figure, title, f"{KEY}_recurrent")
     st.caption(
         f"A random cell of {FEATURES} features on random inputs; mean, variance and results are those of feature 1, "

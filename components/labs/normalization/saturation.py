@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT
-from components.labs.lines import by_name, lines
+from components.charts.depth import by_name, depth_profile
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
@@ -47,14 +47,13 @@ def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> N
         for normed in (False, True)
     }
     title = "Slope by size of the input"
-    figure = lines(
-        title,
-        over="table times",
-        at=[f"{size:g}" for size in SIZES],
+    figure = depth_profile(
+        title=title,
+        x="table times",
+        sites=[f"{size:g}" for size in SIZES],
         unit="RMS of the slope",
         hue=GRADIENT,
         series=by_name(rows, ("now", "other", "initial", "formula")),
-        log=True,
     )
     static_chart(figure, title, f"{KEY}_saturation")
     features = values.shape[1]

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, linear_profile
+from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.shell.address import url_param
 from components.shell.static_chart import static_chart
@@ -100,8 +100,7 @@ def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.
 
 def memory_chart(found: dict[str, np.ndarray]) -> Figure:
     """The result of `remembered` over the blocks."""
-    roles = ("now", "other", "formula", "initial")
-    series = [Series(name, values, role) for (name, values), role in zip(found.items(), roles, strict=True)]
+    series = by_name(found, ("now", "other", "formula", "initial"))
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
     return linear_profile(
         title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)
