@@ -30,9 +30,9 @@ COMMAND = (sys.executable, "-m", "benchmarks.clocked", "models.service.worker") 
 _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 
-def _clocked() -> Trainer:
+def _clocked(rest: float) -> Trainer:
     """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
-    trainer = Trainer(COMMAND)
+    trainer = Trainer(COMMAND, rest=rest)
     results = trainer._results
     file: Callable[[Message], None] = results.apply
 

@@ -17,7 +17,7 @@ from tests.app_page import APP, PATIENCE, line, playground, sound
 from tests.inprocess import InProcessTrainer
 from tests.stage_page import declared
 
-NEVER_UP = (sys.executable, "-c", "import time; time.sleep(300)")
+NEVER_UP = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 
 @pytest.mark.parametrize("cfg", recorded.RECORDED, ids=str)
