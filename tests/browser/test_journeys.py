@@ -233,6 +233,9 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     visitor.chooses("Norm", "none")
     visitor.reads("none")
     visitor.picks("all")
+    until(
+        visitor.tab, lambda: any('"Norm": layer norm' in one for one in visitor.choices), "the norm of the first column"
+    )
     visitor.slider("Seeds").press("ArrowRight")
     visitor.reads("2 seeds")
     visitor.reloads("2 seeds", "none")
