@@ -62,8 +62,8 @@ def findings(recording: Recording, at: int) -> str:
 
 
 def _loss(recording: Recording, at: int) -> str:
-    known = [(row, loss) for row in range(at + 1) for loss in recording.at("loss", row) if loss is not None]
-    rows, losses = [row for row, _ in known], [loss for _, loss in known]
+    rows = [row for row in range(at + 1) if recording.measured("loss", row)[0]]
+    losses = [recording.scalars["loss"][row] for row in rows]
     if not all(map(math.isfinite, losses)) or (found := stalled(losses)) is None:
         return ""
     place, then, now = found

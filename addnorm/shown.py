@@ -90,7 +90,8 @@ class Shown:
 
         recording = self._some()
         at = row_of(recording, step)
-        title, sites = f"Step {recording.steps[at]}: {verdict(recording, at)}", [site.name for site in recording.sites]
+        title = f"Step {recording.steps[at]}: {verdict(recording, at)}"
+        sites = [site.name for site in recording.sites]
         return go.Figure(by_depth(title, sites, recording.at("act", at), recording.at("grad", at)))
 
     def _some(self) -> Recording:

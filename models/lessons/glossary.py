@@ -54,7 +54,10 @@ def _senses() -> Iterator[tuple[str, Term]]:
         for word, entry in {**(knob.choices or {}), **(knob.rules or {})}.items():
             yield word, _choice(knob, entry)
     for word, arrangement in ARRANGEMENTS.items():
-        yield word, Term(arrangement.reading, "", arrangement.source, EVERYWHERE, (ARRANGEMENT,), "Arrangement")
+        yield (
+            word,
+            Term(arrangement.reading, source=arrangement.source, met=EVERYWHERE, see=(ARRANGEMENT,), of="Arrangement"),
+        )
 
 
 def _control(knob: Knob) -> Term:
@@ -71,7 +74,7 @@ def _choice(knob: Knob, entry: object) -> Term:
     reading = str(getattr(entry, "reading"))  # noqa: B009 (entries, placements and tasks alike have one)
     formula, source = (str(getattr(entry, name, "")) for name in ("formula", "source"))
     text = reading[:1].upper() + reading[1:] + ("" if reading.endswith((".", "?")) else ".")
-    return Term(text, formula, source, EVERYWHERE, (knob.label,), knob.label)
+    return Term(text, formula, source, met=EVERYWHERE, see=(knob.label,), of=knob.label)
 
 
 def _entries() -> Mapping[str, GlossaryEntry]:

@@ -40,7 +40,7 @@ COMMAND = (sys.executable, "-m", "models.service.worker")
 BACK_OFF = (0.5, 1.0, 2.0, 4.0)
 FAILURE_LIMIT, REST_SECONDS = 5, 60.0  # failures in a row after which a worker is tried only so often
 SETTLED_SECONDS = 5.0
-FIRST_PAGE_SECONDS = 3.0  # in which a new server draws a page; torch, loading meanwhile, would slow it by a fifth
+FIRST_PAGE_SECONDS = 3.0  # in which a new server draws a page; torch, loading meanwhile, would slow it by a sixth
 EXPIRY_SECONDS = 0.25  # between two looks at who still wants what
 
 
