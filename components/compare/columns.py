@@ -20,8 +20,7 @@ from models.spec.query import FOREIGN
 NAME = "compare"
 SEEDS, TARGET, PAIRING, ADDED = "compare_seeds", "compare_target", "compare_pairing", "compare_add"
 ALL = "all"
-LATE_SECONDS = 1.0  # for which a browser may not have drawn yet what was chosen; a slow one takes longer,
-SEVERAL = 60  # and as many times that long where several values come at once: a person moves one control at a time
+LATE_SECONDS = 1.0  # for which a browser may not have drawn yet what was chosen
 LETTERS = compare_link.LETTERS.upper()
 SHARED = (
     "net",
@@ -110,7 +109,7 @@ def _late(wanted: RunConfig, column: RunConfig) -> bool:
     """
     left, since = COLUMN_LEFT.get() or (column, 0.0)
     differs = [name for name in knobs() if getattr(left, name) != getattr(column, name)]
-    recent = time.monotonic() - since < LATE_SECONDS * (SEVERAL if len(differs) > 1 else 1)
+    recent = time.monotonic() - since < LATE_SECONDS
     return recent and bool(differs) and all(getattr(wanted, name) == getattr(left, name) for name in differs)
 
 

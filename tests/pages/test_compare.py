@@ -144,16 +144,16 @@ def test_a_change_to_all_changes_every_column_and_a_change_to_one_only_that() ->
     assert compare_link.from_query(address(page))[0] == page.session_state["compare_columns"]
 
 
-def test_what_a_browser_says_before_it_has_drawn_the_column_that_was_chosen_changes_none() -> None:
+def test_what_a_browser_says_before_it_has_drawn_the_column_that_was_chosen_changes_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     page = compare(**columns({}, {"residual": False, "norm": "rms norm"}))
     before = page.session_state["compare_columns"]
 
-    def late(seconds: float = 0) -> list[RunConfig]:
+    def late() -> list[RunConfig]:
         for target in ("B", "all"):
             page.button_group(key="compare_target").set_value(target)
             sound(page.run())
-        left, since = page.session_state["compare_left"]
-        page.session_state["compare_left"] = left, since - seconds
         page.toggle(key="residual").set_value(False)
         page.selectbox(key="norm").select("rms norm")
         sound(page.run())
@@ -161,9 +161,9 @@ def test_what_a_browser_says_before_it_has_drawn_the_column_that_was_chosen_chan
         return found
 
     assert late() == before
-    assert late(seconds=30) == before, "nobody moves two controls at once"
     assert (page.toggle(key="residual").value, page.selectbox(key="norm").value) == (True, "layer norm")
-    assert [(cfg.residual, cfg.norm) for cfg in late(seconds=100)] == [(False, "rms norm")] * 2
+    monkeypatch.setattr("components.compare.columns.LATE_SECONDS", 0.0)
+    assert [(cfg.residual, cfg.norm) for cfg in late()] == [(False, "rms norm")] * 2
 
 
 def test_a_change_that_one_column_cannot_take_is_refused_in_a_sentence_and_changes_nothing() -> None:
