@@ -105,6 +105,8 @@ class ClassConnection(PageConnection):
             return
         CROWD.shown(self)
         _here[self.code].add(self)
+        if self.who == PUPIL:
+            board().joined(self.code)
         self.news.follow(self.wake, [self.code])
         self.news.hear({self.code})
         try:
@@ -114,6 +116,7 @@ class ClassConnection(PageConnection):
             _here[self.code].discard(self)
             if not _here[self.code]:
                 del _here[self.code]
+                board().left(self.code)
             self.news.hear({self.code})
 
     async def _greeted(self) -> bool:

@@ -72,6 +72,7 @@ class _Class:
     """An open class. `guesses`: by question and member the option and a digest of the address; `guessed`: when last.
 
     `cleared`: what was deleted last, and when. `homes`: digests of addresses from which somebody has come into it.
+    `joined`: whether a student's page has ever been connected; `left`: whether none of its pages is any more.
     """
 
     key: bytes
@@ -86,6 +87,8 @@ class _Class:
     led: int = 1
     version: int = 1
     used: bool = False
+    joined: bool = False
+    left: bool = False
     guesses: dict[str, dict[str, tuple[str, str]]] = field(default_factory=dict)
     guessed: dict[str, float] = field(default_factory=dict)
     cleared: tuple[dict[str, dict[str, tuple[str, str]]], float] = field(default_factory=lambda: ({}, 0.0))
@@ -228,14 +231,26 @@ class Board:
             self._forget()
             kept = self._mine(code, key)
             if kept is not None:
-                kept.seen = self._clock()
+                kept.seen, kept.left = self._clock(), False
             return kept is not None
 
     def seen(self, code: str) -> None:
         """Keeps a class alive, because a page of its teacher's is connected."""
         with self._lock:
             if code in self._classes:
-                self._classes[code].seen = self._clock()
+                self._classes[code].seen, self._classes[code].left = self._clock(), False
+
+    def joined(self, code: str) -> None:
+        """Notes that a student's page is connected."""
+        with self._lock:
+            if code in self._classes:
+                self._classes[code].joined = True
+
+    def left(self, code: str) -> None:
+        """Notes that no page of a class is connected any more: if nobody has joined it, another may have its place."""
+        with self._lock:
+            if code in self._classes:
+                self._classes[code].left = True
 
     def set_plan(self, code: str, key: str, plan: Sequence[str]) -> None:
         """What the class is to be shown, in order; a class that is shown none of it keeps what it is shown."""
@@ -453,9 +468,16 @@ class Board:
                 del kept.guessed[question]
 
     def _make_room(self, among: Collection[str]) -> bool:
-        """Drops, of some classes without a guess, the one whose teacher's page is away longest; returns whether."""
+        """Drops, of some classes without a guess, the one whose teacher's page is away longest; returns whether.
+
+        Where nobody has joined, it is away as soon as it is closed.
+        """
         away = self._clock() - AWAY_SECONDS
-        spare = [code for code in among if not self._classes[code].used and self._classes[code].seen < away]
+
+        def gone(kept: _Class) -> bool:
+            return not kept.used and (kept.seen < away or (kept.left and not kept.joined))
+
+        spare = [code for code in among if gone(self._classes[code])]
         if spare:
             del self._classes[min(spare, key=lambda code: self._classes[code].seen)]
         return bool(spare)

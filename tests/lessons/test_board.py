@@ -409,6 +409,21 @@ def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(boar
     assert [total(board, code) for code in (mine[0], mine[1], CODE)] == [-1, 0, 0]
 
 
+def test_a_class_that_nobody_joined_gives_its_place_as_soon_as_its_page_is_gone(board: Board) -> None:
+    mine = codes(OF_ADDRESS)
+    keys = [opened(board, code, "school") for code in mine]
+    joined, reloaded, guessed, left = mine[:4]
+    board.joined(joined)
+    board.guess(guessed, LESSON, "one", FIRST)
+    for code in (joined, reloaded, guessed):
+        board.left(code)
+    assert board.look_after(reloaded, keys[1])
+    assert "From your network" in board.open("school")[2], "a page is there, or somebody has joined"
+    board.left(left)
+    assert board.open("school")[2] == ""
+    assert [code for code in mine if board.now(code) is None] == [left]
+
+
 def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
     board: Board, key: str, clock: Clock
 ) -> None:

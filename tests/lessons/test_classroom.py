@@ -24,7 +24,7 @@ from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT, as_csv
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
-from models.lessons.board import Board, valid_member
+from models.lessons.board import OF_ADDRESS, Board, valid_member
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import NETS, OF_START, USUAL
 from models.lessons.trials import MOST_WRONG
@@ -381,11 +381,11 @@ def url() -> Iterator[str]:
 
 
 @contextmanager
-def page_of(url: str, who: str, session: str) -> Iterator[ClientConnection]:
+def page_of(url: str, who: str, session: str, code: str = CODE) -> Iterator[ClientConnection]:
     """The connection of a page, which has said hello."""
-    ticket = TICKETS.hand(Requester(session, PART, who, frozenset({CODE}), "address"))
+    ticket = TICKETS.hand(Requester(session, PART, who, frozenset({code}), "address"))
     with connect(url) as connection:
-        connection.send(json.dumps({"class": CODE, "ticket": ticket}))
+        connection.send(json.dumps({"class": code, "ticket": ticket}))
         yield connection
 
 
@@ -410,6 +410,20 @@ def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_how_many_are_h
         board.close(CODE, key)
         heard(pupil, version=0)
     until(lambda: route.here(CODE) == 0, "that nobody is here")
+
+
+def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(url: str, board: Board) -> None:
+    codes = [board.open("school")[0] for _ in range(OF_ADDRESS)]
+    with page_of(url, DESK, "open", codes[0]) as desk:
+        desk.recv(timeout=PATIENCE)
+        with page_of(url, PUPIL, "one", codes[1]) as joined:
+            joined.recv(timeout=PATIENCE)
+        until(lambda: route.here(codes[1]) == 0, "that the student is gone")
+        assert "From your network" in board.open("school")[2]
+        with page_of(url, DESK, "left", codes[2]) as left:
+            left.recv(timeout=PATIENCE)
+        until(lambda: board.open("school")[2] == "", "its place")
+    assert [code for code in codes if board.now(code) is None] == [codes[2]]
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
