@@ -59,14 +59,15 @@ def run(code: str, **given: Any) -> Any:
     return answer["said"]
 
 
-def drawn(figure: Figure) -> Figure:
-    """What is drawn of a figure that stands still, accepted by plotly."""
-    return all_drawn([figure])[0]
+def drawn(figure: Figure, *, dark: bool = False) -> Figure:
+    """What is drawn of a figure that stands still, on a light page or a dark one, accepted by plotly."""
+    return all_drawn([figure], dark=dark)[0]
 
 
-def all_drawn(figures: list[Figure]) -> list[Figure]:
+def all_drawn(figures: list[Figure], *, dark: bool = False) -> list[Figure]:
     """As `drawn`, of several figures at once."""
-    found: list[Figure] = run("return figures.map((figure) => bind.filled(figure, STILL, {}))", figures=figures)
+    code = "return figures.map((figure) => bind.filled(figure, { ...STILL, dark }, {}))"
+    found: list[Figure] = run(code, figures=figures, dark=dark)
     for figure in found:
         traces = [{key: value for key, value in trace.items() if key not in OURS} for trace in figure["data"]]
         go.Figure({**figure, "data": traces})

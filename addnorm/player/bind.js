@@ -1,6 +1,6 @@
 // Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
 
-import { enlargedLayout, GREY, looked, RED, thicker } from "./look.js"
+import { colourAt, enlargedLayout, GREY, inkOn, looked, RED, thicker } from "./look.js"
 import { sharedPrefix, shortened } from "./recording.js"
 
 const MAX_POINTS = 300
@@ -166,6 +166,7 @@ const coloured = (trace, cells, { log = true, signed = false } = {}) => {
   return {
     ...trace,
     ...range,
+    ...(trace.texttemplate && written({ ...trace, ...range, z })),
     z,
     customdata: cells.map((row) => row.map((value) => (finite(value) ? four(value) : null))),
     cells,
@@ -173,6 +174,17 @@ const coloured = (trace, cells, { log = true, signed = false } = {}) => {
     values: [],
     ...(trace.colorbar && { colorbar: { ...trace.colorbar, ...(log && colourTicks(ends)) } }),
     showscale: Boolean(trace.colorbar) && z.flat().some((value) => value !== null),
+  }
+}
+
+// The texts of cells, each in black or white, whichever its colour carries; what the pointer is told stays plain.
+const written = ({ z, zmin, zmax, colorscale, text, hovertemplate }) => {
+  const ink = (value) => inkOn(colourAt(colorscale, Math.min(Math.max((value - zmin) / (zmax - zmin), 0), 1)))
+  const on = (value, said) => (value === null || !said ? said : `<span style="color:${ink(value)}">${said}</span>`)
+  return {
+    text: text.map((row, y) => row.map((said, x) => on(z[y][x], said))),
+    hovertext: text,
+    hovertemplate: hovertemplate.replace("%{text}", "%{hovertext}"),
   }
 }
 
@@ -482,7 +494,7 @@ const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
 
 // A declared trace with its look and its numbers.
 const full = (declared, { hue, places }, now) => {
-  const trace = looked(declared, hue)
+  const trace = looked(declared, hue, now.dark)
   const { bind } = trace
   if (!bind?.of) return trace
   const tape = now.tapes[bind.run]

@@ -3,6 +3,7 @@
 import { filled, roomAbove, started } from "./bind.js"
 import { described } from "./describe.js"
 import { write } from "./dom.js"
+import { luminance } from "./look.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
@@ -92,10 +93,12 @@ const given = (before, data, layout) => {
   }
 }
 
-// The variables of Streamlit's theme at an element.
+// The variables of Streamlit's theme at an element, and whether its page is dark.
 export const themeOf = (el) => {
   const style = getComputedStyle(el)
-  return Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
+  const theme = Object.fromEntries(THEME.map((name) => [name, style.getPropertyValue(`--st-${name}`).trim()]))
+  pen.fillStyle = theme["text-color"] || "#555" // of which it makes #rrggbb
+  return { ...theme, dark: luminance(pen.fillStyle) > 0.5 }
 }
 
 export class Chart {
@@ -165,7 +168,7 @@ export class Chart {
     if (nets !== this.nets) Object.assign(this, { nets, held: {} }) // the axes are those of the nets shown
     if (this.isMap && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
     this.painted = now.time
-    this.figure = filled(figure, now, this.held)
+    this.figure = filled(figure, { ...now, dark: theme.dark }, this.held)
     const measure = (text, size) => {
       pen.font = `${size}px ${theme.font}`
       return pen.measureText(text).width

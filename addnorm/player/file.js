@@ -45,11 +45,16 @@ export const play = async (main) => {
   document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }))
   const host = { connect: (changed) => new Messages(JSON.parse(messages), changed) }
   const [empty] = main.children
-  for (const data of parts) {
+  const components = parts.map((data) => {
     const parentElement = main.appendChild(document.createElement("section"))
     parentElement.append(empty.cloneNode(true))
-    mount({ data, parentElement, setStateValue: nobody, setTriggerValue: nobody }, host)
+    return { data, parentElement, setStateValue: nobody, setTriggerValue: nobody }
+  })
+  const declare = () => {
+    for (const component of components) mount(component, host)
   }
+  declare()
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", declare)
   empty.remove()
   document.querySelector("#still").remove()
 }

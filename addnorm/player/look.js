@@ -2,8 +2,11 @@
 // be read without its colours. Pure.
 
 export const [RED, GREY] = ["#d84a3a", "#80858f"]
+const NEGATIVE = "#7d5f2c" // beside a hue, which is then of the positive
 const SHADES = [null, 0.135, 0.29, 0.18] // luminances; beyond these a line is lost on one of the pages
-const [DARKEST, PALEST] = [0.045, 0.8] // luminances at the ends of a map's scale
+const SCALE = [0.8, null, 0.045] // luminances of a map's least, middle and greatest value on a light page
+const SIGNED = [0.09, 0.8, 0.09] // of -most, 0 and most
+const ON_DARK = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.5 } // the same on a dark page
 const OF_WHITE = [0.2126, 0.7152, 0.0722]
 const TYPE_SIZE = 12 // plotly's own, for text without a size
 
@@ -31,26 +34,40 @@ const RUNS = [
 const light = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
 const coded = (part) => (part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055)
 
-// A hue mixed with black or white, in linear light, to a relative luminance (WCAG 2.2) from 0 to 1.
-export const atLuminance = (hue, luminance) => {
-  const parts = [1, 3, 5].map((at) => light(Number.parseInt(hue.slice(at, at + 2), 16) / 255))
-  const own = parts.reduce((sum, part, at) => sum + part * OF_WHITE[at], 0)
-  const mix = (part) =>
-    luminance < own ? (part * luminance) / own : part + ((1 - part) * (luminance - own)) / (1 - own)
-  const hex = (part) =>
-    Math.round(255 * coded(mix(part)))
-      .toString(16)
-      .padStart(2, "0")
-  return `#${parts.map(hex).join("")}`
+const partsOf = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
+const hexOf = (parts) => `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`
+// Relative luminance (WCAG 2.2) of #rrggbb, from 0 to 1.
+export const luminance = (colour) =>
+  partsOf(colour).reduce((sum, part, at) => sum + light(part / 255) * OF_WHITE[at], 0)
+
+// A hue mixed with black or white, in linear light, to a relative luminance.
+export const atLuminance = (hue, wanted) => {
+  const own = luminance(hue)
+  const mix = (part) => (wanted < own ? (part * wanted) / own : part + ((1 - part) * (wanted - own)) / (1 - own))
+  return hexOf(partsOf(hue).map((part) => 255 * coded(mix(light(part / 255)))))
 }
 // A hue, and a dark, a pale and a middle shade of it, as far apart in lightness as both pages allow.
 export const shade = (hue, at) => (at === undefined ? GREY : SHADES[at] ? atLuminance(hue, SHADES[at]) : hue)
-// From the least to the greatest value of a map.
-export const scale = (hue) => [
-  [0, atLuminance(hue, DARKEST)],
-  [0.5, hue],
-  [1, atLuminance(hue, PALEST)],
-]
+
+// The colours of a map from its least to its greatest value. More is more ink: darker on a light page, lighter on a dark one.
+// `signed`: from -most to most, with as much ink on both sides of 0.
+export const scale = (hue, dark, signed) =>
+  (signed ? SIGNED : SCALE).map((wanted, at) => {
+    const own = signed ? [NEGATIVE, GREY, hue][at] : hue
+    return [at / 2, wanted === null ? own : atLuminance(own, dark ? ON_DARK[wanted] : wanted)]
+  })
+// The colour at a share of a scale, mixed as plotly mixes it.
+export const colourAt = (scale, share) => {
+  const after = Math.max(
+    1,
+    scale.findIndex(([at]) => at >= share),
+  )
+  const [[from, low], [to, high]] = [scale[after - 1], scale[after]]
+  const [one, other] = [partsOf(low), partsOf(high)]
+  return hexOf(one.map((part, at) => part + ((other[at] - part) * (share - from)) / (to - from)))
+}
+// The colour of text on a cell: its contrast is at least 4.58.
+export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#ffffff")
 
 // A name cut in the middle to fit the legend of a narrow chart; its end often is the step.
 const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
@@ -83,12 +100,13 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   return { ...trace, ...rest, role, bind }
 }
 
-// A declared trace with its look; what it declares of that itself stays. `hue`: that of the chart.
-export const looked = (trace, hue) => {
+// A declared trace with its look on a light or a dark page; what it declares of that itself stays. `hue`: that of the chart.
+export const looked = (trace, hue, dark) => {
   const own = trace.hue ?? hue
   if (trace.role !== undefined) return lineOf(trace, own)
+  if (trace.type === "contour") return { ...trace, line: { color: dark ? "#ffffff" : "#111111", ...trace.line } }
   if (!trace.hue) return trace
-  if (trace.type === "heatmap") return { colorscale: scale(own), ...trace }
+  if (trace.type === "heatmap") return { colorscale: scale(own, dark, trace.bind?.signed), ...trace }
   const color = shade(own, trace.shade ?? 0)
   const line = trace.type === "bar" ? {} : { line: { color, ...trace.line } }
   return { ...trace, ...line, marker: { color, ...trace.marker } }

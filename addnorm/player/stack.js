@@ -3,7 +3,7 @@
 import { logRange, powers, widened } from "./bind.js"
 import { write } from "./dom.js"
 
-// The hues of signal and gradient (charts/parts.py); both ends can be seen on black and on white.
+// The hues of signal and gradient, from much to little on a light page and from little to much on a dark one; both ends are seen on black and on white.
 const SCALES = {
   act: [
     [40, 84, 170],
@@ -27,8 +27,9 @@ const ROOM = 4 // decades that a scale may grow beyond the net before training; 
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
-const mixed = (scale, share) => {
-  const at = Math.min(Math.max(share, 0), 1) * (scale.length - 1)
+const mixed = (scale, share, dark) => {
+  const within = Math.min(Math.max(share, 0), 1)
+  const at = (dark ? within : 1 - within) * (scale.length - 1)
   const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
   return `rgb(${low.map((part, place) => Math.round(part + (high[place] - part) * (at - Math.floor(at)))).join(" ")})`
 }
@@ -158,6 +159,7 @@ export class LivingStack {
     this.row.style.right = `${legend}px`
     const width = wide / devicePixelRatio - legend
     const ink = theme["text-color"] || "#555"
+    this.dark = theme.dark
     const column = width / blocks.length
     const [ribbon, norms] = [RIBBON, NORMS].map((pixels) => pixels * Math.max(1, this.type / 12))
     const top = ribbon + norms
@@ -210,7 +212,7 @@ export class LivingStack {
     const share = lost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : 0.06
     const size = Math.max(2, Math.min(1, share) * room)
     const y = way < 0 ? edge - size : edge
-    pen.fillStyle = lost ? LOST : value === 0 ? ZERO : mixed(SCALES[name], share)
+    pen.fillStyle = lost ? LOST : value === 0 ? ZERO : mixed(SCALES[name], share, this.dark)
     pen.fillRect(left, y, width, size)
     if (share > 1 && !lost) this.beyond(pen, left + width / 2, edge + way * size, Math.min(width, 9), way)
     if (!lost) return
@@ -278,7 +280,7 @@ export class LivingStack {
     ]) {
       const [low, high] = this.held[name]
       for (let step = 0; step < 24; step++) {
-        pen.fillStyle = mixed(SCALES[name], step / 23)
+        pen.fillStyle = mixed(SCALES[name], step / 23, this.dark)
         const place = name === "act" ? 1 - step / 24 : step / 24
         pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
       }

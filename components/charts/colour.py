@@ -1,10 +1,9 @@
-"""Colours: those of the player, and what only the app draws: norms, classes, right answers, signed numbers."""
+"""Colours: those of the player, and what only the app draws: norms, classes, right answers. Scales are in look.js."""
 
 from addnorm.player.colour import GRADIENT, GREY, LOSS, RED, SIGNAL, WEIGHTS
 
 NORM = "#d4760a"  # norms and their gains
 RIGHT = "#1a9e77"  # a right answer
 CLASSES = ("#14a0b0", "#a8436b", "#9a7b45")  # the classes of a task, in hues of no quantity
-SIGNED = [[0, "#7d5f2c"], [0.5, "#dcdcdc"], [1, SIGNAL]]  # from negative to positive, grey at 0
 
-__all__ = ["CLASSES", "GRADIENT", "GREY", "LOSS", "NORM", "RED", "RIGHT", "SIGNAL", "SIGNED", "WEIGHTS"]
+__all__ = ["CLASSES", "GRADIENT", "GREY", "LOSS", "NORM", "RED", "RIGHT", "SIGNAL", "WEIGHTS"]

@@ -10,6 +10,7 @@ from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
 from components.charts.bindings import fixed_map
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED
 from components.charts.colour import LOSS as LOSS_HUE
+from components.charts.parts import frame_around
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec
@@ -79,20 +80,13 @@ def panel(
         "hoverongaps": True,
         "zmin": scale[0],
         "zmax": scale[1],
-        "reversescale": kind.rising,
         "xgap": 1,
         "ygap": 1,
         "colorbar": colour_bar(kind.unit),
     }
     if chosen is not None and chosen.arrangement == arrangement:
-        layout["shapes"] = _frame(spec.x.values.index(chosen.x), spec.y.values.index(chosen.y))
+        layout["shapes"] = frame_around(spec.x.values.index(chosen.x), spec.y.values.index(chosen.y))
     return figure_of([fixed_map(shade, values, log=kind.log, bare=True), *_hatched(lost, values)], layout, "")
-
-
-def _frame(column: int, row: int) -> list[dict[str, Any]]:
-    """A frame around a cell, black on white: seen on every colour in both themes."""
-    box = {"type": "rect", "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5}
-    return [box | {"line": {"color": colour, "width": width}} for colour, width in (("#ffffff", 6), ("#111111", 3))]
 
 
 def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:

@@ -74,6 +74,16 @@ def level(x: float, dash: str = "solid") -> dict[str, Any]:
     return {"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": 1, "line": style}
 
 
+def seen(shape: dict[str, Any]) -> list[dict[str, Any]]:
+    """A shape in black on white, which is seen on every colour in both themes."""
+    return [shape | {"line": {"color": colour, "width": width}} for colour, width in (("#ffffff", 6), ("#111111", 3))]
+
+
+def frame_around(x: float, y: float, rows: float = 1) -> list[dict[str, Any]]:
+    """A frame around the cell at x and y, or around so many in a column from y on."""
+    return seen({"type": "rect", "x0": x - 0.5, "x1": x + 0.5, "y0": y - 0.5, "y1": y - 0.5 + rows})
+
+
 def note(text: str, *, size: int = TYPE_SIZE, **place: Any) -> dict[str, Any]:
     """Text without an arrow."""
     return {"text": text, "showarrow": False, "font": {"size": size}, **place}

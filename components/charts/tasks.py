@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from addnorm.player.charts import Figure, figure_of, frame_of
-from components.charts.colour import CLASSES, RED
+from components.charts.colour import CLASSES, GREY, RED
 from components.charts.colour import RIGHT as RIGHT_COLOUR
 from components.charts.parts import note, rounded
 
@@ -58,7 +58,7 @@ def digit_mistakes(picture: dict[str, Any]) -> Figure:
             "z": [rounded(row) for row in image],
             "zmin": 0,
             "zmax": 16,
-            "colorscale": "Cividis",
+            "hue": GREY,
             "showscale": False,
             "hoverinfo": "skip",
         }
@@ -92,7 +92,7 @@ def sequence_table(picture: dict[str, Any]) -> Figure:
         "z": [kinds for _, _, kinds, _ in rows],
         "text": [texts for _, _, _, texts in rows],
         "texttemplate": "%{text}",
-        "textfont": {"size": 12, "color": "#111111"},
+        "textfont": {"size": 12, "color": "#000000"},
         "zmin": 0,
         "zmax": len(CELLS) - 1,
         "colorscale": [[at / (len(CELLS) - 1), colour] for at, colour in enumerate(CELLS)],

@@ -8,7 +8,7 @@ import numpy as np
 from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
 from components.charts.bindings import fixed_map
 from components.charts.colour import SIGNAL
-from components.charts.parts import note, numbers
+from components.charts.parts import frame_around, note, numbers
 from models.insight.lens import shown
 
 TEXT_ROWS = 30  # a map of more rows has cells too low for text
@@ -56,7 +56,7 @@ def token_map(
     if texts is not None and len(rows) <= TEXT_ROWS:
         shade |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
     if marked is not None:
-        layout["shapes"] = [_frame_around(marked, len(rows))]
+        layout["shapes"] = frame_around(marked, 1, len(rows))
     return figure_of([fixed_map(shade, cells, measured, log=False)], layout)
 
 
@@ -108,16 +108,4 @@ def _ticks(names: Sequence[str], letters: int) -> dict[str, Any]:
         "tickvals": places,
         "ticktext": [names[at - 1] for at in places],
         "tickangle": 0,
-    }
-
-
-def _frame_around(token: int, rows: int) -> dict[str, Any]:
-    """A white frame around a token's column; tokens are counted from 1."""
-    return {
-        "type": "rect",
-        "x0": token - 0.5,
-        "x1": token + 0.5,
-        "y0": 0.5,
-        "y1": rows + 0.5,
-        "line": {"color": "#ffffff", "width": 2},
     }

@@ -9,7 +9,7 @@ from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
 from components.charts.bindings import fixed_map
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import note
+from components.charts.parts import seen
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.answers import Sharpness
@@ -19,6 +19,7 @@ from models.spec import RunConfig
 CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}
 REACHES = (0.1, 0.25, 0.5, 1.0)
 WIDEST = 64  # width of a stream up to which the whole Jacobian is computed
+NET = 0.05  # of the reach: half of the cross where the net is
 MANY_DECADES = 1.0  # between the least and the greatest loss, above which colours are logarithmic
 
 
@@ -52,11 +53,15 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
         "type": "contour",
         "name": "contours",
         "contours": {"coloring": "none"},
-        "line": {"color": "#ffffff", "width": 1},
+        "line": {"width": 1},
         "ncontours": 12,
         "hoverinfo": "skip",
     }
-    layout["annotations"] = [note("<b>+</b>", size=18, x=0, y=0, font={"size": 18, "color": "#ffffff"})]
+    arm = NET * float(np.abs(axis).max(initial=0))
+    ends = ({"x0": -arm, "x1": arm, "y0": 0, "y1": 0}, {"x0": 0, "x1": 0, "y0": -arm, "y1": arm})
+    layout["shapes"] = [
+        part for one in zip(*(seen({"type": "line"} | end) for end in ends), strict=True) for part in one
+    ]
     return figure_of([fixed_map(one | place, cells, log=log) for one in (heat, lines)], layout)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
 from components.charts.bindings import fixed_map
-from components.charts.colour import SIGNAL, SIGNED
+from components.charts.colour import SIGNAL
 
 
 def signed_map(
@@ -31,7 +31,7 @@ def signed_map(
         "x": list(columns),
         "y": list(rows),
         "hovertemplate": "%{y}, %{x}: %{customdata:.4g}<extra></extra>",
-        "colorscale": SIGNED,
+        "hue": SIGNAL,
         "colorbar": colour_bar(unit),
     }
     if texts is not None:

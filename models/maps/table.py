@@ -22,12 +22,11 @@ class Measure:
     unit: str
     of: Callable[[Outcome], float]
     log: bool = False
-    rising: bool = True  # whether larger is worse
 
 
 MEASURES: dict[str, Measure] = {
     "final loss": Measure("Final loss", "nats", lambda run: run.final_loss, log=True),
-    "held-out accuracy": Measure("Held-out accuracy", "share", lambda run: run.accuracy, rising=False),
+    "held-out accuracy": Measure("Held-out accuracy", "share", lambda run: run.accuracy),
     "steps to target": Measure(
         "Steps to target",
         "steps",
@@ -39,7 +38,6 @@ MEASURES: dict[str, Measure] = {
         "First non-finite step",
         "step",
         lambda run: np.nan if run.diverged is None else float(run.diverged),
-        rising=False,
     ),
 }
 

@@ -11,7 +11,21 @@ from playwright.sync_api import expect
 import examples
 from addnorm import read, side_by_side
 from addnorm.words import verdict
-from tests.browser.page import PROFILES, SMALL, chart, choose, drawn, line, link, press, row, still, train, until_row
+from tests.browser.page import (
+    PROFILES,
+    SMALL,
+    chart,
+    choose,
+    drawn,
+    line,
+    link,
+    press,
+    row,
+    still,
+    train,
+    until,
+    until_row,
+)
 
 SHIPPED = Path(examples.__file__).parent / "recordings"
 MOST_BYTES = 2e6
@@ -124,6 +138,17 @@ def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path:
     assert row(played) < last
     assert line(played, PROFILES[0]) != shown
     lies_in_its_window(played)
+    colours = "el => [el._fullLayout.font.color, el.data[0].colorscale?.[0][1]]"
+    maps = [chart(played, name) for name in (PROFILES[0], "Signal by layer and step")]
+    light = [one.evaluate(colours) for one in maps]
+    played.emulate_media(color_scheme="dark")  # while the file is open
+    for one, before in zip(maps, light, strict=True):
+        one.scroll_into_view_if_needed()
+        until(played, lambda one=one, before=before: all_differ(one.evaluate(colours), before), "the dark theme")
+
+
+def all_differ(some: list[Any], others: list[Any]) -> bool:
+    return all(one != other for one, other in zip(some, others, strict=True) if other is not None)
 
 
 def test_three_recordings_play_on_the_same_charts(offline: Any, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from components.charts.colour import (
     WEIGHTS,
 )
 from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, linear_profile
+from components.charts.maps import HUES, panel
+from components.charts.tasks import sequence_table
 from components.charts.tokens import candidates_chart, token_map
 from components.instruments.collapse import rank_chart
 from components.instruments.formula import prediction_chart
@@ -32,10 +34,14 @@ from components.instruments.paths import length_chart, share_chart
 from components.labs.autoregression.charts import revision_chart
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.slopes import curve_chart
+from components.labs.maps import signed_map
 from components.labs.residual.memory import memory_chart
 from models.insight.gaussian import ACTIVATIONS
+from models.maps import MapSpec, Outcome
+from models.maps.spec import Axis
+from models.maps.table import MEASURES
 from models.spec import RunConfig
-from tests.drawn import looks, run
+from tests.drawn import all_drawn, looks, run
 
 COMPONENTS = Path(colour.__file__).parents[1]
 QUANTITIES = {"signal": SIGNAL, "gradient": GRADIENT, "norm": NORM, "weights": WEIGHTS, "loss": LOSS}
@@ -112,7 +118,7 @@ def drawn(trace: dict[str, Any]) -> set[str]:
     line, marker = trace.get("line", {}), trace.get("marker", {})
     scale = [one for _, one in trace.get("colorscale", [])]
     found = {line.get("color"), marker.get("color"), trace.get("fillcolor", "")[:7] or None, *scale}
-    return found - {None, "#ffffff"}
+    return found - {None, "#ffffff", "#111111"}
 
 
 def second_coding(trace: dict[str, Any]) -> tuple[Any, ...]:
@@ -125,7 +131,7 @@ def second_coding(trace: dict[str, Any]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_every_chart_of_a_quantity_has_its_hue_alone_and_says_so_in_its_title(name):
     hue = QUANTITIES[name]
-    own = {*shades(hue), *(one for _, one in run("return look.scale(hue)", hue=hue))}
+    own = {*shades(hue), *(one for _, one in run("return look.scale(hue, false)", hue=hue))}
     made = figures()[name]
     for figure, traces in zip(made, looks(made), strict=True):
         used = set().union(*map(drawn, traces))
@@ -170,8 +176,74 @@ def test_signal_and_gradient_and_the_classes_are_told_apart_without_a_kind_of_co
             assert all(np.abs(one - other).max() > 0.1 for other in seen[:at])
 
 
+THEMES = {"light": False, "dark": True}
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_more_is_more_ink_in_every_map_and_signed_numbers_have_as_much_on_both_sides_of_0(theme):
+    dark = THEMES[theme]
+    page = luminance("#0e1117" if dark else "#ffffff")
+    cells = np.array([[-1.0, -0.5, 0.0], [0.25, 0.5, 1.0]])
+    maps = [fixed_map({"hue": hue}, np.arange(1.0, 7).reshape(2, 3), log=False) for hue in (*QUANTITIES.values(), GREY)]
+    for one in maps:
+        inks = [contrast(shown(one, share, dark), page) for share in np.linspace(0, 1, 21)]
+        assert np.diff(inks).min() > 0
+        assert inks[0] > 1.15  # a cell of the least value is not an empty one
+        assert inks[-1] / inks[0] > 4
+    signed = signed_map("t", rows=["a", "b"], columns=["x", "y", "z"], values=cells, unit="", x="", y="")["data"][0]
+    inks = [contrast(shown(signed, share, dark), page) for share in np.linspace(0, 1, 21)]
+    assert np.diff(inks[10:]).min() > 0 > np.diff(inks[:11]).max()
+    assert inks[0] == pytest.approx(inks[-1], rel=0.05)
+    assert luminance(shown(signed, 0.0, dark)) != pytest.approx(luminance(shown(signed, 0.5, dark)), abs=0.1)
+
+
+def test_a_high_loss_has_the_same_colour_in_every_map():
+    own = run("return look.scale(hue, false)", hue=LOSS)
+    assert own[-1][1] == min((one for _, one in own), key=luminance)
+    outcomes = [Outcome("pre-norm", 1.0, 1, 0, 2.0, 0.5, 3, 0.1, None)]
+    spec = MapSpec(Axis("lr", (1.0,)), Axis("depth", (1,)), ("pre-norm",))
+    maps = [
+        slice_map(np.arange(3.0), np.arange(9.0).reshape(3, 3)),
+        *(panel(spec, outcomes, "pre-norm", measure, (0.0, 1.0)) for measure in MEASURES if measure not in HUES),
+    ]
+    assert all(figure["data"][0]["colorscale"] == own for figure in all_drawn(maps))
+    assert not any("reversescale" in trace for figure in all_drawn(maps) for trace in figure["data"])
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_numbers_on_cells_have_a_contrast_of_at_least_4_5(theme):
+    dark = THEMES[theme]
+    cells = np.linspace(0, 1, 101).reshape(1, -1)
+    names, texts = [str(at) for at in range(101)], [[f"{value:.2f}" for value in cells[0]]]
+    weights = token_map(title="t", tokens=names, rows=["a"], values=cells, unit="share", texts=texts)
+    signs = signed_map("t", rows=["a"], columns=names, values=2 * cells - 1, unit="", x="", y="", texts=texts)
+    for figure in all_drawn([weights, signs], dark=dark):
+        (trace,) = figure["data"]
+        assert trace["hovertext"] == texts
+        for share, text in zip(cells[0], trace["text"][0], strict=True):
+            ink = re.fullmatch(r'<span style="color:(#[0-9a-f]{6})">\d\.\d\d</span>', text)
+            assert ink is not None
+            assert contrast(ink[1], luminance(mixed(trace["colorscale"], share))) >= 4.5
+    (symbols,) = sequence_table({key: [[1, 2, 3], [1, 2, 3]] for key in ("input", "target", "guess")})["data"]
+    for _, colour_of_cell in symbols["colorscale"]:
+        assert contrast(symbols["textfont"]["color"], luminance(colour_of_cell)) >= 4.5
+
+
+def test_no_chart_has_a_scale_of_its_own():
+    """The cells of symbols and the regions of classes are kinds, not sizes."""
+    own = {file.name for file in COMPONENTS.rglob("*.py") if 'colorscale":' in file.read_text(encoding="utf-8")}
+    assert own == {"tasks.py"}
+
+
 def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_has_the_same():
-    allowed = {"#ffffff", "#0b1622", "#111111", "#dfe3e8", "#b9c2cc"}  # light and dark ink, the cells of symbols
+    allowed = {
+        "#ffffff",
+        "#0b1622",
+        "#000000",
+        "#111111",
+        "#dfe3e8",
+        "#b9c2cc",
+    }  # light and dark ink, the cells of symbols
     for file in COMPONENTS.rglob("*.py"):
         if file.name not in {"colour.py", "report.py"}:  # the second: of a file's page
             assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= allowed, file
@@ -183,6 +255,25 @@ def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_has_the_s
     stack = (COMPONENTS.parent / "addnorm/player/stack.js").read_text(encoding="utf-8")
     for hue in (SIGNAL, GRADIENT):
         assert f"[{', '.join(str(int(hue[at : at + 2], 16)) for at in (1, 3, 5))}]" in stack
+
+
+def shown(trace: dict[str, Any], share: float, dark: bool) -> str:
+    """The colour of a map's trace at a share of its scale."""
+    scale = run("return look.looked(trace, undefined, dark).colorscale", trace=trace, dark=dark)
+    return mixed(scale, share)
+
+
+def mixed(scale: list[tuple[float, str]], share: float) -> str:
+    """As plotly mixes the colours of a scale: in a straight line between two of them."""
+    places = [at for at, _ in scale]
+    parts = np.array([[int(one[at : at + 2], 16) for at in (1, 3, 5)] for _, one in scale])
+    return "#" + "".join(f"{round(np.interp(share, places, part)):02x}" for part in parts.T)
+
+
+def contrast(one: str, other: float) -> float:
+    """The contrast of a colour with another's luminance (WCAG 2.2)."""
+    low, high = sorted((luminance(one), other))
+    return (high + 0.05) / (low + 0.05)
 
 
 def linear(one: str) -> np.ndarray:
