@@ -63,11 +63,8 @@ export const logRange = (previous, ...arrays) => {
     low = Math.min(low, Math.floor(2 * Math.log10(least) - 0.2) / 2)
     high = Math.max(high, Math.ceil(2 * Math.log10(greatest) + 0.2) / 2)
   }
-  return low > high ? [-1, 1] : widened([low, high], 2)
-}
-// A range of so many decades at least, about the same middle.
-export const widened = ([low, high], least) => {
-  const missing = Math.ceil(Math.max(0, least - (high - low))) / 2
+  if (low > high) return [-1, 1]
+  const missing = Math.ceil(Math.max(0, 2 - (high - low))) / 2 // two decades at least
   return [low - missing, high + missing]
 }
 

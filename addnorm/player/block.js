@@ -8,18 +8,16 @@ const SUM = 0.75 // of that time: where the ways through the branch and past it 
 const DOT = 6 // pixels: the radius of a digit at size 1
 const dot = (size) => Math.min(Math.max(DOT * Math.sqrt(size), 1.5), 2.5 * DOT)
 
-// A run's name, its block, and what became of it once that is known.
-export class BlockHeading {
+// A run's name, and what became of it once that is known.
+export class Outcome {
   constructor(place) {
     const el = made(place, "div", "stage-outcome")
     this.heading = made(el, "h3", "stage-heading")
-    this.picture = made(el, "div", "stage-block")
     this.found = made(el, "p")
     this.found.setAttribute("aria-live", "polite")
   }
 
   declare(panel) {
-    if (this.panel?.diagram !== panel.diagram) this.picture.innerHTML = panel.diagram
     this.panel = panel
     write(this.heading, panel.title)
     this.say(panel.found)

@@ -4,7 +4,7 @@ import { made, node as svg, write } from "./dom.js"
 import { brief } from "./tape.js"
 
 const SIDE = 8 // pixels of a digit
-const [LEFT, RIGHT, TOP, BOTTOM] = [26, 6, 16, 14] // pixels around the plot of a curve
+const [LEFT, RIGHT, TOP, BOTTOM] = [46, 6, 16, 14] // pixels around the plot of a curve
 const INKS = "0123456789abcdefg" // twin of lines.py
 
 // A digit as an SVG with a square for each pixel that is not empty, in the colour of the text.
@@ -69,9 +69,9 @@ export class Curve {
       svg("line", { class: "axis", x1: LEFT, x2: LEFT, y1: y(top), y2: y(0) }),
       svg("line", { class: "level", x1: LEFT, x2: width - RIGHT, y1: y(level), y2: y(level) }),
       svg("text", { x: LEFT - 4, y: y(top) + 4, "text-anchor": "end" }, top),
+      svg("text", { x: LEFT - 4, y: y(level) + 4, "text-anchor": "end" }, "chance"),
       svg("text", { x: LEFT - 4, y: y(0) + 4, "text-anchor": "end" }, 0),
       svg("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, `step ${tape.last}`),
-      svg("text", { x: LEFT, y: height - 2 }, "loss"),
     ]
     const [path, beyond] = [[], []]
     for (let row = 0, down = false; row <= until; row++) {
@@ -81,9 +81,9 @@ export class Curve {
       down = loss <= top
     }
     parts.push(svg("path", { class: "line", d: path.join("") }))
-    parts.push(svg("text", { x: width - RIGHT, y: y(level) - 5, "text-anchor": "end" }, "chance"))
     const shown = Math.floor(tape.drawnAt(now))
     const loss = tape.number("loss", shown)
+    parts.push(svg("text", { x: LEFT, y: height - 2 }, `loss ${brief(loss)}`))
     if (loss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(loss), r: 3.5 }))
     if (beyond.length) parts.push(...this.edge(beyond, x))
     this.el.replaceChildren(...parts)
@@ -100,7 +100,7 @@ export class Curve {
       return svg("path", { class: lost ? "lost" : "beyond", d: shape })
     })
     const [row, loss] = beyond.at(-1)
-    const said = Number.isFinite(loss) ? `${brief(loss)} at step ${row}` : `no number at step ${row}`
+    const said = Number.isFinite(loss) ? `${brief(loss)} at step ${row}` : `overflow at step ${row}`
     return [...marks, svg("text", { x: x(row) + 12, y: TOP - 4 }, said)]
   }
 }

@@ -1,6 +1,6 @@
 // The living stack: a column per block, its signal in the upper half and its gradient in the lower.
 
-import { logRange, powers, widened } from "./bind.js"
+import { logRange, powers } from "./bind.js"
 import { write } from "./dom.js"
 
 // The hues of signal and gradient, from much to little on a light page and from little to much on a dark one; both ends are seen on black and on white.
@@ -17,13 +17,14 @@ const SCALES = {
   ],
 }
 const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
-const [RIBBON, NORMS] = [16, 10] // pixels, of type of 12: the height of the skip, and below it of the norms
+const [RIBBON, NORMS] = [16, 14] // pixels, of type of 12: the height of the skip, and below it of the norms
 const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
 const LEGEND = 6.2 // ems of that type: its width
 const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
 const BESIDE = 560 // pixels of width from which an opened block stands beside its stack; twin of stage.css
-const WIDE = 6 // decades at least, so that a healthy net is about level and what vanishes or explodes is steep
-const ROOM = 4 // decades that a scale may grow beyond the net before training; what is larger is marked
+// Powers of ten that every scale shows, so that nets are compared by eye; it is wider for a net that leaves them.
+const DECADES = { act: [-6, 4], grad: [-8, 2] }
+const ROOM = 4 // decades that a scale may grow beyond that of the net before training; what is larger is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
@@ -144,10 +145,10 @@ export class LivingStack {
     const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
-      const first = widened(logRange(undefined, ...seen(() => 0)), WIDE)
-      const [low, high] = widened(
-        logRange(this.held[name], ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now)))),
-        WIDE,
+      const first = logRange(DECADES[name], ...seen(() => 0))
+      const [low, high] = logRange(
+        this.held[name] ?? first,
+        ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now))),
       )
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }

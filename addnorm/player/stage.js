@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
-import { BlockHeading, BlockPicture } from "./block.js"
+import { BlockPicture, Outcome } from "./block.js"
 import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
@@ -35,7 +35,7 @@ const PANELS = {
   curve: Curve,
   digit: Digit,
   block: BlockPicture,
-  outcome: BlockHeading,
+  outcome: Outcome,
   travel: Travel,
 }
 
@@ -506,7 +506,7 @@ class Stage {
     badge.className = `stage-badge ${kind}`
     badge.textContent = kind
     badge.title = data.by[kind]
-    this.status.replaceChildren(`${text} · `, badge)
+    this.status.replaceChildren(`${text} · numbers `, badge)
   }
 
   ending() {
@@ -514,7 +514,7 @@ class Stage {
     const lost = tapes.filter((tape) => tape.lost).length
     if (tapes.length === 1) return lost ? "diverged" : "done"
     if (!lost) return "all are done"
-    if (lost < tapes.length || !data.names.length) return `all have ended, ${lost} of them diverged`
+    if (lost < tapes.length || !data.names.length) return `all finished, ${lost} diverged`
     return `all have diverged: ${tapes.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
   }
 

@@ -7,6 +7,7 @@ import { brief } from "./tape.js"
 const PASS_SECONDS = 4 // through all blocks
 const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear
 export const MOST = 16 // times the input's size, at the frame's edge; twin of fate.py
+const VANISH = "vanish" // what becomes of samples so small that their directions do not matter; twin of fate.py
 const RINGS = [1, 4] // times the input's size
 const TRAIL = 6 // blocks that a sample's trail is long
 const STILLS = 8 // positions that are drawn at once where nothing may move
@@ -50,9 +51,9 @@ export const place = (journey, position) => {
   })
 }
 
-// The middle of the widest gap between the directions in which samples enter: there the rings are named.
-export const gap = ({ turn: [first] }) => {
-  const sorted = first.toSorted((one, other) => one - other)
+// The middle of the widest gap between the directions in which samples enter and leave: there the rings are named.
+export const gap = ({ turn }) => {
+  const sorted = [...turn[0], ...turn.at(-1)].toSorted((one, other) => one - other)
   const arcs = sorted.map((one, at) => (sorted[at + 1] ?? sorted[0] + 2 * Math.PI) - one)
   const widest = arcs.indexOf(Math.max(...arcs))
   return sorted[widest] + arcs[widest] / 2
@@ -68,7 +69,7 @@ const two = (value) =>
   value < 1e6 ? Number(value.toPrecision(2)).toLocaleString("en") : brief(Number(value.toPrecision(2)))
 const times = (size) => {
   if (size === null) return "not finite"
-  return size > 0 && size < 0.05 ? `1/${two(1 / size)}` : two(size)
+  return size > 0 && size < 0.05 ? `1/${two(1 / size)}` : `${two(size)} times`
 }
 const eased = (share) => share * share * (3 - 2 * share)
 const guesses = new Map() // by the panel and the net, until the tab leaves the app
@@ -95,8 +96,8 @@ class Net {
   }
 
   // `asks`: whether its fate is to be guessed; `tells`: whether it is said under its picture.
-  declare({ label, title, asks, tells, options, question }) {
-    Object.assign(this, { label, asks, name: `${title}: ${label}` })
+  declare({ label, title, of, asks, tells, options, question }) {
+    Object.assign(this, { label, of, asks, name: `${title}: ${label}` })
     this.verdict.hidden = !tells
     write(this.heading, label)
     if (asks && !this.field.children.length) {
@@ -212,23 +213,21 @@ class Net {
       const [x2, y2] = to(dot)
       return svg("line", { class: "ray", stroke: hue(one), x1: half, y1: half, x2, y2 })
     })
-    const size = grown(this.journey, stop)
-    const gone = size === null || size > MOST
-    const out = gone ? [svg("text", { class: "out", x: half, y: half + 0.3 * type }, `${times(size)} times`)] : []
+    const all = []
     if (together) {
       const [x, y] = together
       const [above, below] = [y - 1.6 * dotSize, y + 2.7 * dotSize]
-      const beyond = y < half ? above > type : below > side - 0.4 * type // off the ray, where there is room
+      const inwards = y < half ? above < type : below > side - 0.4 * type // off the ray, unless there is no room
+      const over = Math.hypot(x - half, y - half) < 2 * dotSize ? along < 0 : y < half !== inwards // off the rings' names
       const inside = Math.min(Math.max(x, 2 * type), side - 2 * type)
-      const where = gone ? { x: half, y: half - 1.1 * type } : { x: inside, y: beyond ? above : below }
-      out.unshift(svg("text", { class: "out", ...where }, `all ${dots.length}`))
+      all.push(svg("text", { class: "out", x: inside, y: over ? above : below }, `all ${dots.length}`))
     }
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
-    this.picture.replaceChildren(...rings, ...rays, ...named, ...trails, ...dots, ...out)
-    const block = `block ${this.journey.blocks[stop]} of ${this.journey.blocks.at(-1)}`
+    this.picture.replaceChildren(...rings, ...rays, ...named, ...trails, ...dots, ...all)
     const right = answers?.filter((answer, one) => String(answer) === this.journey.names[one]).length
-    const read = answers ? ` · ${right} of ${answers.length} read right` : ""
-    write(this.caption, covered ? "block 0" : `${block}: size ${times(size)}${read}`)
+    const read = answers ? ` · ${right} right` : ""
+    const size = times(grown(this.journey, stop))
+    write(this.caption, covered ? "at the input: what will they do?" : `block ${this.journey.blocks[stop]} · ${this.of}: ${size}${read}`)
   }
 
   // Where all samples lie on one another, if they do.
@@ -246,7 +245,7 @@ class Net {
     const said = [
       `${this.label && `${this.label}: `}${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
       stop
-        ? `size ${times(grown(this.journey, stop))} times the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
+        ? `size ${times(grown(this.journey, stop))} the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
         : "",
       stop === this.stops && stop ? `they ${fate}` : "",
     ]
@@ -261,8 +260,9 @@ class Net {
     for (const button of this.field.querySelectorAll("button"))
       button.setAttribute("aria-pressed", button.textContent === guess)
     const found = this.journey?.fate
-    const told = guess === found ? `✓ They ${found}, as you guessed.` : `✗ They ${found}; you guessed: ${guess}.`
-    const fate = this.asks && guess && !this.trained ? told : `They ${found}.`
+    const cosine = found === VANISH ? "" : ` (mean cosine ${this.journey?.cosine.at(-1)?.toFixed(2)})`
+    const told = guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`
+    const fate = this.asks && guess && !this.trained ? told : `They ${found}${cosine}.`
     const kept = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
     write(this.verdict, this.arrived && reveals && found ? fate : kept)
   }
@@ -417,7 +417,7 @@ export class Travel {
     write(this.said, `${block} of ${journey.blocks.at(-1)}`)
     if (rests) this.slider.setAttribute("aria-valuetext", `block ${block}`)
     this.slider.setAttribute("aria-label", "Block shown")
-    write(this.play, rests ? "Play" : "Pause")
+    write(this.play, rests ? "Play through the depth" : "Pause")
     this.play.classList.toggle("playing", !rests)
     if (rests) this.tabulate()
   }
@@ -430,7 +430,7 @@ export class Travel {
       const line = table.insertRow()
       for (const cell of cells) made(line, kind).textContent = cell
     }
-    row(["net", "block", "size, times the input's", "mean cosine", "held by the plane"], "th")
+    row(["net", "block", "size relative to the input", "mean cosine", "share shown in this plane"], "th")
     for (const [at, { label, journey }] of this.nets.entries()) {
       if (this.covered(at)) continue
       for (const [stop, block] of journey.blocks.entries())

@@ -89,13 +89,12 @@ class Heading(Panel):
 
 
 @dataclass(frozen=True)
-class BlockHeading(Panel):
-    """A run's name, the `diagram` (SVG) of its block, and what became of it.
+class Outcome(Panel):
+    """A run's name, and what became of it.
 
     `found` says so, once the page knows. Until then `diverged` is shown from the step on at which the run diverges.
     """
 
-    diagram: str = ""
     found: str = ""
     diverged: str = ""
 
@@ -120,8 +119,8 @@ class Travel(Panel):
 
     `asks` names some of `runs` by their index: there the samples stay at the input until the viewer has guessed, among
     `options`, what becomes of them, and then move on only if it `reveals`. The browser keeps a guess until its tab
-    leaves the app. `tells`: what becomes of them is said under each picture. `height`: the most that a net's picture
-    takes, in pixels.
+    leaves the app. `tells`: what becomes of them is said under each picture. `of`: what travels, as
+    its captions say it. `height`: the most that a net's picture takes, in pixels.
     """
 
     runs: Sequence[int] = (0,)
@@ -130,6 +129,7 @@ class Travel(Panel):
     question: str = ""
     options: Sequence[str] = ()
     tells: bool = False
+    of: str = "ten samples"
     reveals: bool = True
     height: int = 250
 

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from components.charts.diagram import small_diagram
 from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.session import Key
-from components.stage.panels import COLUMNS, BlockHeading, Curve, Link, LivingStack, Panel, Travel, blocks_of
+from components.stage.panels import COLUMNS, Curve, Link, LivingStack, Outcome, Panel, Travel, opened
 from components.stage.stage import below, place, stage
 from components.start.words import Ended
 from models.insight.fate import FATES
@@ -37,15 +36,15 @@ class Combination:
         return RunConfig(**self.fields)  # type: ignore[arg-type]
 
 
-# Residual across, norm down.
+# In the story's order, which every part of the page keeps.
 CELLS = (
-    Combination("Residual and norm", {}),
-    Combination("Norm, no residual", {"residual": False}),
-    Combination("Residual, no norm", {"norm": "none"}),
     Combination("Neither", {"residual": False, "norm": "none"}),
+    Combination("Residual, no norm", {"norm": "none"}),
+    Combination("Norm, no residual", {"residual": False}),
+    Combination("Residual and norm", {}),
 )
-ACROSS, HALF = 2, COLUMNS // 2
-TOLD, ASKED = (3, 0), (1, 2)  # which cells the picture begins with, and of which it asks
+SPAN = COLUMNS // len(CELLS)
+TOLD, ASKED = (0, 3), (1, 2)  # which cells play at once, and of which the picture asks
 
 
 def ended() -> list[Ended]:
@@ -65,11 +64,9 @@ def draw(found: list[Ended]) -> None:
     """The player and the four cells. `found`: the outcomes, if known. A projector shows less, and larger."""
     large = projector.on()
     of: list[Ended | None] = [*found] or [None] * len(CELLS)
-    panels = [
-        panel
-        for at, (cell, end) in enumerate(zip(CELLS, of, strict=True))
-        for panel in _panels(at, cell, end, large=large)
-    ]
+    cells = list(enumerate(zip(CELLS, of, strict=True)))
+    losses = [panel for run, (cell, end) in cells for panel in _losses(run, cell, end, large=large)]
+    panels = [*losses, *(panel for run, (cell, _) in cells for panel in _blocks(run, cell, large=large))]
     keys = projector.HINT if large else ""
     stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
 
@@ -83,8 +80,8 @@ def told() -> None:
 
 def picture(*, asks: bool) -> None:
     """Ten unseen digits on their way through the nets; if it `asks`, two of them play at once, two after a guess."""
-    cells = (*TOLD, *ASKED)
-    travel = _travel(cells, cells, asks=ASKED if asks else (), height=330 if projector.on() else 250)
+    cells = range(len(CELLS))
+    travel = _travel(cells, cells, asks=ASKED if asks else (), height=330 if projector.on() else 176)
     below(NAME, "digits", [travel], runs=len(CELLS))
 
 
@@ -92,6 +89,7 @@ def _travel(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = 
     """The way of the digits through some cells, which are these runs of their stage."""
     return Travel(
         "Ten unseen digits on their way through the blocks",
+        of="ten digits",
         runs=tuple(runs),
         labels=[CELLS[cell].title for cell in cells],
         asks=[cells.index(cell) for cell in asks],
@@ -107,31 +105,18 @@ def _open(run: int) -> None:
     st.switch_page(PLAYGROUND, query_params=CELLS[run].cfg.to_query())
 
 
-def _panels(run: int, cell: Combination, end: Ended | None, *, large: bool) -> list[Panel]:
-    """One cell: three rows in one half of a wide screen's grid, of which a projector shows the upper two."""
-    cfg, name, row = cell.cfg, cell.title.lower(), 3 * (run // ACROSS)
-    blocks = blocks_of(cfg)
-    upper: list[Panel] = [
-        BlockHeading(
-            cell.title,
-            run,
-            HALF,
-            row,
-            diagram=small_diagram(cfg, 1),
-            found=end.outcome if end else "",
-            diverged="" if hidden("verdict") else BLOWS_UP,
-        ),
-        LivingStack(
-            f"Signal and gradient, {name}",
-            run,
-            HALF // 2 + 1,
-            row + 1,
-            blocks=blocks,
-            height=projector.CURVE if large else 84,
-            scale="shared",
-        ),
-        Curve(f"Loss, {name}", run, HALF // 2 - 1, row + 1, level=chance(cfg), height=projector.CURVE if large else 96),
-    ]
+def _losses(run: int, cell: Combination, end: Ended | None, *, large: bool) -> list[Panel]:
+    """What training makes of one cell, under its digits: its name and outcome, and its loss."""
+    found, diverged = end.outcome if end else "", "" if hidden("verdict") else BLOWS_UP
+    height = projector.CURVE if large else 80
+    curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=chance(cell.cfg), height=height)
+    return [Outcome(cell.title, run, SPAN, 0, found=found, diverged=diverged), curve]
+
+
+def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:
+    """The blocks of one cell, and the way to the playground, which a projector does not show."""
+    title = f"Signal and gradient, {cell.title.lower()}"
+    stack = LivingStack(title, run, SPAN, 2, height=130, scale="shared", **opened(cell.cfg))
     if large:
-        return upper
-    return [*upper, Link("Playground", run, HALF, row + 2, href=f"playground?{key_of(cfg)}")]
+        return [stack]
+    return [stack, Link(f"{cell.title}: playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]

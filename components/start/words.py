@@ -29,14 +29,14 @@ class Ended:
         return fate.fate(self.trace.frames[0].picture)
 
 
-def conclusion(both: Ended, norm: Ended, residual: Ended, neither: Ended) -> str:
+def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str:
     """Which of the four have learned, and what became of ten digits in each before that."""
-    ends = (both, norm, residual, neither)
+    ends = (neither, residual, norm, both)
     learned = [end.title for end in ends if end.outcome == LEARNS]
     found = f"{len(learned)} of {len(ends)} learn" + (f": {'; '.join(learned)}" if learned else "")
     if learned == [both.title]:
         found = f"Only the net with both learns: {both.trace.frames[-1].held_out_accuracy:.0%} of unseen digits right"
     return (
-        f"**{found}.** Before training, digits {both.fate} with both; with the norm alone they {norm.fate}, with the "
-        f"residual alone they {residual.fate}, with neither they {neither.fate}."
+        f"**{found}.** Before training, digits {neither.fate} with neither; with the residual alone they "
+        f"{residual.fate}, with the norm alone they {norm.fate}, with both they {both.fate}."
     )

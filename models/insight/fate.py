@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-VANISH, FLY, MERGE, APART = "vanish", "fly out", "merge", "stay apart"
+VANISH, FLY, MERGE, APART = "vanish", "fly out", "merge", "stay distinct"
 FATES = (VANISH, FLY, MERGE, APART)
 FADED, GROWN = 0.1, 16.0  # times the input's size: the smaller is hardly seen, the larger has left the picture
 MERGED = 0.9  # mean cosine between the ten; the verdict, of many samples, asks for more

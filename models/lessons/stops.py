@@ -27,7 +27,7 @@ class Poll:
     options: tuple[str, ...]
 
 
-NETS = ("Norm, no residual", "Residual, no norm")  # of Start, of which it asks
+NETS = ("Residual, no norm", "Norm, no residual")  # of Start, of which it asks
 OF_START = {f"{START}-{at}": Poll(title, FATES) for at, title in enumerate(NETS)}
 QUESTIONS = OF_START | {key: Poll(lesson.title, lesson.options) for key, lesson in LESSONS.items()}
 USUAL = (START, "vanishing", "exploding", "skip", "placement", "init")  # a first plan: Start, and five lessons

@@ -10,12 +10,12 @@ from components.start.words import conclusion
 from models.lessons.stops import questions_of
 
 INTRODUCTION = (
-    "Ten digits pass through 32 blocks: distance from the centre is the size of their :blue[**signal**], angle its "
-    "direction. What will they do with only norm or residual? Guess, then train."
+    "Ten digits pass through 32 blocks: the distance from the centre shows how large the **signal** is, the angle its "
+    "direction. What will they do with only one of the two? Guess, then train."
 )
 QUESTION = (
     "Ten handwritten digits pass through 32 blocks. With neither **residual** nor **norm** they vanish; with both they "
-    "stay apart. What will they do with only one of the two?"
+    "stay distinct. What will they do with only one of the two?"
 )
 
 if projector.on():

@@ -84,7 +84,7 @@ def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitor
     travel = page.get_by_role("figure", name="Ten unseen digits")
     fates = {
         "Neither": "they vanish",
-        "Residual and norm": "they stay apart",
+        "Residual and norm": "they stay distinct",
         "Norm, no residual": "they merge",
         "Residual, no norm": "they fly out",
     }
@@ -94,17 +94,19 @@ def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitor
         travel.get_by_role("img", name=re.compile(f"^{net}: .* at the input")).wait_for()
         travel.get_by_role("listitem").filter(has_text=net).get_by_role("button", name="merge").click()
         travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{fates[net]}")).wait_for()
-    travel.get_by_text("✓ They merge, as you guessed.").wait_for()
-    travel.get_by_text("✗ They fly out; you guessed: merge.").wait_for()
+    travel.get_by_text("✓ They merge (mean cosine 0.99), as you guessed.").wait_for()
+    travel.get_by_text("✗ They fly out (mean cosine 0.85); you guessed: merge.").wait_for()
+    travel.get_by_text("They stay distinct (mean cosine 0.53).").wait_for()
+    expect(travel.get_by_text("block 32 · ten digits: 470 times")).to_be_visible()
     block = travel.get_by_role("slider", name="Block shown")
     block.press("Home")
     block.press("ArrowRight")
     travel.get_by_role("img", name=re.compile("^Neither: .* after block 1 of 32")).wait_for()
     travel.get_by_role("button", name="Table of").click()
     assert travel.get_by_role("row").count() == 1 + 4 * 33
-    travel.get_by_role("button", name="Play").click()
+    travel.get_by_role("button", name="Play through the depth").click()
     travel.get_by_role("button", name="Pause").click()
-    travel.get_by_role("button", name="Play").wait_for()
+    travel.get_by_role("button", name="Play through the depth").wait_for()
 
 
 def test_where_nothing_may_move_the_digits_stand_at_eight_places_at_once(visitors):
@@ -120,7 +122,7 @@ def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page = visitors("/")
     until(page, lambda: at_step(page, "neither", 0), "the nets before training")
     press(page, "Train all four")
-    until(page, lambda: "no number at step" in curve(page, "residual, no norm").text_content(), "the net that diverges")
+    until(page, lambda: "overflow at step" in curve(page, "residual, no norm").text_content(), "the net that diverges")
     button(page, "Pause").wait_for()
     assert page.get_by_role("heading", level=1).count() == 1
     until_row(page, 5)
@@ -140,9 +142,26 @@ def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page.get_by_text("it gets stuck").first.wait_for()
     expect(page.get_by_text("Guess, then train")).to_be_hidden()
     # The picture plays again, with the trained nets and what they answer.
-    page.get_by_text(re.compile(r"block 32 of 32: .* 9 of 10 read right")).wait_for()
+    page.get_by_text(re.compile(r"block 32 · ten digits: .* 9 right")).wait_for()
     press(settled(page), "Reset")
     page.get_by_text("Guess, then train").wait_for()
+
+
+def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_without_scrolling(visitors):
+    page = visitors("/")
+    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
+    press(settled(page), "Train all four")
+    page.get_by_text("it blows up").wait_for()
+    heads = (".stage-travel-net .stage-heading", ".stage-outcome .stage-heading")
+    names = [page.locator(one).all_inner_texts() for one in heads]
+    assert names[0] == names[1], "one order"
+    discs = [disc.bounding_box() for disc in page.locator(".stage-travel-net").all()]
+    for kind in (".stage-curve", ".stage-outcome"):
+        for disc, below in zip(discs, page.locator(kind).all(), strict=True):
+            box = below.bounding_box()
+            assert box["x"] <= disc["x"] + disc["width"] / 2 <= box["x"] + box["width"]
+            assert disc["y"] + disc["height"] < box["y"] < box["y"] + box["height"] <= 720
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
 
 
 SHIFTS = """() => {
@@ -170,7 +189,7 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
     press(page, "Step")
     press(page, "Step")
     until(page, lambda: at_step(page, "neither", 2), "two steps")
-    page.locator(".stage-link").last.click()
+    page.get_by_role("link", name="Neither: playground").click()
     drawn(page)
     page.wait_for_url("**residual=false**")
     assert page.get_by_role("switch", name="Residual").is_checked() is False
@@ -182,10 +201,10 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
 def test_on_a_phone_each_of_the_four_stands_under_its_name(visitors):
     page = visitors("/", **PHONE)
     until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
-    placed = page.locator(".stage-outcome .stage-heading, .stage-stack, .stage-curve").evaluate_all(
+    placed = page.locator(".stage-outcome .stage-heading, .stage-stack, .stage-curve, .stage-link").evaluate_all(
         "els => els.map((el) => [el.getBoundingClientRect().top, el.tagName.toUpperCase()])"
     )
-    assert [tag for _, tag in sorted(placed)] == ["H3", "DIV", "SVG"] * 4
+    assert [tag for _, tag in sorted(placed)] == ["H3", "SVG"] * 4 + ["DIV", "A"] * 4
 
 
 def curve(page, cell: str):
