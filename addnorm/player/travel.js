@@ -227,7 +227,10 @@ class Net {
     const right = answers?.filter((answer, one) => String(answer) === this.journey.names[one]).length
     const read = answers ? ` · ${right} right` : ""
     const size = times(grown(this.journey, stop))
-    write(this.caption, covered ? "at the input: what will they do?" : `block ${this.journey.blocks[stop]} · ${this.of}: ${size}${read}`)
+    write(
+      this.caption,
+      covered ? "at the input: what will they do?" : `block ${this.journey.blocks[stop]} · ${this.of}: ${size}${read}`,
+    )
   }
 
   // Where all samples lie on one another, if they do.
@@ -261,7 +264,8 @@ class Net {
       button.setAttribute("aria-pressed", button.textContent === guess)
     const found = this.journey?.fate
     const cosine = found === VANISH ? "" : ` (mean cosine ${this.journey?.cosine.at(-1)?.toFixed(2)})`
-    const told = guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`
+    const told =
+      guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`
     const fate = this.asks && guess && !this.trained ? told : `They ${found}${cosine}.`
     const kept = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
     write(this.verdict, this.arrived && reveals && found ? fate : kept)
