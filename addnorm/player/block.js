@@ -9,7 +9,7 @@ const DOT = 6 // pixels: the radius of a digit at size 1
 const dot = (size) => Math.min(Math.max(DOT * Math.sqrt(size), 1.5), 2.5 * DOT)
 
 // A run's name, and what became of it once that is known.
-export class Outcome {
+export class RunHeading {
   constructor(place) {
     const el = made(place, "div", "stage-outcome")
     this.heading = made(el, "h3", "stage-heading")

@@ -1,7 +1,7 @@
 // The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
-import { BlockPicture, Outcome } from "./block.js"
+import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
@@ -35,7 +35,7 @@ const PANELS = {
   curve: Curve,
   digit: Digit,
   block: BlockPicture,
-  outcome: Outcome,
+  outcome: RunHeading,
   travel: Travel,
 }
 

@@ -89,7 +89,7 @@ class Heading(Panel):
 
 
 @dataclass(frozen=True)
-class Outcome(Panel):
+class RunHeading(Panel):
     """A run's name, and what became of it.
 
     `found` says so, once the page knows. Until then `diverged` is shown from the step on at which the run diverges.

@@ -10,7 +10,7 @@ from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.session import Key
-from components.stage.panels import COLUMNS, Curve, Link, LivingStack, Outcome, Panel, Travel, opened
+from components.stage.panels import COLUMNS, Curve, Link, LivingStack, RunHeading, Panel, Travel, opened
 from components.stage.stage import below, place, stage
 from components.start.words import Ended
 from models.insight.fate import FATES
@@ -110,7 +110,7 @@ def _losses(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
     found, diverged = end.outcome if end else "", "" if hidden("verdict") else BLOWS_UP
     height = projector.CURVE if large else 80
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=chance(cell.cfg), height=height)
-    return [Outcome(cell.title, run, SPAN, 0, found=found, diverged=diverged), curve]
+    return [RunHeading(cell.title, run, SPAN, 0, found=found, diverged=diverged), curve]
 
 
 def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:
