@@ -10,7 +10,7 @@ from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.session import Key
-from components.stage.panels import COLUMNS, Curve, Link, LivingStack, RunHeading, Panel, Travel, opened
+from components.stage.panels import COLUMNS, Curve, Link, LivingStack, Panel, RunHeading, Travel, opened
 from components.stage.stage import below, place, stage
 from components.start.words import Ended
 from models.insight.fate import FATES
