@@ -107,6 +107,26 @@ def back(page: AppTest, **query: str) -> AppTest:
         return sound(page.run())
 
 
+def repeated(page: AppTest, kind: str, key: str, value: Any, **pressed: tuple[str, Any]) -> AppTest:
+    """The page after a choice, and after a press by a browser that has not heard of what came of it.
+
+    `pressed`: by the key of a control, its kind and what it is set to there.
+    """
+    before = address(page)
+    getattr(page, kind)(key=key).set_value(value)
+    for name, (of_kind, to) in pressed.items():
+        getattr(page, of_kind)(key=name).set_value(to)
+    late = page._tree.get_widget_states()
+    for name, (of_kind, _) in pressed.items():
+        widget = getattr(page, of_kind)(key=name)
+        widget.set_value(page.session_state[name])
+    sound(page.run())
+    page.query_params.clear()
+    for name, text in before.items():
+        page.query_params[name] = text
+    return sound(page._run(late))
+
+
 def labels(page: AppTest) -> list[str]:
     """The labels of all buttons."""
     return [button.label for button in page.button]

@@ -1,7 +1,6 @@
 """The columns of a comparison: state, address and controls; what is equal in all is said once."""
 
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -13,6 +12,7 @@ from components.shell.address import RESTORED
 from components.shell.naming import settings
 from components.shell.session import Key
 from models.spec import ARRANGEMENTS, RunConfig, knobs
+from models.spec.arrangements import architecture_fields
 from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing, opposite
 from models.spec.query import FOREIGN
@@ -20,7 +20,6 @@ from models.spec.query import FOREIGN
 NAME = "compare"
 SEEDS, TARGET, PAIRING, ADDED = "compare_seeds", "compare_target", "compare_pairing", "compare_add"
 ALL = "all"
-LATE_SECONDS = 1.0  # for which a browser may not have drawn yet what was chosen
 LETTERS = compare_link.LETTERS.upper()
 SHARED = (
     "net",
@@ -37,7 +36,7 @@ ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer"
 
 COLUMNS: Key[list[RunConfig]] = Key("compare_columns", [])
 COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # the column in the controls
-COLUMN_LEFT: Key[tuple[RunConfig, float] | None] = Key("compare_left", None)  # the one before, and when it went
+REFUSED = Key("compare_refused", "")  # why an arrangement was not taken by all columns
 COMPARE_GIVEN: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
 COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
 
@@ -68,49 +67,52 @@ def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
 
 
 def write() -> None:
-    """After the widgets: stages the columns for the address, without the link's digest if they are others by now."""
+    """After the widgets: writes the columns into the address, without the link's digest if they are others by now."""
     there, shown = _columns_in_address(), (COLUMNS.get(), session.widget_value(SEEDS))
     others = compare_link.from_query(there)[:2] != shown
     gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
     address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
+    address.settle()  # now: the rest of the run takes long, and may be cut short by another press
 
 
 def edit() -> str:
-    """The controls of one column or of all; returns why a change was refused."""
+    """The controls of one column or of all; returns why a change was refused.
+
+    The column stands in the address: a browser that has not drawn it yet repeats the address from before, by which
+    `address.put_again` knows that it says the values of another one.
+    """
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     if panel.arranges(knobs()):
         choices = ["choose one", *PAIRINGS]
         st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_prepared, help=_questions())
-    target = str(st.segmented_control("Change", [ALL, *letters], default=ALL, required=True, key=TARGET))
+    tip = "Where the columns differ, choose one of them to change it."
+    choice = address.url_param(TARGET, ALL, name="change", among=[ALL, *letters])
+    target = str(st.segmented_control("Change", [ALL, *letters], required=True, help=tip, **choice))
     at = letters.index(target) if target in letters else 0
-    shown, drawn = (target, columns[at]), COLUMN_DRAWN.get()
-    if drawn != shown:
+    if COLUMN_DRAWN.get() != (target, columns[at]):
         link.put({name: getattr(columns[at], name) for name in knobs()})
-    wanted, problem = panel.draw()
+    refused = REFUSED.pop()
+    if target == ALL:
+        wanted, problem = panel.draw(_values(columns), _arrange_all)
+    else:
+        wanted, problem = panel.draw()
     if wanted is not None and wanted != columns[at]:
-        if _late(wanted, columns[at]):
-            COLUMN_DRAWN.put(None)
-            st.rerun()
         change = changed(columns[at], wanted)
-        places = range(len(columns)) if target == ALL else [at]
-        problem = _change(columns, places, change)
-    if drawn is not None and drawn[0] != target:
-        COLUMN_LEFT.put((drawn[1], time.monotonic()))
+        problem = _change([change if target in (ALL, letter) else {} for letter in letters])
     COLUMN_DRAWN.put((target, COLUMNS.get()[at]))
-    return problem
+    return problem or refused
 
 
-def _late(wanted: RunConfig, column: RunConfig) -> bool:
-    """Whether wherever a column differs from the one shown before it, the controls have the values of that one.
-
-    A browser that has not drawn yet what was chosen says the values of all its controls with whatever is pressed, and
-    they would be taken for a change.
-    """
-    left, since = COLUMN_LEFT.get() or (column, 0.0)
-    differs = [name for name in knobs() if getattr(left, name) != getattr(column, name)]
-    recent = time.monotonic() - since < LATE_SECONDS
-    return recent and bool(differs) and all(getattr(wanted, name) == getattr(left, name) for name in differs)
+def _values(columns: Sequence[RunConfig]) -> dict[str, str]:
+    """The fields in which columns differ, each with its values in words and the columns that have them."""
+    said = {}
+    for name in differing(columns):
+        having: dict[str, list[str]] = {}
+        for letter, cfg in zip(LETTERS, columns, strict=False):
+            having.setdefault(value_in_words(getattr(cfg, name)), []).append(letter)
+        said[name] = ", ".join(f"{value} ({', '.join(letters)})" for value, letters in having.items())
+    return said
 
 
 def say(notes: list[str], problem: str) -> None:
@@ -175,16 +177,21 @@ def _columns_in_address() -> dict[str, str]:
     return {key: value for key, value in st.query_params.to_dict().items() if key not in FOREIGN}
 
 
-def _change(columns: list[RunConfig], places: Iterable[int], change: dict[str, object]) -> str:
-    """Applies a change to all of the columns or, if one refuses it, to none; returns why."""
-    after = list(columns)
-    for at in places:
+def _change(changes: Iterable[Mapping[str, object]]) -> str:
+    """Changes the columns, each by fields of its own, or none if one of them refuses; returns why."""
+    after = []
+    for letter, cfg, change in zip(LETTERS, COLUMNS.get(), changes, strict=False):
         try:
-            after[at] = replace(columns[at], **change)  # type: ignore[arg-type]
+            after.append(replace(cfg, **change))  # type: ignore[arg-type]
         except ValueError as error:
-            return f"Column {LETTERS[at]} cannot take that: {error}."
+            return f"Column {letter} cannot take that: {error}."
     COLUMNS.put(after)
     return ""
+
+
+def _arrange_all() -> None:
+    name = str(session.widget_value(panel.MENU))
+    REFUSED.put(_change(architecture_fields(name, cfg.depth) for cfg in COLUMNS.get()))
 
 
 def _prepared() -> None:
@@ -207,5 +214,3 @@ def _add() -> None:
 
 def _take_away() -> None:
     COLUMNS.put(COLUMNS.get()[:-1])
-    session.set_widget(TARGET, ALL)
-    COLUMN_DRAWN.put(None)

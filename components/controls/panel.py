@@ -1,6 +1,6 @@
 """The controls of a configuration, one widget per field."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import streamlit as st
@@ -21,6 +21,7 @@ from models.spec.knob import Knob
 from models.spec.overrides import Override
 
 CUSTOM = "custom"
+SEVERAL = "several"  # what the menu of arrangements is called where the columns of a comparison differ
 # What a change of the net sets: a scene in which that net has something to show within seconds.
 SCENES: dict[str, dict[str, object]] = {
     "mlp": {"task": "digits", "depth": 32, "batch": 64},
@@ -36,11 +37,18 @@ UNFOLDED: Key[set[str]] = Key("groups_unfolded", set())  # those that this visit
 SLIDERS = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}
 
 
-def draw() -> tuple[RunConfig | None, str]:
-    """Draws all controls; returns their configuration, or None and a sentence on what is not legal."""
-    _fields(st.container(), "depth", "residual", "placement", "norm")
+def draw(
+    differ: Mapping[str, str] | None = None, arrange: Callable[[], None] | None = None
+) -> tuple[RunConfig | None, str]:
+    """Draws all controls; returns their configuration, or None and a sentence on what is not legal.
+
+    `differ`: the values of fields in which several configurations differ, which stand in place of their controls;
+    `arrange`: what happens when an arrangement is chosen in the menu, in place of setting the controls.
+    """
+    differ = differ or {}
+    _fields(st.container(), ("depth", "residual", "placement", "norm"), differ)
     menu = st.container()
-    _fields(st.container(), "net", "task")
+    _fields(st.container(), ("net", "task"), differ)
     arrived = DRAWN_ON.get() != address.HERE.get()
     DRAWN_ON.put(address.HERE.get())
     rest = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED[1:]}
@@ -52,14 +60,15 @@ def draw() -> tuple[RunConfig | None, str]:
             session.set_widget(key, group in UNFOLDED.get())
         with st.expander(group.capitalize(), key=key, on_change="rerun") as folded:
             if folded.open:
-                _fields(st.container(), *names)
+                _fields(st.container(), names, differ)
         UNFOLDED.put(UNFOLDED.get() - {group} | ({group} if folded.open else set()))
     cfg, problem = assemble()
     shown = arranges(ARRANGED)
     MADE.put((arrangement_of(cfg) if cfg and shown else None) or CUSTOM)
     if shown:
         with menu:
-            _arrangement_menu(MADE.get())
+            several = not differ.keys().isdisjoint(ARRANGED)
+            _arrangement_menu(SEVERAL if several else MADE.get(), arrange or _arrange)
     return cfg, problem
 
 
@@ -86,14 +95,16 @@ def values() -> dict[str, Any]:
     return {name: parsed(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
 
 
-def _fields(place: DeltaGenerator, *names: str) -> None:
+def _fields(place: DeltaGenerator, names: Iterable[str], differ: Mapping[str, str]) -> None:
     net = str(session.field("net", "mlp"))
     with place:
         for name in names:
             _, knob = knobs()[name]
             if hidden(name) or (name == "net" and any_hidden(SCENERY)):
                 continue
-            if net in knob.nets and name != "overrides":
+            if name in differ:
+                st.caption(f"{knob.label}: {differ[name]}")
+            elif net in knob.nets and name != "overrides":
                 _field(name, knob)
             elif name == "overrides" and (exceptions := session.field("overrides")):
                 st.caption(f"Exceptions for single blocks: {len(exceptions)}")
@@ -142,16 +153,17 @@ def _follow_depth() -> None:
         put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
 
 
-def _arrangement_menu(made: str) -> None:
+def _arrangement_menu(made: str, arrange: Callable[[], None]) -> None:
     """Draws the menu of arrangements, last of all: it is called by the name of what the other controls make."""
     own = ARRANGEMENTS.get(made)
-    read = f"{own.reading} ({own.source})" if own else "What is set has no name."
+    unnamed = "The columns differ." if made == SEVERAL else "What is set has no name."
+    read = f"{own.reading} ({own.source})" if own else unnamed
     tip = f"{read} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
     st.menu_button(
         f"Arrangement: {made}",
         list(ARRANGEMENTS),
         key=MENU,
-        on_click=_arrange,
+        on_click=arrange,
         help=defined(tip, ARRANGEMENT),
         width="stretch",
     )

@@ -88,14 +88,15 @@ def put_again(*, undrawn: bool = False) -> None:
 
     Streamlit takes these for a change by the visitor: the callback of a widget that is also `put` calls this first.
     `undrawn`: no widget of this run has been drawn yet. Then values that were `put`, but never drawn because the last
-    run ended before, are set too: otherwise a widget would show what this page had when it was left.
+    run ended before, are set too: otherwise a widget would show what this page had when it was left. And those are
+    forgotten of which the browser has heard.
     """
     known = PUT.mutable()
     unheard = UNTOLD.get() or _repeats()
     for name, (before, value, left) in list(known.items()):
         if unheard and widget_value(name) in (*before, *([value] if undrawn else ())):
             set_widget(name, value)
-        elif not unheard and (widget_value(name) != value or left != _left()):
+        elif undrawn and not unheard and (widget_value(name) != value or left != _left()):
             del known[name]
 
 
@@ -105,7 +106,10 @@ def stage(changes: Mapping[str, str | None]) -> None:
 
 
 def settle() -> None:
-    """At the end of a run: writes the staged changes and the values of the kept widgets, as one history entry."""
+    """At the end of a run, or before a long part of it: writes the staged changes and the values of the kept widgets.
+
+    However often, a click makes one history entry (`history.js`).
+    """
     UNTOLD.put(False)
     for name, (key, default, written) in KEPT.get().items():
         value = widget_value(key, default)

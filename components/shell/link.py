@@ -43,11 +43,12 @@ def adopt() -> list[str]:
 
 
 def write(cfg: RunConfig) -> None:
-    """After the widgets: stages the configuration for the address. Foreign keys stay, a digest only with its run."""
+    """After the widgets: writes the configuration into the address. Foreign keys stay, a digest only with its run."""
     before, query = st.query_params.to_dict(), cfg.to_query()
     other = query != {key: value for key, value in before.items() if key not in FOREIGN}
     gone = [*(set(knobs()) - set(query)), *_strange(before), *(["digest"] if other else [])]
     address.stage(dict.fromkeys(gone) | query)
+    address.settle()  # now: the rest of the run takes long, and may be cut short by another press
 
 
 def _strange(query: Iterable[str]) -> list[str]:

@@ -18,6 +18,7 @@ MOST_KEYS, LONGEST_VALUE = 200, 20_000  # how much of a link is read: no honest 
 FOREIGN = frozenset(
     {
         "block",
+        "change",
         "class",
         "digest",
         "error",

@@ -228,9 +228,7 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     visitor.chooses("Norm", "none")
     visitor.reads("none")
     visitor.picks("all")
-    until(
-        visitor.tab, lambda: any('"Norm": layer norm' in one for one in visitor.choices), "the norm of the first column"
-    )
+    expect(visitor.tab.get_by_text("Norm: layer norm (A), none (B)", exact=True)).to_be_visible()
     visitor.slider("Seeds").press("ArrowRight")
     visitor.reads("2 seeds")
     visitor.reloads("2 seeds", "none")

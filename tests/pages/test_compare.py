@@ -4,10 +4,12 @@ import csv
 import io
 import json
 import math
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
 import pytest
+import streamlit
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
@@ -22,7 +24,7 @@ from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, changed, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
-from tests.app_page import address, by_link, charts, sound, words
+from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
 from tests.stage_page import bound, declared, panels, rests, runs, says, tapes
 from tests.traces import finished
 
@@ -144,26 +146,88 @@ def test_a_change_to_all_changes_every_column_and_a_change_to_one_only_that() ->
     assert compare_link.from_query(address(page))[0] == page.session_state["compare_columns"]
 
 
-def test_what_a_browser_says_before_it_has_drawn_the_column_that_was_chosen_changes_none(
+SEVERAL = {"residual": False, "norm": "rms norm", "lr": 0.02}
+
+
+@pytest.mark.parametrize("ways", [("B",), ("B", "all"), ("B", "all", "B"), ("C", "B")], ids=" then ".join)
+def test_a_browser_that_has_not_drawn_the_column_that_was_chosen_changes_none_by_what_it_shows(
+    ways: tuple[str, ...],
+) -> None:
+    page = compare(**columns({}, SEVERAL, {"norm": "none", "init": "he"}))
+    before = page.session_state["compare_columns"]
+    for target in ways[:-1]:
+        page.button_group(key="compare_target").set_value(target)
+        sound(page.run())
+    repeated(page, "button_group", "compare_target", ways[-1])
+    assert page.session_state["compare_columns"] == before
+    assert address(page).get("change", "all") == ways[-1].lower()
+    kept = before["ABC".find(ways[-1])] if ways[-1] != "all" else before[0]
+    assert page.session_state["residual"] == kept.residual
+    repeated(page, "button_group", "compare_target", "A", depth=("slider", 5))
+    assert [cfg.depth for cfg in page.session_state["compare_columns"]] == [5, 3, 3], "what was pressed counts"
+    assert [cfg.norm for cfg in page.session_state["compare_columns"]] == [cfg.norm for cfg in before]
+
+
+def test_a_browser_that_has_not_drawn_a_prepared_comparison_or_an_arrangement_takes_nothing_of_it_back() -> None:
+    page = compare(**columns({}, SEVERAL))
+    repeated(page, "selectbox", "compare_pairing", "residual x norm")
+    prepared = list(PAIRINGS["residual x norm"].make())
+    assert page.session_state["compare_columns"] == prepared
+    page.button_group(key="compare_target").set_value("B")
+    sound(page.run())
+    repeated(page, "menu_button", "arrangement", "DeepNorm")
+    arranged = RunConfig.arranged("DeepNorm")
+    assert page.session_state["compare_columns"] == [prepared[0], arranged, *prepared[2:]]
+
+
+def test_a_browser_that_shows_a_column_whose_run_was_cut_short_changes_none_by_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    page = compare(**columns({}, {"residual": False, "norm": "rms norm"}))
+    page = compare(**columns({}, SEVERAL))
     before = page.session_state["compare_columns"]
-
-    def late() -> list[RunConfig]:
-        for target in ("B", "all"):
-            page.button_group(key="compare_target").set_value(target)
-            sound(page.run())
-        page.toggle(key="residual").set_value(False)
-        page.selectbox(key="norm").select("rms norm")
+    with monkeypatch.context() as patch:
+        patch.setattr("components.compare.runs.watch", lambda **_: streamlit.stop())
+        page.button_group(key="compare_target").set_value("B")
         sound(page.run())
-        found: list[RunConfig] = page.session_state["compare_columns"]
-        return found
+    repeated(page, "button_group", "compare_target", "all")
+    assert page.session_state["compare_columns"] == before
 
-    assert late() == before
-    assert (page.toggle(key="residual").value, page.selectbox(key="norm").value) == (True, "layer norm")
-    monkeypatch.setattr("components.compare.columns.LATE_SECONDS", 0.0)
-    assert [(cfg.residual, cfg.norm) for cfg in late()] == [(False, "rms norm")] * 2
+
+def test_an_arrangement_that_is_chosen_at_once_after_another_column_counts() -> None:
+    page = compare(**columns({}, {"residual": False, "norm": "none"}))
+    page.button_group(key="compare_target").set_value("B")
+    sound(page.run())
+    arrange(page, "pre-norm")
+    first, second = page.session_state["compare_columns"]
+    assert first == second, "as A, whose values the controls had just before"
+
+
+def test_under_all_stands_no_value_that_one_column_does_not_have_and_an_arrangement_is_taken_by_all() -> None:
+    page = compare(**columns({}, {"residual": False}, {"norm": "none", "depth": 5}))
+    assert not [one for one in page.toggle if one.key == "residual"]
+    assert "Residual: on (A, C), off (B)" in words(page)
+    assert "Norm: layer norm (A, B), none (C)" in words(page)
+    assert page.menu_button(key="arrangement").label == "Arrangement: several"
+    arrange(page, "post-norm")
+    assert page.toggle(key="residual").value is True
+    assert page.menu_button(key="arrangement").label == "Arrangement: post-norm"
+    post = RunConfig.arranged("post-norm", **SMALL)
+    assert page.session_state["compare_columns"] == [post, post, replace(post, depth=5)]
+    page.button_group(key="compare_target").set_value("C")
+    assert sound(page.run()).slider(key="depth").value == 5
+
+
+def test_the_column_under_change_stands_in_the_address_and_old_addresses_open() -> None:
+    query = columns({}, {"residual": False})
+    page = compare(**query)
+    assert page.button_group(key="compare_target").value == "all"
+    page.button_group(key="compare_target").set_value("B")
+    assert address(sound(page.run())) == query | {"change": "b"}
+    linked = compare(**query, change="b")
+    assert linked.button_group(key="compare_target").value == "B"
+    assert linked.toggle(key="residual").value is False
+    press(press(compare(**query, change="b"), "Add a column"), "Remove C")
+    assert "no change of that name" in words(compare(**query, change="d"))
 
 
 def test_a_change_that_one_column_cannot_take_is_refused_in_a_sentence_and_changes_nothing() -> None:

@@ -26,6 +26,7 @@ from tests.app_page import (
     labels,
     playground,
     press,
+    repeated,
     sound,
     unfolded,
     walk,
@@ -167,18 +168,6 @@ def test_a_browser_that_repeats_an_address_from_before_a_change_takes_nothing_ba
     assert address(page) == SMALL | {"depth": "6", "width": "24"}
     assert (configuration(page).depth, configuration(page).width) == (6, 24)
     assert configuration(back(page, **before)).depth == 4
-
-
-def repeated(page: AppTest, kind: str, key: str, value: Any) -> AppTest:
-    """The page after a choice, and after a press by a browser that has not heard of what came of it."""
-    before = address(page)
-    getattr(page, kind)(key=key).set_value(value)
-    said = page._tree.get_widget_states()
-    sound(page.run())
-    page.query_params.clear()
-    for name, text in before.items():
-        page.query_params[name] = text
-    return sound(page._run(said))
 
 
 @pytest.mark.parametrize(
