@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-Found = Callable[[Any, Any], bool]  # a scaler and the optimiser that it steps; whether it is taken
+Listener = Callable[[Any, Any, bool], None]  # a scaler, the optimiser that it steps, whether the step is over
 
-_seeking: list[Found] = []
-_originals: dict[str, Any] = {}  # methods of the class, while somebody seeks
+_listeners: list[Listener] = []
+_originals: dict[str, Any] = {}  # methods of the class, while somebody listens
 
 
 def scale_of(scaler: Any) -> Tensor:
@@ -27,32 +27,36 @@ def unscaled(scaler: Any, optimizer: Any) -> bool:
     return any(getattr(state.get("stage"), "name", "") == "UNSCALED" for state in chosen)
 
 
-def seek(found: Found) -> Callable[[], None]:
-    """Offers `found` every scaler at work, until it takes one or the function returned is called.
+def listen(listener: Listener) -> Callable[[], None]:
+    """Tells `listener` of every scaler at work, until the function returned is called; its class is restored then.
 
-    A scaler is met when it scales a loss (without an optimiser) and when it steps one. Its class is restored after.
+    It is told when a scaler scales a loss (without an optimiser), and before and after it steps one. Nothing is kept on
+    the scaler itself, which may be pickled.
     """
-    _seeking.append(found)
-    if len(_seeking) == 1:
+    _listeners.append(listener)
+    if len(_listeners) == 1:
         _originals.update({name: getattr(torch.amp.GradScaler, name) for name in ("scale", "step")})
         for name, original in _originals.items():
-            setattr(torch.amp.GradScaler, name, _met(name, original))
+            setattr(torch.amp.GradScaler, name, _heard(name, original))
 
     def leave() -> None:
-        if found in _seeking:
-            _seeking.remove(found)
-            if not _seeking:
+        if listener in _listeners:
+            _listeners.remove(listener)
+            if not _listeners:
                 for name, original in _originals.items():
                     setattr(torch.amp.GradScaler, name, original)
 
     return leave
 
 
-def _met(name: str, original: Any) -> Any:
+def _heard(name: str, original: Any) -> Any:
     def call(scaler: Any, *args: Any, **kwargs: Any) -> Any:
         optimizer = kwargs.get("optimizer", args[0] if args else None) if name == "step" else None
-        if any(found(scaler, optimizer) for found in tuple(_seeking)):
-            return getattr(scaler, name)(*args, **kwargs)  # whoever took it may have changed its step
-        return original(scaler, *args, **kwargs)
+        for listener in tuple(_listeners):
+            listener(scaler, optimizer, False)
+        result = original(scaler, *args, **kwargs)
+        for listener in tuple(_listeners) if name == "step" else ():
+            listener(scaler, optimizer, True)
+        return result
 
     return call

@@ -6,6 +6,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -58,9 +59,14 @@ def in_place(module: nn.Module) -> Any:
 
 def outside(graph: Graph, parts: Sequence[str]) -> Graph:
     """A traced pass with the boundaries alone at which hooks are heard."""
-    for at, known in graph.boundaries.items():
-        graph.boundaries[at] = [boundary for boundary in known if not is_inside(boundary.name, parts)]
-    return graph
+    if not parts:
+        return graph
+    seen = copy(graph)
+    seen.boundaries = {
+        at: [boundary for boundary in known if not is_inside(boundary.name, parts)]
+        for at, known in graph.boundaries.items()
+    }
+    return seen
 
 
 def eagerly() -> AbstractContextManager[object]:

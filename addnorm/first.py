@@ -23,9 +23,9 @@ class FirstPass:
         self._by_node[node] = part, [cosine for _, cosine in cosines_of([(0, tensor.detach())])]
 
     def give(self, row: PendingRow, sites: Sequence[Site]) -> None:
-        """Gives a row what was measured at its sites."""
+        """Gives a row what was measured at its sites, as of forward pass 1."""
         for at, site in enumerate(sites):
             if site.node in self._by_node:
                 part, cosines = self._by_node[site.node]
-                row.parts.append(Part(part.fetch, [("act", at, count) for _, _, count in part.targets]))
-                row.cosines += [([at], cosine) for cosine in cosines]
+                row.parts.append(Part(part.fetch, [("act", at, count) for _, _, count in part.targets], number=1))
+                row.cosines += [(1, [at], cosine) for cosine in cosines]

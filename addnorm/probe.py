@@ -7,7 +7,7 @@ into norms. Nothing is copied, and the arithmetic of the training does not chang
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
 from addnorm.compiled import around, in_place
+from addnorm.passes import transformed
 
 STACKED = 4096  # numbers in a tensor up to which stacking is cheaper than a kernel for each
 LONG = 1 << 20  # numbers above which a float32 sum of squares loses digits
@@ -39,21 +40,18 @@ class Place:
 
 
 class Hook:
-    """A module hook that copies and pickles as one that does nothing, so that copies of a model are not watched."""
+    """A hook that hears the passes of training alone. Copied or pickled it is one of Python's own that does nothing."""
 
     def __init__(self, call: Callable[..., None], *first: Any) -> None:
         self._call, self._first = call, first
 
     def __call__(self, *args: Any) -> None:
-        if not torch.compiler.is_compiling():  # what is compiled after `watch` is compiled as if it were not watched
+        # What is compiled after `watch` is compiled as if it were not watched.
+        if not torch.compiler.is_compiling() and not transformed():
             self._call(*self._first, *args)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Hook, (nothing,)
-
-
-def nothing(*_args: Any) -> None:
-    """The work of a copied hook."""
+        return getattr, (nullcontext(), "__exit__")
 
 
 class Probe:
@@ -78,9 +76,9 @@ class Probe:
         self.fresh = fresh
         # Places whose tensor is overwritten later, so that its norm is taken on the spot.
         self.at_once: set[int] = set()
-        self.arrived: Callable[[], None] | None = None  # called inside `backward`, when a gradient comes
+        self.counts: Callable[[Tensor], bool] | None = None  # asked of each gradient that comes; None takes all
         self._on_tensors: list[RemovableHandle] = []  # to be removed, because an input may come a second time
-        self._pass = 0
+        self.number = 0  # of the forward pass
         self.forget()
         self._attached = True
         self._failed = failed
@@ -100,11 +98,19 @@ class Probe:
         """All gradients with their places, several to a place where several passes share a `backward`."""
         return [(at, grad) for (_, at), grad in self._received.items()]
 
+    def reached(self) -> set[int]:
+        """The numbers of the forward passes to which gradients have come."""
+        return {number for number, _ in self._received}
+
+    def lose_gradients(self) -> None:
+        """Lets go of the gradients so far, which count no longer."""
+        self._received.clear()
+
     def forget(self) -> None:
         """Lets the tensors of the last pass be freed. Its gradients are still kept when they come."""
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[tuple[int, int], Tensor] = {}  # by pass and place
-        self._pass += 1
+        self.number += 1
         self.norm_at_once: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
         self._waiting: set[int] = set()  # places whose tensor had no gradient yet, which checkpointing computes again
@@ -154,7 +160,7 @@ class Probe:
             elif in_place(module) is None:
                 found.append(module.register_forward_hook(Hook(self._gave, wanted)).remove)
             else:
-                found.append(around(module, None, partial(self._ran, wanted)))
+                found.append(around(module, None, Hook(self._ran, wanted)))
         return found
 
     def _given(self, wanted: list[int], counted: bool, module: nn.Module, args: Any, kwargs: Any) -> None:
@@ -198,7 +204,7 @@ class Probe:
             tensor = value(self.places[at].key)
             if at in self._waiting and isinstance(tensor, Tensor) and tensor.requires_grad:
                 self._waiting.discard(at)
-                tensor.register_hook(partial(self._receive, (self._pass, at)))
+                tensor.register_hook(partial(self._receive, (self.number, at)))
 
     def _keep(self, at: int, tensor: Tensor) -> None:
         if at in self.at_once:
@@ -207,7 +213,7 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                handle = tensor.register_hook(partial(self._receive, (self._pass, at)))
+                handle = tensor.register_hook(partial(self._receive, (self.number, at)))
                 if not self.fresh:
                     self._on_tensors.append(handle)
             else:
@@ -216,8 +222,8 @@ class Probe:
     def _receive(self, where: tuple[int, int], grad: Tensor) -> None:
         if self._attached:
             try:
-                if self.arrived is not None:
-                    self.arrived()
+                if self.counts is not None and not self.counts(grad):
+                    return
                 kept = self._received.get(where)
                 # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
                 self._received[where] = grad.detach() if kept is None else kept + grad.detach()

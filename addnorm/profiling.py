@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ from addnorm.words import lost_at, verdict
 OFF = "profile measures gradients, which are switched off here: call it outside of no_grad and inference_mode."
 LAZY = "This model has parameters without a shape yet: call it once on a batch before."
 CHECKPOINTED = "Inside reentrant checkpoints no gradients were measured; use_reentrant=False shows them."
+ROUNDING = 2.0**-16  # of a gradient: what is left of less behind a site of the same size lies within float32's rounding
+ROUNDED = "The gradient lies within rounding before {} and is left out there: this loss hardly depends on that."
+PROJECTED = "No loss was given: the gradient is that of a fixed random projection of the output."
+OUTPUT = -1  # the model's answer, among the nodes
 REENTRANT = "CheckpointFunctionBackward"  # torch.autograd.grad refuses it
 
 
@@ -59,7 +64,7 @@ class Profile(Shown):
 
     @property
     def loss(self) -> float:
-        """The loss of the batch."""
+        """The loss of the batch; NaN where none was given."""
         return self.recording.scalars["loss"][0]
 
     @property
@@ -81,9 +86,9 @@ def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = N
 
     The model is called with `batch`: a tensor, a tuple of arguments or a mapping of them by name. `loss` is called with
     the model's output; where the batch is a tuple, also with its last element, which the model then does not get.
-    Without it the loss is the one in the model's output, else the mean square of the output. Weights, gradients,
-    buffers, mode and random state are as before. RuntimeError where gradients are switched off, ValueError for a model
-    that cannot be measured or a loss that is not one number.
+    Without it the loss is the one in the model's output, else a fixed random projection of the output. Weights,
+    gradients, buffers, mode and random state are as before. RuntimeError where gradients are switched off, ValueError
+    for a model that cannot be measured or a loss that is not one number.
     """
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
         raise RuntimeError(OFF)
@@ -170,17 +175,24 @@ def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) 
             finder.place = "the loss"
             found, note = _loss_of(output, loss, target)
             notes += [note] if note else []
+        answer = output_of(output)
+        if answer is not None and answer.requires_grad:
+            finder.undo.append(answer.register_hook(lambda grad: received.__setitem__(OUTPUT, grad.detach())))
+        received.clear()  # a model may have asked for gradients of its own in the pass
         notes += [CHECKPOINTED] if _backward(model, found) else []
     finally:
         for handle in finder.undo:
             handle.remove()
     sites = _sites_of(finder, model)
     blocks = blocks_of(finder.graph, sites, model) if finder.failure is None else blocks_by_name(model)
-    row = PendingRow(0, losses=[Fetch(found.detach())])
+    row = PendingRow(0, losses=[] if PROJECTED in notes else [Fetch(found.detach())])
     first.give(row, sites)
-    row.parts += parts_of([("grad", at, received[site.node]) for at, site in enumerate(sites) if site.node in received])
+    measured = [(at, received[site.node]) for at, site in enumerate(sites) if site.node in received]
+    measured, said = _told_from_rounding(measured, received.get(OUTPUT), row, sites)
+    notes += said
+    row.parts += parts_of([("grad", at, grad) for at, grad in measured])
     row.parts += Weights(model, blocks).gradients()
-    if (answer := output_of(output)) is not None:
+    if answer is not None:
         row.parts += parts_of([("output", 0, answer.detach())])
     now = datetime.now(timezone.utc)
     head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={})
@@ -190,6 +202,27 @@ def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) 
     cause = finder.cause(lost[0]) if lost else ""
     head["notes"] += [*notes, *([cause] if cause else [])]
     return Profile(Reader().feed(b"".join(map(as_line, (head, line, end)))), cause)
+
+
+def _told_from_rounding(
+    measured: list[tuple[int, Tensor]], output: Tensor | None, row: PendingRow, sites: Sites
+) -> tuple[list[tuple[int, Tensor]], list[str]]:
+    """The gradients as far back as they are more than rounding, and a sentence where they are not all.
+
+    What a map leaves of a gradient is as small as what it makes of the signal. Much less is a sum that cancels: that of
+    the mean square of a norm's output, say.
+    """
+    acts = {at: math.sqrt(square) for (name, at), square in row.sums()[0].items() if name == "act"}
+    after = output.double().norm().item() if output is not None else math.nan
+    size, name = math.nan, "the model's output"
+    for place in range(len(measured) - 1, -1, -1):
+        at, grad = measured[place]
+        norm = grad.double().norm().item()
+        shrinks = min(1.0, size / acts[at]) if acts.get(at) and math.isfinite(size) else 1.0
+        if 0 < norm < ROUNDING * shrinks * after:
+            return measured[place + 1 :], [ROUNDED.format(name)]
+        after, size, name = norm, acts.get(at, math.nan), sites[at].name
+    return measured, []
 
 
 def _split(batch: Any, loss: Callable[..., Tensor] | None) -> tuple[Any, tuple[Any, ...]]:
@@ -214,12 +247,22 @@ def _loss_of(output: Any, loss: Callable[..., Tensor] | None, target: tuple[Any,
             answer = output_of(output)
             if answer is None:
                 raise ValueError("The model's output is no tensor of numbers: give profile a loss.")
-            found, note = answer.abs().square().mean(), "No loss was given: its place took the output's mean square."
+            found, note = _projection(answer), PROJECTED
     if not isinstance(found, Tensor) or found.numel() != 1:
         raise ValueError("The loss is not one number.")
     if not found.requires_grad:
         note = "The loss depends on nothing that is trained, so there are no gradients."
     return found.reshape(()), note
+
+
+def _projection(answer: Tensor) -> Tensor:
+    """The mean of an output's numbers, each times a normal one that is the same in every call.
+
+    A mean or mean square would be constant behind a norm, and its gradient rounding.
+    """
+    real = torch.view_as_real(answer) if answer.is_complex() else answer
+    weights = torch.randn(real.shape, generator=torch.Generator().manual_seed(0))
+    return (real * weights.to(real)).mean()
 
 
 def _sites_of(finder: Finder, model: nn.Module) -> Sites:

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from addnorm.alarms import FACTOR, Alarm, Alarms
-from addnorm.amp import scale_of, seek, unscaled
+from addnorm.amp import listen, scale_of, unscaled
 from addnorm.blocks import Block, blocks_by_name, blocks_of
 from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outside, wrapper_of
+from addnorm.copies import left_out_of_copies
 from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
 from addnorm.first import FirstPass
@@ -31,16 +32,27 @@ from addnorm.header import header
 from addnorm.live import Live
 from addnorm.model import bare, left_as_it_was, refused
 from addnorm.operation import LastPass
+from addnorm.passes import BackwardPasses
 from addnorm.probe import Hook, Probe
 from addnorm.recording import Recording, one_row, read
-from addnorm.rows import Fetch, PendingRow, Rows, parts_of
+from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
 from addnorm.shown import Shown
 from addnorm.sinks import Sinks
-from addnorm.sites import chosen_modules, find_sites, hidden_in_words, noted, offered, outputs_of
-from addnorm.trace import Tracer, output_of
+from addnorm.sites import (
+    Sites,
+    as_written_in_words,
+    chosen_modules,
+    find_sites,
+    hidden_in_words,
+    noted,
+    offered,
+    outputs_of,
+)
+from addnorm.trace import Graph, Tracer, output_of
 from addnorm.weights import Samples, Weights, changes
 from addnorm.writer import Writer
 
+Shared = Literal["all", "some", "none"]
 Wanted = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 
 SELDOM = 64  # rows between two with updates and cosines, after the first ones
@@ -61,6 +73,7 @@ def watch(
     to: Iterable[Any] = (),
     resume: bool | int = False,
     detail: Literal["", "heads"] = "",
+    eager: bool = True,
 ) -> Recorder:
     """Records signal and gradient along the residual stream of `model` to a file that can be read while it grows.
 
@@ -70,14 +83,15 @@ def watch(
     or a run of Weights & Biases, told a few numbers of each row, beside a file or without one.
 
     `resume`: goes on with the file of that name after its last row, or at a step, whose row and later ones are dropped.
-    `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter.
+    `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter. `eager`: where
+    torch.compile hides sites, the model runs as it is written on the steps that are recorded.
 
     Where the file exists already, the next free name is taken (`recorder.path`). Raises ValueError for illegal
     arguments; anything else that goes wrong is one warning, and training goes on.
     """
     return Recorder(
         model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta, to=to, resume=resume,
-        detail=detail,
+        detail=detail, eager=eager,
     )  # fmt: skip
 
 
@@ -106,20 +120,12 @@ class Recorder(Shown):
         to: Iterable[Any] = (),
         resume: bool | int = False,
         detail: Literal["", "heads"] = "",
+        eager: bool = True,
         called: bool = True,
     ) -> None:
-        if every < 1:
-            raise ValueError(f"every: {every} is not a number of steps")
-        try:
-            json.dumps(meta, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"meta: {error}") from None
-        if detail not in ("", "heads"):
-            raise ValueError(f"detail: {detail!r} is not known; there is 'heads'")
         to = list(to)
         self._sinks = Sinks(to)
-        if path is None and not to:
-            raise ValueError("path: there is neither a file nor a dashboard to record to")
+        _check(path, every, meta, to, detail)
         self._wanted = path
         self.path = Path(os.devnull if path is None else path)
         self.sites = noted((), ["No sites yet: they are found at the first forward pass with gradients."])
@@ -128,6 +134,7 @@ class Recorder(Shown):
         self._every, self._meta = every, dict(meta or {})
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
         self._began, self._created = time.monotonic(), datetime.now(timezone.utc)
+        self._own = dict(self._model.named_parameters())  # which functional_call may put others in the place of
         self._blocks: list[Block] = []
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
@@ -135,23 +142,28 @@ class Recorder(Shown):
         self._first = FirstPass()
         self._rows = Rows(self._write)
         self._row = PendingRow(0)
-        # By optimiser, other than ours, whether it updates weights of this model too.
-        self._shares: WeakKeyDictionary[torch.optim.Optimizer, bool] = WeakKeyDictionary()
+        # By optimiser, other than ours, how much of what ours updates it updates too.
+        self._shares: WeakKeyDictionary[torch.optim.Optimizer, Shared] = WeakKeyDictionary()
+        self._backward = BackwardPasses(self._trained, self._begin_backward, self._end_backward)
         self._newest: PendingRow | None = None  # the last closed row, for a loss that is told later
         self._before: tuple[PendingRow, Samples] | None = None  # weights as they were before an update, and its row
         self._steps = self._written = 0
         self._passes = 0
         self._paused = 0
-        self._failing = self._closure = self._queued = self._clips = False
+        self._failing = self._closure = self._clips = False
+        self._began_update = 0  # how many steps there were when the update under way began
         # At a compiled model in a pass of our own; no sites can be found; another optimiser has used the passes so far.
         self._looking = self._blind = self._elsewhere = False
         self._compiled = compiled_parts(self._model)
+        self._eager = eager and EAGER is not None
+        self._as_written = bool(self._compiled) and self._eager and not called  # on the steps that are recorded
+        self._stance = contextlib.ExitStack()
         self._alarms: Alarms | None = None
         self._pass: LastPass | None = None  # the last one, for the operation that made a number
         self._header: Mapping[str, Any] = {}
         self._resume, self._earlier = resume, Recording()  # what the file holds that is gone on with
         self._detail, self._heads = detail, Heads(nn.Module(), self._hear_heads)
-        self._version = -1  # of the gradients at the end of a backward pass
+        self._version = -1  # of the gradients at the end of a backward pass, where clipping is looked for
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
         self._writer: Writer | None = None
@@ -176,7 +188,8 @@ class Recorder(Shown):
             return
         self.path = self._writer.path
         _watched[core(self._model)] = self
-        self._blind = bool(self._compiled) and (EAGER is None or not called)
+        self._undo += [left_out_of_copies(), self._backward.listen()]
+        self._blind = bool(self._compiled) and (EAGER is None or not (called or self._as_written))
         if self._blind:
             self._no_sites(
                 "This model is compiled, and its sites cannot be found here: only loss and weights are recorded."
@@ -187,13 +200,10 @@ class Recorder(Shown):
             self._heads = Heads(self._model, self._hear_heads)
             self._undo += self._heads.undo
         if self._optimizer is not None:
-            self._undo.append(self._optimizer.register_step_pre_hook(self._before_update).remove)
-            self._undo.append(self._optimizer.register_step_post_hook(self._after_update).remove)
+            self._undo.append(self._optimizer.register_step_pre_hook(Hook(self._before_update)).remove)
+            self._undo.append(self._optimizer.register_step_post_hook(Hook(self._after_update)).remove)
             self._undo.append(register_optimizer_step_pre_hook(self._other_update).remove)
-            if self._scaler is not None:
-                self._watch_skips(self._scaler)
-        if self._scaler is None:
-            self._undo.append(seek(self._meet))
+        self._undo.append(listen(self._hear_scaler))
         atexit.register(self.close)
 
     def _take_up(self, earlier: Recording) -> None:
@@ -306,6 +316,7 @@ class Recorder(Shown):
         self._found(tracer)
 
     def _begin_pass(self) -> None:
+        self._stance.close()
         if self._looking:
             return
         self._weights_after()
@@ -314,6 +325,7 @@ class Recorder(Shown):
         if not torch.is_grad_enabled() or self._blind or self._paused or self._steps % self._every:
             self._listen(False)
         elif self._weights is None:
+            self._run_as_written()
             if self._tracer is None:
                 self._tracer = Tracer(self._model, self._measure_once)
                 self._tracer.__enter__()
@@ -321,10 +333,17 @@ class Recorder(Shown):
             self._fold()
             self._listen(True)
             self._probe.begin()
+            self._run_as_written()
+
+    def _run_as_written(self) -> None:
+        """Runs what torch.compile hides sites in as it is written, until the end of the pass."""
+        if self._as_written:
+            self._stance.enter_context(eagerly())
 
     def _end_pass(self, output: Any) -> None:
         if self._looking:
             return
+        self._stance.close()
         if not torch.is_grad_enabled() or self._paused:
             self._listen(self._steps % self._every == 0)  # checkpointing may still compute a part again
             return
@@ -352,28 +371,53 @@ class Recorder(Shown):
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
+        self._backward.forget()
 
     def _measure_output(self, output: Any) -> None:
         if self._steps % self._every == 0 and (tensor := output_of(output)) is not None:
-            self._row.parts += parts_of([("output", 0, tensor.detach())])
+            number = 1 if self._probe is None else self._probe.number
+            self._row.parts += parts_of([("output", 0, tensor.detach())], number=number)
 
     def _hear_heads(self, start: int, squares: Tensor) -> None:
         wanted = torch.is_grad_enabled() and not (self._paused or self._looking) and self._steps % self._every == 0
         if wanted:
-            self._safely(lambda: self._row.heads.append((start, Fetch(squares))))
+            number = 1 if self._probe is None else self._probe.number
+            self._safely(lambda: self._row.heads.append((number, start, Fetch(squares))))
 
-    def _in_backward(self) -> None:
-        """Looks at all gradients when the backward pass under way is over, before anything clips them."""
-        if not self._queued and (self._clips or _is_full(self._steps, self._every)) and _processes() == 1:
-            self._queued = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._after_backward)
+    def _trained(self) -> Iterator[Tensor]:
+        """What updates change."""
+        yield from self._model.parameters()
+        yield from _parameters(self._optimizer)
 
-    def _after_backward(self) -> None:
-        self._queued = False
-        if self._weights is not None and self._clips:
+    def _begin_backward(self, replaces: bool, loss: Tensor | None) -> None:
+        """A backward pass that counts has come to the first site. `replaces`: those before it count no longer."""
+        if replaces:
+            self._row.lose_gradients()
+            if self._probe is not None:
+                self._probe.lose_gradients()
+        if loss is not None:
+            self._row.roots.append(Fetch(loss.clone()))
+
+    def _end_backward(self) -> None:
+        """Looks at all gradients when a backward pass is over, before anything clips them."""
+        if self._weights is None or _processes() > 1:
+            return
+        if self._backward.first_alone:
+            self._safely(self._keep_first)
+        elif self._clips:
             self._safely(self._keep_unclipped)
-        elif self._weights is not None:
+        elif _is_full(self._steps, self._every):
             self._version = self._weights.version()
+
+    def _keep_first(self) -> None:
+        """Keeps the weights' gradients that the row is of, because other passes follow before it is closed."""
+        self._row.first = self._gradients()
+
+    def _gradients(self) -> list[Part]:
+        """Norms of the weights' gradients as they are now."""
+        if self._weights is None:
+            return []
+        return self._weights.gradients() + (self._weights.each() if self._detail else [])
 
     def _keep_unclipped(self) -> None:
         if self._weights is not None:
@@ -391,27 +435,37 @@ class Recorder(Shown):
             lost = [f"The forward pass could not be traced: {_short(tracer.failure)}"]
         elif graph.too_large:
             lost = ["The forward pass makes too many tensors to trace them all."]
-        every_site = find_sites(graph, self._model) if self._compiled and not lost else ()
-        graph = outside(graph, self._compiled)
-        if self._chosen is not None:
-            sites = noted(outputs_of(graph, self._chosen, self._model), lost)
-        elif every_site:
-            sites = find_sites(graph, self._model)
-            hidden = len(every_site) - len(sites)
-            sites = noted(sites, [hidden_in_words(hidden, len(every_site))] if hidden else sites.notes)
-        elif lost or not (sites := find_sites(graph, self._model)):
-            found = outputs_of(graph, offered(self._model), self._model)
-            said = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
-            sites = noted(found, [*lost, said if found else "No sites were found; `sites` names them."])
-        self.sites = sites
+        self.sites = sites = self._sites_in(graph, lost)
         self._blocks = blocks_of(graph, sites, self._model) if sites and not lost else blocks_by_name(self._model)
         for note in sites.notes:
             _say(note)
         nodes = [graph.nodes[site.node] for site in sites]
         self._probe = Probe([site.place for site in sites], gradients=True, failed=self._fail)
-        self._probe.arrived = self._in_backward
+        self._probe.counts = self._backward.counts
         self._probe.at_once = {at for at, node in enumerate(nodes) if node.overwritten}
         self._head()
+
+    def _sites_in(self, graph: Graph, lost: Sequence[str]) -> Sites:
+        """The sites of a traced pass. `lost`: why it may lack some."""
+
+        def pick(graph: Graph) -> Sites:
+            if self._chosen is not None:
+                return noted(outputs_of(graph, self._chosen, self._model), lost)
+            return Sites() if lost else find_sites(graph, self._model)
+
+        seen = outside(graph, self._compiled)
+        sites, visible = pick(graph), pick(seen)
+        if hidden := len(sites) - len(visible):
+            self._as_written = self._eager
+            if self._eager:
+                return noted(sites, [*sites.notes, as_written_in_words(hidden, len(sites))])
+            return noted(visible, [hidden_in_words(hidden, len(sites))])
+        self._as_written = False
+        if visible or self._chosen is not None:
+            return visible
+        found = outputs_of(seen, offered(self._model), self._model)
+        said = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
+        return noted(found, [*lost, said if found else "No sites were found; `sites` names them."])
 
     def _take_first(self, tracer: Tracer) -> None:
         """Takes the first row's numbers from the traced pass, which the hooks came too late for."""
@@ -438,7 +492,8 @@ class Recorder(Shown):
             self._undo.append(hook.remove)
 
     def _first_gradient(self, row: PendingRow, node: int, grad: Tensor) -> None:
-        if row is self._row:
+        if row is self._row and self._backward.counts(grad):
+            row.reached.add(1)
             row.parts += parts_of(
                 [("grad", at, grad.detach()) for at, site in enumerate(self.sites) if site.node == node]
             )
@@ -455,9 +510,11 @@ class Recorder(Shown):
                 already.append(("act", at, seen.numel(), probe.norm_at_once[at]))
             elif (tensor := probe.unspoilt(at)) is not None:
                 measured.append(("act", at, tensor))
-        self._row.parts += parts_of(measured, already)
+        self._row.parts += parts_of(measured, already, number=probe.number)
+        self._row.reached |= probe.reached()
         if _is_full(self._steps, self._every):
-            self._row.cosines += cosines_of([(at, tensor) for name, at, tensor in measured if name == "act"])
+            found = cosines_of([(at, tensor) for name, at, tensor in measured if name == "act"])
+            self._row.cosines += [(probe.number, *one) for one in found]
         probe.forget()
 
     # --- rows ---
@@ -465,24 +522,41 @@ class Recorder(Shown):
     def _before_update(self, _optimizer: Any, args: Any, kwargs: Any) -> None:
         """Closes the row; after the update where that has a closure, which makes the passes."""
         self._closure = kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
+        self._began_update = self._steps
+        self._backward.first_alone = self._closure and isinstance(self._optimizer, torch.optim.LBFGS)
         if not self._closure:
             self._safely(self._close_row)
             self._ring()
 
     def _after_update(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        self._safely(self._close_row if self._closure else self._weights_after)
-        if self._closure:
+        closes = self._closure and self._steps == self._began_update  # unless an optimiser inside of it has
+        self._safely(self._close_row if closes else self._weights_after)
+        self._backward.first_alone = False
+        if closes:
             self._ring()
 
     def _other_update(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
-        """Another optimiser takes its step: the passes since ours were for it, unless ours still follows."""
+        """Another optimiser takes its step: the passes since ours were for it, unless ours still follows.
+
+        One that updates all that ours does is what ours is wrapped around, or the other way round.
+        """
         if self._passes and optimizer is not self._optimizer:
             if optimizer not in self._shares:
-                own = {id(p) for p in self._model.parameters()}
-                self._shares[optimizer] = any(id(p) in own for group in optimizer.param_groups for p in group["params"])
+                self._shares[optimizer] = self._shared(optimizer)
+            if self._shares[optimizer] == "all":
+                self._safely(self._close_row)
+                self._ring()
+                return
             self._elsewhere = True
-            if not self._shares[optimizer]:
+            if self._shares[optimizer] == "none":
                 self._safely(self._drop_passes)
+
+    def _shared(self, optimizer: torch.optim.Optimizer) -> Shared:
+        ours, its, model = (
+            {id(p) for p in parameters}
+            for parameters in (_parameters(self._optimizer), _parameters(optimizer), self._model.parameters())
+        )
+        return "all" if ours == its else "some" if its & model else "none"
 
     def _close_row(self, skipped: bool = False) -> None:
         row, wanted = self._row, self._steps % self._every == 0
@@ -495,8 +569,7 @@ class Recorder(Shown):
             self._head()
         if wanted and self._weights is not None and (self._passes or self._blind):
             self._fold()
-            row.parts += self._weights.gradients()
-            row.parts += self._weights.each() if self._detail else []
+            row.parts += row.first or self._gradients()
             self._clips |= 0 <= self._version < self._weights.version()
             self._version = -1
             self._set_scales(row, skipped)
@@ -516,6 +589,7 @@ class Recorder(Shown):
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
+        self._backward.forget()
         self._steps += 1
         self._passes = 0
         self._row = PendingRow(self._steps)
@@ -559,7 +633,7 @@ class Recorder(Shown):
 
     def _tell_loss(self, loss: Tensor | float, own: bool) -> None:
         row = self._row if self._passes else self._newest
-        if row is None or (row.own_loss and not own):
+        if row is None or (row.own_loss and not own) or self._backward.closed:
             return
         if own and not row.own_loss:
             row.losses, row.own_loss, row.shares = [], True, False
@@ -568,34 +642,22 @@ class Recorder(Shown):
         )
         row.losses.append(Fetch(mean.clone()))
 
-    def _meet(self, scaler: Any, optimizer: Any) -> bool:
-        """Takes a scaler that `watch` was not given, if it scales this model's loss."""
-        if self._scaler is not None or optimizer is not self._optimizer or not self._passes:
-            return False
-        self._scaler = scaler
-        if optimizer is not None:
-            self._watch_skips(scaler)
-        return True
-
-    def _watch_skips(self, scaler: Any) -> None:
-        """Closes the row of an update that AMP leaves out, which no hook of the optimiser hears of."""
-        step = scaler.step
-
-        def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            before = self._steps
-            result = step(optimizer, *args, **kwargs)
-            if optimizer is self._optimizer and self._steps == before:
-                self._safely(lambda: self._close_row(skipped=True))
-                self._ring()
-            return result
-
-        scaler.step = stepped
-        self._undo.append(lambda: scaler.__dict__.pop("step", None))
+    def _hear_scaler(self, scaler: Any, optimizer: Any, over: bool) -> None:
+        """Takes a scaler that scales this model's loss, and closes the row of an update that it leaves out."""
+        if self._scaler is None and optimizer is self._optimizer and self._passes:
+            self._scaler = scaler
+        if scaler is not self._scaler or optimizer is None or optimizer is not self._optimizer:
+            return
+        if not over:
+            self._began_update = self._steps
+        elif self._steps == self._began_update:
+            self._safely(lambda: self._close_row(skipped=True))
+            self._ring()
 
     # --- the file ---
 
     def _head(self) -> None:
-        self._weights = Weights(self._model, self._blocks)
+        self._weights = Weights(self._model, self._blocks, self._own)
         line = header(
             self._model,
             self._optimizer,
@@ -630,6 +692,7 @@ class Recorder(Shown):
         writer, self._writer = self._writer, None
         if writer is None or os.getpid() != self._process:
             return
+        self._stance.close()
         atexit.unregister(self.close)
         _watched.pop(core(self._model), None)
         if self._tracer is not None:
@@ -673,6 +736,26 @@ class Recorder(Shown):
         reason = _short(error)
         _say(f"the recording {self.path} ends here, training goes on: {reason}")
         self._end("recorder", reason)
+
+
+def _check(path: Any, every: int, meta: Any, to: Sequence[Any], detail: str) -> None:
+    """Raises ValueError for arguments of `watch` that make no sense."""
+    if every < 1:
+        raise ValueError(f"every: {every} is not a number of steps")
+    try:
+        json.dumps(meta, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"meta: {error}") from None
+    if detail not in ("", "heads"):
+        raise ValueError(f"detail: {detail!r} is not known; there is 'heads'")
+    if path is None and not to:
+        raise ValueError("path: there is neither a file nor a dashboard to record to")
+
+
+def _parameters(optimizer: torch.optim.Optimizer | None) -> Iterator[Tensor]:
+    """What an optimiser updates."""
+    for group in optimizer.param_groups if optimizer is not None else ():
+        yield from group["params"]
 
 
 def _is_full(step: int, every: int) -> bool:

@@ -75,6 +75,7 @@ class Recording(Shown):
     series: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SERIES})
     known: dict[str, bytearray] = field(default_factory=lambda: {name: bytearray() for name in SCALARS + SERIES})
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
+    summed: dict[int, int] = field(default_factory=dict)  # rows whose loss is the sum of so many shares told
     end: dict[str, Any] | None = None
     problem: str = ""
 
@@ -130,7 +131,8 @@ class Recording(Shown):
             row |= {name: encoded(self.at(name, at)[0], 9) for name in scalars}
             series = [name for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))]
             row |= {name: list(map(encoded, self.at(name, at))) for name in series}
-            yield as_line(row | ({"skipped": True} if at in self.skipped else {}))
+            row |= {"skipped": True} if at in self.skipped else {}
+            yield as_line(row | ({"loss_sum_of": self.summed[at]} if at in self.summed else {}))
         if self.end is not None:
             yield as_line(self.end)
 
@@ -232,6 +234,7 @@ class Reader:
         skipped = entry.get("skipped", False)
         if not isinstance(skipped, bool):
             raise FaultError("has a skipped that is neither true nor false")
+        summed = count(entry, "loss_sum_of") if "loss_sum_of" in entry else 0
         found.steps.append(step)
         found.seconds.append(math.nan if seconds is None else seconds)
         for name, values in (*rows.items(), *((name, [value]) for name, value in scalars.items())):
@@ -240,6 +243,8 @@ class Reader:
             found.known[name].extend(value is not None for value in values)
         if skipped:
             found.skipped.add(len(found) - 1)
+        if summed:
+            found.summed[len(found) - 1] = summed
 
 
 def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:

@@ -13,6 +13,8 @@ from torch import Tensor
 from addnorm.format import Number, encoded
 from addnorm.probe import norms
 
+OF_PASSES = ("act", "output")  # what a forward pass gives
+
 
 class Fetch:
     """A few numbers on their way to the host. Only `values` waits for them."""
@@ -50,20 +52,28 @@ class Part:
     fetch: Fetch
     targets: list[tuple[str, int, int]]
     factors: Sequence[float] = ()
+    number: int = 0  # of the forward pass that its activations are of
 
 
 def parts_of(
-    measured: Sequence[tuple[str, int, Tensor]], already: Sequence[tuple[str, int, int, Tensor]] = ()
+    measured: Sequence[tuple[str, int, Tensor]],
+    already: Sequence[tuple[str, int, int, Tensor]] = (),
+    *,
+    number: int = 0,
 ) -> list[Part]:
     """Norms of tensors, one read for each device. `already`: norms taken before, with the count of their numbers."""
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
     for name, at, tensor in measured:
         by_device.setdefault(tensor.device, []).append((name, at, dense(tensor)))
     found = [
-        Part(Fetch(norms([tensor for *_, tensor in group])), [(name, at, tensor.numel()) for name, at, tensor in group])
+        Part(
+            Fetch(norms([tensor for *_, tensor in group])),
+            [(name, at, tensor.numel()) for name, at, tensor in group],
+            number=number,
+        )
         for group in by_device.values()
     ]
-    return found + [Part(Fetch(norm), [(name, at, count)]) for name, at, count, norm in already]
+    return found + [Part(Fetch(norm), [(name, at, count)], number=number) for name, at, count, norm in already]
 
 
 def dense(tensor: Tensor) -> Tensor:
@@ -78,24 +88,36 @@ class PendingRow:
     step: int
     seconds: float = 0.0
     parts: list[Part] = field(default_factory=list)
-    cosines: list[tuple[list[int], Fetch]] = field(default_factory=list)  # by site, for each forward pass
+    # Forward passes have numbers from 1 on. Once gradients that count have come to some, the activations of others do
+    # not count: nothing was learned from those.
+    reached: set[int] = field(default_factory=set)
+    cosines: list[tuple[int, list[int], Fetch]] = field(default_factory=list)  # forward pass, sites, their numbers
     losses: list[Fetch] = field(default_factory=list)
     own_loss: bool = False  # told by the training loop, not found in the model's output
     shares: bool = False  # the losses add up to that of the step
+    roots: list[Fetch] = field(default_factory=list)  # what `backward` was called on, for each small batch
     lr: float | Fetch | None = None
     scale: Fetch | None = None  # AMP's factor on the loss
     weights_scaled: bool = False  # whether the gradients of the weights still carry it
-    heads: list[tuple[int, Fetch]] = field(default_factory=list)  # mean squares, from the first head of a module on
+    # Forward pass, first head of a module, and the mean squares of its heads.
+    heads: list[tuple[int, int, Fetch]] = field(default_factory=list)
     unclipped: list[Part] = field(default_factory=list)  # of all gradients, before they were clipped
+    first: list[Part] = field(default_factory=list)  # gradients of the weights, where later passes change them
     skipped: bool = False
     by_optimizer: bool = False  # an update follows; without one, weights that stay the same were not seen to be updated
+
+    def lose_gradients(self) -> None:
+        """Lets go of the gradients so far, which count no longer."""
+        for part in self.parts:
+            part.targets = [("" if name == "grad" else name, at, count) for name, at, count in part.targets]
+        self.reached, self.roots = set(), []
 
     def fetches(self) -> list[Fetch]:
         """All numbers on their way."""
         late = [self.scale] if self.scale else []
         late += [self.lr] if isinstance(self.lr, Fetch) else []
-        late += [part.fetch for part in self.unclipped] + [fetch for _, fetch in self.heads]
-        return [*(part.fetch for part in self.parts), *(fetch for _, fetch in self.cosines), *self.losses, *late]
+        late += [part.fetch for part in self.unclipped] + [fetch for *_, fetch in self.heads] + self.roots
+        return [*(part.fetch for part in self.parts), *(fetch for *_, fetch in self.cosines), *self.losses, *late]
 
     def ready(self) -> bool:
         """Whether all numbers have arrived."""
@@ -103,14 +125,34 @@ class PendingRow:
 
     def loss(self) -> float | None:
         """The loss of the step; waits for it if it must."""
-        losses = [value for fetch in self.losses for value in fetch.values()]
-        return sum(losses) / (1 if self.shares else len(losses)) if losses else None
+        losses = self._told()
+        return sum(losses) / (1 if self._add_up(losses) else len(losses)) if losses else None
+
+    def _told(self) -> list[float]:
+        return [value for fetch in self.losses for value in fetch.values()]
+
+    def _add_up(self, losses: Sequence[float]) -> bool:
+        """Whether the losses told are the shares that `backward` was called on, and not each that of a small batch.
+
+        Shares add up to what it was called on in all; losses of n small batches to n times as much.
+        """
+        if self.shares or len(self.roots) < 2:
+            return self.shares
+        whole = sum(value for fetch in self.roots for value in fetch.values()) / self._scale()
+        return whole != 0 and 0 < sum(losses) / whole < math.sqrt(len(self.roots))
+
+    def _scale(self) -> float:
+        return self.scale.values()[0] if self.scale else 1.0
+
+    def _counts(self, number: int) -> bool:
+        """Whether the activations of a forward pass count."""
+        return not self.reached or number in self.reached
 
     def line(self, header: Mapping[str, Any]) -> dict[str, Any]:
         """The row as it is written below a header; waits for its numbers if it must."""
         sites, blocks, heads, weights = (len(header.get(name, ())) for name in ("sites", "blocks", "heads", "weights"))
-        squares, counts = self._sums()
-        scale = self.scale.values()[0] if self.scale else 1.0
+        squares, counts = self.sums()
+        scale = self._scale()
 
         def series(name: str, length: int, factor: float = 1.0) -> list[Number]:
             return [encoded(_rms(squares.get((name, at)), counts.get((name, at), 0), factor)) for at in range(length)]
@@ -145,28 +187,33 @@ class PendingRow:
             ]
         if self.skipped:
             line["skipped"] = True
+        if len(losses := self._told()) > 1 and self._add_up(losses):
+            line["loss_sum_of"] = len(losses)
         return line
 
     def _head_sizes(self, count: int) -> list[float | None]:
         found: list[list[float]] = [[] for _ in range(count)]
-        for start, fetch in self.heads:
+        for _, start, fetch in filter(lambda one: self._counts(one[0]), self.heads):
             for at, square in enumerate(fetch.values(), start=start):
                 found[at].append(square)
         return [math.sqrt(sum(one) / len(one)) if one else None for one in found]
 
     def _mean_cosines(self, sites: int) -> list[float | None]:
         found: list[list[float]] = [[] for _ in range(sites)]
-        for places, fetch in self.cosines:
+        for _, places, fetch in filter(lambda one: self._counts(one[0]), self.cosines):
             for at, cosine in zip(places, fetch.values(), strict=True):
                 found[at].append(cosine)
         return [sum(one) / len(one) if one else None for one in found]
 
-    def _sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
+    def sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
+        """Squares, and of how many numbers they are, by series and index there."""
         squares: dict[tuple[str, int], float] = {}
         counts: dict[tuple[str, int], int] = {}
         for part in self.parts:
             factors = part.factors or [1.0] * len(part.targets)
             for (name, at, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
+                if name in OF_PASSES and not self._counts(part.number):
+                    continue
                 squares[name, at] = squares.get((name, at), 0.0) + norm * norm * factor
                 counts[name, at] = counts.get((name, at), 0) + count
         return squares, counts

@@ -172,6 +172,15 @@ def hidden_in_words(hidden: int, count: int) -> str:
     return f"{which} lie inside compiled parts, where nothing is seen, and are left out; an uncompiled run has them."
 
 
+def as_written_in_words(hidden: int, count: int) -> str:
+    """That a compiled model runs as it is written where it is recorded, and what that changes, in a sentence."""
+    which = f"All {count} sites" if hidden == count else f"{hidden} of {count} sites"
+    return (
+        f"{which} lie inside compiled parts, which run as they are written on the steps that are recorded: the last "
+        "digits of the loss may differ there. `eager=False` leaves them compiled, and these sites out."
+    )
+
+
 def offered(model: nn.Module) -> dict[str, nn.Module]:
     """What to watch where no residual additions were found: the model's parts, of a list of modules its members."""
     found = _parts("", model)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
+from addnorm.passes import transformed
 from addnorm.probe import Hook, Key, Place
 
 LARGEST = 40_000  # tensors in a graph, at most: the masks of ancestors grow with the square of their number
@@ -114,7 +115,7 @@ class Tracer(TorchFunctionMode):
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
         watching = self.failure is None and not self.graph.too_large and not self._measuring
-        if watching and isinstance(out, Tensor | tuple | list | None):
+        if watching and not transformed() and isinstance(out, Tensor | tuple | list | None):
             self._try(lambda: self._note(getattr(func, "__name__", ""), args, kwargs, out))
         return out
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -19,8 +20,11 @@ Samples = list[tuple[int, nn.Parameter, Tensor]]  # block, matrix, and a copy of
 class Weights:
     """The matrices of a model's blocks, and its other parameters: biases, gains and what is in no block."""
 
-    def __init__(self, model: nn.Module, blocks: Sequence[Block]) -> None:
-        named = dict(model.named_parameters())
+    def __init__(
+        self, model: nn.Module, blocks: Sequence[Block], own: Mapping[str, nn.Parameter] = MappingProxyType({})
+    ) -> None:
+        """`own`: the model's parameters, in whose place functional_call may have put others for now."""
+        named = {name: p if isinstance(p, nn.Parameter) else own.get(name, p) for name, p in model.named_parameters()}
         self._named = named
         self._matrices = [(at, named[name]) for at, block in enumerate(blocks) for name in block.parameters]
         in_blocks = {id(p) for _, p in self._matrices}

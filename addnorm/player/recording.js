@@ -179,7 +179,16 @@ export class RecordedTape extends Tape {
     })
     Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "", seconds: 0 })
     Object.assign(this, { rest: new Uint8Array(0), rows: new Float64Array(0), known: new Uint8Array(0) })
-    Object.assign(this, { steps: [], updates: [], skipped: new Set(), last: 0, length: 0, have: 0, recorded: true })
+    Object.assign(this, {
+      steps: [],
+      updates: [],
+      skipped: new Set(),
+      summed: new Map(),
+      last: 0,
+      length: 0,
+      have: 0,
+      recorded: true,
+    })
     this.touch(0)
     this.become(this.standing())
   }
@@ -290,6 +299,7 @@ export class RecordedTape extends Tape {
     const series = SERIES.map((name) => numbers(entry[name], name, this.widthOf(name)))
     const skipped = entry.skipped === undefined ? false : entry.skipped
     if (typeof skipped !== "boolean") fault("has a skipped that is neither true nor false")
+    const summed = entry.loss_sum_of === undefined ? 0 : count(entry, "loss_sum_of")
     const values = [...scalars, ...series.flat()]
     this.grow()
     for (let at = 0, to = this.count * this.width; at < values.length; at++, to++) {
@@ -298,6 +308,7 @@ export class RecordedTape extends Tape {
     }
     if (series[SERIES.indexOf("update")].some((value) => value !== null)) this.updates.push(this.count)
     if (skipped) this.skipped.add(this.count)
+    if (summed) this.summed.set(this.count, summed)
     this.steps.push(step)
     this.count += 1
     this.first ??= this.lostAt(this.count - 1)

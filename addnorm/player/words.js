@@ -378,7 +378,8 @@ const SENTENCES = {
   update: updates,
   loss: (tape, row) => {
     const [loss] = tape.at("loss", row)
-    return loss === undefined ? "" : `Step ${tape.step(row)}: loss ${brief(loss)}.`
+    const told = tape.summed?.has(row) ? `, the sum of the ${tape.summed.get(row)} told` : ""
+    return loss === undefined ? "" : `Step ${tape.step(row)}: loss ${brief(loss)}${told}.`
   },
 }
 

@@ -46,7 +46,7 @@ COST = """\
 - File: a row has two numbers per sum and one per block of weights, about 15 bytes each; `every=10` keeps every tenth.
 - Mixed precision: AMP's scale is divided out, and an update that it skips is marked.
 - Gradient accumulation: the small batches before an update are one row, that of the large batch.
-- `torch.compile`: sums inside compiled parts are not seen; a note counts them.
+- `torch.compile`: on recorded steps the model runs as it is written, so the last digits of the loss may differ.
 - DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, and a warning says so.
 - `addnorm.huggingface.HuggingFaceCallback("run.jsonl")` and `addnorm.lightning.LightningCallback("run.jsonl")` are for
   their trainers."""

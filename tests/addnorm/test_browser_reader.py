@@ -37,6 +37,7 @@ const fed = (parts) => {
   const rows = Array.from({ length: tape.count }, (_, row) => ({
     step: tape.step(row),
     skipped: tape.skipped.has(row),
+    summed: tape.summed.get(row) ?? 0,
     numbers: Object.keys(tape.tracks).map((track) => tape.at(track, row).map(bare)),
     words: ["verdict", "law", "update", "findings"].map((kind) => tape.sentence(kind, tape.step(row))),
   }))
@@ -71,6 +72,7 @@ def in_python(data: bytes) -> dict[str, Any]:
         {
             "step": step,
             "skipped": at in found.skipped,
+            "summed": found.summed.get(at, 0),
             "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
             "words": [
                 " ".join(filter(None, (verdict(found, at), jumps(found, at), first_not_finite(found)))),
@@ -118,6 +120,7 @@ ODD = [
     lines(HEADER) + b'{"__proto__":{"step":1},"constructor":1}\n', lines({**HEADER, "versions": None}),
     lines({**HEADER, "optimizer": []}), lines({**HEADER, "addnorm": 1.5}), lines({**HEADER, "addnorm": True}),
     lines(HEADER, {**ROW, "skipped": None}), lines(HEADER, {**ROW, "skipped": True}), lines(HEADER, {**ROW, "update": None}),
+    *(lines(HEADER, {**ROW, "loss_sum_of": count}) for count in (4, 0, None, 2.5, "4", True)),
     lines(HEADER, {**ROW, "sample_cosine": None}),
     lines(HEADER, {**ROW, "sample_cosine": [0.5]}), lines(HEADER, {**ROW, "sample_cosine": [1e308, -1e308]}),
     lines(HEADER, {**ROW, "sample_cosine": {}}), lines(HEADER, {**ROW, "sample_cosine": [0.5, None]}),

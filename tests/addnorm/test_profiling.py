@@ -1,6 +1,7 @@
 """One pass, measured: its numbers, what it leaves as it was, and what it says of a number that is not finite."""
 
 import copy
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -96,10 +97,79 @@ def test_the_batch_may_be_a_tensor_a_tuple_or_a_mapping_and_the_loss_the_models_
     assert addnorm.profile(Named(), (x, y)).loss == given.loss
     alone = addnorm.profile(net(), x)
     assert alone.signal == given.signal
-    assert "No loss was given: its place took the output's mean square." in str(alone)
+    assert "No loss was given: the gradient is that of a fixed random projection of the output." in str(alone)
+    assert math.isnan(alone.loss)
+    assert alone.gradient == addnorm.profile(net(), x).gradient
     frozen = addnorm.profile(net().requires_grad_(False), x)
     assert "so there are no gradients" in str(frozen)
     assert frozen.signal == given.signal
+
+
+class Classifier(nn.Module):
+    """The backbone of a post-norm encoder, with a head or without."""
+
+    def __init__(self, *, head: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True)
+        self.encoder, self.head = nn.TransformerEncoder(layer, 6), nn.Linear(32, 10) if head else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.encoder(x)
+        return x if self.head is None else self.head(x.mean(1))
+
+
+def test_without_a_loss_a_model_that_ends_in_a_norm_is_told_what_a_classifiers_loss_tells() -> None:
+    """A mean square of the output would be constant behind the norm."""
+    torch.manual_seed(1)
+    x, y = torch.randn(8, 10, 32), torch.randint(10, (8,))
+    factors = []
+    for head in (False, True):
+        model = Classifier(head=head)
+        found = addnorm.profile(model, (x, y) if head else x, cross_entropy if head else None)
+        kept: list[Tensor] = []
+        for layer in model.encoder.layers:
+            layer.register_forward_hook(lambda _layer, _given, output, kept=kept: kept.append(output))
+        output = model(x)
+        if head:
+            loss = cross_entropy(output, y)
+        else:
+            fixed = torch.randn(output.shape, generator=torch.Generator().manual_seed(0))
+            loss = (output * fixed).mean()
+        by_layer = [grad.square().mean().sqrt().item() for grad in torch.autograd.grad(loss, kept)]
+        ends = [found.gradient[found.sites.index(f"encoder.layers.{at}")] for at in range(6)]
+        assert ends == pytest.approx(by_layer, rel=1e-4)
+        factors.append(by_layer[-1] / by_layer[0])
+        assert "its gradient stays within a factor of 1." in found.verdict
+        assert "Small nets that start like it" not in str(found)
+    assert all(0.5 < factor < 2 for factor in factors)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("loss", [lambda output: output.square().mean(), torch.sum])
+def test_no_verdict_is_given_on_a_gradient_that_lies_within_rounding(
+    loss: Callable[..., Tensor], norm_first: bool
+) -> None:
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(32, 4, 64, dropout=0.0, batch_first=True, norm_first=norm_first)
+    norm = nn.LayerNorm(32) if norm_first else None
+    model = nn.Sequential(nn.Linear(32, 32), nn.TransformerEncoder(layer, 6, norm, enable_nested_tensor=False))
+    found = addnorm.profile(model, torch.randn(8, 10, 32), loss)
+    before = "the model's output" if norm_first else "1.layers.5"
+    assert f"The gradient lies within rounding before {before} and is left out there" in str(found)
+    assert sum(map(math.isfinite, found.gradient)) == (not norm_first)
+    assert "its gradient" not in found.verdict
+    assert "of the gradient comes back" not in str(found)
+
+
+def test_a_gradient_that_really_vanishes_is_not_taken_for_rounding() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(32, 32, bias=False) for _ in range(6)))
+    for part in model:
+        nn.init.normal_(part.weight, std=1e-6)
+    found = addnorm.profile(model, torch.randn(8, 32))
+    assert all(map(math.isfinite, found.gradient))
+    assert "within rounding" not in str(found)
 
 
 class Checkpointed(nn.Module):
