@@ -10,7 +10,6 @@ const FAR = 2 // decades beyond a log axis, from which on a ghost is left out
 const SHARE = [-0.03, 1.05] // the range of a linear axis with no value but 0, and of shares
 const [SMALLEST, LARGEST] = [1e-300, 1e300] // drawn: beyond them plotly and the ends of an axis leave what numbers can be
 const CROSSED = 0.97 // the height of crosses, as a share of the top of the axis
-const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
 const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
   { type: "line", xref: "paper", x0: 0, x1: 1 },
   { type: "line", yref: "paper", y0: 0, y1: 1 },
@@ -460,30 +459,6 @@ const ticksAt = ({ labels, blocks, most = 5 }) => {
     ? texts.filter((text, at) => !at || quarters.includes(text))
     : evenly(texts.length, most).map((at) => texts[at])
   return { tickmode: "array", tickvals: kept.map((text) => ends.get(text)), ticktext: kept }
-}
-
-// Pixels above a plot: for its title, and for the rows of its legend, whose columns are as wide as the longest name. Room
-// for marks is made when they come and kept while the chart keeps its width. `measure`: gives the width of a text.
-export const roomAbove = (declared, drawn, width, held, measure) => {
-  const { legend, margin, showlegend } = drawn.layout
-  if (!showlegend) return margin.t
-  const renamed = drawn.data.filter((one) => one.declared)
-  const lines = declared.data
-    .map((one) => looked(one, GREY))
-    .filter(
-      (one) =>
-        one.showlegend !== false && one.bind?.of !== "crosses" && !renamed.some((other) => other.declared === one.name),
-    )
-  const all = [...lines, ...renamed, ...drawn.data.filter((one) => one.legendgroup)]
-  const names = [...new Set(all.map(({ name }) => name))]
-  const scale = legend.font.size / LEGEND_TYPE
-  const widths = names.map((name) => LEGEND_SIGN + measure(name, legend.font.size))
-  const there = width - margin.l - margin.r
-  const columns = Math.max(1, Math.floor(there / Math.max(...widths)))
-  const rows = widths.reduce((sum, one) => sum + one, 0) <= there ? 1 : Math.ceil(names.length / columns)
-  if (held.width !== width) Object.assign(held, { width, rows: 0 })
-  held.rows = Math.max(held.rows, rows)
-  return Math.round(scale * (TITLE_ROOM + LEGEND_ROW * held.rows))
 }
 
 const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places

@@ -1,8 +1,9 @@
 // A chart of the stage: its sentence, its figure drawn by plotly, and its table.
 
-import { filled, roomAbove, started } from "./bind.js"
+import { filled, started } from "./bind.js"
 import { described } from "./describe.js"
 import { write } from "./dom.js"
+import { labelled } from "./label.js"
 import { luminance } from "./look.js"
 import { tableOf } from "./table.js"
 
@@ -174,8 +175,7 @@ export class Chart {
       return pen.measureText(text).width
     }
     const size = (this.measured ??= { width: this.el.clientWidth, height: this.el.clientHeight })
-    const t = roomAbove(figure, this.figure, size.width, this.held, measure)
-    this.figure.layout.margin = { ...this.figure.layout.margin, t }
+    const whole = labelled(figure, this.figure, size, this.held, measure, theme.dark)
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {
       this.tabulated = now.time
       this.tabulate()
@@ -183,17 +183,17 @@ export class Chart {
     if (!now.playing) write(this.alt, described(this.figure))
     if (!Plotly) return // its place is kept, and its numbers are in the table
     if (this.el._dragging) return AGAIN // new data must not end a drag
-    this.plot(now, Plotly, theme, size)
+    this.plot(now, whole, Plotly, theme, size)
   }
 
-  plot(now, Plotly, theme, size) {
+  plot(now, whole, Plotly, theme, size) {
     const { panel } = this
     if (!this.live) this.el.replaceChildren()
-    const layout = themed(this.figure.layout, theme, size)
+    const layout = themed(whole.layout, theme, size)
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
     const before = this.given
-    this.given = given(before, this.figure.data, layout)
+    this.given = given(before, whole.data, layout)
     if (this.given === before) return
     // Made once: plotly draws a chart with another function in it from scratch.
     const undo = () => ({ name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() })

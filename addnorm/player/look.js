@@ -6,7 +6,7 @@ const NEGATIVE = "#7d5f2c" // beside a hue, which is then of the positive
 const SHADES = [null, 0.135, 0.29, 0.18] // luminances; beyond these a line is lost on one of the pages
 const SCALE = [0.8, null, 0.045] // luminances of a map's least, middle and greatest value on a light page
 const SIGNED = [0.09, 0.8, 0.09] // of -most, 0 and most
-const ON_DARK = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.5 } // the same on a dark page
+const ON_DARK = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.32 } // the same on a dark page
 const OF_WHITE = [0.2126, 0.7152, 0.0722]
 const TYPE_SIZE = 12 // plotly's own, for text without a size
 

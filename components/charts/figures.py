@@ -8,7 +8,7 @@ from addnorm.player.charts import STEP, Figure, crosses_of, figure_of, frame_of,
 from components.charts.bindings import AtFrame, Binding, Crosses, Frames, Map, Past, Row, bound
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, cosines_over, fixed_line, over_places
-from components.charts.parts import note, places
+from components.charts.parts import places
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
@@ -32,25 +32,21 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     guessing = loss_of_guessing(cfg.task)
     layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
-    layout["annotations"] = [note("chance", x=1, xref="paper", y=guessing, xanchor="right", yanchor="bottom")]
     traces = [
         _line("training", 0, Past("loss", run)),
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
     ]
-    return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", chance=guessing, guides=[guessing])
+    how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": _chance(guessing)}
+    return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **how)
 
 
 def in_player(cfg: RunConfig) -> Figure:
-    """The loss in the player: without title, its legend in the corner above the plot."""
+    """The loss in the player: without title."""
     figure = loss(cfg)
     layout = figure["layout"]
-    legend = "  ".join(
-        f'<span style="color:{colour}">{sign}</span> {name}'
-        for sign, name, colour in (("━", "training", LOSS), ("╍◆", "held-out", LOSS))
-    )
     del layout["title"], layout["bind"]["line"]  # the slider's handle is that line
-    layout |= {"margin": {"l": 36, "r": 60, "t": 16, "b": 18}, "showlegend": False}
+    layout |= {"margin": {"l": 36, "r": 60, "t": 16, "b": 18}}
     # Who takes the slider a little beside its handle would stretch the axes instead.
     layout["xaxis"] |= {"title": {"text": ""}, "fixedrange": True}
     # Ticks that are not seen keep the numbers clear of the playhead's dot.
@@ -63,7 +59,6 @@ def in_player(cfg: RunConfig) -> Figure:
         "tickcolor": "#0000",
     }
     layout["bind"] |= {"empty": " "}  # the step beside it says so
-    layout["annotations"] += [note(legend, x=0, xref="paper", y=1, yref="paper", xanchor="left", yanchor="bottom")]
     return figure
 
 
@@ -132,7 +127,8 @@ def losses(
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
-    return figure_of(traces, layout, hue=LOSS, line="line", top=top, guides=[0.0 if against else chance])
+    how = {"guides": [0.0 if against else chance], "levels": [] if against else _chance(chance)}
+    return figure_of(traces, layout, hue=LOSS, line="line", top=top, **how)
 
 
 def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
@@ -156,6 +152,11 @@ def _line(name: str, role: str | int, binding: Binding) -> dict[str, Any]:
 def _thin(label: str, run: int, binding: Binding) -> dict[str, Any]:
     """The thin line of a run before training, without markers and not in the legend."""
     return _line(f"{label}, step 0", run, binding) | {"thin": True}
+
+
+def _chance(at: float) -> list[dict[str, Any]]:
+    """The loss of guessing, with its name in the chart."""
+    return [{"name": "chance", "at": at}]
 
 
 def _fold(seeds: int) -> str:

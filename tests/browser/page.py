@@ -102,11 +102,14 @@ def drawn(page: Any, *names: str) -> Any:
     return page
 
 
+NAMES = "el => (el.data ?? []).filter(({ mode }) => mode !== 'text').map((trace) => trace.name)"  # of a chart's lines
+
+
 def line(page: Any, name: str, dash: str = "solid") -> list[float | None]:
     """The y values of a chart's line by its dash: solid is now, dot the ghost. Empty where there is none."""
     return chart(page, name).evaluate(
         """(el, dash) => {
-            const found = (el.data || []).find((t) => t.type === "scatter" && t.mode !== "markers"
+            const found = (el.data || []).find((t) => t.type === "scatter" && !["markers", "text"].includes(t.mode)
                 && (t.line.dash || "solid") === dash)
             return found ? [...found.y] : []
         }""",

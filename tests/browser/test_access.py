@@ -49,7 +49,7 @@ FINDINGS = """async (own) => {
 # Pairs of series of one chart that differ in colour and in nothing else: dash, mark, fill or pattern.
 BY_COLOUR_ALONE = """() => [...document.querySelectorAll(".stage-chart")].flatMap((el) => {
     const seen = {}
-    return el.data.filter(({ type, visible }) => visible !== false && ["scatter", "bar"].includes(type)).flatMap((trace) => {
+    return el.data.filter(({ type, mode, visible }) => visible !== false && mode !== "text" && ["scatter", "bar"].includes(type)).flatMap((trace) => {
         const { type, mode, line, marker, fill } = trace
         const dash = mode === "markers" ? "" : line?.dash ?? "solid"
         const look = type === "bar" ? `bar ${marker?.pattern?.shape}`
@@ -164,7 +164,7 @@ def test_no_two_lines_of_a_comparison_are_told_apart_by_colour_alone(visitors):
     until(page, lambda: len(line(page, "Loss")) == 41, "the losses to their end")
     assert page.evaluate(BY_COLOUR_ALONE) == []
     loss = chart(page, "Loss")
-    loss.evaluate("el => el.data.forEach((trace) => { trace.line = { color: trace.line.color } })")
+    loss.evaluate("el => el.data.forEach((trace) => { if (trace.line) trace.line = { color: trace.line.color } })")
     assert page.evaluate(BY_COLOUR_ALONE) != []  # what it looks for, it finds
 
 

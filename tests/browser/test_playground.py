@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import (
+    NAMES,
     PROFILES,
     address,
     arrange,
@@ -272,11 +273,10 @@ def test_after_a_net_that_explodes_the_axes_are_those_of_the_next_and_its_ghost_
     until(page, lambda: ranges(page, "Signal by depth")[1][1] > 10, "an axis over what explodes")
     arrange(page, "pre-norm")
     page.wait_for_url(lambda url: "norm=none" not in url)
-    names = "el => el.data.map((trace) => trace.name)"
     for name in PROFILES:
         drawing = chart(page, name)
-        until(page, lambda one=drawing: any(": " in said for said in one.evaluate(names)), "what became of the ghost")
-        said = drawing.evaluate(names)
+        until(page, lambda one=drawing: any(": " in said for said in one.evaluate(NAMES)), "what became of the ghost")
+        said = drawing.evaluate(NAMES)
         assert "not finite" not in said
         assert [one for one in said if one.endswith((": far off this axis", ": not finite"))]
         expect(drawing.locator(".legend")).to_contain_text(": ")
@@ -299,13 +299,12 @@ def test_a_run_that_diverges_rests_at_its_last_finite_step_and_one_more_step_sho
     assert step > 1
     expect(status(page)).to_contain_text(f"step {step - 1} of 40")
     expect(status(page)).to_contain_text("diverged")
-    names = "el => el.data.map((trace) => trace.name)"
-    until(page, lambda: chart(page, "Signal by depth").evaluate(names) == [f"step {step - 1}"], "numbers, not marks")
+    until(page, lambda: chart(page, "Signal by depth").evaluate(NAMES) == [f"step {step - 1}"], "numbers, not marks")
     assert None not in line(page, "Signal by depth")
-    assert chart(page, "Loss").evaluate(names).count("diverged") == 1
+    assert chart(page, "Loss").evaluate(NAMES).count("diverged") == 1
     expect(page.get_by_role("button", name=re.compile("^Set "))).to_have_count(1)  # which helps
     press(page, "Step")
-    until(page, lambda: "not finite" in chart(page, "Signal by depth").evaluate(names), "the marks")
+    until(page, lambda: "not finite" in chart(page, "Signal by depth").evaluate(NAMES), "the marks")
     assert row(page) == step
     expect(verdict).to_contain_text(f"Diverged at step {step}")
     scrubber(page).press("Home")

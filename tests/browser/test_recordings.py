@@ -16,6 +16,7 @@ from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
+    NAMES,
     button,
     chart,
     choose,
@@ -92,7 +93,7 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     page.get_by_role("alert").filter(has_text=f"Line {STEPS + 3} is cut off; what came before it is shown.").wait_for()
     assert not any("grad_norm" in one or "mine" in one for one in told)
     choose(page, "Compare with", "run.jsonl")
-    until(page, lambda: len(chart(page, DEPTH[0]).evaluate("el => el.data ?? []")) == 2, "two lines")
+    until(page, lambda: len(chart(page, DEPTH[0]).evaluate(NAMES)) == 2, "two lines")
     assert line(page, DEPTH[0]) == line(page, DEPTH[0], "dash")
     page.get_by_role("link", name="Maps").first.click()
     page.get_by_role("heading", name="Maps").wait_for()

@@ -229,6 +229,24 @@ def test_the_numbers_on_cells_have_a_contrast_of_at_least_4_5(theme):
         assert contrast(symbols["textfont"]["color"], luminance(colour_of_cell)) >= 4.5
 
 
+@pytest.mark.parametrize("theme", THEMES)
+def test_names_at_the_ends_of_lines_have_a_contrast_of_at_least_4_5_in_every_shade(theme):
+    figure = figure_of([], frame_of("t", x="x", y="y"))
+    code = """
+    const lines = hues.map((color) => ({ mode: "lines", name: "a", x: [0, 1], y: [0, 1], line: { color }, type: "scatter" }))
+    const layout = { ...figure.layout, showlegend: true }
+    return lines.flatMap((line) => {
+      const size = { width: 400, height: 300 }
+      const made = label.labelled({ data: [line], layout: {} }, { data: [line], layout }, size, {}, () => 9, dark)
+      return made.data.at(-1).textfont.color
+    })
+    """
+    hues = [*CLASSES, GREY, RED, *(one for hue in QUANTITIES.values() for one in shades(hue))]
+    dark = THEMES[theme]
+    for one in run(code, figure=figure, hues=hues, dark=dark):
+        assert all(contrast(one, luminance(page)) >= 4.5 for page in (PAGES[1:] if dark else PAGES[:1]))
+
+
 def test_no_chart_has_a_scale_of_its_own():
     """The cells of symbols and the regions of classes are kinds, not sizes."""
     own = {file.name for file in COMPONENTS.rglob("*.py") if 'colorscale":' in file.read_text(encoding="utf-8")}

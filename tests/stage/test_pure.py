@@ -514,22 +514,96 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
     assert second == ["B", [0.5, 0.25], "lines+markers"]
 
 
+MEASURE = "const measure = (text, size) => (text.length * size) / 2\n"
+
+
 def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_keeps_it():
     figure = figures.losses(["A a net of some name", "B another of such a name"], steps=9, chance=2.3)
     code = """
-    const measure = (text, size) => (text.length * size) / 2
-    const cross = { name: "diverged", legendgroup: "diverged" }
+    const cross = { name: "diverged", legendgroup: "diverged", mode: "markers" }
     const held = {}
     const room = (figure, data, width) => {
-      return bind.roomAbove(figure, { data, layout: bind.filled(figure, STILL, {}).layout }, width, held, measure)
+      const drawn = { data, layout: bind.filled(figure, STILL, {}).layout }
+      return label.labelled(figure, drawn, { width, height: 200 }, held, measure, false).layout.margin.t
     }
     const none = []
     return [
-      room(figure, none, 600), room(figure, none, 300), room(figure, [cross], 300), room(figure, none, 300),
-      room(figure, none, 600), room(large, none, 600), room({ data: [], layout: { margin: { t: 44 } } }, none, 300),
+      room(figure, none, 430), room(figure, none, 300), room(figure, [cross], 300), room(figure, none, 300),
+      room(figure, none, 430), room(large, none, 600), room({ data: [], layout: { margin: { t: 44 } } }, none, 300),
     ]
     """
-    assert run(code, figure=figure, large=enlarged(figure, 2)) == [51, 70, 88, 88, 51, 140, 44]
+    assert run(MEASURE + code, figure=figure, large=enlarged(figure, 2)) == [51, 70, 88, 88, 51, 140, 44]
+
+
+def named(count: int, ends: list[float | None], *, width: int = 400, dark: bool = False) -> Any:
+    """A chart of so many lines that end at these values, a missing one before its last place, with their names."""
+    lines = [Series(f"line {at}", np.array([1.0, 1.0 if end is None else end])) for at, end in enumerate(ends[:count])]
+    figure = depth_profile(title="t", unit="u", hue=SIGNAL, sites=["x0", "b01"], series=lines)
+    code = (
+        MEASURE
+        + """
+    const drawn = bind.filled(figure, STILL, {})
+    return label.labelled(figure, drawn, { width, height: 300 }, {}, measure, dark)
+    """
+    )
+    return run(code, figure=figure, width=width, dark=dark)
+
+
+def test_up_to_four_lines_are_named_at_their_ends_and_more_in_a_legend():
+    ends = [1.0, 1e3, 1e-3, 1e2, 10.0]
+    four, five, narrow = named(4, ends), named(5, ends), named(4, ends, width=100)
+    names = four["data"][-1]
+    assert (names["mode"], names["text"]) == ("text", [f"\u2002line {at}" for at in range(4)])
+    assert (names["x"], names["y"]) == ([1] * 4, pytest.approx(ends[:4]))
+    assert four["layout"]["showlegend"] is False
+    assert four["layout"]["margin"]["r"] > 6 * 6  # pixels of a name
+    for legend in (five, narrow):
+        assert legend["layout"]["showlegend"] is True
+        assert all(trace["mode"] != "text" for trace in legend["data"])
+
+
+@pytest.mark.parametrize(
+    "ends", [[1.0, 1.0, 1.0, 1.0], [1e3, 9e2, 1.0, 1.1], [1e-9, 1e-9, 1e9, 1e9], [5.0, 1e4, 5.1, 4.9]]
+)
+def test_names_keep_a_line_of_type_between_them_the_order_of_their_lines_and_the_plot(ends):
+    made = named(4, ends)
+    layout, y = made["layout"], np.log10(made["data"][-1]["y"])
+    low, high = layout["yaxis"]["range"]
+    height = 300 - layout["margin"]["t"] - layout["margin"]["b"]
+    pixels = (y - low) / (high - low) * height
+    assert np.diff(np.sort(pixels)).min() >= layout["legend"]["font"]["size"]
+    assert pixels.min() >= -1e-6
+    assert pixels.max() <= height + 1e-6
+    assert all(y[one] <= y[other] for one in range(4) for other in range(4) if ends[one] < ends[other])
+
+
+def test_names_far_from_each_other_along_the_way_stay_at_their_lines():
+    places = [{"x": 0.2, "y": 0.5}, {"x": 1, "y": 0.5}, {"x": 1, "y": 0.5}]
+    found = run("return label.apart(places, 0.1)", places=places)
+    assert found[0] == 0.5
+    assert abs(found[1] - found[2]) == pytest.approx(0.1)
+
+
+def test_marks_stay_in_the_legend_of_lines_that_are_named_at_their_ends():
+    made = named(2, [0.0, 2.0])
+    assert made["layout"]["showlegend"] is True
+    assert [trace["name"] for trace in made["data"] if trace.get("showlegend", True)] == ["exactly 0"]
+    assert made["data"][-1]["x"] == [0, 1]  # the first line ends before its zero
+
+
+def test_the_loss_of_guessing_is_named_at_its_level_beside_the_lines():
+    figure = figures.losses(["A", "B"], steps=9, chance=2.3)
+    code = (
+        MEASURE
+        + """
+    const drawn = bind.filled(figure, STILL, {})
+    return [400, 40].map((width) => label.labelled(figure, drawn, { width, height: 300 }, {}, measure, false))
+    """
+    )
+    wide, narrow = run(code, figure=figure)
+    (names,) = wide["data"]
+    assert (names["text"], names["x"], names["y"]) == (["\u2002chance"], [9], [pytest.approx(2.3)])
+    assert [(one["text"], one["y"]) for one in narrow["layout"]["annotations"]][-1] == ("chance", 2.3)
 
 
 RECORDED = """

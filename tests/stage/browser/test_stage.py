@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visitors
 from tests.browser.page import (
+    NAMES,
     button,
     chart,
     drawn,
@@ -268,7 +269,7 @@ def test_two_runs_move_under_one_player_to_the_longest_end(visitors):
     press(page, "Train")
     until_row(page, last(page))
     expect(status(page)).to_contain_text("all are done")
-    assert len(chart(page, "Loss").evaluate("el => el.data.map((trace) => trace.name)")) == 2
+    assert len(chart(page, "Loss").evaluate(NAMES)) == 2
 
 
 def test_a_run_that_diverges_says_so_at_the_step_where_it_did_and_not_before(visitors):

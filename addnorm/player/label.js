@@ -1,0 +1,116 @@
+// Names the lines of a figure: up to four at their ends, more in a legend, and makes room for either. Pure.
+
+import { atLuminance, GREY, looked } from "./look.js"
+
+const MOST = 4 // lines that are named at their ends
+const WIDEST = 0.3 // of a chart's width: the longest name that fits beside its plot
+const [GAP, LINE] = [10, 1.15] // pixels from a line's end to its name; between two names, of their type
+const NEAR = 0.3 // of the plot's width, within which two names may touch
+const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
+const ON = { light: 0.15, dark: 0.36 } // luminances of a name in the hue of its line: at least 4.5:1
+
+const isLine = ({ mode, legendgroup }) => mode?.includes("lines") && !legendgroup
+const inLegend = ({ showlegend }) => showlegend !== false
+const ends = ({ y }) => y?.findLastIndex((value) => value !== null && value !== undefined) ?? -1
+
+// The share of an axis at which a value is, and the value at a share.
+const axisOf = ({ type, range }, values) => {
+  const log = type === "log"
+  const on = (value) => (log ? Math.log10(value) : value)
+  const [low, high] = range ?? [Math.min, Math.max].map((end) => end(...values.map(on)))
+  const size = high - low || 1
+  return {
+    share: (value) => Math.min(Math.max((on(value) - low) / size, 0), 1),
+    value: (share) => (log ? 10 ** (low + share * size) : low + share * size),
+  }
+}
+
+// Shares moved apart so that names near each other keep a distance, in their order and within the plot.
+export const apart = (places, distance) => {
+  const order = [...places.keys()].sort((one, other) => places[one].y - places[other].y)
+  const y = places.map((place) => place.y)
+  const near = (one, other) => Math.abs(places[one].x - places[other].x) < NEAR
+  const push = (order, way) => {
+    for (const [at, one] of order.entries())
+      for (const other of order.slice(0, at))
+        if (near(one, other) && way * (y[one] - y[other]) < distance) y[one] = y[other] + way * distance
+  }
+  push(order, 1)
+  for (const one of order) y[one] = Math.min(y[one], 1)
+  push(order.reverse(), -1)
+  return y
+}
+
+// A trace of names at the ends of lines, and of levels at the right: it moves as lines do, for which plotly need not lay
+// out the chart again.
+const namesOf = (lines, levels, { xaxis, yaxis, legend }, height, dark) => {
+  const across = axisOf(xaxis, [...lines.flatMap(({ x }) => [...x])])
+  const up = axisOf(yaxis, [...lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null))])
+  const hue = (color) => atLuminance(color, dark ? ON.dark : ON.light)
+  const named = [
+    ...lines.map(({ name, x, y, line }, at) => ({
+      name,
+      x: x[ends(lines[at])],
+      y: y[ends(lines[at])],
+      hue: line.color,
+    })),
+    ...levels.map(({ name, at }) => ({ name, x: across.value(1), y: at, hue: GREY })),
+  ]
+  const places = named.map(({ x, y }) => ({ x: across.share(x), y: up.share(y) }))
+  const shares = apart(places, (LINE * legend.font.size) / Math.max(1, height))
+  return {
+    type: "scatter",
+    mode: "text",
+    x: named.map(({ x }) => x),
+    y: shares.map(up.value),
+    text: named.map(({ name }) => `\u2002${name}`),
+    textposition: "middle right",
+    textfont: { size: legend.font.size, color: named.map((one) => hue(one.hue)) },
+    cliponaxis: false,
+    hoverinfo: "skip",
+    showlegend: false,
+  }
+}
+const noted = ({ name, at }) => ({
+  ...{ x: 1, xref: "paper", xanchor: "right", y: at, yanchor: "bottom" },
+  ...{ text: name, showarrow: false, font: { size: 12 } },
+})
+
+// Rows of a legend whose columns are as wide as the longest name.
+const rowsOf = (names, there, type, measure) => {
+  const widths = names.map((name) => LEGEND_SIGN + measure(name, type))
+  if (widths.reduce((sum, one) => sum + one, 0) <= there) return names.length ? 1 : 0
+  return Math.ceil(names.length / Math.max(1, Math.floor(there / Math.max(...widths))))
+}
+
+// A drawn figure with the names of its lines, of its `levels` ({name, at}), and with room for them. Room is made when names
+// come, and kept in `held` while the chart keeps its width. `measure`: gives the width of a text.
+export const labelled = (declared, { data, layout }, { width, height }, held, measure, dark) => {
+  if (!layout.showlegend) return { data, layout }
+  const { legend, margin, title } = layout
+  const levels = declared.layout.bind?.levels ?? []
+  const type = legend.font.size
+  const left = data.filter((one) => one.declared)
+  const known = declared.data
+    .map((one) => looked(one, GREY))
+    .filter((one) => inLegend(one) && one.bind?.of !== "crosses")
+    .filter(({ name }) => !left.some((other) => other.declared === name))
+  const lines = data.filter((one) => isLine(one) && inLegend(one) && !one.declared && ends(one) >= 0)
+  const widest = Math.max(0, ...[...known, ...lines, ...levels].map(({ name }) => measure(name, type)))
+  const direct = known.length > 0 && known.length <= MOST && known.every(isLine) && widest <= WIDEST * width
+  const marks = [...left, ...data.filter((one) => inLegend(one) && one.mode === "markers")]
+  const names = new Set([...(direct ? [] : known), ...marks].map(({ name }) => name))
+  if (held.width !== width) Object.assign(held, { width, rows: 0, right: margin.r })
+  held.rows = Math.max(held.rows, rowsOf([...names], width - margin.l - margin.r, type, measure))
+  const t = title?.text ? Math.round((type / LEGEND_TYPE) * (TITLE_ROOM + LEGEND_ROW * held.rows)) : margin.t
+  if (!direct) {
+    const annotations = [...(layout.annotations ?? []), ...levels.map(noted)]
+    return { data, layout: { ...layout, annotations, margin: { ...margin, t } } }
+  }
+  held.right = Math.max(held.right, Math.ceil(widest) + GAP)
+  const own = data.map((one) => (lines.includes(one) ? { ...one, showlegend: false } : one))
+  return {
+    data: [...own, namesOf(lines, levels, layout, height - t - margin.b, dark)],
+    layout: { ...layout, margin: { ...margin, t, r: held.right }, showlegend: own.some(inLegend) },
+  }
+}
