@@ -6,7 +6,8 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 from components.classroom import following
-from components.shell import address, hide
+from components.lessons import progress
+from components.shell import address, hide, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
 from components.shell.waiting import rerun_if_stale
@@ -65,8 +66,11 @@ title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
 address.arrive(page.url_path, hide.query() | following.follow(page.url_path))
+tour.follow()
 copy_link()
 drawer(page.url_path)
 page.run()
+alone = not (following.code() or projector.on() or hide.anything())
+memory.draw(tour.declared(page.url_path) if alone else None, asks=progress.asked(page.url_path))
 address.settle()
 rerun_if_stale()

@@ -38,6 +38,7 @@ export class RunHeading {
 export class BlockPicture {
   constructor(place) {
     this.picture = made(place, "div", "stage-block large")
+    this.caption = made(place, "p", "stage-block-caption")
   }
 
   declare(panel) {
@@ -45,6 +46,7 @@ export class BlockPicture {
     this.panel = panel
     if (same) return
     this.picture.innerHTML = panel.diagram
+    write(this.caption, `block ${panel.block} of ${panel.depth}: RMS over a batch`)
     this.drawn = this.picture.firstElementChild
     this.name = this.drawn.getAttribute("aria-label")
     this.gone = false

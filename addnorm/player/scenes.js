@@ -4,7 +4,9 @@ import { clock, made, onPlainClick, write } from "./dom.js"
 
 const CHOICE_MILLISECONDS = 150 // without a change, before the page hears of a choice
 const NARROW = "(max-width: 640px)" // the picture covers the upper part of the screen, and the text is below it
-const [BAR, LINE] = [72, 40] // pixels: Streamlit's header with a margin; a heading
+const BAR = 72 // pixels: Streamlit's header with a margin
+// Of the room below a phone's picture: from there on more is read of the scene that comes than of the one that leaves.
+const COMES = 0.78
 const SETTLE_SECONDS = 1
 
 // The controls for the reader's own net: depth, residual, norm.
@@ -65,15 +67,20 @@ export class Scenes {
     if (!scenes.length) return
     const fresh = this.parts.length !== scenes.length
     if (fresh) this.make(scenes)
-    for (const [at, { title, text, choice }] of scenes.entries()) {
+    for (const [at, { title, choice }] of scenes.entries()) {
       const part = this.parts[at]
       part.heading.textContent = title
-      write(part.text, text)
       if (choice) part.choice.declare(choice)
     }
     if (scene === this.wanted) return
     this.wanted = scene
     this.show(scene - 1, fresh)
+  }
+
+  // Writes the texts. `watched(run)`: whether the reader has watched it to its end, which others may have done before.
+  say(scenes, watched) {
+    for (const [at, { text, after, run }] of scenes.entries())
+      write(this.parts[at].text, after && watched(run) ? `${text} ${after}` : text)
   }
 
   make(scenes) {
@@ -100,11 +107,13 @@ export class Scenes {
     this.sized.observe(this.picture)
   }
 
-  // Watches which scene crosses the line where it is read: the middle of the screen, on a phone the foot of the picture.
+  // Watches which scene crosses the line where it is read: the middle of the screen, on a phone low in the room that the
+  // picture leaves.
   watch() {
     const narrow = matchMedia(NARROW).matches
-    const line = narrow ? Math.min(this.picture.offsetHeight + BAR + LINE, 0.95 * innerHeight) : innerHeight / 2
-    this.list.style.setProperty("--foot", narrow ? `${this.picture.offsetHeight + BAR}px` : "22vh")
+    const foot = Math.min(this.picture.offsetHeight + BAR, 0.9 * innerHeight)
+    const line = narrow ? foot + COMES * (innerHeight - foot) : innerHeight / 2
+    this.list.style.setProperty("--foot", narrow ? `${foot}px` : "22vh")
     this.observer?.disconnect()
     this.observer = new IntersectionObserver(
       (entries) => {

@@ -72,6 +72,7 @@ class Stage {
       scales: {},
       stale: new Set(),
       tapes: [],
+      watched: new Set(), // of a story, the links of the runs that its reader has watched to their end
       told: "",
       moved: 0,
       drawnAt: 0,
@@ -375,6 +376,7 @@ class Stage {
     this.stopAtLoss(before)
     const end = Math.max(0, ...active.map((tape) => tape.length - 1))
     if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // a divergence has been seen, too
+    if (this.scene) this.note(playhead.ended || (over && end > 0 && playhead.furthest >= end))
     if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
     this.wish()
     const quiet = calm()
@@ -412,6 +414,13 @@ class Stage {
   lookAgain() {
     this.late = undefined
     this.go()
+  }
+
+  // Notes whether the run of the scene has been watched to its end, and says what may be said then.
+  note(ended) {
+    const { scenes } = this.data
+    if (ended) this.watched.add(this.active[0].link)
+    this.scenes.say(scenes, (run) => this.watched.has(this.tapes[run].link))
   }
 
   // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
@@ -460,6 +469,7 @@ class Stage {
     this.say("at", {
       step: this.step,
       playing: playhead.playing,
+      scene: this.scene && this.scenes.at + 1,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
     })

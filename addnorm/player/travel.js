@@ -9,6 +9,7 @@ const INPUT = 0.45 // of the frame's half: the circle of the input's size, below
 export const MOST = 16 // times the input's size, at the frame's edge; twin of fate.py
 const VANISH = "vanish" // what becomes of samples so small that their directions do not matter; twin of fate.py
 const RINGS = [1, 4] // times the input's size
+const NAMED = 150 // pixels of a picture from which its rings are named
 const TRAIL = 6 // blocks that a sample's trail is long
 const STILLS = 8 // positions that are drawn at once where nothing may move
 const DOT = 0.56 // times the type of the page, which is larger on a projector
@@ -88,9 +89,9 @@ class Net {
     this.heading = made(this.el, "h3", "stage-heading")
     this.picture = this.el.appendChild(svg("svg", { role: "img" }))
     this.caption = made(this.el, "p", "stage-travel-caption")
-    const below = made(this.el, "div", "stage-travel-answer") // one over the other
-    this.field = made(below, "fieldset")
-    this.verdict = made(below, "p", "stage-travel-verdict")
+    this.below = made(this.el, "div", "stage-travel-answer") // one over the other
+    this.field = made(this.below, "fieldset")
+    this.verdict = made(this.below, "p", "stage-travel-verdict")
     this.verdict.setAttribute("aria-live", "polite")
     this.guessed = guessed
   }
@@ -98,7 +99,7 @@ class Net {
   // `asks`: whether its fate is to be guessed; `tells`: whether it is said under its picture.
   declare({ label, title, of, asks, tells, options, question }) {
     Object.assign(this, { label, of, asks, name: `${title}: ${label}` })
-    this.verdict.hidden = !tells
+    this.below.hidden = !tells
     write(this.heading, label)
     if (asks && !this.field.children.length) {
       made(this.field, "legend").textContent = question
@@ -151,7 +152,7 @@ class Net {
     const along = Math.sin(this.gap)
     const rise = (radius(RINGS[1]) - radius(RINGS[0])) * half * Math.abs(along) // between the two names, where they stand
     const apart = (Math.sign(along) || 1) * Math.max(0, (1.1 * type - rise) / 2) // for a line of type between them
-    const named = (first ? RINGS : []).map((size, ring) => {
+    const named = (first && side > NAMED ? RINGS : []).map((size, ring) => {
       const out = radius(size) * half
       const y = half - out * along + 0.25 * type + (ring ? -apart : apart)
       const x = half + out * Math.cos(this.gap)

@@ -1,13 +1,20 @@
-"""A visitor's progress: guesses and challenges, kept in the session and available as text."""
+"""A visitor's progress: guesses and challenges, in the session, in the browser's memory and as text."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from urllib.parse import urlencode
 
 import streamlit as st
 
+from components.classroom import following
+from components.shell import memory, tour
 from components.shell.hide import hidden
 from components.shell.session import Key
+from models.lessons.lesson import Lesson
 from models.lessons.lessons import LESSONS
+from models.spec import RunConfig
+
+PAGE = "lessons"
+ENTRY = "lesson.{}"  # of the browser's memory, by a lesson's key
 
 
 @dataclass
@@ -23,12 +30,51 @@ class Done:
 
 
 LESSONS_DONE: Key[dict[str, Done]] = Key("lessons_done", {})
+LESSONS_RECALLED = Key("lessons_recalled", False)
 
 
 def done(key: str) -> Done:
     """The progress in a lesson; empty for a new one."""
     kept = LESSONS_DONE.mutable()
     return kept.setdefault(key, Done())
+
+
+def asked(page: str) -> bool:
+    """Whether a page shows what the browser remembers: the lessons, except in a class."""
+    return page == PAGE and not following.held()
+
+
+def recall() -> None:
+    """Before the page is drawn: takes over what the browser remembers, once it has said so, unless in a class."""
+    if following.held() or not memory.heard() or LESSONS_RECALLED.get():
+        return
+    LESSONS_RECALLED.put(True)
+    for key, lesson in LESSONS.items():
+        if done(key) == Done():
+            LESSONS_DONE.mutable()[key] = _from_memory(lesson, memory.recalled(ENTRY.format(key)))
+
+
+def remember() -> None:
+    """After the page was drawn: has the browser keep what was guessed and solved, unless in a class."""
+    if following.held():
+        return
+    for key in LESSONS:
+        if done(key) != Done() or memory.recalled(ENTRY.format(key)):
+            memory.keep(ENTRY.format(key), asdict(done(key)))
+    if any(done(key).guess for key in LESSONS):
+        tour.done("lesson")
+
+
+def _from_memory(lesson: Lesson, said: object) -> Done:
+    """The progress in a lesson as a browser says it: what cannot be is left out."""
+    kept = said if isinstance(said, dict) else {}
+    guess, passed = kept.get("guess"), kept.get("passed")
+    one = Done(guess) if isinstance(guess, str) and guess in lesson.options else Done()
+    if one.guess and kept.get("watched") is True and isinstance(kept.get("right"), bool):
+        one.watched, one.right = True, kept["right"]
+    if isinstance(passed, dict):
+        one.passed = RunConfig.from_query({str(name): str(value) for name, value in passed.items()})[0].to_query()
+    return one
 
 
 def start_again(key: str) -> None:
@@ -67,5 +113,5 @@ def as_text() -> str:
 def show() -> None:
     """The progress, to be copied."""
     with st.expander("Your progress", icon=":material/checklist:"):
-        st.caption("It is kept while this browser tab is open. Copy it to keep it or to hand it in.")
+        st.caption("This browser keeps it, and nothing else does. Copy it to hand it in.")
         st.code(as_text(), language=None, wrap_lines=True)

@@ -9,7 +9,7 @@ from components.instruments import instruments, remedies
 from components.instruments.panel import INSTRUMENT
 from components.playground import picture, take_home
 from components.playground.presets import where_to_look
-from components.shell import link, projector, session
+from components.shell import link, projector, session, tour
 from components.shell.address import url_param
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import LINK_RERUN
@@ -55,6 +55,8 @@ def _watched(cfg: RunConfig) -> bool:
     if before is not None and before.cfg != cfg:
         _leave(before, cfg)
     at = place(NAME, [cfg])
+    if at.step and cfg != RunConfig():
+        tour.done("break")
     view, late = look(cfg, at.step)
     others = _others(cfg)
     _stage(cfg, others)

@@ -59,6 +59,11 @@ def hidden(name: str) -> bool:
     return name in HIDDEN.get()
 
 
+def anything() -> bool:
+    """Whether this visit hides anything."""
+    return bool(HIDDEN.get())
+
+
 def any_hidden(names: Iterable[str]) -> bool:
     """Whether any of them is hidden: then a control that sets it together with others must be hidden, too."""
     return any(hidden(name) for name in names)

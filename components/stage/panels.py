@@ -109,6 +109,7 @@ class BlockPicture(Panel):
 
     diagram: str = ""
     block: int = 1
+    depth: int = 1
 
     kind: ClassVar[str] = "block"
 
@@ -250,7 +251,7 @@ def opened(cfg: RunConfig) -> dict[str, Any]:
 
 def block_of(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> BlockPicture:
     """The picture of a block of an MLP."""
-    return BlockPicture(title, run, span, 0, small_diagram(cfg, block, NUMBERED), block)
+    return BlockPicture(title, run, span, 0, small_diagram(cfg, block, NUMBERED), block, cfg.depth)
 
 
 def _norms(one: SublayerPlan) -> list[str]:

@@ -22,7 +22,8 @@ class Scene:
     """A heading, a text, and the panels of the picture, one of each kind and all of one run.
 
     The net is shown before training; if it `plays`, it is trained to the end once the scene is reached. `whole`: its
-    rows are asked for beforehand, because it plays or because the text is about them.
+    rows are asked for beforehand, because it plays or because the text is about them. `after`: what the text adds once
+    the reader has watched the run to its end.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Scene:
     plays: bool = False
     whole: bool = False
     choice: Choice | None = None
+    after: str = ""
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
         """What the browser reads. A panel of a kind is the same one in every scene: only its run changes."""

@@ -178,6 +178,13 @@ def _heard(name: str, runs: Sequence[RunConfig | RecordingRef]) -> At:
     return At(step if type(step) is int else 0, said.get("playing") is True)
 
 
+def seen_scene(name: str) -> int:
+    """The scene, from 1, in which the playhead of a stage came to rest last; 0 where there was none."""
+    said: Any = getattr(session.widget_value(f"stage_{name}"), "at", None)
+    scene = said.get("scene") if isinstance(said, dict) else None
+    return scene if type(scene) is int else 0
+
+
 def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:
     """Row 0 of every run, which is sent with the page so that it is drawn at once; None where it takes too long."""
     service = trainer()

@@ -1,10 +1,11 @@
 """The story: its runs, its scenes, and the net that the reader builds, which the address keeps."""
 
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from components.shell import address, hide, projector
+from components.shell import address, hide, projector, tour
 from components.shell.link import START
 from components.shell.naming import chance
 from components.shell.session import Key
@@ -12,7 +13,7 @@ from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Curve, Digit, LivingStack, Panel, Travel, block_of, blocks_of
 from components.stage.scenes import Choice, Scene
-from components.stage.stage import stage
+from components.stage.stage import seen_scene, stage
 from components.stage.view import look
 from components.story import words
 from models.service.client import trainer
@@ -48,11 +49,14 @@ def draw() -> None:
     seen = [words.Seen(cfg, look(cfg)[0], trainer().tape(cfg)) for cfg in runs]
     said = words.scenes(seen, digit=DIGIT)
     scenes = [
-        Scene(title, text, run, _picture(runs[run], run), plays, whole, own if run == len(runs) - 1 else None)
+        Scene(title, text, run, _picture(runs[run], run), plays, whole)
         for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
     ]
+    scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
     keys = projector.HINT if projector.on() else ""
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
+    if seen_scene(NAME) >= tour.SEEN:
+        tour.done("story")
     poll_while(
         "story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed"
     )
@@ -78,7 +82,12 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
     block = block_of(cfg, "One block", run, span)
     stack = LivingStack(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
     if ways:
-        return [Travel("Ten unseen digits", run, half, runs=[run], labels=[""], height=330), block, curve, stack]
+        return [
+            Travel("Ten unseen digits", run, half, runs=[run], labels=[""], of="ten digits", height=330),
+            block,
+            curve,
+            stack,
+        ]
     return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
 
 

@@ -32,11 +32,6 @@ def recent_losses(loss: np.ndarray) -> np.ndarray:
     return np.convolve(loss, np.full(LATELY, 1 / LATELY), "valid") if len(loss) >= LATELY else np.empty(0)
 
 
-def by_block(factor: float, depth: int) -> str:
-    """The factor of each of `depth` equal blocks that together make `factor`, in three digits."""
-    return f"{factor ** (1 / depth):.3g}"
-
-
 def stream_change(trace: Trace) -> float:
     """Decades by which the stream's RMS changes over depth before training."""
     return decades(float(trace.act_rms[0, 0]), float(trace.act_rms[0, -1]))

@@ -8,6 +8,7 @@ from components.shell import hide, projector
 
 chosen = lesson.chosen()
 hide.adopt()
+progress.recall()
 if projector.on():
     projector.enlarge()
 if now := following.held():
@@ -23,3 +24,4 @@ else:
     lesson.draw(chosen)
     progress.show()
 lesson.walk(chosen)
+progress.remember()

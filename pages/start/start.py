@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.classroom import board, following
-from components.shell import hide, projector
+from components.shell import hide, projector, tour
 from components.start import cells
 from components.start.ways import ways
 from components.start.words import conclusion
@@ -31,6 +31,8 @@ else:
         for place, question in zip(places, questions_of(now.stop), strict=True):
             place.markdown(board.line(following.code(), question, following.member()))
     found = cells.ended()
+    if found:
+        tour.done("start")
     with st.container(key="start_words"):  # one over the other, so that what is below stays where it is
         if not (now or projector.on()):
             st.markdown(INTRODUCTION)

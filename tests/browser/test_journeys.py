@@ -62,7 +62,40 @@ def test_a_student_does_a_lesson_goes_on_and_comes_back(person):
     student.goes_back("Lessons", "Passed.")
     assert student.address == "/lessons?lesson=final"
     student.tab.reload()
-    student.arrives("Lessons", LESSONS[first][0])
+    student.arrives("Lessons", "1 of 10 guessed, 1 solved", "Your guess", "This browser keeps it")
+    student.tab.goto(student.tab.url.replace("lesson=final", "lesson=init"))  # an address that was typed
+    student.arrives("Lessons", "1 of 10 guessed, 1 solved", GUESS)
+    person("Lessons").reads("1 of 10 guessed, 1 solved")
+    person("Lessons", **OWN).reads("0 of 10 guessed, 0 solved")
+
+
+@pytest.mark.first
+def test_who_comes_alone_is_shown_the_way_and_goes_on_where_they_left_off(person):
+    visitor = person("Start")
+    tour = visitor.tab.get_by_role("navigation", name="Five-minute tour")
+    expect(tour).to_contain_text("1 of 4")
+    tour.get_by_role("link", name="Next: two scenes of the story").click()
+    visitor.arrives("The story")
+    assert visitor.address == "/story?scene=3"
+    visitor.tab.get_by_role("navigation", name="Scenes").get_by_role("link", name="4").click()
+    kept = "JSON.parse(localStorage.addnorm ?? '{}').entries?.['tour.story']"
+    until(visitor.tab, lambda: visitor.tab.evaluate(kept) is True, "two scenes that were seen")
+    visitor.goes("Glossary")
+    expect(tour).to_be_hidden()
+    visitor.goes("Start")
+    visitor.tab.reload()
+    visitor.arrives("Start")
+    tour.get_by_role("link", name="Continue: break a net").click()
+    visitor.arrives("Playground")
+    tour.get_by_role("button", name="Leave the tour").click()
+    expect(tour).to_be_hidden()
+    visitor.tab.reload()
+    visitor.arrives("Playground", "This network")
+    expect(tour).to_be_hidden()
+    expect(person("Start", **OWN).tab.get_by_role("navigation", name="Five-minute tour")).to_be_visible()
+    for apart in ("view=projector", "hide=verdict"):
+        other = person("Start", apart, **OWN)
+        expect(other.tab.get_by_role("navigation", name="Five-minute tour")).to_be_hidden()
 
 
 def test_a_student_does_two_lessons_in_a_row(person):

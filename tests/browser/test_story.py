@@ -37,6 +37,7 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
     for number, shown in (("2", "32 without residual"), ("3", "32 with residual")):
         scroll(page, number)
         until(page, lambda shown=shown: picture(page) == shown, f"the net of scene {number}")
+        page.get_by_text("block 1 of 32: RMS over a batch").wait_for()
         fate = {"2": "they vanish", "3": "they fly out"}[number]
         page.get_by_role("img", name=re.compile(f"10 unseen samples .* after block 32 of 32; .*{fate}")).wait_for()
         top = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().top")
@@ -79,3 +80,43 @@ def test_on_a_phone_the_picture_leaves_the_lower_half_to_a_scene_s_words_and_con
     )
     until(page, lambda: foot - 1 <= heading.bounding_box()["y"], "its heading below the picture")
     until(page, lambda: control.bounding_box()["y"] < 844, "the reader's net on the same screen")
+
+
+# How many pixels of each scene's words can be read below the picture, and which scene is shown.
+READABLE = """() => {
+    const foot = document.querySelector(".stage-picture").getBoundingClientRect().bottom
+    const read = [...document.querySelectorAll(".stage-scene")].map((scene) =>
+        [...scene.querySelectorAll("h2, p")].reduce((sum, el) => {
+            const { top, bottom } = el.getBoundingClientRect()
+            return sum + Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, foot))
+        }, 0))
+    return [read, Number(document.querySelector('.stage-places [aria-current="step"]').textContent) - 1]
+}"""
+
+
+def test_on_a_phone_the_words_that_can_be_read_are_those_of_the_picture(visitors):
+    page = visitors("/story?scene=2", **PHONE, reduced_motion="reduce")
+    until(page, lambda: scene(page) == "2" and picture(page) == "32 without residual", "the scene of the link")
+    settled(page).wait_for_timeout(1100)  # in which a link's scene stays, whatever is scrolled
+    pane, seen = page.get_by_test_id("stMain"), []
+    while scene(page) != "5":
+        pane.evaluate("el => el.scrollBy(0, 25)")
+        page.wait_for_timeout(60)
+        seen.append(page.evaluate(READABLE))
+        assert len(seen) < 200, "the end of the story"
+    belongs = [read[shown] >= max(read) for read, shown in seen]
+    assert sum(belongs) / len(belongs) > 0.9
+
+
+def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_trained_here(visitors):
+    link = "/story?scene=6&depth=2&residual=true&norm=true"
+    told = "After training, this net has learned"
+    first = visitors(link)
+    until(first, lambda: picture(first) == "2 with residual", "the reader's net")
+    settled(first).get_by_role("button", name="Train", exact=True).click()
+    first.get_by_text(told).wait_for()
+    second = visitors(link)
+    until(second, lambda: picture(second) == "2 with residual", "the same net")
+    assert told not in settled(second).get_by_role("main").inner_text()
+    second.get_by_role("button", name="Train", exact=True).click()
+    second.get_by_text(told).wait_for()

@@ -3,6 +3,7 @@ from the numbers of those runs, and a net of the reader's own.
 """
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from components.story import page as story
 from components.story import words
 from models.service.client import trainer
 from models.spec import RunConfig
+from models.trace import Columns, Divergence, trace_of
 from models.training import profile_at_init
 from tests.app_page import address, by_link, sound
 from tests.stage_page import declared, runs, says, tapes
@@ -53,7 +55,7 @@ def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):
         "20 plain blocks: the digits vanish",
         "Add alone: they fly out",
         "Norm alone: they merge",
-        "Add and norm: they stay apart",
+        "Add and norm: they stay distinct",
         "Break it yourself",
     ]
     for run, scene in enumerate(scenes):
@@ -95,9 +97,9 @@ def test_a_scene_that_is_chosen_stands_in_the_address(small):
 
 def test_the_sentences_say_what_is_measured_before_training(small):
     said = texts(opened())
-    (left,) = re.findall(r"leave 1/([\d,]+):", said[1])
+    (left,) = re.findall(r"after 20, 1/([\d,]+) is left:", said[1])
     assert 1 / int(left.replace(",", "")) == pytest.approx(grown(story.FADES), rel=0.05)
-    each = float(re.search(r"each block leaves about ([\d.]+) of it", said[1])[1])
+    each = float(re.search(r"each block keeps about ([\d.]+)% of it", said[1])[1]) / 100
     assert each**story.FADES.depth == pytest.approx(grown(story.FADES), rel=0.05)
     out = re.search(r"blocks ([\d,.]+) times as large", said[2])[1]
     assert float(out.replace(",", "")) == pytest.approx(grown(story.GROWS), rel=0.05)
@@ -107,18 +109,48 @@ def test_the_sentences_say_what_is_measured_before_training(small):
 def test_what_training_shows_is_said_once_it_has(small):
     page = opened()
     before = texts(page)
-    assert "learn to read digits" in before[0]
+    assert "learns to recognise digits" in before[0]
     assert "overflow" not in before[2]
     assert "watch the loss" in before[4]
     tapes(page)
     after = texts(sound(page.run()))
     trace = trainer().tape(story.SHALLOW).trace()
-    assert f"learn to read {trace.frames[-1].held_out_accuracy:.0%} of unseen digits" in after[0]
+    assert f"learns to recognise {trace.frames[-1].held_out_accuracy:.0%} of unseen digits" in after[0]
     fate = trainer().tape(story.GROWS).trace().divergence
     assert f"at step {fate.step} the numbers overflow" in after[2]
     merged = trainer().tape(story.MERGES).trace().frames[-1]
-    assert f"after 12 steps it reads {merged.held_out_accuracy:.0%} of unseen digits" in after[3]
-    assert f"2 plain blocks read {trace.frames[-1].held_out_accuracy:.0%}: digits this small need no depth" in after[4]
+    assert f"after 12 steps it recognises {merged.held_out_accuracy:.0%} of unseen digits" in after[3]
+    assert (
+        f"2 plain blocks recognise {trace.frames[-1].held_out_accuracy:.0%}: digits this small do not need depth"
+        in after[4]
+    )
+
+
+def test_what_came_of_the_reader_s_net_is_kept_for_who_has_watched_it(small):
+    page = opened()
+    tapes(page)  # somebody has trained them all
+    last = declared(sound(page.run()))["scenes"][-1]
+    assert last["text"].endswith("where does it stop learning?")
+    trace = trainer().tape(runs(page)[5]).trace()
+    assert "loss is" in last["after"] or f"overflow at step {trace.divergence.step}" in last["after"]
+
+
+def told_after(loss, divergence=None):
+    """What is said of the default net after a run with these losses."""
+    rows = np.ones((len(loss), Columns(("x0", "b01"), ("b01",), 1).width), np.float32)
+    rows[:, 0] = loss
+    trace = trace_of(Columns(("x0", "b01"), ("b01",), 1), rows, [], divergence)
+    return words.after(words.Seen(RunConfig(), None, SimpleNamespace(done=True, trace=lambda: trace)))
+
+
+def test_what_training_has_made_of_the_reader_s_net_agrees_with_its_loss():
+    assert told_after([0.005] * 30) == "After training, this net has learned: its loss is 0.005; chance is 2.30."
+    assert (
+        told_after([2.31] * 30) == "After training, this net is stuck: its loss is 2.31, no better than chance (2.30)."
+    )
+    assert "is stuck: its loss is 2.20, not below 90% of chance (2.30)." in told_after([2.2] * 30)
+    assert "is lost: its loss is 37, worse than chance (2.30)." in told_after([37.0] * 30)
+    assert told_after([2.3] * 3, Divergence(3, "loss")) == "In training its numbers overflow at step 3."
 
 
 @pytest.mark.full
