@@ -313,16 +313,18 @@ const AXES = {
     const top = finite(largest)
       ? 1.08 * Math.max(chance * 1.2, Math.min(largest, 4 * Math.max(chance, first)))
       : 1.3 * chance
-    const all = traces.map((trace) => {
+    const all = traces.flatMap((trace) => {
       if (!trace.values) return trace
       if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
-      if (trace.bind.of !== "past" || !(largest > 1.5 * top)) return { ...trace, y: trace.values }
-      return {
+      if (trace.bind.of !== "past" || !(largest > top)) return { ...trace, y: trace.values }
+      const line = {
         ...trace,
         y: trace.values.map((value) => Math.min(value, 1.5 * top)),
         customdata: trace.values.map(four),
         hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
       }
+      const beyond = marks("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSSED)
+      return [line, ...beyond.map((mark) => ({ ...mark, x: mark.x.map((at) => trace.x[at]) }))]
     })
     const beyond = { ...TOP_RIGHT, text: `up to ${Number(largest.toPrecision(3))}`, yanchor: "top" }
     return { traces: all, yaxis: { range: [0, top] }, annotations: largest > top ? [beyond] : [] }

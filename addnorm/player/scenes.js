@@ -6,7 +6,7 @@ const CHOICE_MILLISECONDS = 150 // without a change, before the page hears of a 
 const NARROW = "(max-width: 640px)" // the picture covers the upper part of the screen, and the text is below it
 const BAR = 72 // pixels: Streamlit's header with a margin
 // Of the room below a phone's picture: from there on more is read of the scene that comes than of the one that leaves.
-const COMES = 0.78
+const COMES = 0.88
 const SETTLE_SECONDS = 1
 
 // The controls for the reader's own net: depth, residual, norm.

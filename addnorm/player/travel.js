@@ -182,7 +182,7 @@ class Net {
           svg("polyline", {
             class: "trail",
             stroke: hue(one),
-            points: way.map((dots) => at(dots[one]).join()).join(" "),
+            points: way.map((dots) => to(dots[one]).join()).join(" "),
           }),
         )
     const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null

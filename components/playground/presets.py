@@ -37,7 +37,7 @@ PRESETS = {
         RunConfig(residual=False),
         "Look at the ten digits: they run together onto one spot.",
     ),
-    "GPT-2 does": Preset(
+    "GPT-2 stays level": Preset(
         RunConfig.arranged("pre-norm + GPT-2 init", net="transformer", task="book", depth=8, batch=32),
         "Look at the signal: smaller output matrices keep it within a factor of two.",
     ),

@@ -106,6 +106,18 @@ def test_a_button_opens_the_drawer_at_the_settings_and_it_can_be_closed_there(vi
     expect(copy).to_be_visible()
 
 
+def test_the_player_that_stays_in_sight_leaves_most_of_the_screen_to_what_is_read(visitors):
+    page = drawn(visitors(link(seed=20), **PHONE))
+    page.get_by_test_id("stMain").evaluate("el => el.scrollTo(0, 1200)")
+    chart_of_it, train = chart(settled(page), "Loss"), button(page, "Train")
+    page.wait_for_function("el => el.getBoundingClientRect().y < 300", arg=train.element_handle())
+    expect(train).to_be_in_viewport()
+    expect(chart_of_it).to_be_in_viewport()
+    header = page.get_by_test_id("stHeader").bounding_box()
+    foot = page.locator(".stage.player").bounding_box()
+    assert foot["y"] + foot["height"] - header["height"] < 0.25 * PHONE["viewport"]["height"]
+
+
 def test_a_shorter_verdict_moves_nothing_that_stands_below_it(visitors):
     page = drawn(visitors(link(seed=20, depth=16, norm="none", init_gain=2), **PHONE))
     verdict = page.locator(".stage-headline").first

@@ -378,6 +378,24 @@ def test_a_line_over_the_steps_ends_at_the_furthest_and_has_the_step_shown_exact
     assert shapes == [1234]
 
 
+def test_a_loss_above_the_axis_is_marked_at_its_edge():
+    trace = {"type": "scatter", "name": "training", "mode": "lines"}
+    trace |= {"bind": {"of": "past", "track": "loss", "run": 0, "seed": 0, "fold": "", "log": False, "against": None}}
+    figure = {"data": [trace], "layout": {"yaxis": {}, "bind": {"axis": "loss", "line": "line", "chance": 2.3}}}
+    code = """
+    one.last = 9
+    const rows = new Float32Array(4 * 3)
+    losses.forEach((loss, row) => (rows[4 * row] = loss))
+    one.put(0, 3, rows)
+    const { data, layout } = bind.filled(figure, now({ position: 2, shown: 2, row: 2, furthest: 2 }), {})
+    return [data.map(({ name, mode, x, y }) => [name, mode, [...x], [...y]]), layout.yaxis.range[1]]
+    """
+    (line, beyond), top = run(NOW + code, figure=figure, losses=[3.0, 606.0, 2.0])
+    assert line[:2] == ["training", "lines"]
+    assert beyond[:3] == ["beyond the axis", "markers", [1]]
+    assert line[3][1] > top > beyond[3][0] > 3
+
+
 # --- several runs, several seeds ---
 
 SEVERAL = """
