@@ -91,23 +91,63 @@ export class Sentence {
   }
 }
 
-// How a language model continues a prompt, in the last frame at or before the playhead.
+const SEEN = { " ": "␣", "\n": "↵" } // twin of models/insight/lens.py
+const share = (p) => `${Number((100 * p).toPrecision(2))}%`
+
+// What a language model writes after a fixed prompt, in the last frame at or before the playhead: its characters shaded by
+// their probability, and the likeliest ones after the prompt. Until the net is trained here, what is recorded of it.
 export class Text {
   constructor(place) {
-    this.said = made(place, "p", "stage-sentence")
-    this.el = made(place, "pre", "stage-text")
+    this.said = made(place, "p", "stage-writes")
+    this.el = made(place, "p", "stage-text")
+    this.el.setAttribute("role", "img")
+    this.next = made(place, "ol", "stage-next")
+    this.note = made(place, "p", "stage-note")
   }
 
   declare(panel) {
-    this.panel = panel
-    this.el.setAttribute("aria-label", panel.title)
-    this.said.hidden = !panel.says
+    Object.assign(this, { panel, drawn: undefined })
+    this.note.textContent = panel.note
   }
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
-    write(this.said, this.panel.says ? (tape?.sentence(this.panel.says, now.shown) ?? "") : "")
-    const picture = tape?.frame(now.shown)?.picture
-    write(this.el, picture?.prompt === undefined ? "" : `${picture.prompt}|${picture.sample}`)
+    const later = tape?.have ? null : this.panel.later
+    const frame = later ?? tape?.frame(now.shown)
+    if (frame === this.drawn) return
+    this.drawn = frame
+    const text = frame?.picture
+    write(this.said, text ? this.headline(frame, later) : "The net has not been asked yet: press Train or Step.")
+    this.next.hidden = this.el.hidden = !text
+    if (!text) return
+    const prompt = document.createElement("strong")
+    prompt.textContent = text.prompt
+    this.el.replaceChildren(prompt, ...[...text.sample].map((character, at) => this.inked(character, text.p[at])))
+    this.el.setAttribute("aria-label", `${this.panel.title}: ${text.prompt}|${text.sample}`)
+    this.next.setAttribute("aria-label", `Likeliest next after "${text.prompt}"`)
+    this.next.replaceChildren(...text.next.map(([character, p]) => this.candidate(character, p)))
+  }
+
+  headline({ step, picture }, recorded) {
+    if (recorded)
+      return `After ${step} steps of training this net writes (recorded; press Train to watch it get there):`
+    if (!picture.sample) return `At step ${step} the net's numbers are not finite: it writes nothing.`
+    return step ? `At step ${step} the net writes:` : "At step 0, untrained, the net writes:"
+  }
+
+  inked(character, p) {
+    const el = document.createElement("span")
+    el.textContent = character === "\n" ? SEEN[character] : character
+    el.title = share(p)
+    el.style.setProperty("--p", p)
+    return el
+  }
+
+  candidate(character, p) {
+    const el = document.createElement("li")
+    made(el, "code").textContent = SEEN[character] ?? character
+    made(el, "span").textContent = share(p)
+    made(el, "i").style.setProperty("--p", p)
+    return el
   }
 }

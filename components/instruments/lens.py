@@ -256,7 +256,9 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
-    how = f"Above 0, the draw after token t uses random number t of seed {SEED}: a text always goes on the same way."
+    how = (
+        f"Above 0, random number t of seed {SEED} draws the token after t: the same text always continues the same way."
+    )
     st.caption(why_not or how)
     if done:
         st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))

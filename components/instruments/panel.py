@@ -21,6 +21,8 @@ from models.service.client import Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 
+OTHER_SETTINGS = " of the previous settings"
+
 INSTRUMENT: Key[str | None] = Key("instrument", None)  # the open one
 
 
@@ -50,7 +52,6 @@ class Measured(Generic[Value]):
 
 # By panel and question, as `InstrumentPanel.key` joins them.
 MEASURED: Key[Measured[Any] | None] = Key("{}_measured", None)
-MEASURED_ASKED: Key[tuple[RunConfig, dict[str, Any], int] | None] = Key("{}_asked", None)
 MEASURED_WANTED: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wanted", None)
 
 
@@ -58,11 +59,12 @@ class InstrumentPanel:
     """An open instrument over a view of a run. `waiting` is set while an answer is still to come.
 
     `screen`: panels of one screen are measured together; a panel of another screen takes their place. `stage`: the name
-    of the stage that plays the run.
+    of the stage that plays the run. `net`: what the net is called among several.
     """
 
-    def __init__(self, name: str, view: View, at: At, *, screen: str = "", stage: str = "") -> None:
+    def __init__(self, name: str, view: View, at: At, *, screen: str = "", stage: str = "", net: str = "") -> None:
         self.name, self.view, self.at, self.stage = name, view, at, stage
+        self.of = f" ({net})" if net else ""
         self.screen = screen or name
         self.waiting = False
 
@@ -122,26 +124,27 @@ class InstrumentPanel:
         names = {f"block {block}": block for block in blocks}
         return names[st.selectbox(label, list(names), index=index, key=self.key(key))]
 
-    def ask(self, question: Question[Value], **args: Any) -> Measured[Value] | None:
+    def ask(self, question: Question[Value], *, tells: bool = True, **args: Any) -> Measured[Value] | None:
         """What the trainer measures at the step shown; while it works on that, what it measured before.
 
-        While the run plays, the last measurement stays: an instrument never slows the run that it looks at.
+        While the run plays, the last measurement stays: an instrument never slows the run that it looks at. `tells`: a
+        caption names the step measured; without, what the caller draws names it.
         """
         kept = MEASURED.of(self.key(question.name)).get()
         same = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
         if kept is not None and same and (self.at.playing or kept.step == self.step):
-            later = "; pause to measure the step shown" if kept.step != self.step else ""
-            st.caption(f"Measured at step {kept.step}{later}.")
+            if tells:
+                self._caption(kept.step, "; pause to measure the step shown" if kept.step != self.step else "")
             return kept
-        step = self._asked_step(question, args)
-        reply = self._answer(question, step, args)
+        before = "" if kept is None else f" What is shown is step {kept.step}{'' if same else OTHER_SETTINGS}."
+        if self.at.playing and self.step:  # the trainer would train a second run up to that step, beside the first
+            st.caption(f"Pause to measure the step shown.{before}")
+            return kept
+        reply = self._answer(question, self.step, args)
         if reply.waiting:
-            other = "" if same else " of the previous settings"
-            before = "" if kept is None else f" What is shown is step {kept.step}{other}."
-            st.caption(f"Measuring step {step}: {reply.share:.0%}.{before}")
+            st.caption(f"Measuring step {self.step}: {reply.share:.0%}.{before}")
             return kept
-        MEASURED_ASKED.of(self.key(question.name)).pop()
-        return self._measured(question, reply, step, args)
+        return self._measured(question, reply, self.step, args, tells=tells)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
         """As `ask`, for work that takes long: it starts at a button, shows its progress, and can be cancelled."""
@@ -151,8 +154,7 @@ class InstrumentPanel:
         if under_way is None or under_way[0] != self.cfg:
             wanted = (self.cfg, self.step, args)
             if kept is not None:
-                other = "" if kept.cfg == self.cfg else " of the previous settings"
-                st.caption(f"Measured at step {kept.step}{other}.")
+                self._caption(kept.step, "" if (kept.cfg, kept.args) == (self.cfg, args) else OTHER_SETTINGS)
             fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
             start = self.key(f"{question.name}_start")
             st.button(label, key=start, icon=":material/labs:", on_click=begun.put, args=(wanted,), disabled=fresh)
@@ -181,7 +183,7 @@ class InstrumentPanel:
         return reply
 
     def _measured(
-        self, question: Question[Value], reply: Reply[Value], step: int, args: dict[str, Any]
+        self, question: Question[Value], reply: Reply[Value], step: int, args: dict[str, Any], *, tells: bool = True
     ) -> Measured[Value] | None:
         """Keeps a value for later runs of the page; None if it was refused, which is said."""
         if reply.value is None:
@@ -189,17 +191,13 @@ class InstrumentPanel:
             return None
         measured = Measured(reply.value, self.cfg, step, args)
         MEASURED.of(self.key(question.name)).put(measured)
-        st.caption(f"Measured at step {step}.")
+        if tells:
+            self._caption(step)
         return measured
 
-    def _asked_step(self, question: Question[Value], args: dict[str, Any]) -> int:
-        """The step to ask about: the one shown, or while the run plays, the one first asked about."""
-        asked = MEASURED_ASKED.of(self.key(question.name))
-        pending = asked.get()
-        if self.at.playing and pending is not None and pending[:2] == (self.cfg, args):
-            return pending[2]
-        asked.put((self.cfg, args, self.step))
-        return self.step
+    def _caption(self, step: int, more: str = "") -> None:
+        """Names what stands below it: the step measured, and the net, where it is one of several."""
+        st.caption(f"Measured at step {step}{self.of}{more}.")
 
 
 def branch_weights(cfg: RunConfig) -> int:

@@ -44,5 +44,6 @@ def compared(
     at = stage(name, list(cfgs), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
     found, waiting = views(cfgs, at)
     return {
-        one: InstrumentPanel(f"{name} {one}", view, at, screen=name) for one, view in zip(labels, found, strict=False)
+        one: InstrumentPanel(f"{name} {one}", view, at, screen=name, net=one)
+        for one, view in zip(labels, found, strict=False)
     }, waiting

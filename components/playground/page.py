@@ -136,8 +136,11 @@ def _leave(before: View, cfg: RunConfig) -> None:
 def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
     """Controls for comparison curves, and one of the panels below the charts."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choice = url_param("panel", picture.PANELS[0], name="panel", among=picture.PANELS)
-        panels = st.segmented_control("Show", picture.PANELS, required=True, label_visibility="collapsed", **choice)
+        offered = picture.panels(cfg)
+        choice = url_param("panel", offered[0], name="panel", among=picture.PANELS)
+        if session.widget_value(choice["key"]) not in offered:  # by a link, or the task was another
+            session.set_widget(choice["key"], offered[0])
+        panels = st.segmented_control("Show", offered, required=True, label_visibility="collapsed", **choice)
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):

@@ -44,10 +44,10 @@ def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
-    """Signal and gradient by depth, and the way of ten samples.
+    """What a language model writes, signal and gradient by depth, and the way of ten samples.
 
-    They have no sentences: the verdict describes them. `others`: (role, profile). `large`: the profiles only, enlarged
-    for a projector.
+    The charts have no sentences: the verdict describes them. `others`: (role, profile). `large`: enlarged for a
+    projector, without the samples.
     """
     height = projector.BELOW_STACK if large else HEIGHT
     profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
@@ -57,7 +57,13 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
             figure["layout"]["margin"]["t"] = TITLE
     span = 6 if large else 4
     found = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    return [*found] if large else [*found, ten_samples(TRAVEL, span)]
+    writes = [Text()] if _writes(cfg) else []
+    return [*writes, *found] if large else [*writes, *found, ten_samples(TRAVEL, span)]
+
+
+def panels(cfg: RunConfig) -> tuple[str, ...]:
+    """Those of PANELS that a net has: what a language model says stands above."""
+    return PANELS[:2] if _writes(cfg) else PANELS
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:
@@ -70,7 +76,7 @@ def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen
 def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
     """What a file shows of a run over, in and under its player: as the page, and what it lets one choose there."""
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
-    chosen = [one for name in PANELS for one in panel(cfg, [], 0, name)]
+    chosen = [one for name in panels(cfg) for one in panel(cfg, [], 0, name)]
     return (
         [stack(cfg), *verdict],
         [player(cfg, 0, large=False)],
@@ -112,8 +118,10 @@ def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
 
 
 def _what_it_says(cfg: RunConfig) -> list[Panel]:
-    kind = TASKS[cfg.task].kind
-    if kind == "text":
-        return [Text("The prompt from the held-out chapters, and how the net goes on", says="answers")]
-    title, height = ANSWERS[kind]
+    title, height = ANSWERS[TASKS[cfg.task].kind]
     return [Chart(title, span=COLUMNS, says="answers", height=height)]
+
+
+def _writes(cfg: RunConfig) -> bool:
+    """Whether the net is a language model."""
+    return TASKS[cfg.task].kind == "text"

@@ -18,6 +18,12 @@ from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
 
+# Slugs of options that have another name by now.
+RENAMED = {
+    "a-sequence-that-is-said-again": "a-repeated-sequence",
+    "a-sequence-that-is-said-in-order": "a-sequence-in-order",
+}
+
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # the prefix of options in addresses from before 2026-11-22
@@ -268,7 +274,7 @@ def _parsed(
         named = {slug(option): option for option in options}
         assert len(named) == len(options), "two options would be one in the address"
         asked = [slug(one) for one in (text.split(",") if many else [text]) if one]
-        asked = [one if one in named else NUMBERED.sub("", one) for one in asked]
+        asked = [one if one in named else RENAMED.get(one, NUMBERED.sub("", one)) for one in asked]
         if not set(asked) <= set(named) or not (asked or many):
             raise ValueError(text)
         values = [named[one] for one in asked]

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,7 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on: `size`, the RMS of each;
     `turn`, the angle of its direction in the plane that holds most, in radians; `held`, how much of it lies there.
     """
-    kind = TASKS[cfg.task].kind
-    draw = PICTURES.get(kind) if "kind" in frame.picture else None
-    text = kind == "text" and "prompt" in frame.picture
-    picture = {key: frame.picture[key] for key in ("prompt", "sample")} if text else None
+    draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in frame.picture else None
     ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
     journey = {"journey": _journey(frame.picture)} if "ten_size" in frame.picture else {}
     return (
@@ -61,9 +58,25 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
             "dead_units": rounded(frame.dead_units),
             "held_out_loss": rounded([frame.held_out_loss])[0],
             "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
-            "picture": draw(frame.picture) if draw else picture,
+            "picture": draw(frame.picture) if draw else written(frame.picture),
         }
     )
+
+
+def written(picture: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A text that the net wrote: `prompt`, `sample` with the probability `p` of each character, and the `next` ones.
+
+    `next`: the likeliest characters after the prompt, each with its probability. None where the net writes no text.
+    """
+    if "prompt" not in picture:
+        return None
+    likeliest = zip(picture["candidates"], rounded(picture["candidate_p"]), strict=True)
+    return {
+        "prompt": picture["prompt"],
+        "sample": picture["sample"],
+        "p": rounded(picture["p"]),
+        "next": [list(pair) for pair in likeliest],
+    }
 
 
 def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) -> dict[str, Any]:

@@ -12,6 +12,10 @@ from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
 
 COLUMNS = 12  # of the grid; on a phone every panel spans all of them
+TEXT_NOTE = (
+    "Shade: how probable the net found each character. They are drawn at temperature 0.5, with the same random numbers "
+    "at every step. Bars: the likeliest characters after the prompt."
+)
 
 
 @dataclass(frozen=True)
@@ -200,9 +204,14 @@ class Declared(Panel):
 
 @dataclass(frozen=True)
 class Text(Panel):
-    """The text that a language model continues, and a sentence above it."""
+    """The text that a language model writes after a fixed prompt, in the last frame at or before the playhead.
 
-    says: str = ""
+    `later`: the `step` and the `picture` (`lines.written`) of a recorded frame, shown until the net is trained here.
+    """
+
+    title: str = "What the net writes"
+    note: str = TEXT_NOTE
+    later: dict[str, Any] | None = None
 
     kind: ClassVar[str] = "text"
 

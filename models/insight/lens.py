@@ -34,14 +34,13 @@ def lens_sentence(lens: Lens, sites: tuple[str, ...], position: int) -> str:
     right = "" if truth < 0 else ", which is right" if truth == top[-1] else f"; right is {names[truth]}"
     says = f"{where} the net says {names[top[-1]]} with {lens.chance[-1, position]:.0%}{right}."
     at = settled(top)
-    since = "already at" if at == 0 else "only at the end," if at == len(top) - 1 else "from"
-    until = "" if at in (0, len(top) - 1) else " on"
-    start = (
-        ""
-        if at == 0 or top[0] < 0
-        else f"; at {site_in_words(sites[0])} it says {names[top[0]]}, {lens.kl[0, position]:.2g} nats from the end"
-    )
-    return f"{says} The lens says so {since} {site_in_words(sites[at])}{until}{start}."
+    where = site_in_words(sites[at])
+    if at == 0:
+        return f"{says} At {where} the lens already predicts this."
+    since = f"Only at the end, {where}, does" if at == len(top) - 1 else f"From {where} on,"
+    predicts = "the lens predict this" if at == len(top) - 1 else "the lens already predicts this"
+    start = f"at {site_in_words(sites[0])} it predicts {names[top[0]]} (KL {lens.kl[0, position]:.2g} nats)"
+    return f"{says} {since} {predicts}{'' if top[0] < 0 else f'; {start}'}."
 
 
 def attention_sentence(tokens: Sequence[str], weights: np.ndarray, block: int) -> str:

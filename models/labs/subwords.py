@@ -23,10 +23,10 @@ class Join:
 
 @cache
 def learned() -> tuple[tuple[Join, ...], int]:
-    """The first MOST joins in order, and the number of characters that they start from."""
-    words = Counter(_words(BOOK.read_text(encoding="ascii")[:READ]))
+    """The first MOST joins in order, and the number of the book's characters, from which they start."""
+    book = BOOK.read_text(encoding="ascii")
+    words = Counter(_words(book[:READ]))
     split = {word: list(word) for word in words}
-    symbols = len({character for word in words for character in word})
     counts: Counter[tuple[str, str]] = Counter()
     inside: dict[tuple[str, str], set[str]] = {}
     for word, pieces in split.items():
@@ -47,7 +47,7 @@ def learned() -> tuple[tuple[Join, ...], int]:
                 if new != pair:
                     inside.setdefault(new, set()).add(word)
         del counts[pair]
-    return tuple(joins), symbols
+    return tuple(joins), len(set(book))
 
 
 def pieces(text: str, joins: int) -> list[str]:

@@ -1,16 +1,14 @@
 """`python -m models.service.record`: records what pages show before the trainer is ready.
 
 That is the default network before training, with and without residual and norm, and what the net of the autoregression
-lab says after training.
+lab writes after training.
 """
 
-from models.instruments.generation import continuation
 from models.service import spoken
 from models.service.messages import packed
 from models.service.recorded import FILE, RECORDED
 from models.service.wire import send
 from models.training import Run, profile_at_init
-from models.training.replay import finished, snapshot_of
 
 
 def main() -> None:
@@ -21,9 +19,9 @@ def main() -> None:
     cfg = spoken.opening()
     run = Run(cfg)
     run.advance(cfg.steps)
-    value = finished(continuation(snapshot_of(run), text=spoken.PROMPT, **spoken.SETTINGS))
+    trace = run.trace()
     with spoken.FILE.open("wb") as stream:
-        send(stream, {"query": cfg.to_query(), "value": packed(value), "loss": run.trace().loss})
+        send(stream, {"query": cfg.to_query(), "frame": packed(trace.frames[-1]), "loss": trace.loss})
 
 
 if __name__ == "__main__":

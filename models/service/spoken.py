@@ -1,4 +1,4 @@
-"""The nets of the autoregression lab, and a recording of what its first net says after training. No torch.
+"""The nets of the autoregression lab, and a recording of what its first net writes after training. No torch.
 
 `python -m models.service.record` writes the file.
 """
@@ -6,14 +6,13 @@
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from models.answers import Continuation
 from models.service.messages import config_from, unpacked
 from models.service.recorded import read_recording
 from models.spec import RunConfig
+from models.trace import Frame
 
 FILE = Path(__file__).with_name("spoken.bin")
 # Depth, steps and position with which each task is learned within a minute of one CPU core.
@@ -33,8 +32,6 @@ SIZE: dict[str, object] = {
     "warmup": 50,
     "seed": 0,
 }
-PROMPT = "Call me Ish"
-SETTINGS: dict[str, Any] = {"count": 20, "temperature": 0.0, "seed": 0}
 
 
 def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
@@ -51,16 +48,14 @@ def opening() -> RunConfig:
 
 @dataclass(frozen=True)
 class Spoken:
-    """What a net said after PROMPT with SETTINGS (its answer to "continuation"), and its losses (T,)."""
+    """The last frame of a net's run, and its losses (T,)."""
 
     cfg: RunConfig
-    value: Continuation
+    frame: Frame
     loss: np.ndarray
 
 
 @cache
 def spoken() -> Spoken | None:
     """The recording; None if the file is missing or has another format."""
-    return read_recording(
-        FILE, lambda m: Spoken(config_from(m["query"]), unpacked(Continuation, m["value"]), m["loss"])
-    )
+    return read_recording(FILE, lambda m: Spoken(config_from(m["query"]), unpacked(Frame, m["frame"]), m["loss"]))

@@ -13,7 +13,10 @@ from models.tasks.base import HELD_OUT_SEED, Picture, Predict, TaskData, moved
 
 FILE = Path(__file__).parent / "data" / "moby_dick.txt"
 HELD_OUT_WINDOWS = 64
-SAMPLE = 48  # characters that the net writes for the picture
+PROMPT = "Call me Ish"  # what the net continues for the picture
+SAMPLE, FIRST_SAMPLE = 48, 12  # characters that it writes, and that it writes before training
+TEMPERATURE = 0.5  # of the draws: at 1 a small net rarely finishes a word, at 0 it repeats one for ever
+CANDIDATES = 5  # likeliest next characters
 
 
 @cache
@@ -36,9 +39,14 @@ def split() -> int:
 @cache
 def codes(device: torch.device) -> Tensor:
     """The text as classes (N,)."""
+    return encoded(text()).to(device)
+
+
+def encoded(characters: str) -> Tensor:
+    """Characters of the alphabet as classes (N,)."""
     table = np.zeros(128, dtype=np.int64)
     table[[ord(character) for character in alphabet()]] = range(len(alphabet()))
-    return torch.from_numpy(table[np.frombuffer(text().encode("ascii"), dtype=np.uint8)]).to(device)
+    return torch.from_numpy(table[np.frombuffer(characters.encode("ascii"), dtype=np.uint8)])
 
 
 @cache
@@ -76,21 +84,38 @@ class Book(TaskData):
         return held_out_windows(self.cfg.tokens, self.device)
 
     def picture(self, predict: Predict) -> Picture:
-        """`prompt`, the start of a held-out sentence, and `sample`, the net's continuation at temperature 1.
+        """`prompt`, and `sample`, its continuation by the net, drawn at TEMPERATURE.
 
-        The sample may hold any character of the alphabet, line breaks and quotation marks too.
+        `p` (SAMPLE,): the net's own probability of each character written. `candidates`: the likeliest characters after
+        the prompt, with `candidate_p`. The sample ends early where the net's numbers are not finite.
         """
-        begin = text().index(". ", split()) + 2
-        window = self.codes[begin : begin + self.cfg.tokens][None]
-        prompt = decoded(window[0])
-        # The argmax of logits + Gumbel noise is a sample; with the same noise each time, only the net changes the text.
+        return self._written(predict, SAMPLE)
+
+    def first_picture(self, predict: Predict) -> Picture:
+        """As `picture`, with the beginning of the sample only."""
+        return self._written(predict, FIRST_SAMPLE)
+
+    def _written(self, predict: Predict, count: int) -> Picture:
+        # The argmax of logits + Gumbel noise is a draw; with the same noise each time, only the net changes the text.
         noise = -torch.empty(SAMPLE, len(alphabet())).exponential_(generator=generator(HELD_OUT_SEED, "sample")).log()
-        written = []
-        for noise_C in noise.to(self.device):
-            character = (predict(window)[:, -1] + noise_C).argmax(-1, keepdim=True)
-            window = torch.cat((window[:, 1:], character), dim=1)
-            written.append(character[0])
-        return {"kind": "text", "prompt": prompt, "sample": decoded(torch.cat(written))}
+        read = encoded(PROMPT).to(self.device)
+        probabilities = []
+        for noise_C in noise[:count].to(self.device):
+            logits_C = predict(read[None, -self.cfg.tokens :])[0, -1]
+            read = torch.cat((read, (logits_C / TEMPERATURE + noise_C).argmax(-1, keepdim=True)))
+            probabilities.append(logits_C.softmax(-1))
+        p_NC, written = torch.stack(probabilities).cpu(), read[len(PROMPT) :].cpu()
+        lost = (~torch.isfinite(p_NC)).any(1).nonzero()
+        end = int(lost[0]) if len(lost) else count
+        likeliest = p_NC[0].argsort(descending=True, stable=True)[: CANDIDATES if end else 0]
+        return {
+            "kind": "text",
+            "prompt": PROMPT,
+            "sample": decoded(written[:end]),
+            "p": p_NC[torch.arange(end), written[:end]].numpy(),
+            "candidates": decoded(likeliest),
+            "candidate_p": p_NC[0, likeliest].numpy(),
+        }
 
     def name_of(self, target: int) -> str:
         """A character, quoted: the blank and the line break are some."""

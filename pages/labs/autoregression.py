@@ -5,5 +5,8 @@ import streamlit as st
 from components.labs.autoregression import page
 
 st.title("Autoregression", anchor=False)
-st.markdown("Let a small transformer continue your prompt, and see at every token which candidates it chose from.")
+st.markdown(
+    "Train a small transformer and watch its text turn from gibberish into words. Then let it continue your prompt, "
+    "and see which candidates it chose from at every token."
+)
 page.draw()

@@ -54,6 +54,11 @@ def choose(page: Any, select: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
+def text(page: Any) -> str:
+    """The prompt and what the net writes after it at the playhead, as the player shows them."""
+    return str(page.locator(".stage-text").inner_text())
+
+
 def arrange(page: Any, name: str) -> None:
     """Picks an arrangement of the menu."""
     page.get_by_role("button", name=re.compile("^Arrangement: ")).click()

@@ -22,6 +22,7 @@ from tests.browser.page import (
     press,
     row,
     still,
+    text,
     train,
     until,
     until_row,
@@ -103,6 +104,22 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     until_row(played, 0)
     assert line(played, PROFILES[0]) != profiles[0]
     expect(played.get_by_role("cell", name=re.compile(r"^\d+\.2\.13"))).to_be_visible()  # the digest
+    lies_in_its_window(played)
+
+
+def test_the_file_of_a_language_model_rewrites_its_text_at_the_playhead(
+    visitors: Any, offline: Any, tmp_path: Path
+) -> None:
+    page = still(train(drawn(visitors(link(net="transformer", task="book", depth=1)))))
+    last = text(page)
+    played = drawn(offline(saved(page, tmp_path / "book.html")))
+    expect(played.get_by_text("At step 0, untrained, the net writes:")).to_be_visible()
+    first = text(played)
+    assert len(first) == len(last) == 59
+    assert first != last
+    played.get_by_role("slider", name="Step shown").press("End")
+    expect(played.get_by_text("At step 60 the net writes:")).to_be_visible()
+    assert text(played) == last
     lies_in_its_window(played)
 
 

@@ -275,12 +275,12 @@ def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
         return lens_sentence(spoken, ("x0", "a", "b", "c"), 0)
 
     right = said([0, 1, 1, 1], truth=1, chance=(0.4, 0.5, 0.6, 0.7), kl=1.0)
-    assert right.startswith('At token 1, "x", the net says "␣" with 70%, which is right. The lens says so from a on; ')
-    assert right.endswith('; at the input it says "p", 1 nats from the end.')
-    assert "already at the input." in said([0, 0, 0, 0], truth=-1)
+    assert right.startswith('At token 1, "x", the net says "␣" with 70%, which is right. From a on, the lens already ')
+    assert right.endswith('predicts this; at the input it predicts "p" (KL 1 nats).')
+    assert said([0, 0, 0, 0], truth=-1).endswith("At the input the lens already predicts this.")
     late = said([1, 1, 1, 0], truth=1)
     assert 'right is "␣"' in late
-    assert "only at the end, c" in late
+    assert "Only at the end, c, does the lens predict this; at the input" in late
     assert settled(np.array([1, -1, 0, -1, 1])) == 4
     assert settled(np.array([1, -1, 1])) == 0
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from components.instruments import INSTRUMENTS, remedies
+from components.instruments import INSTRUMENTS, check, remedies
 from components.shell.style import BADGES
 from components.stage.answer import Reply
 from models.answers import Trial, Tried
@@ -121,6 +121,27 @@ def test_while_a_run_plays_what_was_measured_stays_and_the_trainer_is_left_alone
     rests(page, 3, playing=True)
     assert "Measured at step 0; pause to measure the step shown." in words(page)
     assert not [question for question, _ in asked if question in MEASURED]
+
+
+def test_an_instrument_opened_while_a_run_plays_waits_for_a_pause_and_trains_no_second_run(asked):
+    page = playground(**SMALL, seed="6")
+    rests(page, 3, playing=True)
+    asked.clear()
+    opened(page, "Stream and branches")
+    assert "Pause to measure the step shown." in words(page)
+    assert not [question for question, _ in asked if question in MEASURED]
+    rests(page, 5)
+    assert "Measured at step 5." in words(page)
+
+
+def test_what_a_button_measured_with_other_settings_says_so(monkeypatch):
+    monkeypatch.setattr(check, "QUICK", 0)
+    page = opened(playground(**SMALL), "Check this number")
+    press(page, "Check this block")
+    assert "Measured at step 0." in words(page)
+    page.selectbox(key="instrument_check_this_number_block").select_index(0)
+    sound(page.run())
+    assert "Measured at step 0 of the previous settings." in words(page)
 
 
 def test_what_was_measured_of_another_network_is_never_taken_for_this_one():

@@ -624,6 +624,7 @@ def test_while_the_nets_train_what_was_measured_stays_and_says_of_which_step_it_
     sound(page.run())
     rests(page, 12, playing=True)
     assert "At step 12 the loss is" in words(page)
-    assert words(page).count("Measured at step 0; pause to measure the step shown.") == 3
+    assert words(page).count("); pause to measure the step shown.") == 3
     rests(page, 12)
-    assert words(page).count("Measured at step 12.") == 3
+    assert words(page).count("Measured at step 12 (with residuals).") == 2  # its places, and longer texts
+    assert words(page).count("Measured at step 12 (without residuals).") == 1

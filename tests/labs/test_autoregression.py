@@ -1,6 +1,7 @@
 """The autoregression lab: its examples on nets that are trained here, its sentences, its charts, and the page."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
 from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
+from components.stage.lines import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
-from models.service.spoken import PROMPT, opening, spoken
+from models.service.spoken import opening, spoken
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, snapshot_of
@@ -64,9 +66,9 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
 @pytest.mark.parametrize(
     ("stopped", "said", "expected"),
     [
-        ("length", ["a", "b"], "Stopped at the length."),
+        ("length", ["a", "b"], "Stopped at the length limit."),
         ("end", ["."], 'Stopped at the end symbol: token 1 is "."; 2 were'),
-        ("end", ["a", "."], "Stopped at both"),
+        ("end", ["a", "."], "Stopped at the length limit and the end symbol"),
         ("full", ["1"], "a sequence of this task has 32 tokens"),
         ("unasked", [], "Type the next token yourself"),
         ("not finite", [], "not finite"),
@@ -93,7 +95,7 @@ def test_the_sentence_on_revision_follows_the_numbers():
     kept = revision_sentence(changes(0, 1e-15, 0), moved, "\n")
     assert kept.startswith('Earlier tokens never change: "↵" is appended')
     assert "1e-15, which is rounding" in kept
-    assert "moves by 3, and the prediction changes at 2 of 3" in kept
+    assert "Without the mask, one moves by 3, and the prediction changes at 2 of 3" in kept
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
     assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("Earlier tokens change")
     assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
@@ -102,7 +104,7 @@ def test_the_sentence_on_revision_follows_the_numbers():
 def test_the_sentence_on_attention_names_the_token_that_each_block_looks_at_most():
     weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
     said = looks_sentence(["a", " ", "c"], weights, 2, ["b01", "b02"])
-    assert said == 'Token 3 attends most, in b01 to token 1, "a" (70%); in b02 to itself (80%).'
+    assert said == 'In b01 token 3 attends most to token 1, "a" (70%); in b02 to itself (80%).'
 
 
 def test_a_text_is_characters_in_a_row_and_a_sequence_symbols_with_spaces_between():
@@ -181,7 +183,7 @@ def test_next_token_appends_the_likeliest_and_never_touches_what_was_there(page)
         press(page, "Next token")
         assert text(page) == seen + {"␣": " ", "↵": "\n"}.get(likeliest, likeliest)
         seen = text(page)
-    assert "The net wrote 3 of these tokens" in words(page)
+    assert "At step 0 the net wrote 3 tokens after the prompt." in words(page)
     press(page, "Back to the prompt")
     assert text(page) == "Call me Ish"
 
@@ -194,7 +196,7 @@ def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
     sound(page.run())
     many = text(page)
     assert len(many) == len("Call me Ish") + 6
-    assert "The net wrote 6 of these tokens. Stopped at the length." in words(page)
+    assert "At step 0 the net wrote 6 tokens after the prompt. Stopped at the length limit." in words(page)
     press(page, "Back to the prompt")
     for _ in range(6):
         press(page, "Next token")
@@ -273,6 +275,21 @@ def test_training_changes_what_the_net_says_and_every_position_and_head_can_be_l
     assert 'At token 3, "l"' in words(page)
 
 
+def test_a_text_is_of_the_net_that_wrote_it_and_another_step_begins_at_the_prompt(page):
+    press(page, "Next token")
+    own, analysed = text(page), charts(page)["Attention by block"]
+    rests(page)
+    assert text(page) == "Call me Ish"
+    assert "This is the prompt." in words(page)
+    assert charts(page)["Attention by block"] != analysed
+    press(page, "Next token")
+    assert "At step 50 the net wrote 1 token after the prompt." in words(page)
+    assert re.search(r"becomes [\d.]+%\. .*measured.* at step 50\.", words(page))
+    rests(page, 0)
+    assert text(page) == own
+    assert charts(page)["Attention by block"] == analysed
+
+
 @pytest.mark.full
 def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(page):
     assert declared(page)["tells"] == "follow"  # so that the page hears when it begins
@@ -280,16 +297,14 @@ def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(pa
     seen = text(page)
     rests(page, 20, playing=True)
     assert declared(page)["tells"] == "rest"
-    assert "Pause, and the net at the step shown continues the text." in words(page)
+    assert "Pause to let the net at this step continue the prompt." in words(page)
     assert "Measured at step 0; pause to measure the step shown." in words(page)
+    assert "At step 0 the net wrote 1 token after the prompt." in words(page)
     assert page.button(key="autoregression_next").disabled
     assert page.button(key="autoregression_generate").disabled
     assert text(page) == seen
     rests(page, 30)
-    press(page, "Next token")
-    assert text(page).startswith(seen)
-    said = next(one.value for one in page.dataframe if "step of the net" in one.value)
-    assert list(said["step of the net"]) == [0, 30]
+    assert text(page) == "Call me Ish"
 
 
 def test_a_walk_to_another_page_loses_nothing(page):
@@ -304,25 +319,34 @@ def test_a_walk_to_another_page_loses_nothing(page):
     assert page.slider(key="autoregression_depth_book").value == 1
 
 
-def test_the_lab_opens_with_what_its_net_says_once_trained_recorded(trainer_in_this_process):
+def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_other_caption_over_it(
+    trainer_in_this_process,
+):
     found = spoken()
     page = lab("autoregression")
     assert found.cfg == opening()
-    assert text(page) == PROMPT + "".join(found.value.said)
-    assert "This is recorded, after 600 steps of training; the net here is untrained." in words(page)
-    page.text_input(key="autoregression_prompt_book").set_value("Call me Ishm")
+    shown = panels(page, "text")["What the net writes"]
+    assert shown["later"] == {"step": 600, "picture": written(found.frame.picture)}
+    assert text(page) == "Call me Ish"
+    told = words(page)
+    assert told.count("Measured at step 0.") == 2  # over Earlier tokens and Block by block
+    assert told.index("This is the prompt. Press Next token or Generate.") < told.index("Measured at step 0.")
+    page.slider(key="autoregression_depth_book").set_value(3)
     sound(page.run())
-    assert text(page) == "Call me Ishm"
-    assert "This is recorded" not in words(page)
+    assert panels(page, "text")["What the net writes"]["later"] is None
+    small(page, "copy")
+    assert not panels(page, "text")
 
 
-def test_the_recording_is_of_the_net_that_is_trained_here_and_each_token_the_likeliest():
+def test_the_recording_is_of_the_net_that_is_trained_here_and_writes_what_its_frames_write():
     found = spoken()
-    run = Run(found.cfg, probe=False, frames=False)
-    run.advance(8)
-    np.testing.assert_allclose(found.loss[:8], run.trace().loss[:8], rtol=1e-3)
-    assert len(found.loss) == found.cfg.steps
+    run = Run(found.cfg, probe=False)
+    run.advance(2)
+    np.testing.assert_allclose(found.loss[:2], run.trace().loss[:2], rtol=1e-3)
+    assert len(found.loss) == found.frame.step == found.cfg.steps
     assert found.loss[-20:].mean() < 0.7 * loss_of_guessing("book")
-    p = found.value.probabilities
-    np.testing.assert_allclose(p.sum(1), 1, atol=1e-4)
-    assert tuple(found.value.classes[at] for at in p.argmax(1)) == found.value.said
+    before, after = run.frames[0].picture, found.frame.picture
+    assert before.keys() == after.keys()
+    assert len(after["sample"]) == len(before["sample"]) == len(after["p"])
+    assert after["p"].mean() > 3 * before["p"].mean()
+    assert " the " in after["sample"]

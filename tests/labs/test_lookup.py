@@ -46,7 +46,7 @@ def test_a_token_enters_as_its_row_and_its_position(position):
     rows = np.eye(len(found.table))[ids] @ found.table
     if position in ("sinusoidal", "learned"):
         np.testing.assert_allclose(found.enters, 0.5**0.5 * rows + found.position, atol=1e-6)
-        assert "The stream starts as √½ of it" in steps(found, 2)
+        assert "The stream starts as √½ times it" in steps(found, 2)
     else:
         assert not len(found.position)
         np.testing.assert_allclose(found.enters, rows, atol=1e-6)

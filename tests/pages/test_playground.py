@@ -278,17 +278,17 @@ def test_every_panel_opens_and_only_the_open_one_is_drawn():
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
 @pytest.mark.full
 def test_every_task_shows_what_the_net_says(task, net):
-    page = playground(**SMALL | (TRANSFORMER if net == "transformer" else {}), task=task)
-    page.get_by_key("panel").set_value("What the net says")
-    sound(page.run())
+    page = playground(**SMALL | (TRANSFORMER if net == "transformer" else {}), task=task, panel="what-the-net-says")
     cfg, kind = configuration(page), TASKS[task].kind
     (tape,) = tapes(page, 1)
     frame = tape.trace().frame_at(1)
     assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in said_at(cfg, tape.trace(), 1)["answers"]
     picture = frame_json(cfg, frame)["picture"]
     if kind == "text":
-        assert [panel["says"] for panel in panels(page, "text").values()] == ["answers"]
-        assert picture == {key: frame.picture[key] for key in ("prompt", "sample")}
+        assert set(panels(page, "text")) == {"What the net writes"}
+        assert page.get_by_key("panel").options == ["Weights and samples", "Layer and step"]
+        assert not page.info
+        assert (picture["prompt"], picture["sample"]) == (frame.picture["prompt"], frame.picture["sample"])
     else:
         chart = {"image": "Digit mistakes", "points": "Decision regions", "sequence": "Input, target and answer"}
         assert panels(page, "chart")[chart[kind]]["figure"] is None

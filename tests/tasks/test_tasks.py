@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
+from components.stage.panels import TEXT_NOTE
 from models.spec import NETS, TASKS, RunConfig
 from models.spec.cautions import note
 from models.tasks import DATASETS, TaskData, alphabet, open_task
-from models.tasks.book import split, text
+from models.tasks.book import TEMPERATURE, split, text
 from models.tasks.digits import images
 
 POINTS = [name for name, task in TASKS.items() if task.kind == "points"]
@@ -273,27 +274,52 @@ def test_a_net_that_knows_the_answers_is_shown_to_know_them(name):
     assert np.array_equal(spoilt["guess"] == -1, picture["target"] == -1)
 
 
-def test_sampled_text_follows_the_net_and_slides_its_window():
+def test_the_text_follows_the_net_and_its_window_grows_and_then_slides():
     data = task_of("book")
     cycle = AGREE * torch.eye(75).roll(1, dims=1)  # after class i comes class i + 1
     seen = []
     picture = data.picture(lambda x: seen.append(x[0]) or cycle[x])
     prompt, sample = picture["prompt"], picture["sample"]
-    assert text()[split() :].count(prompt) == 1
-    assert len(prompt) == 32
+    assert prompt == "Call me Ish"
+    assert text().count(prompt) == 1
     assert len(sample) == len(seen) == 48
     everything = [alphabet().index(character) for character in prompt + sample]
-    assert [window.tolist() for window in seen] == [everything[i : i + 32] for i in range(48)]
-    assert everything[32:] == [(everything[31] + i) % 75 for i in range(1, 49)]
+    assert [window.tolist() for window in seen] == [everything[: 11 + i][-32:] for i in range(48)]
+    assert everything[11:] == [(everything[10] + i) % 75 for i in range(1, 49)]
+    np.testing.assert_allclose(picture["p"], 1, atol=1e-3)
+    assert picture["candidates"][0] == sample[0]
 
 
-def test_text_is_sampled_in_proportion_to_the_nets_probabilities():
-    chance = torch.zeros(75)
-    chance[:50] = 0.5 / 50
-    chance[60] = 0.5
-    sample = task_of("book").picture(lambda x: chance.log().expand(*x.shape, 75))["sample"]
-    assert set(sample) <= {*alphabet()[:50], alphabet()[60]}
-    assert 14 <= sample.count(alphabet()[60]) <= 34  # 24 of 48 expected, within three standard deviations
+def test_the_text_is_drawn_from_the_nets_probabilities_at_its_temperature():
+    chance = torch.full((75,), 1e-6)
+    chance[:8], chance[60] = 0.5 / 8, 0.5
+    picture = task_of("book").picture(lambda x: chance.log().expand(*x.shape, 75))
+    odd = alphabet()[60]
+    assert set(picture["sample"]) <= {*alphabet()[:8], odd}
+    # At temperature 1/2 a draw has their squares: 0.5² of 0.5² + 8 * (0.5/8)², of 48 draws 42.7 with a spread of 2.2.
+    assert 36 <= picture["sample"].count(odd) < 48
+    expected = [0.5 if character == odd else 0.5 / 8 for character in picture["sample"]]
+    np.testing.assert_allclose(picture["p"], expected, rtol=1e-3)  # the net's own, not those of the draw
+    assert picture["candidates"] == odd + alphabet()[:4]
+    np.testing.assert_allclose(picture["candidate_p"], [0.5, *[0.5 / 8] * 4], rtol=1e-3)
+    assert f"temperature {TEMPERATURE:g}" in TEXT_NOTE
+
+
+def test_before_training_the_text_is_the_beginning_of_the_same_text():
+    data = task_of("book")
+    fixed = torch.randn(75, 75, generator=torch.Generator().manual_seed(0))
+    whole, first = data.picture(lambda x: fixed[x]), data.first_picture(lambda x: fixed[x])
+    assert len(first["sample"]) == 12
+    assert whole["sample"].startswith(first["sample"])
+    assert whole["candidates"] == first["candidates"]
+
+
+def test_a_text_ends_where_the_nets_numbers_end():
+    data, calls = task_of("book"), iter(range(48))
+    picture = data.picture(lambda x: torch.full((*x.shape, 75), torch.nan if next(calls) >= 5 else 0.0))
+    assert (len(picture["sample"]), len(picture["p"]), len(picture["candidates"])) == (5, 5, 5)
+    lost = data.picture(lambda x: torch.full((*x.shape, 75), torch.inf))
+    assert (lost["sample"], lost["candidates"], len(lost["p"]), len(lost["candidate_p"])) == ("", "", 0, 0)
 
 
 @every_task

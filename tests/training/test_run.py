@@ -14,7 +14,7 @@ import torch
 from models.nets import build_model
 from models.service.worker_process import ROOT
 from models.spec import NORMS, OPTIMIZERS, RunConfig
-from models.tasks import open_task
+from models.tasks import alphabet, open_task
 from models.trace import SCALARS, Columns, frame_steps, trace_of
 from models.training import Run, cross_entropy, profile_at_init
 
@@ -118,14 +118,33 @@ def test_the_profile_at_initialisation_is_row_0_of_the_tape(cfg):
 
 
 @every_config
-def test_frames_change_neither_rows_nor_weights_nor_running_statistics(cfg):
-    watched, bare = taped(cfg), taped(cfg, frames=False)
+def test_frames_change_neither_rows_nor_weights_nor_running_statistics_nor_random_states(cfg):
+    bare, watched = taped(cfg, frames=False), Run(cfg)
+    state = torch.get_rng_state()
+    watched.advance(cfg.steps)
+    assert torch.equal(torch.get_rng_state(), state)
     assert len(watched.trace().frames) > 0
     assert bare.trace().frames == ()
     assert_same(watched.rows(), bare.rows())
     for name, value in watched.model.state_dict().items():
         assert torch.equal(value, bare.model.state_dict()[name]), name
     assert watched.model.training
+
+
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+def test_the_text_of_a_frame_is_written_by_the_net_of_its_step(net):
+    cfg = RunConfig(net=net, task="book", **SMALL | {"depth": 1, "lr": 0.1})
+    texts = {frame.step: frame.picture for frame in taped(cfg).frames}
+    assert list(texts) == frame_steps(cfg.steps)
+    assert texts[0]["sample"] != texts[20]["sample"]
+    bare = taped(cfg, 8, frames=False)
+    codes = [alphabet().index(character) for character in texts[8]["prompt"] + texts[8]["sample"]]
+    with torch.no_grad():
+        for at, p in enumerate(texts[8]["p"], start=len(texts[8]["prompt"])):
+            read = torch.tensor([codes[max(0, at - 32) : at]])  # the 32 characters before it
+            own = bare.model.eval()(read)[0, -1].softmax(-1)
+            assert own[codes[at]].item() == pytest.approx(p, rel=1e-4)
+    assert profile_at_init(cfg).frames[0].picture["sample"] == texts[0]["sample"][:12]
 
 
 def test_batch_norms_running_statistics_are_used_for_held_out_figures():

@@ -22,6 +22,6 @@ EXAMPLES = {
     "A prompt, the next token, append, repeat": PromptExample("book", "Call me Ish"),
     "Refinement, which value belongs to this key?": PromptExample("recall", TEXTS["recall"], length=1),
     "Stop at a full stop or at the length": PromptExample("book", "The whale ", temperature=0.8, length=120, end="."),
-    "A sequence that is said again": PromptExample("copy", TEXTS["copy"], length=16),
-    "A sequence that is said in order": PromptExample("sort", TEXTS["sort"], length=16),
+    "A repeated sequence": PromptExample("copy", TEXTS["copy"], length=16),
+    "A sequence in order": PromptExample("sort", TEXTS["sort"], length=16),
 }

@@ -38,10 +38,10 @@ def revised(panel: InstrumentPanel, text: str, count: int) -> None:
     st.markdown(f"**{revision_sentence(causal, none, tokens[-1])}** {badge('measured')}")
     with st.expander("What is compared"):
         st.markdown(
-            "The net reads the text without its last token, then with it, in 64-bit numbers, in eval mode. The "
-            "weights were trained with the mask: without it they show what the mask prevents, not what a net without "
-            "one would learn. In a text longer than the window all tokens get new positions at every step and are "
-            "read again; what was generated stays, as part of the prompt."
+            "The net reads the text without its last token, then with it, in 64-bit precision and eval mode. Its "
+            "weights were trained with the mask: removing it shows what the mask prevents, not what a net without one "
+            "would learn. In a text longer than the window every token gets a new position at every step and is read "
+            "again; generated tokens stay, as part of the prompt."
         )
 
 
@@ -78,9 +78,9 @@ def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> N
     """How far each site is from the end, and what can be concluded from that."""
     st.markdown(
         "What the output head would predict if the net ended at a site: softmax(head(final norm(x))), the logit lens "
-        "(nostalgebraist 2020). Early sites were not trained to be read by it, so a lens that disagrees does not show "
-        "what the stream contains. The task **recall** shows best how a token gathers its meaning: a key appears "
-        "again, and the net must find its value."
+        "(nostalgebraist 2020). Early sites were never trained to be read by the head, so a lens that disagrees says "
+        "nothing about what the stream contains. The task **recall** shows best how a token gathers meaning: a key "
+        "appears again, and the net must find its value."
     )
     far, rows = st.columns(2)
     with far:

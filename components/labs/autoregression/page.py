@@ -18,13 +18,14 @@ from components.shell.link import defined
 from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.waiting import poll_while
-from components.stage.panels import COLUMNS, Chart
+from components.stage.lines import written
+from components.stage.panels import COLUMNS, Chart, Text
 from components.stage.stage import Tells, below, place, stage
 from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
-from models.service.spoken import NETS, configuration
+from models.service.spoken import NETS, configuration, spoken
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 
@@ -42,7 +43,7 @@ def draw() -> None:
 def controls() -> RunConfig | None:
     """Example, task and net. Returns the configuration, or None with an error on the page."""
     tip, choice = (
-        "Sets the task, the prompt and how it is continued.",
+        "Sets the task, the prompt and how the net continues it.",
         control("example", next(iter(EXAMPLES)), among=EXAMPLES),
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -98,9 +99,17 @@ def _parts(panel: InstrumentPanel) -> bool:
 
 
 def _stage(cfg: RunConfig) -> At:
-    """The player, which tells the page when a run starts to play (the net then generates nothing) and when it rests."""
+    """The player over what a language model writes.
+
+    It tells the page when a run starts to play (the net then generates nothing) and when it rests.
+    """
     tells: Tells = "rest" if place(NAME, [cfg]).playing else "follow"
-    return stage(NAME, [cfg], [], tells=tells, shared=" the transformer")
+    found = spoken()
+    later = None
+    if found is not None and found.cfg == cfg:
+        later = {"step": found.frame.step, "picture": written(found.frame.picture)}
+    writes = [Text(later=later)] if TASKS[cfg.task].kind == "text" else []
+    return stage(NAME, [cfg], writes, tells=tells, shared=" the transformer")
 
 
 def _loss(cfg: RunConfig) -> None:
@@ -115,8 +124,8 @@ def _likely(view: View) -> None:
     loss = float(view.trace.loss[view.row])
     if np.isfinite(loss):
         st.markdown(
-            f"At step {view.row} the right token gets a probability of **{np.exp(-loss):.0%}** (geometric mean). "
-            f"{badge('measured')} on the batch of the step, one seed."
+            f"At step {view.row} the right token gets a probability of **{np.exp(-loss):.0%}** (geometric mean over "
+            f"the batch of that step, one seed). {badge('measured')}"
         )
 
 

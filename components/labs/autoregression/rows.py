@@ -17,7 +17,7 @@ GPT2 = 50_257, 768  # symbols and features of the smallest
 
 def looked_up(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
-    if not st.toggle("Show how it is looked up", **url_param(f"{NAME}_rows", False, name="rows")):
+    if not st.toggle("Show how a token is looked up", **url_param(f"{NAME}_rows", False, name="rows")):
         return
     found = panel.ask(LOOKUP, text=text)
     if found is None:
@@ -38,7 +38,7 @@ def looked_up(panel: InstrumentPanel, text: str) -> None:
         },
     )
     st.caption(
-        "Before training all rows are random, and similar only by chance; only symbols that are read get a gradient. "
+        "Before training all rows are random and similar only by chance. Only symbols that are read get a gradient. "
         "Here a token is a character or a symbol of the task. Larger nets read subwords (see Pieces of words): GPT-2 "
         f"has {GPT2[0]:,} of them, and a table of {GPT2[0]:,} x {GPT2[1]} = "
         f"{GPT2[0] * GPT2[1] / 1e6:.1f} million numbers. {badge('formula')}"
@@ -51,13 +51,13 @@ def steps(value: Lookup, at: int) -> str:
     row, enters = table[one], value.enters[at]
     lines = [
         f"**Symbol {shown(token)}** is number {one} of {len(table)} (counted from 0).",
-        f"One-hot row: {len(table)} numbers, 1 at index {one} and 0 elsewhere. Times the table it gives row {one}: "
-        f"**{_some(row)}**; the net looks it up directly (largest difference {number(value.apart)}).",
+        f"Its one-hot row has {len(table)} numbers: 1 at index {one}, 0 elsewhere. Multiplied by the table it gives "
+        f"row {one}: **{_some(row)}**. The net looks this row up directly (largest difference {number(value.apart)}).",
     ]
     if len(value.position):
         lines.append(
-            f"The stream starts as √½ of it plus the position's row {_some(value.position[at])}: **{_some(enters)}**. "
-            "At another position the same symbol has the same row and another position row."
+            f"The stream starts as √½ times it, plus the row of its position, {_some(value.position[at])}: "
+            f"**{_some(enters)}**. At another position the same symbol has the same row, but another is added."
         )
     else:
         lines.append("It enters the stream unchanged, the same at every position.")

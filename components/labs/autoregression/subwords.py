@@ -24,11 +24,10 @@ def draw() -> None:
     st.markdown(f"**{said(text, len(found), count, symbols)}** {badge('formula')}")
     with st.expander("How the pieces are found"):
         st.markdown(
-            "Byte-pair encoding starts from characters and joins the two neighbours that stand side by side most "
-            "often, again and again, so that frequent words become one token and rare ones stay several (Sennrich "
-            f"2016, 1508.07909). These are learned from the first {READ:,} characters of the book; a space belongs to "
-            "the word after it. The price is the table of the embedding and the output head, which need a row for "
-            "every token."
+            "Byte-pair encoding starts from single characters and joins the most frequent pair of neighbours, again "
+            "and again: frequent words become one token, rare ones stay in pieces (Sennrich 2016, 1508.07909). These "
+            f"joins are learned from the first {READ:,} characters of the book; a space belongs to the word after it. "
+            "The price: embedding and output head need a row for every token."
         )
         named_table("Latest joins", _table(joins, count))
 

@@ -1,7 +1,7 @@
 """A prompt that the net continues, one token or many at a time, with the candidates for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,39 +21,39 @@ from components.stage.answer import answer
 from models import answers
 from models.answers import Continuation
 from models.insight.lens import shown, tempered
-from models.service.spoken import PROMPT, SETTINGS, spoken
+from models.insight.words import counted
 from models.spec import TASKS, RunConfig
 
 NAME = "autoregression"
 LONGEST_PROMPT = 500
+MOST_TEXTS = 16  # that a visitor finds again
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
 TEMPERATURES, SEEDS, LENGTHS = (0.0, 5.0), (0, 10**6), (1, 200)
 
 
 @dataclass(frozen=True)
 class GeneratedToken:
-    """One generated token: its class, the probabilities (C,), the temperature, and the net's step."""
+    """One generated token: its class, the probabilities (C,), and the temperature."""
 
     token: str
     at: int
     p: np.ndarray
     temperature: float
-    step: int
 
 
 @dataclass
 class Written:
-    """What a net generated after a prompt, `why` it stopped, and the request that is `wanted` now."""
+    """What the net of a step generated after a prompt, `why` it stopped, and what is asked for now (`wanted`)."""
 
     cfg: RunConfig
     prompt: str
+    step: int
     said: list[GeneratedToken] = field(default_factory=list)
-    classes: Sequence[str] = ()
     why: str = ""
-    wanted: tuple[int, dict[str, Any]] | None = None  # of the step, with the arguments of the question
+    wanted: dict[str, Any] | None = None  # the arguments of the question
 
 
-WRITTEN: Key[Written | None] = Key("autoregression_written", None)
+WRITTEN: Key[list[Written]] = Key("autoregression_written", [])  # the one shown is last
 
 
 def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, Any]:
@@ -94,44 +94,33 @@ def _continued(panel: InstrumentPanel, beside: DeltaGenerator) -> tuple[str, int
         prompt = _prompt(cfg)
         with st.popover("Settings", icon=":material/tune:"):
             temperature, seed, length, end = _settings(cfg)
-    written = WRITTEN.get()
-    if written is None or (written.cfg, written.prompt) != (cfg, prompt):
-        written = Written(cfg, prompt)
-        WRITTEN.put(written)
+    written = _shown(panel, prompt)
     settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
     _generated(panel, written)
     text = whole(cfg, prompt, [one.token for one in written.said])
-    found = panel.ask(answers.CONTINUATION, text=text, count=1, **settings)
-    fresh = found is not None and found.cfg == cfg and found.args == {"text": text, "count": 1, **settings}
+    found = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
+    asked = cfg, written.step, {"text": text, "count": 1, **settings}
+    fresh = found is not None and (found.cfg, found.step, found.args) == asked
     _buttons(panel, written, found if fresh else None, {"text": text, "count": length, **settings})
     if found is None or not fresh:
         return None
     next_one = found.value
-    written.classes = next_one.classes
-    if not panel.step and not written.said and (told := _recorded(written, settings)):
-        alone = replace(next_one, said=(), probabilities=next_one.probabilities[:0])
-        _text(told, alone)
-        st.markdown(f"This is recorded, after {cfg.steps} steps of training; the net here is untrained.")
-        with beside:
-            _candidates(told, alone, temperature, cfg.steps, "recorded")
-        return whole(cfg, "", next_one.read), len(next_one.read)
     for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
         st.info(line)
     _text(written, next_one)
     with beside:
-        _candidates(written, next_one, temperature, found.step)
+        _candidates(written, next_one, temperature)
     return whole(cfg, "", next_one.read), len(next_one.read)
 
 
-def _recorded(written: Written, settings: dict[str, Any]) -> Written | None:
-    """The recorded continuation for the same net, prompt, temperature and seed; None if there is none."""
-    found = spoken()
-    same = found is not None and (found.cfg, PROMPT) == (written.cfg, written.prompt)
-    if found is None or not same or any(settings[name] != SETTINGS[name] for name in ("temperature", "seed")):
-        return None
-    told = Written(written.cfg, written.prompt, classes=found.value.classes)
-    _append(told, found.value, {**settings, "count": SETTINGS["count"]}, found.cfg.steps)
-    return told
+def _shown(panel: InstrumentPanel, prompt: str) -> Written:
+    """What the net of the step shown has written after a prompt; while it plays, what stands there already."""
+    kept = WRITTEN.mutable()
+    step = kept[-1].step if kept and panel.at.playing else panel.step
+    wanted = panel.cfg, prompt, step
+    own = next((one for one in kept if (one.cfg, one.prompt, one.step) == wanted), None) or Written(*wanted)
+    WRITTEN.put([*(one for one in kept if one is not own), own][-MOST_TEXTS:])
+    return own
 
 
 def whole(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
@@ -156,12 +145,12 @@ def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
     fixed: dict[str, Any] = {"persist_state": "session"}
     tip = "0: the most probable token. Above 0: a random draw from p^(1/temperature), normalised."
     temperature = st.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
-    tip = "The same seed gives the same text. Without effect at temperature 0."
+    tip = "The same seed gives the same text. No effect at temperature 0."
     seed = st.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
     length = st.number_input(
         "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens per press of Generate.", **fixed
     )
-    key, tip = f"{NAME}_end_{cfg.task}", "Generation stops after this token, or at the length."
+    key, tip = f"{NAME}_end_{cfg.task}", "Generation stops after this token or at the length limit."
     end = st.selectbox("End symbol", _ends(cfg.task), key=key, format_func=shown, help=tip, **fixed)
     return round(float(temperature), 3), int(seed), int(length), "" if end == NO_END else str(end)
 
@@ -175,19 +164,19 @@ def _generated(panel: InstrumentPanel, written: Written) -> None:
     """Appends what Generate asked for, once it has arrived."""
     if written.wanted is None:
         return
-    step, args = written.wanted
-    reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("generate"), step=step, **args)
+    args = written.wanted
+    reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("generate"), step=written.step, **args)
     reply.show("Generating")
     panel.waiting |= reply.waiting
     if not reply.waiting:
         written.wanted = None
     if reply.value is not None:
-        _append(written, reply.value, args, step)
+        _append(written, reply.value, args)
 
 
-def _append(written: Written, value: Continuation, args: dict[str, Any], step: int) -> None:
+def _append(written: Written, value: Continuation, args: dict[str, Any]) -> None:
     for token, p in zip(value.said, value.probabilities, strict=True):
-        written.said.append(GeneratedToken(token, value.classes.index(token), p, args["temperature"], step))
+        written.said.append(GeneratedToken(token, value.classes.index(token), p, args["temperature"]))
     written.why = stop_sentence(value.stopped, value.said, args["count"], args["end"], value.limit)
 
 
@@ -195,15 +184,15 @@ def _buttons(
     panel: InstrumentPanel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]
 ) -> None:
     """Buttons for one token, many, or none. Disabled while the net trains."""
-    there = found is not None and found.step == panel.step and bool(found.value.said)
+    there = found is not None and bool(found.value.said)
     can = there and not panel.at.playing and written.wanted is None
 
     def one_more() -> None:
         assert found is not None
-        _append(written, found.value, args | {"count": 1}, found.step)
+        _append(written, found.value, args | {"count": 1})
 
     def many() -> None:
-        written.wanted = (panel.step, args)
+        written.wanted = args
 
     def again() -> None:
         written.said, written.why, written.wanted = [], "", None
@@ -216,25 +205,24 @@ def _buttons(
             "Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said
         )
     if panel.at.playing:
-        st.caption("Pause, and the net at the step shown continues the text.")
+        st.caption("Pause to let the net at this step continue the prompt.")
 
 
 def _text(written: Written, next_one: Continuation) -> None:
     """The text, and why it ended."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
-    began = f"The net wrote {len(tokens)} of these tokens. " if tokens else "This is the prompt. "
+    count = counted(len(tokens), "token")
+    began = f"At step {written.step} the net wrote {count} after the prompt. " if tokens else "This is the prompt. "
     nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if not next_one.said else ""
     st.markdown(f"**{began}{written.why or nothing or 'Press Next token or Generate.'}**")
 
 
-def _candidates(
-    written: Written, next_one: Continuation, temperature: float, step: int, source: str = "measured"
-) -> None:
-    """The candidates for one of the text's tokens or the next. `source`: a badge."""
+def _candidates(written: Written, next_one: Continuation, temperature: float) -> None:
+    """The candidates for one of the text's tokens or the next."""
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
-        GeneratedToken(token, next_one.classes.index(token), p, temperature, step)
+        GeneratedToken(token, next_one.classes.index(token), p, temperature)
         for token, p in zip(next_one.said, next_one.probabilities, strict=True)
     ]
     every = [*written.said, *upcoming]
@@ -252,8 +240,8 @@ def _candidates(
     )
     verb = "is" if at < len(written.said) else "would be"
     st.markdown(
-        f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}, at temperature '
-        f"{one.temperature:g} that is {hot[one.at]:.1%}. {badge(source)}, at step {one.step}."
+        f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}; at temperature '
+        f"{one.temperature:g} that becomes {hot[one.at]:.1%}. {badge('measured')} at step {written.step}."
     )
     if written.said:
         with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
@@ -267,5 +255,4 @@ def _rows(said: list[GeneratedToken]) -> dict[str, list[Any]]:
         "at the temperature": [float(tempered(one.p, one.temperature)[one.at]) for one in said],
         "temperature": [one.temperature for one in said],
         "rank": [int((one.p > one.p[one.at]).sum()) + 1 for one in said],
-        "step of the net": [one.step for one in said],
     }

@@ -17,10 +17,10 @@ def stop_sentence(stopped: str, said: Sequence[str], asked: int, end: str, limit
     """Why generation stopped (`stopped`: a word from the trainer)."""
     count = counted(len(said), "token")
     return {
-        "length": "Stopped at the length.",
+        "length": "Stopped at the length limit.",
         "end": f'Stopped at the end symbol: token {len(said)} is "{shown(end)}"; {asked} were requested.'
         if len(said) < asked
-        else f'Stopped at both: the last of the {asked} tokens is the end symbol "{shown(end)}".',
+        else f'Stopped at the length limit and the end symbol: the last of the {asked} tokens is "{shown(end)}".',
         "full": f"Stopped after {count}: a sequence of this task has {limit} tokens, and it is complete.",
         "unasked": f"Stopped after {count}: training has no loss at this position, so the net was never taught what to "
         "predict. Type the next token yourself.",
@@ -55,7 +55,7 @@ def revision_sentence(found: Change, bare: Change, token: str) -> str:
     verdict = "Earlier tokens never change" if kept < ROUNDING else "Earlier tokens change"
     return (
         f'{verdict}: "{shown(token)}" is appended, and no logit at the {counted(places, "position")} before it '
-        f"moves by more than {kept:.2g}{rounding}. Without the mask one of them moves by {moved:.2g}, and the "
+        f"moves by more than {kept:.2g}{rounding}. Without the mask, one moves by {moved:.2g}, and the "
         f"prediction changes at {other} of {places}."
     )
 
@@ -64,9 +64,10 @@ def looks_sentence(tokens: Sequence[str], weights: np.ndarray, position: int, bl
     """The token that each block attends to most, from weights (L, T)."""
     if not np.isfinite(weights).all():
         return "The attention is not finite."
-    parts = []
+    parts: list[str] = []
     for name, row in zip(blocks, weights, strict=True):
         at = int(row.argmax())
         which = "itself" if at == position else f'token {at + 1}, "{shown(tokens[at])}"'
-        parts.append(f"{name} to {which} ({row[at]:.0%})")
-    return f"Token {position + 1} attends most, in " + "; in ".join(parts) + "."
+        who = "" if parts else f" token {position + 1} attends most"
+        parts.append(f"in {name}{who} to {which} ({row[at]:.0%})")
+    return f"I{'; '.join(parts)[1:]}."
