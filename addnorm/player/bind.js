@@ -413,7 +413,8 @@ const ticks = (names, places, length) => ({
 const limitsWithin = (limits, { range: [low, high] }) => {
   const seen = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
   const line = { color: GREY, width: 1, dash: "dot" }
-  const place = { ...TOP_RIGHT, yref: "y", yanchor: "bottom", font: { size: 12 } }
+  const hovertext = "The limit of a number format. Single numbers lie well above and below their RMS."
+  const place = { ...TOP_RIGHT, yref: "y", yanchor: "bottom", font: { size: 12 }, hovertext }
   return {
     shapes: seen.map(({ at }) => ({ ...ENTIRE_WIDTH, y0: at, y1: at, line })),
     annotations: seen.map(({ at, name }) => ({ ...place, text: name, y: Math.log10(at) })),

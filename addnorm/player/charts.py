@@ -21,18 +21,14 @@ HEIGHT, TALL = 320, 340
 AXES = ("", "log", "linear", "loss", "cosine")
 LINES = ("", "line", "map")
 
-# The largest and the smallest number of each format: torch.finfo; for float8 https://arxiv.org/abs/2209.05433
-SIXTEEN_BITS = (
+# The largest and the smallest number of the formats in which much is trained: torch.finfo.
+LIMITS = (
     (65504.0, "float16: largest"),
     (2.0**-24, "float16: smallest"),
     (3.3895e38, "bfloat16: largest"),
     (2.0**-133, "bfloat16: smallest"),
 )
-LIMITS = {
-    "act_rms": (*SIXTEEN_BITS, (448.0, "float8 (E4M3): largest"), (2.0**-9, "float8 (E4M3): smallest")),
-    "grad_rms": (*SIXTEEN_BITS, (57344.0, "float8 (E5M2): largest"), (2.0**-16, "float8 (E5M2): smallest")),
-}
-FORMATS = "Dotted: limits of number formats. Single numbers are larger and smaller than their root mean square."
+STREAMS = ("act_rms", "grad_rms")  # tracks over the sites of the stream, on which those limits are drawn
 
 
 def frame_of(title: str, *, x: str, y: str, legend: bool = True, hue: str = GREY) -> dict[str, Any]:
@@ -121,12 +117,12 @@ def recorded_depth(title: str, of: str, track: str, runs: Sequence[str | None], 
     """
     hue = HUES[track]
     legend = len(runs) > 1 or of == "frame"  # else it would only say the player's step again
-    layout = frame_of(title, x="site" if track in LIMITS else "block", y=unit, hue=hue, legend=legend)
+    layout = frame_of(title, x="site" if track in STREAMS else "block", y=unit, hue=hue, legend=legend)
     layout["xaxis"] |= {"tickangle": 0}
     layout["margin"]["r"] = 24  # half of the last name
     whose = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
     traces = [_line(run, label or whose, of, track) for run, label in enumerate(runs)]
-    limits = [{"at": value, "name": name} for value, name in LIMITS.get(track, ())]
+    limits = [{"at": value, "name": name} for value, name in LIMITS if track in STREAMS]
     return figure_of(traces, layout, "not measured", hue=hue, axis="log", depth=1, limits=limits)
 
 
@@ -196,7 +192,6 @@ def panels_of(runs: Sequence[str | None], names: Sequence[str] = ORDINALS) -> li
             COLUMNS // 2,
             says="update" if alone else "",
         ),
-        _panel("said", "Number formats", 0, says="", text=FORMATS),
     ]
     for run, label in enumerate(runs):
         if label is None and len(runs) <= 2:
