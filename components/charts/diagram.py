@@ -3,6 +3,7 @@
 The SVG takes the colour of text from the page, and the others from the charts.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -29,10 +30,16 @@ class Size:
     above: int = 16  # of the skip: its name
     add: int = 12
     room: int = 0  # of wire for a number
+    terse: bool = False  # attention without what it has besides
 
 
-FULL, SMALL = Size(), Size(skip=21, branch=51, step=9, box=20, padding=9, letter=7, above=12, add=8)
+FULL = Size()
+WHOLE = Size(skip=21, branch=51, step=9, box=20, padding=9, letter=7, above=12, add=8)
+SMALL = replace(WHOLE, terse=True)
 NUMBERED = replace(SMALL, room=56)
+SHORT = re.compile(
+    "|".join(sorted((re.escape(norm.short) for norm in NORMS.values() if norm.short), key=len, reverse=True))
+)
 HEIGHT, ROW = 148, 64  # of a drawing, and of a sublayer in a small one
 NO_SLOTS = PLACEMENTS["none"]
 
@@ -48,7 +55,9 @@ class Drawing:
     def box(self, label: str, y: float, kind: str) -> None:
         """Adds a box at height y, with the wire that leads to it; in a small drawing, with a short label."""
         if self.size is not FULL:
-            label = "norm" if kind.startswith("norm") else label.partition(",")[0]
+            label = SHORT.sub("norm", label)
+        if self.size.terse:
+            label = label.partition(",")[0]
         width, step, height = self.size.padding + self.size.letter * len(label), self.size.step, self.size.box
         self.wire(self.x, y, self.x + step, y)
         self.x += step
@@ -87,6 +96,12 @@ dominant-baseline:central}}
 .block-diagram .branch{{fill:{WEIGHTS}26;stroke:{WEIGHTS};stroke-width:2}}
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
+.block-diagram .lacks:not(text){{fill:none;stroke:currentColor;stroke-width:1.5;stroke-dasharray:2 3;opacity:.5}}
+.diagram-nets{{display:grid;gap:.75rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr))}}
+.diagram-nets figure{{margin:0;min-width:0}}
+.diagram-nets figcaption{{font-size:.95rem}}
+.diagram-nets .block-diagram{{width:min(100%,calc(var(--wide)*.075rem))}}
+.diagram-nets .block-diagram text{{font-size:12px}}
 """
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
 READABLE = 0.86  # the least scale at which its text can be read
@@ -106,10 +121,12 @@ def show_diagram(cfg: RunConfig, block: int | None = None, *, key: str = "block_
 
 
 def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
-    """Draws the last block of every net under its name."""
-    for at, (name, cfg) in enumerate(nets.items()):
-        st.caption(name)
-        show_diagram(cfg, key=f"{key}_block_{at}")
+    """Draws the last block of every net, and what follows it, under the net's name."""
+    drawn = (
+        f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, WHOLE)}</figure>"
+        for name, cfg in nets.items()
+    )
+    _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(drawn)}</div>'})
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
@@ -139,7 +156,7 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
 
 def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
     """The SVG of a block alone, its sublayers one below the other; what its placement would norm, and the residual that
-    it lacks, are faint.
+    it lacks, are faint. A WHOLE one of the last block also has what follows it.
 
     With NUMBERED wires, a block of one sublayer has three texts `number`, empty, and the `way through` its branch and
     `past` it, whose parts after the sum have the length `data-tail`.
@@ -151,6 +168,9 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
         drawing = Drawing(x=2, size=size)
         fork, meets = _sublayer(drawing, cfg, sublayer, slots)
         end = drawing.x + size.step + size.room
+        if size is WHOLE and sublayer is plan(cfg).sublayers[-1]:
+            _end(drawing, cfg, plan(cfg).final_norm)
+            end = drawing.x
         drawing.wire(drawing.x, size.skip, end, size.skip)
         if size.room:
             _numbered(drawing, fork, meets, end, past=bool(sublayer.skip))
@@ -165,12 +185,12 @@ def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
 def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
     """Draws what follows the last block."""
     if cfg.stack == "dlcl":
-        drawing.box(_weighted_sum(cfg), FULL.skip, "scale")
+        drawing.box(_weighted_sum(cfg), drawing.size.skip, "scale")
     if cfg.stack == "residual":
-        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", FULL.skip, "norm")
+        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", drawing.size.skip, "norm")
     if final_norm != "none":
-        drawing.box(f"final {NORMS[final_norm].short}", FULL.skip, "norm")
-    drawing.box("head", FULL.skip, "head")
+        drawing.box(f"final {NORMS[final_norm].short}", drawing.size.skip, "norm")
+    drawing.box("head", drawing.size.skip, "head")
 
 
 def _sublayer(

@@ -1,23 +1,22 @@
 """A class in a page: the options to guess from, the way to join, and after Reveal what the class has guessed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from html import escape
 
 import streamlit as st
 
-from components.classroom import following
-from components.shell import address, projector, qr, visitor
+from components.classroom import following, ways_in
+from components.shell import projector, visitor
 from components.shell.session import Key
-from models.insight.words import counted
 from models.lessons.board import Now, board
 from models.lessons.stops import QUESTIONS
-from models.spec.query import literal
 
 CLASS_REFUSED = Key("class_refused", "")  # why the last guess is not counted
 
-GUESS_HERE = "You can change your guess until your teacher reveals what happens."
+GUESS_HERE = "You can change your guess until your teacher reveals the answer."
 
 
-def ask(now: Now, question: str, picture: Callable[[], None] = lambda: None) -> None:
+def ask(now: Now, question: str, picture: Callable[[], None]) -> None:
     """What a class is asked, its options, and what this visitor has guessed; a projector has no say.
 
     `picture`: draws what is known before the guess.
@@ -27,94 +26,97 @@ def ask(now: Now, question: str, picture: Callable[[], None] = lambda: None) -> 
         return
     st.markdown(question)
     picture()
-    for asked in now.asked:
-        _options(asked, alone=len(now.asked) == 1)
+    for number, asked in enumerate(now.asked, start=1):
+        _options(asked, _numbered(number, asked) if len(now.asked) > 1 else "")
     if refusal := CLASS_REFUSED.pop():
         st.warning(refusal)
     st.caption(GUESS_HERE)
 
 
-def _options(question: str, *, alone: bool) -> None:
-    """A question's options as buttons; those of several questions stand beside each other, to fit a phone's screen."""
+def _numbered(number: int, question: str) -> str:
+    """One of several questions by its number, as `answered` counts them."""
+    return f"**{number}. {QUESTIONS[question].title}**"
+
+
+def _options(question: str, title: str) -> None:
+    """A question's options as buttons; those of several questions, which have titles, stand beside each other, to fit a
+    phone's screen.
+    """
     code, member = following.code(), following.member()
     mine = board().guess_of(code, question, member)
     said = f"Your guess is in: **{mine}**" if mine else "What is your guess?"
-    if not alone:
-        said = f"**{QUESTIONS[question].title}** · {said}"
-    st.markdown(said)
+    st.markdown(f"{title} · {said}" if title else said)
 
     def settle(option: str) -> None:
         CLASS_REFUSED.put(board().guess(code, question, member, option, visitor.address()))
 
-    with st.container(key=f"class_options_{question}", horizontal=not alone, gap="small"):
+    with st.container(key=f"class_options_{question}", horizontal=bool(title), gap="small"):
         for at, option in enumerate(QUESTIONS[question].options):
             st.button(
                 option,
                 key=f"class_guess_{question}_{at}",
                 type="primary" if option == mine else "secondary",
-                width="stretch" if alone else "content",
+                width="content" if title else "stretch",
                 on_click=settle,
                 args=(option,),
             )
 
 
 def _wall(now: Now, question: str, picture: Callable[[], None]) -> None:
-    """On a projector, while the class guesses: question and options, and the way to join."""
+    """On a projector, while the class guesses: question, options and the way to join beside the picture."""
     with st.container(key="class_wall"):
-        left, right = st.columns([3, 2], gap="large")
+        left, right = st.columns(2, gap="large")
         with left:
             st.markdown(question)
-            picture()
-            for asked in now.asked:
-                if len(now.asked) > 1:
-                    st.markdown(f"**{QUESTIONS[asked].title}**: {' · '.join(QUESTIONS[asked].options)}?")
-                else:
-                    st.markdown("\n".join(f"- {option}" for option in QUESTIONS[asked].options))
+            if len(now.asked) > 1:
+                st.markdown("  \n".join(_numbered(number, asked) for number, asked in enumerate(now.asked, start=1)))
+                st.markdown(" · ".join(QUESTIONS[now.asked[0]].options))
+            else:
+                st.markdown("\n".join(f"- {option}" for asked in now.asked for option in QUESTIONS[asked].options))
+            hint = f"<p>{following.HINT}</p>" if following.key() else ""
+            st.html(ways_in.beside(following.code(), _numbers("") + hint))
         with right:
-            join(following.code(), "min(60vh, 100%)")
-            numbers(now)
-            if following.key():
-                st.caption(following.HINT)
+            picture()
 
 
-def join(code: str, width: str) -> None:
-    """The way into a class, as a QR code and as a short address with the code."""
-    base = address.base(address.HERE.get())
-    qr.draw(f"{base}/join?c={code}", width)
-    st.markdown(f"**{literal(base.partition('://')[2])}/join** with the code **{code}**")
+def numbers(now: Now, here: int) -> None:
+    """How many are here and how many have answered; the page's connection keeps the numbers up to date."""
+    st.html(_numbers(answered(here, now.answered)))
 
 
-def numbers(now: Now, here: int | None = None) -> None:
-    """How many are here and how many have guessed; the page's connection keeps the numbers up to date."""
-    shown = "" if here is None else here
-    guesses = f'<b class="class-guesses">{now.guesses}</b> guessed' if now.asked or now.guesses else ""
-    joined = f'<b class="class-here">{shown}</b> here'
-    st.html(f'<p class="class-numbers">{joined}{" · " if guesses else ""}{guesses}</p>')
+def _numbers(said: str) -> str:
+    return f'<p class="class-numbers">{said}</p>'
 
 
-def result(code: str, question: str, member: str = "") -> None:
-    """What a class has guessed at a question: a bar for every option, and which of them is a member's."""
+def answered(here: int, guesses: Sequence[int]) -> str:
+    """How many of a class are here, and how many of them have guessed at each of its questions."""
+    of = max(here, *guesses, 0)  # who has guessed may have left
+    if not of:
+        return "Nobody is here yet"
+    if not guesses:
+        return f"{of} here"
+    said = [f"{number} question {at}" for at, number in enumerate(guesses, start=1)]
+    first = f" {said[0].partition(' ')[2]}" if len(said) > 1 else ""
+    return ", ".join([f"{guesses[0]} of {of} answered{first}", *said[1:]])
+
+
+def results(code: str, questions: Sequence[str], right: Callable[[str], str], member: str = "") -> None:
+    """What a class has guessed at each question of a stop; `right` says which option is, or nothing."""
+    for number, (place, question) in enumerate(zip(st.columns(len(questions)), questions, strict=True), start=1):
+        with place:
+            if len(questions) > 1:
+                st.markdown(_numbered(number, question))
+            result(code, question, right(question), member)
+
+
+def result(code: str, question: str, right: str = "", member: str = "") -> None:
+    """What a class has guessed at a question: a bar for every option; which one is `right`, and which a member's."""
     counts = board().counts(code, question) or {}
     mine = board().guess_of(code, question, member)
-    st.markdown(sentence(counts))
+    bars = "".join(
+        f'<li style="--count:{count}"{" class=right" if option == right else ""}>{"✓ " * (option == right)}'
+        f"{escape(option)}: <b>{count}</b>{' (your guess)' * (option == mine)}</li>"
+        for option, count in counts.items()
+    )
     total = max(1, sum(counts.values()))
-    for option, count in counts.items():
-        st.progress(count / total, text=f"{option}: **{count}**" + (" (your guess)" if option == mine else ""))
-
-
-def line(code: str, question: str, member: str = "") -> str:
-    """What a class has guessed at one of several questions, and what a member has, in a line."""
-    counts = board().counts(code, question) or {}
-    mine = board().guess_of(code, question, member)
-    said = ", ".join(f"**{count}** {option}" for option, count in counts.items() if count) or "no guess"
-    return f"**{QUESTIONS[question].title}**: {said}" + (f"; you: *{mine}*" if mine else "")
-
-
-def sentence(counts: dict[str, int]) -> str:
-    """How many have guessed, and what most of them guessed."""
-    total, most = sum(counts.values()), max(counts.values())
-    if not total:
-        return "The class: no guess."
-    leading = [option for option, count in counts.items() if count == most]
-    ahead = f"{most} for *{leading[0]}*" if len(leading) == 1 else f"{len(leading)} options lead with {most} each"
-    return f"The class: {counted(total, 'guess', 'es')}, {ahead}."
+    st.html(f'<ul class="class-bars" data-question="{question}" style="--all:{total}">{bars}</ul>')

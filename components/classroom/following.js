@@ -1,9 +1,10 @@
-// Hears over a connection of its own that the class is shown something else, and has the page run again; on a projector,
-// the keys that lead the class.
+// Hears over a connection of its own that the class is shown something else, and has the page run again, and what the class
+// has answered; on a projector, the keys that lead the class.
 
 const [SOON, LATE] = [1000, 10_000] // milliseconds before a lost connection is tried again, first and at most
 const AGAIN = 3000 // before the page is asked again to show what it does not show yet
 const KEYS = { v: "reveal", V: "reveal", n: "next", N: "next", PageDown: "next", b: "back", B: "back", PageUp: "back" }
+const CODE = ["q", "Q"] // shows and hides the way to join, large
 const FIELD = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=combobox], [role=listbox]"
 
 const own = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
@@ -18,9 +19,24 @@ let wait = SOON
 
 // The numbers of the class, wherever the page has a place for them.
 const write = () => {
-  for (const name of ["here", "guesses"])
-    for (const place of document.querySelectorAll(`.class-${name}`))
-      if (told?.[name] !== undefined && place.textContent !== `${told[name]}`) place.textContent = told[name]
+  if (told?.said === undefined) return
+  document.documentElement.classList.toggle("class-joined", told.here > 0)
+  for (const place of document.querySelectorAll(".class-numbers"))
+    if (place.textContent !== told.said) place.textContent = told.said
+  for (const [question, counts] of Object.entries(told.guesses ?? {})) {
+    const list = document.querySelector(`.class-bars[data-question="${question}"]`)
+    list?.style.setProperty(
+      "--all",
+      Math.max(
+        1,
+        counts.reduce((sum, count) => sum + count, 0),
+      ),
+    )
+    for (const [at, bar] of [...(list?.children ?? [])].entries()) {
+      bar.style.setProperty("--count", counts[at])
+      bar.querySelector("b").textContent = counts[at]
+    }
+  }
 }
 
 const look = () => {
@@ -53,13 +69,15 @@ const connect = () => {
 }
 
 const pressed = (event) => {
-  const what = KEYS[event.key]
+  const what = page?.data.keys && KEYS[event.key]
+  const code = page && CODE.includes(event.key) && document.querySelector(".class-over")
   const focused = event.composedPath()[0]
-  if (!page?.data.keys || !what || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
+  if (!(what || code) || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
   if (!(focused instanceof Element) || focused.closest(FIELD)) return
   event.preventDefault()
   event.stopImmediatePropagation() // else Streamlit would take some of them
-  page.fire("pressed", what)
+  if (code) code.classList.toggle("shown")
+  else page.fire("pressed", what)
 }
 window.addEventListener("keydown", pressed, true)
 setInterval(() => page && look(), AGAIN)

@@ -4,6 +4,7 @@ import secrets
 
 import streamlit as st
 
+from components.classroom import ways_in
 from components.shell import address, projector, session, visitor
 from components.shell.component import component
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
@@ -20,7 +21,7 @@ SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND,
 MEMBER_COOKIE, KEY_COOKIE = "class_member", "class_key"
 PART = "class"  # of a page: what its ticket to the connection is for
 PUPIL, WALL, DESK = "pupil", "wall", "desk"  # who listens: a student, a projector, the Teacher page
-HINT = "V reveals, N or Page Down goes on, B or Page Up goes back."
+HINT = "V reveals, N or Page Down goes on, B or Page Up goes back, Q shows the code large."
 
 # On the page of a class: the ways to other pages lead nowhere, and nobody needs to copy its address.
 HELD = """<style>
@@ -56,8 +57,10 @@ def follow(page: str) -> dict[str, str]:
     CLASS_NOW.put(now)
     own = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_WALL.get() else {})
     listen(code, now, WALL if CLASS_WALL.get() else PUPIL, keys=bool(key()))
+    if now is not None and CLASS_WALL.get():
+        ways_in.over(code, page)
     if now is None:
-        st.info(f"Class {code} is over, or was never open. You are on your own now.")
+        st.info(f"Class {code} has ended. You are on your own now.")
     elif now.loose and not CLASS_WALL.get():
         st.caption(f"Class {code}: you are on your own now, until your teacher calls you back.")
     else:

@@ -1,7 +1,8 @@
 """The ways into a class: `/join`, a short address that leads to what it is shown, and `/class`, over which pages hear.
 
 A connection is a page's that has a ticket for it. It says one thing, and hears whenever its class is shown something
-else; a projector and the Teacher page also hear how many are here and how many have guessed.
+else. A projector and the Teacher page also hear how many are here and how many have answered; the Teacher page alone
+hears what they have guessed.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import json
 import secrets
 from collections import defaultdict
 from html import escape
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -16,6 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from components.classroom.board import answered
 from components.classroom.following import DESK, KEY, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
 from components.shell import projector
 from components.shell.assets import base_path
@@ -25,7 +28,7 @@ from components.stage.crowd import Crowd
 from components.stage.news import News
 from components.stage.tickets import TICKETS
 from models.lessons.board import GONE, Board, board, code_from, valid_key, valid_member
-from models.lessons.stops import START, page_of
+from models.lessons.stops import START, page_of, questions_of
 
 TICK_SECONDS = 20.0  # between two looks without news
 PAUSE_SECONDS = 0.2  # between two messages of a connection
@@ -140,15 +143,20 @@ class ClassConnection(PageConnection):
         await self.websocket.receive()
 
     async def _tell(self) -> None:
-        last: dict[str, int] = {}
+        last: dict[str, Any] = {}
         while True:
             self.wake.clear()
             now = board().now(self.code)
             if self.who == DESK:
                 board().seen(self.code)
-            told = {"version": now.version if now else 0}
+            told: dict[str, Any] = {"version": now.version if now else 0}
             if self.who != PUPIL:
-                told |= {"here": here(self.code), "guesses": now.guesses if now else 0}
+                told |= {"here": here(self.code), "said": answered(here(self.code), now.answered if now else ())}
+            if self.who == DESK and now is not None:
+                told["guesses"] = {
+                    question: list((board().counts(self.code, question) or {}).values())
+                    for question in questions_of(now.stop)
+                }
             if told != last:
                 last = told
                 await self.send(told)

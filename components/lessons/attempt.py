@@ -32,23 +32,26 @@ ATTEMPT_WATCHED: Key[RunConfig | None] = Key("{}_watched", None)
 def draw(lesson: Lesson) -> None:
     """The challenge and the attempt at it."""
     one, name = lesson.challenge, f"attempt_{lesson.key}"
-    st.subheader("Challenge", anchor=False)
-    st.markdown(f"**{one.text}**")
     if not ATTEMPT.of(name).there:
         ATTEMPT.of(name).put(one.base)
-    _fields(lesson)
-    with st.expander("Take an attempt from the playground or a link"):
-        _brought(lesson)
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        st.subheader("Challenge", anchor=False)
+        st.markdown(f"**{one.text}**")
+        _fields(lesson)
+        with st.expander("Take an attempt from the playground or a link"):
+            _brought(lesson)
     cfg = ATTEMPT.of(name).get()
-    if problem := ATTEMPT_PROBLEM.of(name).pop():
-        st.error(problem)
-    astray = out_of_bounds(one, cfg)
-    for said in astray:
-        st.warning(said)
-    if refusal := over_budget(cfg):
-        st.error(refusal)
-    elif not astray:
-        waiting.poll_while(name, lambda: _watch(lesson, cfg))
+    with right:
+        if problem := ATTEMPT_PROBLEM.of(name).pop():
+            st.error(problem)
+        astray = out_of_bounds(one, cfg)
+        for said in astray:
+            st.warning(said)
+        if refusal := over_budget(cfg):
+            st.error(refusal)
+        elif not astray:
+            waiting.poll_while(name, lambda: _watch(lesson, cfg))
 
 
 def from_text(text: str) -> tuple[RunConfig, list[str]]:
@@ -64,7 +67,7 @@ def _fields(lesson: Lesson) -> None:
     for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
         with column:
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Reset the attempt", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
         to_playground(cfg, lesson=lesson.key)
 
@@ -119,7 +122,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
 def _verdict(lesson: Lesson, cfg: RunConfig, tape: RunHistory | None) -> None:
     """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
     if tape is None:
-        st.caption("Train the attempt: when the run is over, its numbers decide.")
+        st.caption("Train it: the challenge is judged when the run ends.")
         return
     found = check(lesson.challenge, cfg, tape.trace())
     for said in found.reached:

@@ -51,19 +51,19 @@ def choose(lesson: Lesson) -> None:
 
 
 def draw(lesson: Lesson) -> None:
-    """Question, guess beside the blocks, then the finding beside the charts; why and code are folded."""
+    """Question and guess beside blocks and finding, the nets below; why and code are folded."""
     number = list(LESSONS).index(lesson.key) + 1
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.markdown(f"**{number}. {lesson.title}.** {explained(lesson.question)}")
         guessed = _guessed(lesson)
+    with right:
+        with st.container(key="lesson_guessed" if guessed else None):
+            _blocks(lesson)
         if guessed:
             runs.happened(lesson)
-    with right:
-        if guessed:
-            _watch(lesson)
-        else:
-            show_blocks(lesson.nets, f"lesson_{lesson.key}")  # until there are numbers to see
+    if guessed:
+        _watch(lesson)
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         with st.expander("Why"):
@@ -78,6 +78,8 @@ def project(lesson: Lesson) -> None:
     st.markdown(lesson.question)
     if progress.done(lesson.key).guess:
         _watch(lesson)
+    else:
+        _blocks(lesson)
     _guessed(lesson)
     runs.happened(lesson)
 
@@ -85,7 +87,7 @@ def project(lesson: Lesson) -> None:
 def in_class(lesson: Lesson, now: Now) -> None:
     """The lesson of a class: the question and its options; what answers it, and the class's guesses, once revealed."""
     if not now.revealed:
-        board.ask(now, f"**{lesson.question}**")
+        board.ask(now, f"**{lesson.question}**", lambda: _blocks(lesson))
         return
     wall = projector.on()
     if not wall:  # where the answer takes the question's room
@@ -93,16 +95,24 @@ def in_class(lesson: Lesson, now: Now) -> None:
     progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        board.result(following.code(), lesson.key, following.member())
-    with right if wall else left:
+        st.markdown("The class guessed")
+        found = runs.finding(lesson)
+        board.result(following.code(), lesson.key, found.answer if found else "", following.member())
+    with left if wall else right:
         runs.happened(lesson, everybody=True)
-    with st.container() if wall else right:
-        _watch(lesson, f"{following.code()} {now.led} {lesson.key}")
+    if wall:  # where all that moves stands on one screen
+        with right, st.container(key="lesson_wall"):
+            runs.samples(lesson)
+    _watch(lesson, f"{following.code()} {now.led} {lesson.key}")
 
 
 def _watch(lesson: Lesson, start: str = "") -> None:
     """The nets, which play by themselves once for a `start`."""
     waiting.poll_while(f"lesson_{lesson.key}", lambda: runs.watch(lesson, start) or runs.unmeasured(lesson))
+
+
+def _blocks(lesson: Lesson) -> None:
+    show_blocks(runs.lettered(lesson), f"lesson_{lesson.key}")
 
 
 def walk(lesson: Lesson) -> None:

@@ -1,11 +1,13 @@
 """A lesson's nets: one player for all of them, shared axes, and whether the guess was right."""
 
 import secrets
+from dataclasses import replace
 
 import streamlit as st
 
 from components.charts import figures
 from components.charts.parts import Figure, enlarged
+from components.classroom import answers
 from components.lessons import progress
 from components.shell import projector
 from components.shell.hide import any_hidden, hidden
@@ -13,12 +15,12 @@ from components.shell.naming import chance
 from components.shell.session import Key
 from components.shell.text import badge, explained
 from components.shell.ways_on import to_compare
-from components.stage.panels import COLUMNS, Chart, Headline, Panel
-from components.stage.stage import stage
+from components.stage.panels import COLUMNS, Chart, Headline, Panel, Travel
+from components.stage.stage import below, stage
 from components.stage.view import look
 from models.lessons.lesson import Finding, Lesson
 from models.service.client import RunHistory, trainer
-from models.spec import plan
+from models.spec import RunConfig, plan
 
 TITLES = {
     "act_rms": "Signal by depth",
@@ -73,8 +75,7 @@ def reset(lesson: Lesson) -> None:
 
 def lesson_chart(lesson: Lesson, kind: str) -> Figure:
     """One of a lesson's charts: a key of TITLES."""
-    nets = list(lesson.nets.values())
-    names = [f"{letter} {name}" for letter, name in zip("ABCD", lesson.nets, strict=False)]
+    nets, names = list(lesson.nets.values()), list(lettered(lesson))
     if kind == "loss":
         return figures.losses(names, steps=max(cfg.steps for cfg in nets), chance=chance(nets[0]))
     sites = max((plan(cfg).sites for cfg in nets), key=len)
@@ -83,20 +84,49 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
     return figures.profiles(TITLES[kind], kind, sites, names, start=True)
 
 
+def lettered(lesson: Lesson) -> dict[str, RunConfig]:
+    """A lesson's nets, in one order and by one name wherever the page shows them."""
+    return {f"{letter} {name}": cfg for letter, (name, cfg) in zip("ABCD", lesson.nets.items(), strict=False)}
+
+
+def samples(lesson: Lesson) -> None:
+    """The way of ten samples through the nets, apart from the charts of `watch`."""
+    below(f"lesson_{lesson.key}", "samples", [_travel(lesson, COLUMNS, 250)], runs=len(lesson.nets))
+
+
+def _travel(lesson: Lesson, span: int, height: int) -> Travel:
+    return Travel(
+        "Ten unseen samples on their way through the blocks",
+        span=span,
+        runs=tuple(range(len(lesson.nets))),
+        labels=list(lettered(lesson)),
+        tells=_told(),
+        height=height,
+    )
+
+
+def _told() -> bool:
+    """Whether it is said what becomes of the nets, and why."""
+    return not any_hidden(("verdict", "answers"))
+
+
 def _panels(lesson: Lesson) -> list[Panel]:
-    """The charts side by side, and each net's verdict unless hidden."""
-    factor, height = (projector.FACTOR, projector.HEIGHT) if projector.on() else (1.0, 250)
-    wide = COLUMNS // (len(lesson.charts) if projector.on() else 2)
-    panels: list[Panel] = [
-        Chart(TITLES[kind], span=span, figure=enlarged(lesson_chart(lesson, kind), factor), height=height)
-        for kind, span in zip(lesson.charts, (wide if projector.on() else COLUMNS, wide, wide), strict=False)
-    ]
-    if not any_hidden(("verdict", "answers")):  # a verdict says which nets learn and why
-        named = zip("ABCD", lesson.nets, strict=False)
-        panels += [
-            Headline(f"Verdict of {name}", run, label=f"{letter} {name}") for run, (letter, name) in enumerate(named)
-        ]
-    return panels
+    """The way of ten samples with the loss beside it, the other charts, and each net's verdict unless hidden. On a
+    projector the charts alone, side by side: `samples` stand above them.
+    """
+    large = projector.on()
+    charts = {
+        kind: Chart(
+            TITLES[kind],
+            span=COLUMNS // (len(lesson.charts) if large else 2),
+            figure=enlarged(lesson_chart(lesson, kind), projector.FACTOR if large else 1.0),
+            height=projector.HEIGHT if large else 250,
+        )
+        for kind in lesson.charts
+    }
+    upper = [] if large else [_travel(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
+    named = enumerate(lettered(lesson)) if _told() else ()
+    return [*upper, *charts.values(), *(Headline(f"Verdict of {name[2:]}", run, label=name) for run, name in named)]
 
 
 def unmeasured(lesson: Lesson) -> bool:
@@ -108,35 +138,35 @@ def happened(lesson: Lesson, *, everybody: bool = False) -> None:
     """The finding, and whether the guess was right: once all nets have been watched to the end, or before training if
     that is what the question is about. `everybody`: also for who has not guessed.
     """
-    one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in lesson.nets.values()]
-    if not one.guess and not everybody:
+    if not progress.done(lesson.key).guess and not everybody:
         return
-    if not one.watched or not all(tape.done for tape in tapes):
-        _so_far(lesson, everybody=everybody)
-    elif hidden("answers"):
-        st.info("The runs are over. This link hides the answer: do the charts support your guess?")
-    else:
-        _judge(lesson, "What happened", lesson.found([trace for tape in tapes for trace in tape.traces()]))
-
-
-def _so_far(lesson: Lesson, *, everybody: bool) -> None:
+    over, found = _over(lesson), finding(lesson)
     if hidden("answers"):
-        return
-    if lesson.before is None:
-        st.caption("Once the nets are trained to the end, their numbers answer your guess.")
-        return
-    views = [view for cfg in lesson.nets.values() if (view := look(cfg)[0])]
-    if len(views) == len(lesson.nets):
-        _judge(lesson, "Before training", lesson.before([view.trace for view in views]))
-        if not everybody:  # whose nets play by themselves
+        if over:
+            st.info("The runs are over. This link hides the answer: do the charts support your guess?")
+    elif found:
+        _judge(lesson, "What happened" if over else "Before training", found)
+        if not (over or everybody):  # whose nets play by themselves
             st.caption("Train the nets to the end to see what becomes of them, and why.")
+    elif lesson.before is None:
+        st.caption("Train the nets to the end to check your guess.")
+
+
+def finding(lesson: Lesson) -> Finding | None:
+    """What the nets have shown to whoever watches them; None while that is nothing, or hidden."""
+    return None if hidden("answers") else answers.finding(lesson, trained=progress.done(lesson.key).watched)
+
+
+def _over(lesson: Lesson) -> bool:
+    tapes = [trainer().tape(cfg) for cfg in lesson.nets.values()]
+    return progress.done(lesson.key).watched and all(tape.done for tape in tapes)
 
 
 def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
     one = progress.done(lesson.key)
     one.right = one.guess == finding.answer if one.guess else None
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
-    wrong = f":material/cancel: Not quite: it was *{finding.answer}*, and you said *{one.guess}*."
+    wrong = f":material/cancel: Not quite. You said *{one.guess}*; it was *{finding.answer}*."
     st.subheader(heading, anchor=False)
     st.markdown(right if one.right else wrong if one.guess else f"It was *{finding.answer}*.")
     st.markdown(f"**{explained(finding.sentence)}** {badge('measured')}")

@@ -6,11 +6,11 @@ import streamlit as st
 
 def draw(link: str, width: str = "200px") -> None:
     """Draws a link as a QR code of this width (CSS)."""
-    st.html(qr_code(link, width))
+    st.html(qr_code(link, f'style="width: {width}" '))
 
 
-def qr_code(link: str, width: str) -> str:
-    """The code as an image: black on white in both themes."""
+def qr_code(link: str, looks: str = "") -> str:
+    """The code as an image, black on white in both themes; `looks`: more attributes of it."""
     code = segno.make(link, error="m", micro=False)
     source = code.svg_data_uri(scale=6, border=4, light="white")
-    return f'<img alt="QR code of the link to hand out" style="width: {width}" src="{source}">'
+    return f'<img alt="QR code of the link to hand out" {looks}src="{source}">'

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
-from components.classroom import board, following
+from components.classroom import answers, board, following, ways_in
 from components.classroom.route import here
 from components.controls import settled
 from components.shell import address, hide, projector, qr, session, visitor
@@ -31,10 +31,10 @@ SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.m
 PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
-NO_ACCOUNT = "Students join by a QR code, without an account; guesses are counted without names."
+NO_ACCOUNT = "Students join with a QR code and need no account; guesses are counted without names."
 TIP = (
-    "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: the address can be "
-    "edited."
+    "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: anybody can edit the "
+    "address."
 )
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
 PAGES = {  # path and title
@@ -100,7 +100,7 @@ def _over(code: str, key: str) -> None:
             label, key="teacher_reopen", icon=":material/undo:", on_click=classes.board().reopen, args=(code, key)
         )
     else:
-        st.info(f"Class {code} is over: a class is deleted some hours after its teacher's page was seen last.")
+        st.info(f"Class {code} has ended: a class is deleted some hours after its Teacher page was last open.")
 
 
 def _mine() -> tuple[str, str]:
@@ -169,14 +169,13 @@ def _lead(code: str, key: str, now: Now) -> None:
             label = "Call back" if now.loose else "On your own now"
             st.button(label, key="teacher_loose", on_click=led.let_go, args=(code, key, not now.loose))
         board.numbers(now, here(code))
-        if now.revealed and (questions := stops.questions_of(now.stop)):
-            if len(questions) == 1:
-                board.result(code, questions[0])
-            else:
-                st.markdown("  \n".join(["The class guessed", *(board.line(code, question) for question in questions)]))
+        if questions := stops.questions_of(now.stop):
+            board.results(code, questions, answers.right if now.revealed else lambda _: "")
+        if now.asked:
+            st.caption("Only this page shows these guesses before Reveal: keep it off the wall.")
         _endings(code, key, now)
     with right:
-        board.join(code, "min(180px, 60vw)")
+        st.html(ways_in.beside(code, ""))
         _reach()
 
 
@@ -196,7 +195,7 @@ def _endings(code: str, key: str, now: Now) -> None:
             file = f"class-{code}.csv"
             st.download_button("Results as CSV", as_csv(results), file, "text/csv", icon=":material/download:")
         with st.popover("Close the class", icon=":material/close:", key=f"teacher_close_{asks}", on_change="rerun"):
-            st.markdown("Close it? Its pages are let go, and all guesses are deleted in ten minutes.")
+            st.markdown("Close it? Students' pages are released; all guesses are deleted after ten minutes.")
             st.button("Close it", key="teacher_close", on_click=led.close, args=(code, key))
 
 

@@ -50,6 +50,7 @@ class Now:
     """What a class is shown. `led` grows when it is led somewhere, `version` with everything that its pages show.
 
     `asked`: the questions that may still be guessed; empty once revealed. `loose`: everybody goes where they like.
+    `answered`: how many have guessed at each question of the stop.
     """
 
     stop: str
@@ -59,7 +60,7 @@ class Now:
     revealed: bool
     led: int
     version: int
-    guesses: int
+    answered: tuple[int, ...]
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -380,9 +381,9 @@ class Board:
             if kept is None:
                 return None
             asked = questions_of(kept.stop)
-            members = {who for question in asked for who in kept.guesses.get(question, {})}
+            answered = tuple(len(kept.guesses.get(question, {})) for question in asked)
             out = not asked or kept.stop in kept.revealed
-            return Now(kept.stop, kept.plan, kept.at, kept.loose, out, kept.led, kept.version, len(members))
+            return Now(kept.stop, kept.plan, kept.at, kept.loose, out, kept.led, kept.version, answered)
 
     def guess(self, code: str, question: str, member: str, option: str, address: str = "") -> str:
         """Counts a member's guess, which may be changed until the answer is out. Returns why it is refused, or "".

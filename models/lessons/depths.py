@@ -118,9 +118,9 @@ GATES = Lesson(
     key="gates",
     title="Depth without norm",
     question=(
-        "64 blocks. ReZero has no norm: every branch is multiplied by a gate that starts at 0. DeepNorm is post-norm "
-        "with a heavier residual and smaller initial weights. For comparison: a residual alone, and ordinary "
-        "post-norm. Which learn the digits in 120 steps?"
+        "64 blocks: with a residual alone; with post-norm; ReZero, which has no norm but multiplies every branch by a "
+        "gate that starts at 0; and DeepNorm, which is post-norm with a heavier residual and smaller initial weights. "
+        "Which learn the digits in 120 steps?"
     ),
     options=tuple(_DEEP_FATES.values()),
     nets=_DEEP,

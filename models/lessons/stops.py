@@ -27,9 +27,17 @@ class Poll:
     options: tuple[str, ...]
 
 
-NETS = ("Residual, no norm", "Norm, no residual")  # of Start, of which it asks
-OF_START = {f"{START}-{at}": Poll(title, FATES) for at, title in enumerate(NETS)}
-QUESTIONS = OF_START | {key: Poll(lesson.title, lesson.options) for key, lesson in LESSONS.items()}
+@dataclass(frozen=True)
+class Fate(Poll):
+    """What becomes of ten digits in a net of Start."""
+
+    net: RunConfig
+
+
+# Of Start, of which it asks.
+NETS = {"Residual, no norm": RunConfig(norm="none"), "Norm, no residual": RunConfig(residual=False)}
+OF_START = {f"{START}-{at}": Fate(title, FATES, net) for at, (title, net) in enumerate(NETS.items())}
+QUESTIONS: dict[str, Poll] = OF_START | {key: Poll(lesson.title, lesson.options) for key, lesson in LESSONS.items()}
 USUAL = (START, "vanishing", "exploding", "skip", "placement", "init")  # a first plan: Start, and five lessons
 
 

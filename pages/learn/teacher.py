@@ -5,5 +5,5 @@ import streamlit as st
 from components.teacher import page
 
 st.title("Teacher", anchor=False)
-st.markdown("Lead a class: every screen shows what you choose, and answers wait for your Reveal.")
+st.markdown("Lead a class: every screen shows what you choose, and answers stay hidden until you press Reveal.")
 page.draw()

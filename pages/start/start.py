@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.classroom import board, following
+from components.classroom import answers, board, following
 from components.shell import hide, projector, tour
 from components.start import cells
 from components.start.ways import ways
@@ -26,10 +26,9 @@ if (now := following.held()) and now.asked:
     board.ask(now, QUESTION, cells.told)
 else:
     if now:
-        said, *places = st.columns([2, 1, 1])  # above the nets that they are of, where four stand beside each other
-        said.markdown("The class guessed")
-        for place, question in zip(places, questions_of(now.stop), strict=True):
-            place.markdown(board.line(following.code(), question, following.member()))
+        st.markdown("The class guessed")
+        right = (lambda _: "") if hide.hidden("verdict") else answers.right
+        board.results(following.code(), questions_of(now.stop), right, following.member())
     found = cells.ended()
     if found:
         tour.done("start")

@@ -84,7 +84,7 @@ def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server)
     assert "with the code **WXYZ**" in teacher
     assert "key=known" not in query
     assert "key=" in query
-    assert "Class WXYZ is over" in stranger  # what is said of a code that no class has
+    assert "Class WXYZ has ended" in stranger  # what is said of a code that no class has
     assert not closes
 
 

@@ -108,14 +108,31 @@ def projector_of(visitors, teacher):
     return visitors(path_of(teacher, teacher.get_by_role("link", name="Open the projector").get_attribute("href")))
 
 
+def large_and_small_again(wall):
+    large = wall.locator(".class-over img")
+    wall.keyboard.press("q")
+    until(wall, lambda: large.is_visible() and large.bounding_box()["height"] >= 0.6 * 720, "the code, large again")
+    wall.keyboard.press("q")
+    large.wait_for(state="hidden")
+
+
+def diagrams_are_whole(page, count):
+    """Each as wide as its place at most, and nothing of it is scrolled to."""
+    expect(page.locator(".block-diagram")).to_have_count(count)
+    place = page.locator(".diagram-place")
+    assert place.evaluate("el => el.scrollWidth <= el.clientWidth")
+    assert below(place) <= page.viewport_size["height"]
+
+
 @pytest.mark.first
 def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_lead(visitors):
     """Nobody touches a phone but to guess: what is led, revealed or let go comes to it by itself."""
     teacher, code = opened(visitors, "start,vanishing")
     wall = projector_of(visitors, teacher)
-    qr = wall.get_by_role("img", name="QR code of the link to hand out").bounding_box()
-    assert qr["height"] >= 0.4 * 720
-    assert qr["y"] + qr["height"] <= 720
+    code_drawn = wall.locator(".class-join img")
+    expect(wall.locator(".class-numbers")).to_have_text("Nobody is here yet")
+    until(wall, lambda: code_drawn.bounding_box()["height"] >= 0.4 * 720, "a code that can be scanned from far away")
+    assert below(code_drawn) <= 720
     phones = [visitors(f"/join?c={code}", viewport=PHONE) for _ in range(2)]
     late = visitors("/join", viewport=PHONE | {"height": 850})  # a browser of its own; the other two tabs share one
     late.get_by_label("Code of your class").fill(code.lower())
@@ -131,7 +148,11 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     settled(phones[0]).get_by_role("button", name="merge").last.click()
     phones[0].get_by_text("Your guess is in: merge").wait_for()
     for page in (teacher, wall):
-        expect(page.locator(".class-numbers")).to_have_text("3 here · 1 guessed")
+        expect(page.locator(".class-numbers")).to_have_text("0 of 3 answered question 1, 1 question 2")
+    expect(teacher.locator(".class-bars li").filter(has_text="merge: 1")).to_have_count(1)
+    assert wall.locator(".class-bars").count() == 0, "the guesses are the teacher's alone"
+    until(wall, lambda: code_drawn.bounding_box()["height"] <= 0.25 * 720, "a small code, once students have joined")
+    large_and_small_again(wall)
     assert teacher.locator(".stage").count() == 0
     for page in (wall, *pages):
         assert page.locator(".stage-chart").count() == 0, "nothing that answers"
@@ -142,10 +163,14 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
         said.wait_for()
         assert said.bounding_box()["y"] < 300
         page.locator(".stage-stack").first.wait_for()
-    phones[0].get_by_text("you: merge").wait_for()
+        expect(page.locator(".class-bars .right")).to_have_text(
+            [re.compile("^✓ fly out: 0"), re.compile("^✓ merge: 1")]
+        )
+    phones[0].get_by_text("merge: 1 (your guess)").wait_for()
     wall.keyboard.press("PageDown")
     for page in (wall, *pages):
         page.get_by_role("heading", name=LESSONS["vanishing"].title).wait_for()
+        diagrams_are_whole(page, 2)
     settled(phones[1]).get_by_role("button", name="10 to 1,000").click()
     phones[1].get_by_text("Your guess is in: 10 to 1,000").wait_for()
     phones[1].reload()
@@ -160,7 +185,7 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
 def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visitors):
     teacher, code = opened(visitors, "start,vanishing")
     wall, phone = projector_of(visitors, teacher), visitors(f"/join?c={code}", viewport=PHONE)
-    wall.get_by_role("img", name="QR code of the link to hand out").wait_for()
+    wall.locator(".class-join img").wait_for()
     settled(wall).keyboard.press("v")
     loss = wall.get_by_label(re.compile("^Loss, neither"))
     loss.wait_for()
@@ -181,6 +206,6 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     guess.wait_for()
     settled(teacher).get_by_role("button", name="Close the class").click()
     teacher.get_by_role("button", name="Close it").click()
-    phone.get_by_text(f"Class {code} is over").wait_for()
+    phone.get_by_text(f"Class {code} has ended").wait_for()
     teacher.get_by_role("button", name="Undo").click()
     guess.wait_for()

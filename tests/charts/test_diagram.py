@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from components.charts.diagram import NUMBERED, READABLE, block_diagram, small_diagram
+from components.charts.diagram import NUMBERED, READABLE, WHOLE, block_diagram, small_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.vocabulary import ACTIVATIONS
 from tests import hand
@@ -239,6 +239,17 @@ def test_a_phone_scrolls_the_drawing_instead_of_shrinking_its_text():
     least = float(re.search(r"min-width:(\d+)px", root.get("style")).group(1))
     assert least >= READABLE * float(root.get("width")) - 1
     assert least > 390
+
+
+@pytest.mark.parametrize("arrangement", ["sandwich", "pre-norm", "plain", "DeepNorm"])
+def test_a_whole_small_drawing_has_the_end_of_the_net_and_fits_a_phone(arrangement):
+    cfg = RunConfig.arranged(arrangement, depth=8)
+    root = ElementTree.fromstring(small_diagram(cfg, 8, WHOLE))
+    words = [text.text for text in root.iter("text")]
+    ends = ["final norm", "head"] if plan(cfg).final_norm != "none" else ["head"]
+    assert words[-len(ends) :] == ends
+    assert words.count("norm") + words.count("final norm") == sum(word.endswith(N) for word in _words(cfg))
+    assert float(root.get("viewBox").split()[2]) <= (390 - 2 * 16) / READABLE
 
 
 def _words(cfg: RunConfig) -> list[str]:

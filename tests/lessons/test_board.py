@@ -181,7 +181,8 @@ def test_a_plan_as_a_link_holds_it_and_the_pages_of_its_stops() -> None:
 
 
 def test_start_asks_about_the_nets_that_its_picture_asks_about() -> None:
-    assert tuple(CELLS[at].title for at in ASKED) == NETS
+    assert tuple(CELLS[at].title for at in ASKED) == tuple(NETS)
+    assert [CELLS[at].cfg for at in ASKED] == list(NETS.values())
     assert questions_of(START) == tuple(OF_START)
 
 
@@ -215,7 +216,7 @@ def test_only_what_the_class_is_shown_can_be_guessed(board: Board, key: str) -> 
     board.show(CODE, key, START)
     board.guess(CODE, "start-0", "one", MERGE)
     board.guess(CODE, "start-1", "one", FLY)
-    assert shown(board).guesses == 1
+    assert shown(board).answered == (1, 1)
 
 
 def test_only_who_opened_a_class_leads_clears_or_closes_it(board: Board, key: str) -> None:
@@ -270,7 +271,7 @@ def test_the_results_are_those_of_what_was_revealed(board: Board, key: str) -> N
     board.show(CODE, key, START)
     board.guess(CODE, "start-0", "one", FATES[0])
     board.reveal(CODE, key)
-    assert board.results(CODE)[0] == ("Start: the four nets", NETS[0], FATES[0], 1)
+    assert board.results(CODE)[0] == ("Start: the four nets", next(iter(NETS)), FATES[0], 1)
 
 
 # --- the file ---

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,18 +18,20 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from components.classroom import following, route
-from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.classroom.board import answered
+from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
 from components.stage import connection
 from components.stage.tickets import TICKETS
 from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT, as_csv
+from models import answers as answered_by
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
 from models.lessons.board import OF_ADDRESS, Board, valid_member
 from models.lessons.lessons import LESSONS
-from models.lessons.stops import NETS, OF_START, USUAL
+from models.lessons.stops import OF_START, USUAL
 from models.lessons.trials import MOST_WRONG
-from models.service.client import Requester, key_of
+from models.service.client import Requester, key_of, trainer
 from models.spec import RunConfig
 from models.spec.limits import CLASS_PASSWORD
 from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
@@ -86,7 +89,16 @@ def disabled(page: AppTest) -> set[str]:
 def answers(page: AppTest) -> bool:
     """Whether anything on a page answers: a chart, a count by option, the nets."""
     kinds = {data.get("kind") for one in page.get("bidi_component") for data in _panels(one)}
-    return bool(charts(page) or page.get("progress") or kinds or "The class" in words(page))
+    return bool(charts(page) or bars(page) or kinds or "The class" in words(page))
+
+
+def bars(page: AppTest) -> list[str]:
+    """The options with their numbers of guesses, as far as a page shows them."""
+    return [re.sub(r"<[^>]*>", "", one) for one in re.findall(r"<li.*?</li>", html(page))]
+
+
+def html(page: AppTest) -> str:
+    return "".join(one.proto.body for one in page.get("html"))
 
 
 def _panels(component: object) -> list[dict[str, object]]:
@@ -136,7 +148,7 @@ def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Boa
     board.let_go(CODE, key, False)
     assert titles(sound(page.run())) == [LESSONS[LESSON].title]
     board.close(CODE, key)
-    assert f"Class {CODE} is over" in words(sound(page.run()))
+    assert f"Class {CODE} has ended" in words(sound(page.run()))
     assert titles(page) == ["Glossary"]
 
 
@@ -144,7 +156,7 @@ def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Boa
 def test_a_code_of_no_class_holds_nobody(code: str) -> None:
     page = by_link("pages/learn/glossary.py", **{"class": code})
     assert titles(page) == ["Glossary"]
-    assert ("is over" in words(page)) == (code == "ZZZZ")
+    assert ("has ended" in words(page)) == (code == "ZZZZ")
 
 
 # --- guesses, and nothing that answers before Reveal ---
@@ -156,17 +168,23 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     press(student, OPTIONS[2])
     assert f"Your guess is in: **{OPTIONS[2]}**" in words(student)
     press(student, OPTIONS[1])
-    for page in (student, late, projector, teacher):
-        assert not answers(sound(page.run()))
-    assert board.now(CODE).guesses == 1  # type: ignore[union-attr]
-    press(teacher, "Reveal")
-    assert f"The class: 1 guess, 1 for *{OPTIONS[1]}*" in words(teacher)
     for page in (student, late, projector):
-        assert "The class: " in words(sound(page.run()))
+        assert not answers(sound(page.run()))
+    assert bars(sound(teacher.run())) == [f"{OPTIONS[0]}: 0", f"{OPTIONS[1]}: 1", f"{OPTIONS[2]}: 0"]
+    assert board.now(CODE).answered == (1,)  # type: ignore[union-attr]
+    press(teacher, "Reveal")
+    before = [trainer().ask(answered_by.PROFILE, cfg, wait=PATIENCE).value for cfg in LESSONS[LESSON].nets.values()]
+    right = LESSONS[LESSON].before(before).answer  # type: ignore[misc]
+    for page in (teacher, student, late, projector):
+        found = bars(sound(page.run()))
+        assert [one.startswith("✓") for one in found] == [option == right for option in OPTIONS]
+        assert f"{OPTIONS[1]}: 1" in found[1]
+        assert ("(your guess)" in found[1]) == (page is student)
+    for page in (student, late, projector):
+        assert "The class guessed" in words(page)
         assert set(charts(page)) >= {"Loss"}
         assert declared(page)["start"], "the nets play by themselves"
         assert not [label for label in labels(page) if label in OPTIONS]
-    assert "(your guess)" in "".join(one.proto.text for one in student.get("progress"))
     assert (declared(projector).get("speed"), declared(student).get("speed")) == ("25 steps/s", None)
 
 
@@ -179,15 +197,19 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
         (travel,) = panels(page, "travel").values()
         assert travel["labels"] == [CELLS[at].title for at in TOLD]
         assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in TOLD]
-    for question, option in zip(OF_START, (MERGE, FLY), strict=True):
+    for question, option in zip(OF_START, (FLY, MERGE), strict=True):
         student.button(key=f"class_guess_{question}_{FATES.index(option)}").click()
         sound(student.run())
     board.reveal(CODE, key)
     for page in (student, projector):
-        assert f"**{NETS[1]}**: **1** {FLY}" in words(sound(page.run()))
+        shown = [one for one in bars(sound(page.run())) if "✓" in one]  # each its own fate, as its disc says
+        assert [one.removesuffix(" (your guess)") for one in shown] == [f"✓ {FLY}: 1", f"✓ {MERGE}: 1"]
         (travel,) = panels(page, "travel").values()
         assert (len(travel["runs"]), travel["asks"]) == (4, [])
-    assert f"you: *{MERGE}*" in words(student)
+    assert [one for one in bars(student) if "your guess" in one] == [
+        f"✓ {FLY}: 1 (your guess)",
+        f"✓ {MERGE}: 1 (your guess)",
+    ]
 
 
 def test_a_wall_stays_with_what_is_shown_while_everybody_is_on_their_own(board: Board, key: str) -> None:
@@ -215,12 +237,14 @@ def test_a_projector_leads_by_keys_only_where_the_browser_has_the_classs_key(
 ) -> None:
     said = {KEY_COOKIE: f"{CODE}.wrong"}
     monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
-    assert following.HINT not in words(wall())
+    assert following.HINT not in html(wall())
     said[KEY_COOKIE] = f"{CODE}.{key}"
-    assert following.HINT in words(wall())
-    assert following.HINT not in words(joined()), "the teacher's browser as a student's"
-    shown = [one for one in wall().get("html") if "class-here" in one.proto.body]
-    assert shown, "a place for the number of those who are here"
+    shown, student = html(wall()), html(joined())
+    assert following.HINT in shown
+    assert following.HINT not in student, "the teacher's browser as a student's"
+    assert "class-numbers" in shown, "a place for how many are here and have answered"
+    assert "class-over" in shown, "the way to join, for Q"
+    assert "class-over" not in student
 
 
 # --- the Teacher page ---
@@ -230,7 +254,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     page = press(desk(), "Open a class")
     code, key = address(page)["class"], address(page)["key"]
     assert board.look_after(code, key)
-    assert f"join** with the code **{code}**" in words(page)
+    assert f"/join</b> with the code <b>{code}</b>" in html(page)
     assert disabled(page) >= {"Back"}
     press(page, "Next")
     assert board.now(code).stop == USUAL[1]  # type: ignore[union-attr]
@@ -239,7 +263,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     press(page, "Delete them")
     assert "Reveal" not in disabled(page)
     press(page, "Undo: bring the guesses back")
-    assert board.now(code).guesses == 1  # type: ignore[union-attr]
+    assert board.now(code).answered == (1,)  # type: ignore[union-attr]
     press(page, "On your own now")
     assert "on their own now" in words(page)
     press(page, "Call back")
@@ -247,7 +271,7 @@ def test_a_class_is_opened_led_cleared_and_closed_and_both_can_be_undone(board: 
     assert board.now(code) is None
     assert f"Class {code} is closed" in words(page)
     press(page, "Undo: open it again")
-    assert board.now(code).guesses == 1  # type: ignore[union-attr]
+    assert board.now(code).answered == (1,)  # type: ignore[union-attr]
     assert "Reveal" in labels(page)
 
 
@@ -267,7 +291,7 @@ def test_the_plan_is_in_the_address_and_the_class_is_opened_with_it(board: Board
 
 def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Board, key: str) -> None:
     forged = desk(**{"class": CODE, "key": "guess"})
-    assert f"Class {CODE} is over" in words(forged)
+    assert f"Class {CODE} has ended" in words(forged)
     assert "Reveal" not in labels(forged)
     known = desk(**{"class": "WXYZ", "key": "known-to-a-stranger"})
     assert board.now("WXYZ") is None
@@ -389,26 +413,42 @@ def page_of(url: str, who: str, session: str, code: str = CODE) -> Iterator[Clie
         yield connection
 
 
-def heard(connection: ClientConnection, **last: int) -> None:
+def heard(connection: ClientConnection, **last: object) -> None:
     """Waits until a page has heard so; what comes before may lack some of it."""
     while json.loads(connection.recv(timeout=PATIENCE)) != last:
         pass
 
 
-def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_how_many_are_here(
+def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_what_is_guessed(
     url: str, board: Board, key: str
 ) -> None:
     version = board.now(CODE).version  # type: ignore[union-attr]
     with page_of(url, PUPIL, "one") as pupil, page_of(url, PUPIL, "one"), page_of(url, DESK, "two") as teacher:
         heard(pupil, version=version)
-        heard(teacher, version=version, here=1, guesses=0)
-        board.guess(CODE, LESSON, "one", OPTIONS[0])
-        heard(teacher, version=version, here=1, guesses=1)
+        with page_of(url, WALL, "three") as projector:
+            heard(projector, version=version, here=1, said="0 of 1 answered")
+            board.guess(CODE, LESSON, "one", OPTIONS[1])
+            heard(projector, version=version, here=1, said="1 of 1 answered")
+        heard(teacher, version=version, here=1, said="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
         board.reveal(CODE, key)
         assert json.loads(pupil.recv(timeout=PATIENCE)) == {"version": version + 1}
-        heard(teacher, version=version + 1, here=1, guesses=1)
+        heard(teacher, version=version + 1, here=1, said="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
         board.close(CODE, key)
         heard(pupil, version=0)
+
+
+@pytest.mark.parametrize(
+    ("here", "guesses", "said"),
+    [
+        (0, (0,), "Nobody is here yet"),
+        (3, (), "3 here"),
+        (3, (2,), "2 of 3 answered"),
+        (3, (2, 1), "2 of 3 answered question 1, 1 question 2"),
+        (1, (2, 4), "2 of 4 answered question 1, 4 question 2"),
+    ],
+)
+def test_it_is_said_of_each_question_how_many_have_answered_it(here: int, guesses: tuple[int, ...], said: str) -> None:
+    assert answered(here, guesses) == said
     until(lambda: route.here(CODE) == 0, "that nobody is here")
 
 

@@ -1,5 +1,6 @@
 """The lessons: each net shows what its text says, each challenge has a solution that passes and a near miss that fails."""
 
+import json
 import re
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.lessons.runs import awaited
+from components.lessons.runs import awaited, lesson_chart, lettered
 from components.lessons.runs import watched as watched_to_the_end
 from components.lessons.source import excerpt
 from models.lessons.challenges import check, out_of_bounds
@@ -250,7 +251,7 @@ def test_nothing_of_the_run_is_shown_before_the_guess() -> None:
     assert page.button(key="lesson_vanishing_guess_settle").disabled
 
 
-@pytest.mark.parametrize(("at", "said"), [(2, "Your guess was right"), (0, "Not quite: it was")])
+@pytest.mark.parametrize(("at", "said"), [(2, "Your guess was right"), (0, "Not quite. You said")])
 def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, said: str) -> None:
     page = watched(guessed(lessons(lesson="vanishing"), at), "lesson_vanishing")
     assert said in words(page)
@@ -260,6 +261,34 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
     assert "def forward" in "".join(code.value for code in page.code)
     verdict = "right" if at == 2 else "not quite"
     assert f"({verdict})" in page.code[-1].value
+
+
+@pytest.mark.parametrize("key", ["skip", "gates"])
+def test_a_lessons_nets_are_in_one_order_in_diagrams_discs_charts_and_verdicts(key: str) -> None:
+    page = lessons(lesson=key)
+    names = list(lettered(LESSONS[key]))
+    assert [name[2:] for name in names] == list(LESSONS[key].nets)
+    assert re.findall("<figcaption>(.*?)</figcaption>", _blocks(page)) == names
+    page = guessed(page, 0)
+    assert re.findall("<figcaption>(.*?)</figcaption>", _blocks(page)) == names, "the diagrams stay"
+    (travel,) = panels(page, "travel").values()
+    assert (travel["labels"], travel["runs"]) == (names, list(range(len(names))))
+    assert [panel["label"] for panel in panels(page, "headline").values()] == names
+    for kind in LESSONS[key].charts:
+        drawn = [trace["name"] for trace in lesson_chart(LESSONS[key], kind)["data"]]
+        assert list(dict.fromkeys(name for name in drawn if name in names)) == names
+
+
+def _blocks(page: AppTest) -> str:
+    """The drawing of the blocks on a lesson's page."""
+    said = (json.loads(one.proto.json or "{}") for one in page.get("bidi_component"))
+    return "".join(data.get("svg", "") for data in said)
+
+
+def test_the_question_names_the_nets_in_the_order_of_the_page() -> None:
+    said = LESSONS["gates"].question.lower()
+    places = [said.index(name) for name in ("a residual alone", "post-norm", "rezero", "deepnorm")]
+    assert places == sorted(places)
 
 
 def test_an_attempt_is_edited_trained_and_passed_and_the_progress_says_so() -> None:

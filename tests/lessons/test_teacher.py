@@ -451,7 +451,7 @@ def test_the_four_nets_on_a_projector_are_few_and_large_and_move_by_keys() -> No
 
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:
     link = "https://host/base/join?c=ABCD"
-    said = qr_code(link, "200px")
+    said = qr_code(link)
     assert 'alt="QR code of the link to hand out"' in said
     assert segno.make(link, error="m", micro=False).svg_data_uri(scale=6, border=4, light="white") in said
-    assert said != qr_code(link + "2", "200px")
+    assert said != qr_code(link + "2")
