@@ -64,7 +64,7 @@ class Alarms:
             return
         place, then, now = found
         since = self._steps[place]
-        said = f"The loss has not fallen by {FALL:.0%} since step {since}: {then:.3g} there and {now:.3g} now."
+        said = f"Since step {since} the mean loss has fallen by less than {FALL:.0%} ({then:.3g} then, {now:.3g} now)."
         self._add("loss", Alarm("loss", step, "", said))
 
     def ring(self) -> None:

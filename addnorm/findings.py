@@ -68,8 +68,8 @@ def _loss(recording: Recording, at: int) -> str:
         return ""
     place, then, now = found
     return (
-        f"The loss has not fallen by {FALL:.0%} since step {recording.steps[rows[place]]}: {then:.3g} there and "
-        f"{now:.3g} now, on average."
+        f"Since step {recording.steps[rows[place]]} the mean loss has fallen by less than {FALL:.0%} ({then:.3g} then, "
+        f"{now:.3g} now)."
     )
 
 

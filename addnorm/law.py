@@ -52,17 +52,15 @@ class GrowthLaw:
     rate: float = math.nan
 
     def sentence(self) -> str:
-        """What the signal does, as a predicate."""
+        """What the signal does, as a predicate; empty where no law can be told."""
         factor = max(self.rate, 1 / self.rate)
         return {
             "constant": "has the same size at every depth",
-            "slight": f"changes only by a factor of {self.spread:.3g} over depth, too little to tell a law by",
             "root": "grows, by the best fit, like the square root of depth",
             "linear": "grows, by the best fit, in proportion to depth",
             "exponential": f"{'grows' if self.rate > 1 else 'shrinks'}, by the best fit, exponentially, by a factor of "
             f"{factor:.3g} from site to site",
-            "none": "follows no law over depth clearly better than another",
-        }[self.kind]
+        }.get(self.kind, "")
 
 
 def law_of(values: Sequence[float]) -> GrowthLaw:
@@ -136,16 +134,14 @@ def laws(recording: Recording, at: int) -> tuple[GrowthLaw, GrowthLaw]:
 
 
 def law_in_words(recording: Recording, at: int) -> str:
-    """The law of a row, and the arrangement that the net started like, in sentences."""
+    """The law of a row, and the arrangement that the net started like, in sentences; empty where neither is clear."""
     signal, like = laws(recording, at)[0], likeness(recording)
-    said = [f"At step {recording.steps[at]} the signal {signal.sentence()}."] if signal.kind else []
+    said = [f"At step {recording.steps[at]} the signal {law}."] if (law := signal.sentence()) else []
     starts = "started" if at else "starts"
     if like == "little":
         said.append(f"Your net {starts} with a signal and a gradient that hardly change: {LIKE[like]}.")
     elif like:
         said.append(f"Your net {starts} like “{like}”: {LIKE[like]}.")
-    elif all(law.kind for law in laws(recording, 0)):
-        said.append("By signal and gradient alone no arrangement can be named.")
     return " ".join(said)
 
 

@@ -173,6 +173,8 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
     if start == 0 or end == 0:
         return f"{name} {'starts at' if start == 0 else 'falls to'} exactly 0 {path}"
     factor = max(start / end, end / start)
+    if f"{factor:.3g}" == "1":
+        return f"{name} stays the same size {path}"
     if factor < UNCHANGED_FACTOR:
         return f"{name} stays within a factor of {factor:.3g} {path}"
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {factor:.3g} {path}"

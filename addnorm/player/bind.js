@@ -331,7 +331,7 @@ const AXES = {
   },
 }
 
-// The legend's entry of a ghost that is not drawn; `declared`: its name there until then.
+// The legend's entry of a line that is not drawn; `declared`: its name there until then.
 const leftOut = ({ bind: _, values: __, name, ...trace }, why) => ({
   ...trace,
   name: `${name}: ${why}`,
@@ -467,6 +467,8 @@ const ticksAt = ({ labels, blocks, most = 5 }) => {
 const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places
 const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
 
+const modelOf = (tape) => tape.header?.said?.model // of a recording; nets of the playground have none
+
 // A declared trace with its look and its numbers.
 const full = (declared, { hue, places }, now) => {
   const trace = looked(declared, hue, now.dark)
@@ -474,6 +476,7 @@ const full = (declared, { hue, places }, now) => {
   if (!bind?.of) return trace
   const tape = now.tapes[bind.run]
   if (!tape?.header && !AT_ONCE.includes(bind.of)) return { ...trace, x: trace.x ?? [], values: [] }
+  if (bind.alike && modelOf(tape) !== modelOf(now.tapes[0])) return leftOut(trace, "another task")
   const found = FILL[bind.of](trace, tape, now)
   const { values } = found
   if (!OVER_STEPS.includes(bind.of) && !found.cells) {

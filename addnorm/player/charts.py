@@ -127,9 +127,14 @@ def recorded_depth(title: str, of: str, track: str, runs: Sequence[str | None], 
 
 
 def recorded_loss(runs: Sequence[str | None]) -> Figure:
-    """The losses of recordings, and of runs of the playground by their labels."""
+    """The losses of recordings, and of runs of the playground by their labels; those of other models are left out.
+
+    What a loss is worth depends on the task, so losses of several tasks share no axis.
+    """
     layout = frame_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
     traces = [_line(run, label or "{name}", "past", "loss") for run, label in enumerate(runs)]
+    for trace in traces:
+        trace["bind"]["alike"] = True
     traces += [_bound(crosses_of(run, label or "this run"), "crosses", "loss", run) for run, label in enumerate(runs)]
     return figure_of(traces, layout, "no loss was recorded", axis="loss", line="line", hue=LOSS, reaches=1)
 

@@ -34,6 +34,7 @@ const changeInWords = (name, start, end, path) => {
   if (start === 0 && end === 0) return `${name} is exactly 0 at both ends`
   if (start === 0 || end === 0) return `${name} ${start === 0 ? "starts at" : "falls to"} exactly 0 ${path}`
   const factor = Math.max(start / end, end / start)
+  if (brief(factor) === "1") return `${name} stays the same size ${path}`
   if (factor < UNCHANGED_FACTOR) return `${name} stays within a factor of ${brief(factor)} ${path}`
   return `${name} ${end > start ? "grows" : "falls"} by a factor of ${brief(factor)} ${path}`
 }
@@ -203,13 +204,11 @@ const streamOf = (sites) => {
 
 const SAID = {
   constant: () => "has the same size at every depth",
-  slight: ({ spread }) => `changes only by a factor of ${brief(spread)} over depth, too little to tell a law by`,
   root: () => "grows, by the best fit, like the square root of depth",
   linear: () => "grows, by the best fit, in proportion to depth",
   exponential: ({ rate }) =>
     `${rate > 1 ? "grows" : "shrinks"}, by the best fit, exponentially, by a factor of ` +
     `${brief(Math.max(rate, 1 / rate))} from site to site`,
-  none: () => "follows no law over depth clearly better than another",
 }
 
 // Whether signal and gradient are products over the layers of the same factors.
@@ -270,13 +269,10 @@ export const likeness = (tape) => {
 
 const law = (tape, row) => {
   const signal = lawOfStream(overDepth(tape, row)[0])
-  const [act, grad] = overDepth(tape, 0)
   const [like, starts] = [likeness(tape), row ? "started" : "starts"]
-  const said = signal.law ? [`At step ${tape.step(row)} the signal ${SAID[signal.law](signal)}.`] : []
+  const said = SAID[signal.law] ? [`At step ${tape.step(row)} the signal ${SAID[signal.law](signal)}.`] : []
   if (like === "little") said.push(`Your net ${starts} with a signal and a gradient that hardly change: ${LIKE[like]}.`)
   else if (like) said.push(`Your net ${starts} like “${like}”: ${LIKE[like]}.`)
-  else if (lawOfStream(act).law && lawOfStream(grad.reverse()).law)
-    said.push("By signal and gradient alone no arrangement can be named.")
   return said.join(" ")
 }
 
@@ -319,7 +315,7 @@ const stalledInWords = (tape, row) => {
   if (!found) return ""
   const { place, before, now } = found
   const step = tape.step(rows[place])
-  return `The loss has not fallen by 2% since step ${step}: ${brief(before)} there and ${brief(now)} now, on average.`
+  return `Since step ${step} the mean loss has fallen by less than 2% (${brief(before)} then, ${brief(now)} now).`
 }
 
 // Which blocks the updates hardly change, though the learning rate is not 0.

@@ -281,7 +281,7 @@ def test_both_readers_find_the_same_of_a_run_that_goes_wrong() -> None:
     found = in_browser([[data] for data in files])
     assert found == [in_python(data) for data in files]
     said = [row["words"][3] for one in found for row in one["rows"]]
-    for words in ("The loss has not fallen by 2% since step ", "blocks stand still now", " by 0.001% of its size.",
+    for words in (" the mean loss has fallen by less than 2% (", "blocks stand still now", " by 0.001% of its size.",
                   "less than 1/30 of the gradient comes back to layer 0.", HELPS["plain"],
                   " on inputs become alike over depth: the mean cosine between different ones is 0.3 at layer 0 and 0.99 "):  # fmt: skip
         assert 0 < sum(words in one for one in said) < len(said)
@@ -316,8 +316,8 @@ def test_both_readers_name_the_same_law_and_the_same_arrangement() -> None:
     named = Counter(one["like"] for one in found)
     assert set(named) == {"", "little", "pre-norm", "post-norm", "residual only", "ReZero", "plain", "plain + norm"}
     said = " ".join(one["rows"][1]["words"][1] for one in found)
-    for words in ("square root", "in proportion to depth", "grows, by the best fit, exp", "shrinks", "no law over depth",
-                  "the same size", "too little", "no arrangement can be named", "hardly change"):  # fmt: skip
+    for words in ("square root", "in proportion to depth", "grows, by the best fit, exp", "shrinks",
+                  "the same size", "hardly change"):  # fmt: skip
         assert words in said
 
 

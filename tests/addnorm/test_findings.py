@@ -52,7 +52,7 @@ def test_a_loss_that_has_stalled_is_said_with_the_step(turn: int) -> None:
     assert turn - 5 <= place <= turn + 20
     assert then == pytest.approx(now, rel=0.03)
     said = findings(told([{"loss": loss} for loss in losses]), 139)
-    assert said.startswith(f"The loss has not fallen by 2% since step {place}: ")
+    assert said.startswith(f"Since step {place} the mean loss has fallen by less than 2% (")
     assert findings(told([{"loss": loss} for loss in losses]), turn) == "", "nothing has stalled by then"
     assert stalled(losses[:30]) is None, "too few rows to tell"
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_map
+from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_loss, recorded_map
 from components.charts import figures
 from components.charts.bindings import fixed_map
 from components.charts.colour import LOSS, SIGNAL
@@ -298,6 +298,26 @@ def test_a_held_range_grows_and_never_shrinks():
     first, second = run(NOW + code, figure=PROFILE)
     assert first == second
     assert first[1] > 6
+
+
+def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with_a_recordings():
+    code = """
+    const tapes = models.map((model) => {
+      const one = new recording.RecordedTape({ link: "", recording: null })
+      const text = [{ ...header, model }, line, { ...line, step: 1 }].map((entry) => JSON.stringify(entry)).join("\\n")
+      one.feed(new TextEncoder().encode(`${text}\\n`))
+      return one
+    })
+    const toy = new tape.Tape({ link: "", seeds: 1, last: 1 })
+    toy.describe({ last: 1, seeds: 1, width: 1, tracks: [{ name: "loss", start: 0, width: 1 }] })
+    toy.put(0, 2, Float32Array.of(3, 4))
+    const now = { ...STILL, tapes: [...tapes, toy], shown: 1, position: 1, furthest: 1 }
+    return bind.filled(figure, now, {}).data.map(({ name, y }) => [name, y])
+    """
+    names = ["A", "B", "C", "small net"]
+    said = run(code, figure=recorded_loss(names), models=["GPT", "GPT", "MLP"], header=HEADER, line=LINE)
+    loss = [LINE["loss"]] * 2
+    assert said[:4] == [["A", loss], ["B", loss], ["C: another task", [None]], ["small net: another task", [None]]]
 
 
 SHARE = {"type": "scatter", "name": "a line", "x": [0, 1], "text": ["b01", "b02"]}
