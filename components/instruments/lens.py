@@ -1,5 +1,7 @@
 """Attention and lens: where attention heads look, what the output head would say at every site, and what comes next."""
 
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from components.stage.view import View
 from models import answers
 from models.answers import Lens
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
-from models.spec import TASKS, plan
+from models.spec import TASKS, RunConfig, plan
 
 # The start of the book, or the 16 symbols of a task; `recall` ends with the first key that is asked for.
 TEXTS = {
@@ -29,8 +31,8 @@ LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens
 MOST_LABELS = 20  # beside it
 
-# A text that was continued, and its new tokens.
-LENS_WRITTEN: Key[tuple[str, list[dict[str, Any]]]] = Key("{}_tokens", ("", []))
+# A net with a text that it continued, and the new tokens.
+LENS_WRITTEN: Key[tuple[RunConfig | None, str, list[dict[str, Any]]]] = Key("{}_tokens", (None, "", []))
 
 
 def draw(panel: InstrumentPanel) -> None:
@@ -240,7 +242,7 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
     elif not np.isfinite(p).all():
         why_not = "The probabilities are not finite: nothing can be drawn from them."
     written = LENS_WRITTEN.of(written_key).get()
-    done = written[1] if written[0] == text else []
+    done = written[2] if written[:2] == (found.cfg, text) else []
 
     def append() -> None:
         at = next_class(p, temperature, count)
@@ -251,8 +253,9 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
             "token": shown(name),
             "probability": float(p[at]),
             "at the temperature": float(tempered(p, temperature)[at]),
+            "step of the net": found.step,
         }
-        LENS_WRITTEN.of(written_key).put((longer, [*done, entry]))
+        LENS_WRITTEN.of(written_key).put((found.cfg, longer, [*done, entry]))
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
@@ -261,7 +264,9 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
     )
     st.caption(why_not or how)
     if done:
-        st.markdown(" · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in done))
+        for step, own in groupby(done, key=itemgetter("step of the net")):
+            tokens = " · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in own)
+            st.markdown(f"Written at step {step}: {tokens}")
         panel.table("Tokens written", **{column: [one[column] for one in done] for column in done[0]})
 
 

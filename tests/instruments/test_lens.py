@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -24,6 +25,7 @@ from tests import hand
 from tests.app_page import SMALL, charts, labels, playground, press, sound, words
 from tests.arrangements import in_turn
 from tests.drawn import all_drawn, drawn
+from tests.stage_page import rests
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -369,7 +371,13 @@ def test_the_panel_reads_a_text_and_goes_on_with_what_the_net_says():
     press(page, "Next")
     assert text_box(page).value == "Call me Ish" + {"␣": " "}.get(likeliest, likeliest)
     assert "At token 12," in words(page)
-    assert f"`{likeliest}`" in words(page)
+    assert f"Written at step 0: `{likeliest}`" in words(page)
+    rests(page, 1)
+    press(page, "Next")
+    assert re.search(r"Written at step 0: `.` [\d.]+%\nWritten at step 1: `.` [\d.]+%", words(page))
+    page.slider(key="depth").set_value(3)
+    sound(page.run())
+    assert "Written at step" not in words(page)  # by this net
     text_box(page).set_value("caf\u00e9")
     sound(page.run())
     assert "The character 'é' is not in the book's alphabet" in words(page)
