@@ -24,6 +24,8 @@ const LINES = 3.3 // of that type, below which a half has no room for its name a
 const BESIDE = 560 // pixels of width from which an opened block stands beside its stack; twin of stage.css
 // Powers of ten that every scale shows, so that nets are compared by eye; it is wider for a net that leaves them.
 const DECADES = { act: [-6, 4], grad: [-8, 2] }
+// The scale of a half, in decades, for values before training.
+export const scaleOf = (name, ...values) => logRange(DECADES[name], ...values)
 const ROOM = 4 // decades that a scale may grow beyond that of the net before training; what is larger is marked
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
@@ -145,7 +147,7 @@ export class LivingStack {
     const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
-      const first = logRange(DECADES[name], ...seen(() => 0))
+      const first = scaleOf(name, ...seen(() => 0))
       const [low, high] = logRange(
         this.held[name] ?? first,
         ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now))),

@@ -12,7 +12,9 @@ from components.charts.bindings import fixed_map
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import enlarged
+from components.playground.presets import PRESETS
 from models.insight.fate import GROWN
+from models.training import profile_at_init
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
 from tests.drawn import drawn, run
@@ -59,6 +61,16 @@ def test_a_held_axis_covers_the_data_spans_two_decades_never_shrinks_and_has_few
         assert 2 <= len(ticks) <= 7
         assert len({*np.diff(ticks)}) == 1
         assert low <= ticks[0] <= ticks[-1] <= high
+
+
+def test_the_stacks_of_all_presets_have_one_scale_and_a_net_that_leaves_it_a_wider_one():
+    cfgs = [one.cfg for one in PRESETS.values()]
+    for name, track in (("act", "act_rms"), ("grad", "grad_rms")):
+        rows = [getattr(profile_at_init(cfg), track)[0].tolist() for cfg in cfgs]
+        scales = run("return rows.map((row) => stack.scaleOf(name, row))", rows=rows, name=name)
+        assert {tuple(scale) for scale in scales} == {tuple(scales[0])}
+        low, high = run("return stack.scaleOf(name, row)", row=[1e-12, 1.0], name=name)
+        assert (low < -12, high) == (True, scales[0][1])
 
 
 def test_a_loss_is_written_as_python_writes_it():
