@@ -9,8 +9,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from models.trace import Trace
-
 Value = TypeVar("Value")
 
 
@@ -26,10 +24,8 @@ class Question(Generic[Value]):
 
 
 @dataclass(frozen=True)
-class Profiles:
-    """Row 0 of the tapes of several seeds, from the configuration's own up."""
-
-    traces: tuple[Trace, ...]
+class Opened:
+    """That the log of a run has its row 0."""
 
 
 @dataclass(frozen=True)
@@ -503,8 +499,7 @@ class ClosedBranches:
     rms: dict[str, dict[str, float]]
 
 
-PROFILE = Question("profile", Trace)
-PROFILES = Question("profiles", Profiles)
+OPENED = Question("opened", Opened)
 
 SIGNAL = Question("signal", SignalAtInit)
 STREAM = Question("stream", Stream)

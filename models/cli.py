@@ -13,7 +13,7 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from addnorm.__main__ import Parser
@@ -21,10 +21,16 @@ from models.catalogue import CATALOGUE, listing
 from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
 from models.insight.words import counted
 from models.maps import command
+from models.runlog import HEAD, ROWS, RunLog, folder_of, made_here
+from models.service.messages import tape_key
+from models.service.runs import FOLDER
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
 from models.spec.budget import over_budget
 from models.spec.query import TRUTH
+
+if TYPE_CHECKING:
+    from models.training import Run
 
 BAR = 30  # characters of the progress bar
 SLICE_SECONDS = 0.2  # between updates of the progress bar
@@ -52,6 +58,7 @@ def _parser() -> Parser:
     train.add_argument("--steps", metavar="N", help="length of the run")
     train.add_argument("--csv", metavar="PATH", help="write the tape, one row per step and site")
     train.add_argument("--json", metavar="PATH", help="write the configuration")
+    train.add_argument("--out", metavar="DIR", help="keep the run's log in this folder, which `open` shows in the app")
     train.add_argument("--progress", action="store_true", help="draw the progress bar even where stderr is no terminal")
     train.set_defaults(command=_train)
     signal = commands.add_parser("signal", help="activation and gradient at initialisation, on Gaussian input")
@@ -64,11 +71,15 @@ def _parser() -> Parser:
     command.arguments(map_)
     map_.set_defaults(command=command.run)
     open_ = commands.add_parser(
-        "open", help="start the app on a recording of your own model, which may still be growing"
+        "open", help="start the app on a recording of your own model, which may still be growing, or on a kept run"
     )
-    open_.add_argument("path", help="the file, which ends in .jsonl")
+    open_.add_argument("path", help="a file that ends in .jsonl, or a folder that `train --out` has written to")
     open_.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
     open_.set_defaults(command=_open)
+    play = commands.add_parser("play", help="write a kept run as one HTML page that plays without a server")
+    play.add_argument("path", help="a folder that `train --out` has written to; of several runs in it, the newest")
+    play.add_argument("--html", metavar="PATH", default="run.html", help="the page (default run.html)")
+    play.set_defaults(command=_play)
     list_ = commands.add_parser("list", help="what there is to choose from")
     list_.add_argument("what", nargs="?", choices=CATALOGUE, metavar="what", help=", ".join(CATALOGUE))
     list_.set_defaults(command=_list)
@@ -93,17 +104,21 @@ def _train(given: argparse.Namespace) -> int:
     import torch
 
     from models.training import Run
+    from models.training.logged import append_to_log
 
     torch.set_num_threads(1)  # like the trainer of the pages: with more, the last digits differ
     run = Run(cfg)
     for path in (given.csv, given.json):
         _check_writable(path)
+    log = _log(given.out, run) if given.out else None
     _say(cfg, f"{run.parameters:,} parameters, {run.device}")
     showing = given.progress or sys.stderr.isatty()
     stopped = ""
     try:
         while not run.done:
             run.advance(cfg.steps, SLICE_SECONDS)
+            if log is not None:
+                append_to_log(run, log)
             _bar(run.step, cfg.steps, showing)
     except KeyboardInterrupt:
         stopped = f"Stopped by hand after {run.step} steps."
@@ -111,6 +126,9 @@ def _train(given: argparse.Namespace) -> int:
         print(file=sys.stderr)
     digest = f"digest {digest_of(run.trace())}" if run.step else ""
     run.close()
+    if log is not None:
+        append_to_log(run, log)
+        print(f"log {log.folder}")
     trace = run.trace()
     print("\n".join([stopped] * bool(stopped) + findings(cfg, trace)))
     if digest:
@@ -149,21 +167,50 @@ def _signal(given: argparse.Namespace) -> int:
     return 0
 
 
+def _log(folder: str, run: "Run") -> RunLog:
+    """The log of a run in a folder. ValueError if it cannot be written."""
+    from models.training.logged import begin_log
+
+    try:
+        log = RunLog(folder_of(Path(folder), tape_key(run.cfg)))
+        begin_log(run, log)
+    except OSError as error:
+        raise ValueError(f"{folder} cannot be written: {error.strerror}") from None
+    return log
+
+
+def _newest(path: Path, given: str) -> RunLog:
+    """The newest run in a folder, or the run whose own folder it is. ValueError if there is none of this version."""
+    logs = [RunLog(head.parent) for head in (*path.glob(HEAD), *path.glob(f"*/{HEAD}"))]
+    known = [log for log in logs if log.head is not None and log.head.made_by == made_here() and log.length]
+    if not known:
+        older = f": {counted(len(logs), 'run')} in it came from another version" if logs else ""
+        raise ValueError(f"{given} is neither a recording (a file that ends in .jsonl) nor a folder of runs{older}")
+    return max(known, key=lambda log: (log.folder / ROWS).stat().st_mtime)
+
+
+def _shown(path: Path, given: str) -> tuple[dict[str, str], str]:
+    """What the app is told of a recording or of a folder of runs, and the page's address below the server's."""
+    if path.is_file() and path.suffix == ".jsonl":
+        return {"PLAYGROUND_RECORDINGS": str(path.parent)}, f"recordings?{urlencode({'recording': path.name})}"
+    newest = _newest(path, given)
+    assert newest.head is not None
+    return {FOLDER: str(newest.folder.parent)}, f"playground?{urlencode(newest.head.query)}"
+
+
 def _open(given: argparse.Namespace) -> int:
-    path = Path(given.path).resolve()
-    if not path.is_file() or path.suffix != ".jsonl":
-        raise ValueError(f"{given.path} is not a recording: a file that ends in .jsonl is expected")
+    told, page = _shown(Path(given.path).resolve(), given.path)
     app = Path(__file__).parents[1] / "app.py"
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
-    environment = os.environ | {"PLAYGROUND_RECORDINGS": str(path.parent)}
+    environment = os.environ | told
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` ends the server too
     with subprocess.Popen(command, cwd=app.parent, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
             for line in server.stdout:
                 if match := re.search(r"https?://[\w.-]+:\d+", line):
-                    address = f"{match[0]}/recordings?{urlencode({'recording': path.name})}"
+                    address = f"{match[0]}/{page}"
                     print(address, flush=True)
                     if not given.no_browser:
                         webbrowser.open(address)
@@ -175,6 +222,15 @@ def _open(given: argparse.Namespace) -> int:
             return 130
         finally:
             server.terminate()
+
+
+def _play(given: argparse.Namespace) -> int:
+    log = _newest(Path(given.path).resolve(), given.path)
+    _check_writable(given.html)
+    command = [sys.executable, "-m", "components.playground.played", str(log.folder), str(Path(given.html).resolve())]
+    subprocess.run(command, cwd=Path(__file__).parents[1], check=True)
+    print(given.html)
+    return 0
 
 
 def _list(given: argparse.Namespace) -> int:

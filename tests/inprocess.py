@@ -4,14 +4,15 @@ What was answered once in a process of tests is not computed again, whichever tr
 """
 
 import os
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from models.answers import Question, Value
 from models.service.client import Requester, RunHistory, Trainer, question_message
 from models.service.demand import NOBODY
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.result_cache import ResultCache
+from models.service.result_cache import TAPE_BYTES, ResultCache
+from models.service.runs import close_folder, open_folder
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.spec.budget import Machine
@@ -33,7 +34,8 @@ class InProcessTrainer(Trainer):
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT, rest: float = 0.0) -> None:
         self.steps_per_want = steps_per_want
-        self._results = ResultCache(self._post)
+        self.runs = open_folder(TAPE_BYTES)
+        self._results = ResultCache(self.runs, self._post)
         self._status = Status("ready", SENTENCES["ready"])
         self._closed = False
 
@@ -74,6 +76,8 @@ class InProcessTrainer(Trainer):
         with self._results.lock:
             self._closed = True
             self._give_up(SENTENCES["closed"])
+            self._results.hold()
+            close_folder(self.runs)
 
     def _answer(self, message: Message) -> None:
         """Files the answer to a question, and keeps it if there was no error."""
@@ -92,10 +96,12 @@ class InProcessTrainer(Trainer):
     def _engine(self) -> "Engine":
         import torch
 
-        from models.service.engine import Engine
+        from models.service import engine as engines
 
         torch.set_num_threads(1)  # with more, sums are taken in another order and rows differ in the last bits
-        engine = Engine(self._file)
+        if not hasattr(engines.opening, "cache_info"):
+            engines.opening = cache(engines.opening)
+        engine = engines.Engine(self._file, self.runs)
         engine.hello(os.getpid(), Machine())
         return engine
 
@@ -109,6 +115,6 @@ class InProcessTrainer(Trainer):
             known = message["versions"], tuple(message["devices"]), message["pid"]
             self._status = Status("ready", SENTENCES["ready"], *known)
         else:
-            if message["kind"] == "answer" and not message["error"]:
+            if message["kind"] == "answer" and not message["error"] and self._asked[1] is not None:
                 _answers[self._asked] = message
             self._results.apply(message)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from models.maps.unit import fingerprint
+from models.runlog import fingerprint
 from models.spec import RunConfig
 from models.trace import Trace
 from models.training import Run, SeedRuns

@@ -7,9 +7,10 @@ import streamlit as st
 
 from components.stage.view import sentence
 from models.answers import Question, Value
-from models.service.client import Requester, trainer
+from models.service.client import Answer, Requester, trainer
 from models.spec import RunConfig
 from models.spec.query import literal
+from models.trace import Trace
 
 WAIT_SECONDS = 0.4  # how long a run of the page waits for an answer before it draws without
 
@@ -47,6 +48,14 @@ def answer(
 ) -> Reply[Value]:
     """Asks the trainer on behalf of `owner`, and waits for so many seconds."""
     found = trainer().ask(question, cfg, wait=wait, owner=owner, **args)
-    if found is None:
-        return Reply(share=trainer().share(question, cfg, **args))
+    return _reply(found) if found is not None else Reply(share=trainer().share(question, cfg, **args))
+
+
+def before_training(cfg: RunConfig, seeds: int, *, owner: Requester, wait: float) -> Reply[list[Trace]]:
+    """Asks for row 0 of each seed on behalf of `owner`, and waits for so many seconds."""
+    found = trainer().before(cfg, seeds, wait, owner)
+    return Reply() if found is None else _reply(found)
+
+
+def _reply(found: Answer[Value]) -> Reply[Value]:
     return Reply(found.value) if found.value is not None else Reply(refusal=sentence(found.error))

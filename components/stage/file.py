@@ -9,7 +9,7 @@ from components.stage.lines import RunFeed
 from components.stage.panels import Link, Panel
 from components.stage.recordings import RecordingFeed
 from components.stage.stage import Playing, RecordingRef, declaration
-from models.service.client import trainer
+from models.service.client import Source, trainer
 from models.spec import RunConfig
 
 MOST_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
@@ -25,11 +25,13 @@ def as_file(
     under: Sequence[Panel] = (),
     seeds: int = 1,
     below: str = "",
+    source: Source | None = None,
     **how: Unpack[Playing],
 ) -> str:
     """The runs as far as they are trained, under one player. `over`, `under`: panels above and below its own.
 
-    `below`: HTML after them. Links are left out: they would lead nowhere.
+    `below`: HTML after them. `source`: of the runs, the server's trainer unless given. Links are left out: they would
+    lead nowhere.
     """
 
     def shown(some: Sequence[Panel]) -> list[Panel]:
@@ -39,7 +41,9 @@ def as_file(
     messages = [
         message
         for feed in feeds
-        for message in (feed.messages(trainer(), rate=False) if isinstance(feed, RunFeed) else feed.messages())
+        for message in (
+            feed.messages(source or trainer(), rate=False) if isinstance(feed, RunFeed) else feed.messages()
+        )
     ]
     if any(isinstance(feed, RecordingFeed) and not feed.whole for feed in feeds):
         how["facts"] = [*how.get("facts", []), f"the first {MOST_BYTES / 1e6:g} MB of the recording"]

@@ -14,7 +14,7 @@ from components.stage import sentences
 from components.stage.asked import AskedRun
 from models import answers
 from models.insight.fate import fate
-from models.service.client import Requester, RunHistory, Trainer, question_message, tape_key
+from models.service.client import Requester, RunHistory, Source, Trainer, question_message, tape_key
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace, rows_of
@@ -93,14 +93,10 @@ def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) 
     }
 
 
-def before(trainer: Trainer, cfg: RunConfig, seeds: int, wait: float = 0.0) -> dict[str, Any] | None:
-    """A run before training, which the trainer has sooner than a tape; None until it answers."""
-    first = trainer.ask(answers.PROFILE, cfg, wait=wait)
-    every = trainer.ask(answers.PROFILES, cfg, wait=wait, seeds=seeds) if seeds > 1 else None
-    if first is None or first.value is None or (seeds > 1 and (every is None or every.value is None)):
-        return None
-    others = every.value.traces[1:] if every is not None and every.value is not None else ()
-    return opening(cfg, [first.value, *others])  # only the first has a frame
+def before(trainer: Source, cfg: RunConfig, seeds: int, wait: float = 0.0) -> dict[str, Any] | None:
+    """A run before training; None until row 0 is there."""
+    found = trainer.before(cfg, seeds, wait)
+    return None if found is None or found.value is None else opening(cfg, found.value)
 
 
 class RunFeed:
@@ -119,11 +115,8 @@ class RunFeed:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the news to follow: the tape's, and those of the answers that stand in for its row 0."""
-        asked = [question_message(answers.PROFILE, self.cfg, {})]
-        if self.seeds > 1:
-            asked.append(question_message(answers.PROFILES, self.cfg, {"seeds": self.seeds}))
-        return self.key, *(message["key"] for message in asked)
+        """The keys of the news to follow: the tape's, and that of the question after its row 0."""
+        return self.key, question_message(answers.OPENED, self.cfg, {"seeds": self.seeds})["key"]
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
         """Renews the wish for the rows wanted, or ends it if there are none."""
@@ -131,7 +124,7 @@ class RunFeed:
         if self.owner is not None and (self.want > tape.length or tape.wanted):
             trainer.want(self.cfg, self.want, seconds, self.seeds, self.owner)
 
-    def messages(self, trainer: Trainer, *, rate: bool) -> Iterator[str | bytes]:
+    def messages(self, trainer: Source, *, rate: bool) -> Iterator[str | bytes]:
         """What the browser does not have yet, in order. `rate`: with the speed of the run."""
         tape = trainer.tape(self.cfg, self.seeds)
         # Before the rows: if the run ends meanwhile, the browser must not hear of it before it has them all.
@@ -154,13 +147,13 @@ class RunFeed:
         width = tape.columns.width * self.seeds
         most = max(1, PIECE_BYTES // (4 * width))
         while self.sent < tape.length:
-            rows = tape.rows_from(self.sent, most)
+            rows = tape.log.rows(self.sent, most)
             yield HEAD.pack(self.number, self.sent, len(rows), self.turn) + np.ascontiguousarray(rows, "<f4").tobytes()
             self.sent += len(rows)
 
     def _frame_messages(self, tape: RunHistory) -> Iterator[str]:
         for seed in range(self.seeds):
-            frames = tape.frames_from(seed, self._frames[seed])
+            frames = tape.log.frames(seed)[self._frames[seed] :]
             if frames:
                 self._frames[seed] += len(frames)
                 new = [frame_json(self.cfg, frame) for frame in frames]
@@ -177,7 +170,7 @@ class RunFeed:
                     self._said[kind] += len(changes)
                 yield self._json({"kind": "said", "said": {kind: changes for kind, changes in new.items() if changes}})
 
-    def _before(self, trainer: Trainer) -> Iterator[str]:
+    def _before(self, trainer: Source) -> Iterator[str]:
         """The net before training; a recording of it while the trainer starts."""
         if self.owner is not None and self._opened != "profile" and (found := before(trainer, self.cfg, self.seeds)):
             self._opened = "profile"
@@ -186,13 +179,13 @@ class RunFeed:
             self._opened = "recording"
             yield self._json({"kind": "opening"} | opening(self.cfg, [trace], recorded=True))
 
-    def _state_of(self, trainer: Trainer, tape: RunHistory, rate: bool) -> dict[str, Any]:
+    def _state_of(self, trainer: Source, tape: RunHistory, rate: bool) -> dict[str, Any]:
         """The state of this run: whether it is over, how it ended, what it waits for."""
         fates = [
             None if fate is None else {"step": fate.step, "sentence": fate.sentence()} for fate in tape.divergences
         ]
         asks = self.owner and not tape.length and not tape.error and trainer.status().state != "failed"
-        refused = trainer.ask(answers.PROFILE, self.cfg) if asks else None
+        refused = trainer.before(self.cfg, self.seeds) if asks else None
         moving = float(f"{tape.rate:.2g}") if rate and not tape.done else self._state.get("rate", 0.0)
         return {
             "done": tape.done,

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from models import answers
 from models.service.client import RunHistory, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
@@ -39,9 +38,9 @@ def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
         row = min(step, len(trace) - 1)
         return View(cfg, trace, row, tape), row < step and not tape.done
     ready = service.status().state == "ready"
-    answer = service.ask(answers.PROFILE, cfg, wait=PROFILE_SECONDS if ready else 0.0)
-    if answer is not None and answer.value is not None:
-        return View(cfg, answer.value, 0, tape), step > 0
+    before = service.before(cfg, wait=PROFILE_SECONDS if ready else 0.0)
+    if before is not None and before.value is not None:
+        return View(cfg, before.value[0], 0, tape), step > 0
     if service.status().state == "starting" and (trace := recorded(cfg)) is not None:
         return View(cfg, trace, 0, tape, recorded=True), True
     return None, True
@@ -53,8 +52,8 @@ def trouble(cfg: RunConfig) -> str:
     status = service.status()
     if status.state == "failed":
         return status.sentence
-    answer = service.ask(answers.PROFILE, cfg)
-    error = service.tape(cfg).error or (answer.error if answer is not None else "")
+    before = service.before(cfg)
+    error = service.tape(cfg).error or (before.error if before is not None else "")
     return sentence(error) if error else ""
 
 

@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from models.maps.unit import fingerprint, run_unit
+from models.maps.unit import run_unit
+from models.runlog import fingerprint
 
 REACH_SECONDS = 10.0  # how long a scheduler may take to answer, and a cluster to get a worker
 LOOK_SECONDS = 1.0  # between checks that there still is a worker
@@ -99,7 +100,7 @@ def _await_worker(client: Any, scheduler: str) -> None:
 
 def _fingerprint() -> dict[str, str]:
     try:
-        from models.maps.unit import fingerprint
+        from models.runlog import fingerprint
 
         return fingerprint()
     except Exception as error:

@@ -7,25 +7,30 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
-from models.answers import PROFILE, Question, Value
+from models.answers import OPENED, Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
+from models.service.kept import KeptRuns
 from models.service.messages import config_from, key_of, tape_key
 from models.service.recorded import recorded
-from models.service.result_cache import Listener, ResultCache, question_message
+from models.service.result_cache import TAPE_BYTES, Listener, ResultCache, question_message
+from models.service.runs import close_folder, open_folder
 from models.service.tape import RunHistory
 from models.service.wire import Message
 from models.service.worker_process import WorkerProcess
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated
+from models.trace import Trace
 
 __all__ = [
     "Answer",
     "Requester",
     "RunHistory",
+    "Source",
     "Status",
     "Trainer",
     "close_trainer",
@@ -48,14 +53,20 @@ class Trainer:
     """The source of tapes and answers: one worker process, restarted when it dies. Safe to use from many threads.
 
     Only `ask` blocks, for at most its `wait` seconds. `back_off`: seconds to wait before each restart in a row;
-    `rest`: before the first start, which comes at once when something is wanted that is not recorded, or by `begin`.
+    `rest`: before the first start, which comes at once when something is wanted that is not recorded, or by `begin`;
+    `runs`: the folder of run logs.
     """
 
     def __init__(
-        self, command: Sequence[str] = COMMAND, back_off: Sequence[float] = BACK_OFF, rest: float = 0.0
+        self,
+        command: Sequence[str] = COMMAND,
+        back_off: Sequence[float] = BACK_OFF,
+        rest: float = 0.0,
+        runs: Path | None = None,
     ) -> None:
         self.command, self.back_off = command, back_off
-        self._results = ResultCache(self._post)
+        self.runs = runs or open_folder(TAPE_BYTES)
+        self._results = ResultCache(self.runs, self._post)
         self._running: WorkerProcess | None = None
         self._connection: WorkerProcess | None = None  # the same, once it is ready
         self._failures = 0
@@ -137,7 +148,7 @@ class Trainer:
             answer = results.answer(key, question)
             if answer is None and self.status().state != "failed":
                 results.ask(message, who, max(WISH_SECONDS, wait))
-                if wait or question is not PROFILE or recorded(cfg) is None:
+                if wait or question is not OPENED or recorded(cfg) is None:
                     self.begin()
             results.aim()
             if answer is None and wait > 0:
@@ -146,6 +157,21 @@ class Trainer:
             if answer is None and (status := self.status()).state == "failed":
                 return Answer(None, status.sentence)
             return answer
+
+    def before(
+        self, cfg: RunConfig, seeds: int = 1, wait: float = 0.0, owner: Requester | None = None
+    ) -> Answer[list[Trace]] | None:
+        """Row 0 of each seed before training, or None if it is not there within `wait` seconds. Trains nothing."""
+        with self._results.lock:
+            tape = self._results.tape(cfg, seeds)
+            if not tape.before():
+                answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
+                if answer is None or answer.error:
+                    return Answer(None, answer.error) if answer else None
+                self._results.forget(OPENED, cfg, {"seeds": seeds})  # the log is the answer
+                tape = self._results.kept(cfg, seeds)
+                tape.log.read()
+            return Answer(found) if (found := tape.before()) else None
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer is done, from 0 to 1."""
@@ -159,15 +185,17 @@ class Trainer:
             self._results.cancel(question_message(question, cfg, args)["key"])
 
     def close(self) -> None:
-        """Ends the worker and waits for it, a few seconds at most. Tapes stay readable."""
+        """Ends the worker and waits for it, a few seconds at most. What was read of runs stays readable."""
         with self._results.lock:
             self._closing.set()
             self.begin()
             self._give_up(SENTENCES["closed"])
+            self._results.hold()
             connection = self._running
         if connection is not None:
             connection.close()
         self._thread.join(timeout=5)
+        close_folder(self.runs)
 
     def _expire(self) -> None:
         """The thread that ends demand past its deadline."""
@@ -210,7 +238,7 @@ class Trainer:
         """Runs one life of the worker; returns how it ended, in words. Only a life that never settled is a failure."""
         self._ready_at = float("inf")
         try:
-            connection = WorkerProcess(self.command)
+            connection = WorkerProcess(self.command, self.runs)
         except OSError as error:
             self._failures += 1
             return f"because {self.command[0]} did not start ({error.strerror})"
@@ -247,6 +275,8 @@ class Trainer:
                 self._results.greet()
         return None
 
+
+Source = Trainer | KeptRuns  # of runs, as far as they are there
 
 # When this module is reloaded (an editor saves it), it must find the existing trainer, so it is kept on `sys`.
 _slot: dict[str, Any] = sys.__dict__.setdefault(

@@ -6,23 +6,27 @@ import sys
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from models.answers import OF_TORCH
+from models.answers import OF_TORCH, OPENED, Opened
 from models.instruments import INSTRUMENTS
 from models.log import event, told
+from models.runlog import LogHead, RunLog, divergence_event, folder_of, opening_event
 from models.service.demand import RowGoal
-from models.service.messages import config_from, key_of, packed
+from models.service.messages import config_from, key_of, packed, tape_key
 from models.service.questions import QUESTIONS
 from models.service.sharing import Payer, Turns, payers, ranked
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.spec.budget import Machine, held_bytes, over_budget
 from models.spec.limits import LIMITS
-from models.training import Replays, Run, SeedRuns, Work, available_devices
+from models.training import Replays, Run, SeedRuns, Work, available_devices, before_training
+from models.training.logged import append_to_log, begin_log, head_of
 
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 64
@@ -38,15 +42,13 @@ TOLD_SECONDS = 0.25  # between reports on the progress of an answer
 
 @dataclass
 class Slot:
-    """A run, its goals, and what has been sent. The run is built on its first turn."""
+    """A run, its log and its goals. The run is built on its first turn."""
 
     cfg: RunConfig
-    seeds: int = 1
+    seeds: int
+    log: RunLog
     run: Run | SeedRuns | None = None
     goals: Sequence[RowGoal] = ()
-    rows_sent: int = 0
-    frames_sent: list[int] = field(default_factory=list)
-    columns_sent: bool = False
 
     @property
     def goal(self) -> int:
@@ -85,15 +87,15 @@ class Job:
 
 
 class Engine:
-    """Trains and answers in slices. `emit` takes every message; errors become messages too.
+    """Trains and answers in slices. `emit` takes every message, `runs` the logs; errors become messages too.
 
     Runs are kept by key; when room is short, the one that has been unwanted longest goes first. `trained`: the runs
     that have a place; `passing`: those that are trained without one. `turns`: all of them and the answers in work, the
     one whose turn was longest ago first.
     """
 
-    def __init__(self, emit: Callable[[Message], None]) -> None:
-        self.emit = emit
+    def __init__(self, emit: Callable[[Message], None], runs: Path) -> None:
+        self.emit, self.runs = emit, runs
         self.slots: OrderedDict[str, Slot] = OrderedDict()
         self.jobs: OrderedDict[str, Job] = OrderedDict()
         self.replays = Replays(self._live)
@@ -113,10 +115,7 @@ class Engine:
         self.emit({"kind": "ready", **known})
 
     def aim(self, message: Message) -> None:
-        """Sets the goals of a run, in place of its earlier ones.
-
-        `since`, unless None: the reader has that many rows, and neither columns nor frames.
-        """
+        """Sets the goals of a run, in place of its earlier ones."""
         key = message["key"]
         if not message["goals"]:
             if key in self.slots:
@@ -125,7 +124,7 @@ class Engine:
         try:
             slot = self.slots.get(key)
             if slot is None:
-                slot = Slot(config_from(message["query"]), message["seeds"])
+                slot = Slot(config_from(message["query"]), message["seeds"], RunLog(folder_of(self.runs, key)))
                 _within_budget(slot.cfg, slot.seeds)  # refused at once, not after a wait in the queue
         except ValueError as error:
             return self._refuse(key, error)
@@ -133,10 +132,8 @@ class Engine:
         self.slots.move_to_end(key)
         self.wanted[key] = None
         slot.goals = [RowGoal(*goal) for goal in message["goals"]]
-        if message["since"] is not None:
-            slot.rows_sent, slot.frames_sent, slot.columns_sent = message["since"], [], False
-            if slot.run is not None:
-                self._push(key, slot, 0, 0.0)
+        if slot.run is not None:
+            self._write(key, slot, 0, 0.0)  # the reader may have deleted its log
         self._make_room()
         return None
 
@@ -164,13 +161,14 @@ class Engine:
         self._at("")
         try:
             if slot.run is None:
-                slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot))
+                slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot.cfg, slot.seeds))
+                begin_log(slot.run, slot.log)
                 event("run_begun", run=key, device=slot.run.device)
             ready = time.monotonic()
             left = None if seconds is None else seconds - (ready - began)
             added = slot.run.advance(goal - slot.run.step, left)
             slot.run.close()
-            self._push(key, slot, added, ready)
+            self._write(key, slot, added, ready)
             if added and slot.run.done:
                 event("run_over", run=key, step=slot.run.step)
         except Exception as error:
@@ -185,14 +183,16 @@ class Engine:
             question, cfg = message["question"], config_from(message["query"])
             if question not in {about_torch.name for about_torch in OF_TORCH}:
                 _within_budget(cfg)
-            if question in INSTRUMENTS:
+            if question == OPENED.name:
+                self._reply(key, self._open(cfg, message["args"]["seeds"]))
+            elif question in INSTRUMENTS:
                 payer = Payer(message.get("session", ""), message.get("address", ""), "answer")
                 self._begin(key, payer, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
             elif question in QUESTIONS:
                 self._reply(key, QUESTIONS[question](cfg, message["args"]))
             else:
                 raise ValueError(
-                    f"there is no question {question!r}; there are {', '.join([*QUESTIONS, *INSTRUMENTS])}"
+                    f"there is no question {question!r}; there are {', '.join([OPENED.name, *QUESTIONS, *INSTRUMENTS])}"
                 )
         except Exception as error:
             self._reply(key, None, sentence(error))
@@ -205,6 +205,17 @@ class Engine:
         """Works on an answer until it is done."""
         while key in self.jobs:
             self._go_on(key)
+
+    def _open(self, cfg: RunConfig, seeds: int) -> Opened:
+        """Writes row 0 of a run, and of its first seed frame 0 without held-out figures, unless they are there."""
+        key = tape_key(cfg, seeds)
+        log = self.slots[key].log if key in self.slots else RunLog(folder_of(self.runs, key))
+        if log.read().opening is None or not log.exists():
+            head, rows, events = opening(cfg, seeds)
+            log.begin(head)
+            log.append(rows[log.length :], events)
+        self.emit({"kind": "progress", "key": key, "length": log.length, "done": log.done, "seconds": 0.0})
+        return Opened()
 
     def _live(self, cfg: RunConfig) -> Run | None:
         """The run of a configuration, if it is in memory."""
@@ -301,35 +312,13 @@ class Engine:
         except ValueError as unsendable:
             self.emit(reply | {"value": None, "error": sentence(unsendable)})
 
-    def _push(self, key: str, slot: Slot, added: int, began: float) -> None:
-        """Sends the rows and frames that the reader lacks."""
-        run = slot.run
+    def _write(self, key: str, slot: Slot, added: int, began: float) -> None:
+        """Appends to the log what it lacks of a run, and tells the reader."""
+        run, log = slot.run, slot.log
         assert run is not None
-        start = min(slot.rows_sent, run.length)
-        rows = run.rows(start)
-        frames = run.frames_by_run
-        sent = slot.frames_sent or [0] * len(frames)
-        message = {
-            "kind": "progress",
-            "key": key,
-            "columns": None if slot.columns_sent else packed(run.columns),
-            "length": run.length,
-            "start": start,
-            "rows": rows,
-            "frames": [[packed(frame) for frame in of[count:]] for of, count in zip(frames, sent, strict=True)],
-            "done": run.done,
-            "divergences": packed(run.divergences),
-            "parameters": run.parameters,
-            "device": run.device,
-            "added": added,
-            "seconds": time.monotonic() - began if added else 0.0,
-        }
-        self.emit(message)
-        slot.rows_sent, slot.frames_sent, slot.columns_sent = (
-            max(slot.rows_sent, run.length),
-            [len(of) for of in frames],
-            True,
-        )
+        append_to_log(run, log)
+        told = {"length": run.length, "done": run.done, "added": added}
+        self.emit({"kind": "progress", "key": key, "seconds": time.monotonic() - began if added else 0.0} | told)
 
     def _refuse(self, key: str, error: Exception) -> None:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})
@@ -369,12 +358,23 @@ def sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
+def opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Message]]:
+    """Head, row 0 and events of a run before training."""
+    first = before_training(cfg)
+    run: Run | SeedRuns = first
+    if seeds > 1:
+        run = SeedRuns(cfg, _seeds(cfg, seeds), frames=False)
+        run.advance(1)
+    ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
+    return head_of(run), run.rows()[:1], [opening_event(first.frames[0]), *ends]
+
+
 def _held(slot: Slot) -> float:
     return held_bytes(slot.cfg) * slot.seeds
 
 
-def _seeds(slot: Slot) -> range:
-    return range(slot.cfg.seed, slot.cfg.seed + slot.seeds)
+def _seeds(cfg: RunConfig, seeds: int) -> range:
+    return range(cfg.seed, cfg.seed + seeds)
 
 
 def _within_budget(cfg: RunConfig, seeds: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Questions about a configuration besides its tape and instruments: each is a function and a line in QUESTIONS."""
+"""Questions about a configuration besides its log and instruments: each is a function and a line in QUESTIONS."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,23 +7,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from models.answers import Profiles, TorchNormed
+from models.answers import TorchNormed
 from models.instruments.facts import FACTS, fact
 from models.spec import RunConfig
-from models.trace import Trace
-from models.training import SeedRuns, profile_at_init
-
-
-def profile(cfg: RunConfig, _args: dict[str, Any]) -> Trace:
-    """A trace of one row: row 0 and frame 0 of the tape, before training."""
-    return profile_at_init(cfg)
-
-
-def profiles(cfg: RunConfig, args: dict[str, Any]) -> Profiles:
-    """Row 0 of the tapes of `seeds` seeds, from the configuration's own up, computed together."""
-    run = SeedRuns(cfg, range(cfg.seed, cfg.seed + int(args["seeds"])), frames=False)
-    run.advance(1)
-    return Profiles(tuple(run.traces()))
 
 
 def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> TorchNormed:
@@ -40,8 +26,6 @@ def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:
 
 # Each takes the configuration and the caller's arguments, and returns the class that its question names.
 QUESTIONS: dict[str, Callable[[RunConfig, dict[str, Any]], Any]] = {
-    "profile": profile,
-    "profiles": profiles,
     "layer norm": layer_norm,
     **{name: partial(_fact, name) for name in FACTS},
 }

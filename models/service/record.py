@@ -4,24 +4,33 @@ That is the default network before training, with and without residual and norm,
 lab writes after training.
 """
 
+import shutil
+
+import torch
+
+from models.runlog import RunLog
 from models.service import spoken
+from models.service.engine import opening
 from models.service.messages import packed
-from models.service.recorded import FILE, RECORDED
-from models.service.wire import send
-from models.training import Run, profile_at_init
+from models.service.recorded import FOLDER, RECORDED, log_of
+from models.service.wire import line_of
+from models.training import Run
 
 
 def main() -> None:
     """Writes the recordings."""
-    runs = [{"query": cfg.to_query(), "trace": packed(profile_at_init(cfg))} for cfg in RECORDED]
-    with FILE.open("wb") as stream:
-        send(stream, {"runs": runs})
+    torch.set_num_threads(1)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    for cfg in RECORDED:
+        head, rows, events = opening(cfg, 1)
+        log = RunLog(log_of(cfg))
+        log.begin(head)
+        log.append(rows, events)
     cfg = spoken.opening()
     run = Run(cfg)
     run.advance(cfg.steps)
     trace = run.trace()
-    with spoken.FILE.open("wb") as stream:
-        send(stream, {"query": cfg.to_query(), "frame": packed(trace.frames[-1]), "loss": trace.loss})
+    spoken.FILE.write_bytes(line_of({"query": cfg.to_query(), "frame": packed(trace.frames[-1]), "loss": trace.loss}))
 
 
 if __name__ == "__main__":

@@ -1,45 +1,33 @@
-"""The recordings of the default network before training, with and without residual and norm. No torch.
+"""The logs of the default network before training, with and without residual and norm. No torch.
 
-Pages show them while the trainer loads torch.
-
-`python -m models.service.record` writes the file; a test compares it with a fresh computation.
+Pages show them while the trainer loads torch. `python -m models.service.record` writes them; a test compares them with
+a fresh computation.
 """
 
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
-from models.service.messages import config_from, unpacked
-from models.service.wire import Message, receive
+from models.runlog import RunLog
 from models.spec import RunConfig
 from models.trace import Trace
-
-Recording = TypeVar("Recording")
 
 RECORDED = tuple(
     RunConfig(residual=residual, norm=norm) for norm in (RunConfig().norm, "none") for residual in (True, False)
 )
-FILE = Path(__file__).with_name("recorded.bin")
+FOLDER = Path(__file__).with_name("recorded")
 
 
-def read_recording(file: Path, unpack: Callable[[Message], Recording]) -> Recording | None:
-    """What `unpack` makes of the message in a file; None if the file is missing or has another format."""
-    try:
-        with file.open("rb") as stream:
-            return unpack(receive(stream) or {})
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
-        return None
+def log_of(cfg: RunConfig) -> Path:
+    """Where the log of one of RECORDED lies."""
+    return FOLDER / f"{'residual' if cfg.residual else 'no residual'}, {cfg.norm if cfg.norm != 'none' else 'no norm'}"
 
 
 @cache
-def _recordings() -> dict[RunConfig, Trace]:
-    def unpack(m: Message) -> dict[RunConfig, Trace]:
-        return {config_from(one["query"]): unpacked(Trace, one["trace"]) for one in m["runs"]}
-
-    return read_recording(FILE, unpack) or {}
-
-
 def recorded(cfg: RunConfig) -> Trace | None:
-    """The recorded row 0 and frame 0 of this configuration's tape; None for all but RECORDED."""
-    return _recordings().get(cfg)
+    """Row 0 and frame 0 of this configuration's run; None for all but RECORDED, and where its log cannot be read."""
+    if cfg not in RECORDED:
+        return None
+    try:
+        return next(iter(RunLog(log_of(cfg)).before()), None)
+    except (ValueError, KeyError, TypeError):
+        return None

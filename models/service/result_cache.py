@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from threading import Condition, RLock, Thread
 from typing import Any
 
@@ -67,17 +68,18 @@ class Listener:
 class ResultCache:
     """Tapes and answers by key, the least recently used dropped first, and who wants them. Callers hold `lock`.
 
-    `post` takes the messages to the worker: goals, questions, and what is cancelled. `errors`: answers without a value,
-    kept just long enough to be shown to whoever asked.
+    `runs`: the folder of run logs. `post` takes the messages to the worker: goals, questions, and what is cancelled.
+    `errors`: answers without a value, kept just long enough to be shown to whoever asked.
     """
 
     def __init__(
         self,
+        runs: Path,
         post: Callable[[Message], None] = lambda _message: None,
         tape_bytes: int = TAPE_BYTES,
         answer_bytes: int = ANSWER_BYTES,
     ) -> None:
-        self.post = post
+        self.runs, self.post = runs, post
         self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
         self.lock = RLock()
         self.changed = Condition(self.lock)
@@ -85,7 +87,6 @@ class ResultCache:
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.at = ""  # the question that the worker works on now
-        self.life = 1  # the number of the worker
         self.aimed: dict[str, RunHistory] = {}  # tapes with goals
         self.open: dict[str, OpenQuestion] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
@@ -97,7 +98,7 @@ class ResultCache:
         key = tape_key(cfg, seeds)
         with self.lock:
             if key not in self.tapes:
-                return RunHistory(cfg, key, seeds)
+                return RunHistory(cfg, key, seeds, self.runs)
             self.tapes.move_to_end(key)
             return self.tapes[key]
 
@@ -146,7 +147,7 @@ class ResultCache:
                 del self.aimed[key]
             if goals != tape.told:
                 tape.told = goals
-                self.post(goals_message(tape, self.life))
+                self.post(goals_message(tape))
 
     def expire(self) -> None:
         """Ends demand past its deadline."""
@@ -164,7 +165,6 @@ class ResultCache:
 
     def greet(self) -> None:
         """Sends a new worker everything that is wanted."""
-        self.life += 1
         for tape in self.aimed.values():
             tape.told = ()
         self.aim()
@@ -183,6 +183,16 @@ class ResultCache:
                 answer = self.answers[key] = replace(answer, value=unpacked(question.answer, answer.value))
             self.answers.move_to_end(key)
             return answer
+
+    def hold(self) -> None:
+        """Keeps the rows of all tapes readable once their files are gone."""
+        with self.lock:
+            for tape in self.tapes.values():
+                tape.log.rows()
+
+    def forget(self, question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> None:
+        """Forgets the answer to a question."""
+        self.answers.pop(question_message(question, cfg, args)["key"], None)
 
     def apply(self, message: Message) -> None:
         """Files a message from the engine."""
@@ -280,6 +290,7 @@ class ResultCache:
             if held > self.tape_bytes and not tape.wanted:
                 held -= tape.nbytes
                 del self.tapes[key]
+                tape.log.delete()
 
 
 def question_message(
@@ -297,9 +308,7 @@ def question_message(
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
 
 
-def goals_message(tape: RunHistory, life: int) -> Message:
-    """The message of a tape's goals to the engine; to a new worker it says how many rows are here already."""
-    since = None if tape.life == life else tape.length
-    tape.life = life
+def goals_message(tape: RunHistory) -> Message:
+    """The message of a tape's goals to the engine."""
     query = tape.cfg.to_query()
-    return {"kind": "goals", "key": tape.key, "query": query, "seeds": tape.seeds, "goals": tape.told, "since": since}
+    return {"kind": "goals", "key": tape.key, "query": query, "seeds": tape.seeds, "goals": tape.told}

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from models.service.messages import config_from, unpacked
-from models.service.recorded import read_recording
+from models.service.wire import message_of
 from models.spec import RunConfig
 from models.trace import Frame
 
-FILE = Path(__file__).with_name("spoken.bin")
+FILE = Path(__file__).with_name("spoken.json")
 # Depth, steps and position with which each task is learned within a minute of one CPU core.
 NETS: dict[str, tuple[int, int, str]] = {
     "book": (4, 600, "sinusoidal"),
@@ -58,4 +58,8 @@ class Spoken:
 @cache
 def spoken() -> Spoken | None:
     """The recording; None if the file is missing or has another format."""
-    return read_recording(FILE, lambda m: Spoken(config_from(m["query"]), unpacked(Frame, m["frame"]), m["loss"]))
+    try:
+        m = message_of(FILE.read_bytes())
+        return Spoken(config_from(m["query"]), unpacked(Frame, m["frame"]), m["loss"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -6,13 +6,16 @@ It listens on nothing, trains at low priority, and ends with its parent.
 import logging
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from models.log import begin, event, told
 from models.service import wire
+from models.service.runs import FOLDER, is_temporary
 from models.service.sharing import Questions
 from models.service.wire import Message
 from models.spec.budget import calibrated
@@ -42,7 +45,7 @@ def main() -> None:
 
     torch.set_num_threads(LIMITS.cores)
     _bound_memory(LIMITS.address_space)
-    engine = Engine(lambda message: wire.send(out, message))
+    engine = Engine(lambda message: wire.send(out, message), Path(os.environ[FOLDER]))
     machine = measured()
     calibrated(machine)
     engine.hello(os.getpid(), machine)  # from here on a silent worker counts as hung
@@ -80,13 +83,19 @@ def _take_stdout() -> BinaryIO:
 
 
 def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
-    """Fills the inbox. When the stream ends, the process ends at once, even while a step hangs."""
+    """Fills the inbox. When the stream ends, the process ends at once, even while a step hangs.
+
+    Logs that nobody asked to be kept go with it: the parent may have been killed.
+    """
     try:
         while (message := wire.receive(stream)) is not None:
             inbox.put(message)
     except Exception as error:
         event("message_unreadable", logging.ERROR, **told(error))
         os._exit(1)
+    runs = Path(os.environ[FOLDER])
+    if is_temporary(runs):
+        shutil.rmtree(runs, ignore_errors=True)
     os._exit(0)
 
 

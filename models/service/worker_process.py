@@ -13,6 +13,7 @@ from pathlib import Path
 
 from models.log import event, told
 from models.service import wire
+from models.service.runs import FOLDER
 from models.service.wire import Message
 from models.spec.limits import LIMITS
 
@@ -24,10 +25,11 @@ PATIENCE = 3.0
 class WorkerProcess:
     """A running worker. Its own thread writes, so that posting never waits for it. OSError if it cannot start.
 
+    `runs`: the folder in which it logs its runs.
     A worker that was ready and then stays silent for `silence` seconds, although it is pinged, hangs and is killed.
     """
 
-    def __init__(self, command: Sequence[str], silence: float = LIMITS.silence) -> None:
+    def __init__(self, command: Sequence[str], runs: Path, silence: float = LIMITS.silence) -> None:
         self.silence = silence
         self._heard = float("inf")
         self._hung = False
@@ -37,7 +39,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd=ROOT,
-            env=os.environ | ENVIRONMENT,
+            env=os.environ | ENVIRONMENT | {FOLDER: str(runs)},
         )
         threading.Thread(target=self._write, name="trainer outbox", daemon=True).start()
         threading.Thread(target=self._watch, name="trainer watchdog", daemon=True).start()

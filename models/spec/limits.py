@@ -24,7 +24,7 @@ VARIABLES: dict[str, Variable] = {
         "Processor threads on which runs are computed. With more than one, sums are taken in another order, and the "
         "last digits of a run differ from what other servers compute.",
     ),
-    "PLAYGROUND_RUNS": Variable(
+    "PLAYGROUND_PLACES": Variable(
         "runs", 64, 1, 256, "runs", "Runs that are trained in turns. Further ones wait, and the page shows their place."
     ),
     "PLAYGROUND_MEMORY": Variable(

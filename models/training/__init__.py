@@ -8,7 +8,7 @@ from models.training.loss import cross_entropy
 from models.training.modes import statistics_kept
 from models.training.optimizers import OPTIMIZERS, build_optimizer
 from models.training.replay import Replays, Snapshot, Work, finished, followed, snapshot_of
-from models.training.run import Run, profile_at_init
+from models.training.run import Run, before_training, profile_at_init
 
 __all__ = [
     "OPTIMIZERS",
@@ -20,6 +20,7 @@ __all__ = [
     "Trace",
     "Work",
     "available_devices",
+    "before_training",
     "build_optimizer",
     "cross_entropy",
     "finished",

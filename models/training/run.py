@@ -6,7 +6,7 @@ from torch import Tensor
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.trace import Divergence, Frame, Trace, frame_steps, trace_of
+from models.trace import Divergence, Frame, Trace, frame_steps
 from models.training.frames import FrameTaker
 from models.training.loop import Loop
 from models.training.loss import cross_entropy
@@ -65,8 +65,8 @@ class Run(Loop):
             self._writer.rows[k, 0] = loss.detach()
 
 
-def profile_at_init(cfg: RunConfig) -> Trace:
-    """What the page shows before training: row 0 of the tape, and frame 0 without held-out figures.
+def before_training(cfg: RunConfig) -> Run:
+    """A run with what the page shows before training: row 0, and frame 0 without held-out figures.
 
     The frame has only the part of its picture that is quick to make.
     """
@@ -75,4 +75,10 @@ def profile_at_init(cfg: RunConfig) -> Trace:
     picture = run._taker.first_picture()
     run.advance(1)
     blank = np.full(cfg.depth, np.nan, dtype=np.float32)
-    return trace_of(run.columns, run.rows(), [Frame(0, cosine, blank, np.nan, np.nan, picture, dead)], run.divergence)
+    run._frames[0] = [Frame(0, cosine, blank, np.nan, np.nan, picture, dead)]
+    return run
+
+
+def profile_at_init(cfg: RunConfig) -> Trace:
+    """The trace of a run before training, of one row."""
+    return before_training(cfg).trace()

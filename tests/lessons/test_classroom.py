@@ -24,7 +24,6 @@ from components.stage import connection
 from components.stage.tickets import TICKETS
 from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT, as_csv
-from models import answers as answered_by
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
 from models.lessons.board import OF_ADDRESS, Board, valid_member
@@ -173,7 +172,7 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     assert bars(sound(teacher.run())) == [f"{OPTIONS[0]}: 0", f"{OPTIONS[1]}: 1", f"{OPTIONS[2]}: 0"]
     assert board.now(CODE).answered == (1,)  # type: ignore[union-attr]
     press(teacher, "Reveal")
-    before = [trainer().ask(answered_by.PROFILE, cfg, wait=PATIENCE).value for cfg in LESSONS[LESSON].nets.values()]
+    before = [trainer().before(cfg, wait=PATIENCE).value[0] for cfg in LESSONS[LESSON].nets.values()]
     right = LESSONS[LESSON].before(before).answer  # type: ignore[misc]
     for page in (teacher, student, late, projector):
         found = bars(sound(page.run()))

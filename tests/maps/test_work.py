@@ -19,8 +19,9 @@ import pytest
 from models.maps import Axis, MapSpec, MapStore
 from models.maps.cells import units
 from models.maps.table import COLUMNS
-from models.maps.unit import fingerprint, run_unit
+from models.maps.unit import run_unit
 from models.maps.work import work
+from models.runlog import fingerprint
 from models.service.worker_process import ROOT
 from tests.load.server import family
 from tests.waiting import PATIENCE, until

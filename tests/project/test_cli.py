@@ -1,5 +1,6 @@
 """The command line: the numbers of the tape, and a sentence for whatever is wrong."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -15,8 +16,11 @@ from models.catalogue import CATALOGUE
 from models.cli import main
 from models.export import configuration_from, configuration_json, digest_of, trace_csv
 from models.insight import signal_at_init
+from models.runlog import RunLog
+from models.service.client import Trainer
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import FOREIGN
+from models.trace import rows_of
 from models.training import Run, available_devices
 
 ROOT = Path(__file__).parents[2]
@@ -198,7 +202,32 @@ def test_open_starts_the_app_on_a_recording_and_ends_it(
     assert folder == str(tmp_path)
     for wrong in (tmp_path, tmp_path / "none.jsonl", ROOT / "README.md"):
         assert main(["open", str(wrong)]) == 2
-        assert "is not a recording: a file that ends in .jsonl is expected" in capsys.readouterr().err
+        assert "is neither a recording (a file that ends in .jsonl) nor a folder of runs" in capsys.readouterr().err
+
+
+def test_a_run_that_is_kept_has_the_rows_of_the_run_and_is_opened_in_the_app(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = ["--set", "depth=2", "--set", "width=16", "--set", "device=cpu", "--steps", "12"]
+    assert main(["train", *small, "--out", str(tmp_path)]) == 0
+    folder = re.search(r"^log (.+)$", capsys.readouterr().out, re.MULTILINE)
+    assert folder is not None
+    log, run = RunLog(Path(folder[1])), Run(RunConfig(depth=2, width=16, steps=12, device="cpu"))
+    run.advance(12)
+    run.close()
+    assert rows_of(log.traces()[0]).tobytes() == rows_of(run.trace()).tobytes()
+    trainer = Trainer(rest=60.0, runs=tmp_path)
+    try:
+        tape = trainer.tape(run.cfg)
+        assert (tape.done, tape.length) == (True, 13)
+    finally:
+        trainer.close()
+    assert main(["play", str(tmp_path), "--html", str(tmp_path / "run.html")]) == 0
+    page = (tmp_path / "run.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "2 blocks of width 16" in page
+    for empty in (tmp_path / "none", ROOT / "docs"):
+        assert main(["play", str(empty)]) == 2
 
 
 def test_the_module_is_the_command() -> None:

@@ -19,7 +19,8 @@ from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.training import Replays, finished
 
-ASKED = {one.name: one for one in vars(answers).values() if isinstance(one, Question)}
+# Row 0 goes into the log of its run.
+ASKED = {one.name: one for one in vars(answers).values() if isinstance(one, Question) and one is not answers.OPENED}
 NETS = {
     "MLP": RunConfig(depth=2, width=16, batch=8, steps=20, device="cpu"),
     "transformer": RunConfig.arranged(
@@ -29,8 +30,6 @@ NETS = {
 # These train nets of their own.
 OWN = {"translation": replace(NETS["transformer"], task="copy"), "few samples": NETS["MLP"]}
 OTHERS: dict[str, dict[str, Any]] = {
-    "profile": {},
-    "profiles": {"seeds": 2},
     "layer norm": {"row": [1.0, 2.0, 4.0], "eps": 1e-5},
     **{name: {} for name in FACTS},
 }

@@ -18,6 +18,7 @@ from models.service.demand import Requester
 from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache, question_message
+from models.service.runs import open_folder
 from models.service.sharing import CLASS, Payer, Questions, Turns, ranked
 from models.service.wire import Message
 from models.service.worker_process import ROOT
@@ -166,7 +167,7 @@ def test_a_question_that_builds_no_net_is_not_refused_for_what_the_net_would_cos
     readers = Readers()
     readers.engine.answer(question_message(Question(name, dict), small(0), {}))
     assert readers.heard[-1]["value"] == {"there": True}
-    readers.engine.answer(question_message(answers.PROFILE, small(0), {}))
+    readers.engine.answer(question_message(answers.OPENED, small(0), {"seeds": 1}))
     assert readers.heard[-1]["error"] == "This is over budget."
 
 
@@ -178,8 +179,9 @@ class Readers:
 
     def __init__(self) -> None:
         self.heard: list[Message] = []
-        self.engine = Engine(self.hear)
-        self.results = ResultCache(self.engine.aim)
+        runs = open_folder(0)
+        self.engine = Engine(self.hear, runs)
+        self.results = ResultCache(runs, self.engine.aim)
 
     def hear(self, message: Message) -> None:
         self.heard.append(message)
@@ -321,7 +323,7 @@ def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
 
 def wanted(*wants: tuple[Requester, str]) -> tuple[ResultCache, str]:
     """What is wanted after some requesters have asked for runs a, b and c."""
-    runs, results = {name: small(seed) for seed, name in enumerate("abc")}, ResultCache()
+    runs, results = {name: small(seed) for seed, name in enumerate("abc")}, ResultCache(open_folder(0))
     for who, name in wants:
         shown = frozenset(key_of(runs[one]) for one in who.runs)
         results.want(results.kept(runs[name]), who._replace(runs=shown), 40, 60.0)
@@ -349,7 +351,7 @@ def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_par
 
 
 def test_a_connection_that_wants_no_rows_ends_no_wish_of_another_with_the_same_ticket() -> None:
-    tape, who = ResultCache().kept(small(0)), Requester("anna", "one", "player")
+    tape, who = ResultCache(open_folder(0)).kept(small(0)), Requester("anna", "one", "player")
     tape.demand.want(who._replace(connection=1), 40, 60.0)
     tape.demand.end(who._replace(connection=2))
     assert tape.wanted
@@ -359,7 +361,7 @@ def test_a_connection_that_wants_no_rows_ends_no_wish_of_another_with_the_same_t
 
 def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_has_expired() -> None:
     told: list[Message] = []
-    results = ResultCache(told.append)
+    results = ResultCache(open_folder(0), told.append)
     tape = results.kept(small(0))
     for _ in range(3):
         results.want(tape, Requester("anna", "one"), 20, 0.0)
@@ -396,7 +398,7 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
         trainer.ask(Question("slow", dict), small(1), owner=Requester("anna", "panel"), path=str(path))
         until(lambda: first.length and pieces(path), "work on both")
         trainer.want(long[1], 5000, owner=Requester("anna", "second"))
-        trainer.ask(answers.PROFILE, small(1), owner=Requester("anna", "another panel"))
+        trainer.before(small(1), owner=Requester("anna", "another panel"))
         assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
         finished(other)  # what ben wants goes on
         until(
@@ -419,7 +421,7 @@ def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> N
         for session in ("anna", "ben"):
             trainer.ask(Question("slow", dict), small(1), owner=Requester(session, "panel"), path=str(path))
         trainer.want(small(61), 40, owner=Requester("anna", "second"))
-        trainer.ask(answers.PROFILE, small(1), owner=Requester("anna", "another panel"))
+        trainer.before(small(1), owner=Requester("anna", "another panel"))
         assert finished(tape).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")

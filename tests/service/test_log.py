@@ -121,7 +121,7 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
     def events() -> list[str]:
         return re.findall(r"playground (\w+)", written.read_text("utf-8"))
 
-    with serving(log=written, PLAYGROUND_RUNS="8") as server:
+    with serving(log=written, PLAYGROUND_PLACES="8") as server:
         server.wait_for(b'"ready"')
         session = asyncio.run(visit(server.url))
     text = written.read_text("utf-8")
@@ -131,7 +131,7 @@ def test_a_server_logs_what_happens_in_lines_and_says_nothing_of_its_visitors(tm
     assert said[-1] == "server_stopped"
     assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
     assert "limits=" in text
-    assert "PLAYGROUND_RUNS=8" in text
+    assert "PLAYGROUND_PLACES=8" in text
     for personal in (session, CODE, "my name", "127.0.0.1", "::1"):
         assert personal not in text
 

@@ -1,5 +1,6 @@
 """The recorded networks: equal to a fresh computation, shown and labelled only while the trainer is not up."""
 
+import shutil
 import sys
 from dataclasses import fields
 
@@ -9,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from components.start.cells import CELLS
+from models.runlog import HEAD
 from models.service import client, recorded
 from models.spec import RunConfig
 from models.trace import Frame
@@ -41,15 +43,16 @@ def test_the_nets_of_start_are_recorded_and_no_others():
     assert recorded.recorded(RunConfig(depth=31)) is None
 
 
-@pytest.mark.parametrize("text", [b"", b"{}\n", b"no message", b'{"body": {"runs": [{}]}, "arrays": []}\n'])
+@pytest.mark.parametrize("text", [b"", b"{}", b"no message", b'{"query": {}, "seeds": 1}'])
 def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
-    (tmp_path / "recorded.bin").write_bytes(text)
-    monkeypatch.setattr(recorded, "FILE", tmp_path / "recorded.bin")
-    recorded._recordings.cache_clear()
+    shutil.copytree(recorded.FOLDER, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    (recorded.log_of(RunConfig()) / HEAD).write_bytes(text)
+    recorded.recorded.cache_clear()
     try:
         assert recorded.recorded(RunConfig()) is None
     finally:
-        recorded._recordings.cache_clear()
+        recorded.recorded.cache_clear()
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ from components.shell.text import badge
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.answer import answer
+from components.stage.answer import before_training
 from components.stage.view import PROFILE_SECONDS
-from models import answers
 from models.insight.gaussian import ACTIVATIONS
 from models.insight.theory import Law, law
 from models.spec import INITS as ALL_INITS
@@ -81,9 +80,9 @@ def controls() -> tuple[RunConfig, int]:
 def watch(cfg: RunConfig, seeds: int) -> bool:
     """Both charts, of the previous net until the answer arrives. Returns whether it is still to come."""
     before = NET_SEEN.get()
-    reply = answer(answers.PROFILES, cfg, wait=PROFILE_SECONDS, owner=owner(KEY), seeds=seeds)
+    reply = before_training(cfg, seeds, owner=owner(KEY), wait=PROFILE_SECONDS)
     if reply.value is not None:
-        before = cfg, reply.value.traces
+        before = cfg, reply.value
         NET_SEEN.put(before)
     elif reply.refusal or before is None:
         reply.show("Measuring")

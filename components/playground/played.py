@@ -1,0 +1,33 @@
+"""`python -m components.playground.played LOG FILE`: a run that was kept, as one HTML page that plays anywhere."""
+
+import logging
+import sys
+from pathlib import Path
+
+from components.playground import picture
+from components.stage.file import as_file
+from models.export import about_html, title_of
+from models.runlog import LogHead, RunLog
+from models.service.kept import KeptRuns
+
+
+def page_of(log: RunLog) -> str:
+    """A run's page, with the playground's charts. ValueError if the log is not of this version."""
+    head, traces = log.head, log.traces()
+    if head is None or not traces:
+        raise ValueError("there is no run")
+    cfg, (over, player, under) = head.cfg, picture.in_file(head.cfg)
+    about = about_html(cfg, traces[0], _versions(head))
+    source = KeptRuns(log.folder.parent)
+    facts = [f"seed {cfg.seed}, 1 seed"]
+    return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, source=source)
+
+
+def _versions(head: LogHead) -> dict[str, str]:
+    words = head.made_by.split()
+    return dict(zip(words[::2], words[1::2], strict=True))
+
+
+if __name__ == "__main__":
+    logging.disable(logging.WARNING)  # Streamlit's, that no server runs
+    Path(sys.argv[2]).write_text(page_of(RunLog(Path(sys.argv[1]))), encoding="utf-8")

@@ -1,0 +1,256 @@
+"""A run log: all that a run has measured, in a folder to which one process appends and from which any may read.
+
+    head.json      which run it is, and where its numbers stand
+    rows.f32       rows of little-endian float32, all of one width; row 0 is the net before training
+    events.jsonl   frames, divergences and the end, one JSON object a line
+
+What is written never changes; a row or a line that is cut off is not read. No torch.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from threading import RLock
+
+import numpy as np
+
+from models.service.messages import config_from, packed, unpacked
+from models.service.wire import Message, line_of, message_of
+from models.spec import RunConfig
+from models.trace import Columns, Divergence, Frame, Trace, trace_of
+
+HEAD, ROWS, EVENTS = "head.json", "rows.f32", "events.jsonl"
+LARGEST_HEAD = 2**20  # bytes
+
+
+def fingerprint() -> dict[str, str]:
+    """What decides a run's numbers: the version of torch (without its build) and a digest of this package."""
+    package = Path(__file__).parent
+    code = sha256()
+    for path in sorted(package.rglob("*.py")):
+        code.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes().replace(b"\r\n", b"\n"))
+    return {"torch": version("torch").partition("+")[0], "project": code.hexdigest()[:8]}
+
+
+@cache
+def made_here() -> str:
+    """`fingerprint` of this process, in a line."""
+    return " ".join(f"{what} {which}" for what, which in fingerprint().items())
+
+
+def opening_event(frame: Frame) -> Message:
+    """Frame 0 of the first seed without held-out figures, as it is drawn before anybody trains."""
+    return {"kind": "opening", "frame": packed(frame)}
+
+
+def frame_event(frame: Frame, seed: int) -> Message:
+    """A frame of the seed at an index."""
+    return {"kind": "frame", "seed": seed, "frame": packed(frame)}
+
+
+def divergence_event(divergence: Divergence, seed: int) -> Message:
+    """Where the seed at an index diverged."""
+    return {"kind": "divergence", "seed": seed, "divergence": packed(divergence)}
+
+
+END: Message = {"kind": "end"}  # no more rows will come
+
+
+def folder_of(runs: Path, key: str) -> Path:
+    """Where the log of a run lies in a folder of runs. `key`: the run's identity (`tape_key`).
+
+    Other versions of torch or of this project have other numbers, and logs of their own.
+    """
+    return runs / sha256(f"{key} {made_here()}".encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class LogHead:
+    """Which run a log is of, the layout of one seed's row, and what made it."""
+
+    query: dict[str, str]
+    seeds: int
+    columns: Columns
+    parameters: int
+    device: str
+    made_by: str
+
+    @property
+    def cfg(self) -> RunConfig:
+        """The configuration. ValueError if it is none of this version."""
+        return config_from(self.query)
+
+
+class RunLog:
+    """The log in a folder, as far as it was there when it was last read: one writer, many readers. Thread-safe.
+
+    `length`: whole rows. `opening`: frame 0 as a page draws it before training; `begun`: whether there is more. By
+    seed, `divergences` and `framed`, the step of the last frame (-1: none). `nbytes`: of rows and events.
+    """
+
+    head: LogHead | None
+    length: int
+    nbytes: int
+    done: bool
+    begun: bool
+    opening: Frame | None
+    divergences: list[Divergence | None]
+    framed: list[int]
+    _row_bytes: int
+    _offset: int
+    _rows: np.ndarray
+    _frames: list[list[Frame]]
+    _traces: tuple[tuple[int, int], list[Trace]] | None
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = RLock()
+        self._forget()
+        self.read()
+
+    def read(self) -> "RunLog":
+        """Reads what has been appended. A log that is not there, or no longer, stays as it is."""
+        with self._lock:
+            try:
+                if self.head is None:
+                    self._read_head()
+                self._read_events()  # before the rows, which are written first: no end is known before its rows
+                assert self.head is not None
+                size = (self.folder / ROWS).stat().st_size // self._row_bytes
+                self.length = max(self.length, size)
+                self.begun = self.begun or self.length > 1
+            except FileNotFoundError:
+                pass
+            self.nbytes = self._offset + self.length * self._row_bytes
+            return self
+
+    def rows(self, since: int = 0, most: int | None = None) -> np.ndarray:
+        """At most `most` rows from `since` on, (rows, seeds * columns.width) float32: a view, read-only."""
+        with self._lock:
+            return self._mapped()[since : self.length if most is None else min(self.length, since + most)]
+
+    def frames(self, seed: int = 0) -> list[Frame]:
+        """The frames of the seed at an index, by step."""
+        with self._lock:
+            return list(self._frames[seed]) if self._frames else []
+
+    def traces(self) -> list[Trace]:
+        """One trace per seed, each as far as that seed got; none before the first row. The same until it is read."""
+        with self._lock:
+            if not self.length or self.head is None:
+                return []
+            state = self.length, self._offset
+            if self._traces is None or self._traces[0] != state:
+                self._traces = state, [self._trace(seed, self.head.columns) for seed in range(self.head.seeds)]
+            return self._traces[1]
+
+    def before(self) -> list[Trace]:
+        """Row 0 of each seed as it is drawn before training, the first with its frame; none until that is known."""
+        with self._lock:
+            if not self.length or self.head is None or self.opening is None:
+                return []
+            frames = [(self.opening,), *[()] * (self.head.seeds - 1)]
+            rows = self._mapped()[:1].reshape(self.head.seeds, 1, -1)
+            ends = [end if end and end.step == 0 else None for end in self.divergences]
+            return [trace_of(self.head.columns, *parts) for parts in zip(rows, frames, ends, strict=True)]
+
+    def begin(self, head: LogHead) -> None:
+        """Begins the log, or goes on with the one that is there if it has the same head."""
+        with self._lock:
+            self.read()
+            if self.head == head and self.exists():
+                os.truncate(self.folder / ROWS, self.length * self._row_bytes)
+                os.truncate(self.folder / EVENTS, self._offset)
+                return
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.mkdir(parents=True)
+            for name in (ROWS, EVENTS):
+                (self.folder / name).touch()
+            unfinished = self.folder / f"{HEAD}.part"
+            unfinished.write_text(json.dumps(packed(head)), encoding="utf-8")
+            unfinished.replace(self.folder / HEAD)
+            self._forget()
+            self.read()
+
+    def append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
+        """Appends rows, then events. FileNotFoundError if the log has been deleted."""
+        with self._lock:
+            os.stat(self.folder / ROWS)
+            self._write(ROWS, np.ascontiguousarray(rows, "<f4").tobytes())
+            self._write(EVENTS, b"".join(map(line_of, events)))
+            self.read()
+
+    def exists(self) -> bool:
+        """Whether its files are there."""
+        return (self.folder / ROWS).exists()
+
+    def delete(self) -> None:
+        """Deletes the files. What was read of them stays readable."""
+        with self._lock:
+            self._mapped()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _forget(self) -> None:
+        self.head = self.opening = self._traces = None
+        self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
+        self.done = self.begun = False
+        self.divergences, self.framed, self._frames = [], [], []
+        self._rows = np.empty((0, 0), np.float32)
+
+    def _mapped(self) -> np.ndarray:
+        """All rows, as the file has them."""
+        if self.head is not None and len(self._rows) < self.length:
+            width = self.head.seeds * self.head.columns.width
+            try:
+                rows = np.memmap(self.folder / ROWS, "<f4", "r", shape=(self.length, width))
+                self._rows = rows.view(np.ndarray)
+            except FileNotFoundError:  # deleted since: what was looked at is all there is
+                self.length = len(self._rows)
+        return self._rows
+
+    def _write(self, name: str, data: bytes) -> None:
+        if data:
+            file = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+            with open(file, "wb", buffering=0) as stream:
+                stream.write(data)
+
+    def _read_head(self) -> None:
+        with (self.folder / HEAD).open("rb") as stream:
+            self.head = head = unpacked(LogHead, json.loads(stream.read(LARGEST_HEAD)))
+        self._row_bytes = 4 * head.seeds * head.columns.width
+        self.divergences = [None] * head.seeds
+        self._frames = [[] for _ in range(head.seeds)]
+        self.framed = [-1] * head.seeds
+
+    def _read_events(self) -> None:
+        with (self.folder / EVENTS).open("rb") as stream:
+            stream.seek(self._offset)
+            for line in stream:
+                if not line.endswith(b"\n"):
+                    return
+                self._hear(message_of(line))
+                self._offset += len(line)
+
+    def _hear(self, event: Message) -> None:
+        if event["kind"] == "opening":
+            self.opening = unpacked(Frame, event["frame"])
+        elif event["kind"] == "frame":
+            frame = unpacked(Frame, event["frame"])
+            self._frames[event["seed"]].append(frame)
+            self.begun, self.framed[event["seed"]] = True, frame.step
+        elif event["kind"] == "divergence":
+            self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
+        elif event["kind"] == "end":
+            self.done = self.begun = True
+
+    def _trace(self, seed: int, columns: Columns) -> Trace:
+        divergence = self.divergences[seed]
+        end = self.length if divergence is None else min(self.length, divergence.step + 1)
+        rows = self._mapped()[:end, seed * columns.width : (seed + 1) * columns.width]
+        return trace_of(columns, rows, self._frames[seed], divergence)

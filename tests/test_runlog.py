@@ -1,0 +1,145 @@
+"""A run log: what is appended is what is read, whatever was cut off, deleted or begun again."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.runlog import EVENTS, HEAD, ROWS, RunLog
+from models.spec import RunConfig
+from models.trace import Trace, rows_of
+from models.training import Run, SeedRuns
+from models.training.logged import append_to_log, begin_log
+
+CFG = RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")
+LOST = RunConfig(depth=32, width=16, batch=8, steps=20, norm="none", lr=10.0, init_gain=3.0, device="cpu")
+ROOT = Path(__file__).parents[1]
+
+
+def logged(cfg: RunConfig, folder: Path, steps: int | None = None, each: int = 7) -> Run:
+    """A run that has been logged in slices."""
+    run, log = Run(cfg), RunLog(folder)
+    begin_log(run, log)
+    for _ in range(0, cfg.steps if steps is None else steps, each):
+        run.advance(each)
+        run.close()
+        append_to_log(run, log)
+    return run
+
+
+def assert_same(read: Trace, run: Trace) -> None:
+    assert read.sites == run.sites
+    assert rows_of(read).tobytes() == rows_of(run).tobytes()
+    assert [frame.step for frame in read.frames] == [frame.step for frame in run.frames]
+    for one, other in zip(read.frames, run.frames, strict=True):
+        for name, value in vars(one).items():
+            np.testing.assert_equal(value, getattr(other, name), err_msg=name)
+    assert read.divergence == run.divergence
+
+
+@pytest.mark.parametrize("cfg", [CFG, LOST], ids=["finished", "diverged"])
+def test_a_log_holds_a_run_bit_for_bit(cfg: RunConfig, tmp_path: Path) -> None:
+    run = logged(cfg, tmp_path / "run")
+    log = RunLog(tmp_path / "run")
+    assert log.done
+    assert log.head is not None
+    assert log.head.cfg == cfg
+    assert_same(log.traces()[0], run.trace())
+    assert (run.trace().divergence is not None) == (cfg is LOST)
+
+
+def test_seeds_stand_side_by_side(tmp_path: Path) -> None:
+    run, log = SeedRuns(CFG, (0, 1, 2)), RunLog(tmp_path / "run")
+    begin_log(run, log)
+    run.advance(5)
+    append_to_log(run, log)
+    for read, trace in zip(RunLog(tmp_path / "run").traces(), run.traces(), strict=True):
+        assert_same(read, trace)
+
+
+def test_a_reader_gets_what_is_appended_and_keeps_what_it_has(tmp_path: Path) -> None:
+    run, writer = Run(CFG), RunLog(tmp_path / "run")
+    begin_log(run, writer)
+    run.advance(4)
+    append_to_log(run, writer)
+    reader = RunLog(tmp_path / "run")
+    (early,) = reader.traces()
+    run.advance(4)
+    append_to_log(run, writer)
+    assert reader.traces()[0] is early
+    assert (len(reader.read().rows()), len(early)) == (8, 4)
+    writer.delete()
+    assert not reader.exists()
+    assert_same(reader.traces()[0], run.trace())
+
+
+@pytest.mark.parametrize(("file", "cut"), [(ROWS, 3), (ROWS, 1), (EVENTS, 5)])
+def test_what_is_cut_off_is_not_read_and_is_written_again(file: str, cut: int, tmp_path: Path) -> None:
+    logged(CFG, tmp_path / "run", steps=8)
+    path = tmp_path / "run" / file
+    os.truncate(path, path.stat().st_size - cut)
+    assert RunLog(tmp_path / "run").length == (13 if file == ROWS else 14)
+    run = logged(CFG, tmp_path / "run")
+    assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+
+
+def test_a_run_that_begins_again_writes_only_what_is_missing(tmp_path: Path) -> None:
+    logged(CFG, tmp_path / "run", steps=14)
+    before = (tmp_path / "run" / ROWS).stat().st_ino, (tmp_path / "run" / ROWS).read_bytes()
+    run = logged(CFG, tmp_path / "run")
+    assert (tmp_path / "run" / ROWS).stat().st_ino == before[0]
+    assert (tmp_path / "run" / ROWS).read_bytes().startswith(before[1])
+    assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+
+
+def test_a_log_of_another_run_or_version_is_replaced(tmp_path: Path) -> None:
+    logged(CFG, tmp_path / "run")
+    other = RunConfig(depth=2, width=16, batch=8, steps=20, device="cpu")
+    run = logged(other, tmp_path / "run")
+    assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+    head = tmp_path / "run" / HEAD
+    head.write_text(head.read_text().replace("project ", "project x"))
+    run = logged(other, tmp_path / "run")
+    assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+
+
+def test_a_deleted_log_is_written_anew(tmp_path: Path) -> None:
+    run, log = Run(CFG), RunLog(tmp_path / "run")
+    begin_log(run, log)
+    run.advance(4)
+    append_to_log(run, log)
+    RunLog(tmp_path / "run").delete()
+    run.advance(4)
+    append_to_log(run, log)
+    assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from models.runlog import RunLog
+from models.spec import RunConfig
+from models.training import Run
+from models.training.logged import append_to_log, begin_log
+run, log = Run(RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")), RunLog(Path(sys.argv[1]))
+begin_log(run, log)
+run.advance(9)
+append_to_log(run, log)
+print("there", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL")
+def test_a_killed_writer_loses_nothing_that_was_appended(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "run")]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"there\n"
+        process.send_signal(signal.SIGKILL)
+    assert RunLog(tmp_path / "run").length == 9
+    assert len(RunLog(tmp_path / "run").frames()) == 5  # of steps 0, 1, 2, 4 and 8
