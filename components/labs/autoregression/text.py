@@ -99,17 +99,18 @@ def _continued(panel: InstrumentPanel, beside: DeltaGenerator) -> tuple[str, int
     _generated(panel, written)
     text = whole(cfg, prompt, [one.token for one in written.said])
     found = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
-    asked = cfg, written.step, {"text": text, "count": 1, **settings}
-    fresh = found is not None and (found.cfg, found.step, found.args) == asked
+    fresh = found is not None and (found.cfg, found.args) == (cfg, {"text": text, "count": 1, **settings})
     _buttons(panel, written, found if fresh else None, {"text": text, "count": length, **settings})
     if found is None or not fresh:
+        if panel.at.playing:
+            _text(written)
         return None
     next_one = found.value
     for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
         st.info(line)
     _text(written, next_one)
     with beside:
-        _candidates(written, next_one, temperature)
+        _candidates(written, next_one, temperature, found.step)
     return whole(cfg, "", next_one.read), len(next_one.read)
 
 
@@ -184,7 +185,7 @@ def _buttons(
     panel: InstrumentPanel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]
 ) -> None:
     """Buttons for one token, many, or none. Disabled while the net trains."""
-    there = found is not None and bool(found.value.said)
+    there = found is not None and found.step == written.step and bool(found.value.said)
     can = there and not panel.at.playing and written.wanted is None
 
     def one_more() -> None:
@@ -208,18 +209,18 @@ def _buttons(
         st.caption("Pause to let the net at this step continue the prompt.")
 
 
-def _text(written: Written, next_one: Continuation) -> None:
-    """The text, and why it ended."""
+def _text(written: Written, next_one: Continuation | None = None) -> None:
+    """The text, and why it ended. `next_one`: what comes next, once that is measured."""
     tokens = [one.token for one in written.said]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     count = counted(len(tokens), "token")
     began = f"At step {written.step} the net wrote {count} after the prompt. " if tokens else "This is the prompt. "
-    nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if not next_one.said else ""
+    nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if next_one and not next_one.said else ""
     st.markdown(f"**{began}{written.why or nothing or 'Press Next token or Generate.'}**")
 
 
-def _candidates(written: Written, next_one: Continuation, temperature: float) -> None:
-    """The candidates for one of the text's tokens or the next."""
+def _candidates(written: Written, next_one: Continuation, temperature: float, step: int) -> None:
+    """The candidates for one of the text's tokens or the next, which was measured at `step`."""
     names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
     upcoming = [
         GeneratedToken(token, next_one.classes.index(token), p, temperature)
@@ -238,10 +239,10 @@ def _candidates(written: Written, next_one: Continuation, temperature: float) ->
     static_chart(
         candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates"
     )
-    verb = "is" if at < len(written.said) else "would be"
+    verb, of = ("is", written.step) if at < len(written.said) else ("would be", step)
     st.markdown(
         f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}; at temperature '
-        f"{one.temperature:g} that becomes {hot[one.at]:.1%}. {badge('measured')} at step {written.step}."
+        f"{one.temperature:g} that becomes {hot[one.at]:.1%}. {badge('measured')} at step {of}."
     )
     if written.said:
         with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
