@@ -42,7 +42,7 @@ def compiled_parts(model: nn.Module) -> list[str]:
     """Names of the modules that torch.compile was called on, the outermost of each."""
     found: list[str] = []
     for name, module in model.named_modules():
-        if (core(module) is not module or in_place(module)) and not is_inside(name, found):
+        if (core(module) is not module or in_place(module) or by_lightning(module)) and not is_inside(name, found):
             found.append(name)
     return found
 
@@ -55,6 +55,11 @@ def is_inside(name: str, parts: Sequence[str]) -> bool:
 def in_place(module: nn.Module) -> Any:
     """What a module runs that was compiled by `module.compile()`; None of any other."""
     return getattr(module, "_compiled_call_impl", None)
+
+
+def by_lightning(module: nn.Module) -> bool:
+    """Whether Lightning has compiled the steps of a module, after taking it out of torch.compile's wrapper."""
+    return getattr(module, "_compiler_ctx", None) is not None
 
 
 def outside(graph: Graph, parts: Sequence[str]) -> Graph:

@@ -21,9 +21,8 @@ class HuggingFaceCallback(TrainerCallback):
         """Starts recording, in the first of several processes."""
         if not state.is_world_process_zero:
             return
-        wrapped = given.get("optimizer")
-        optimizer = getattr(wrapped, "optimizer", wrapped)  # accelerate's wrapper has torch's inside
-        scaler = getattr(wrapped, "scaler", None)
+        optimizer = given.get("optimizer")
+        scaler = getattr(optimizer, "scaler", None)
         self.recorder = Recorder(given["model"], self._path, optimizer=optimizer, scaler=scaler, **self._asked)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:

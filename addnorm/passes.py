@@ -35,13 +35,14 @@ class BackwardPasses:
     """Tells the backward passes of a row apart, from inside their hooks.
 
     `trained`: the tensors that updates change. `began` is told of each pass that counts: whether the gradients so far
-    count no longer, and the loss that `backward` was called on, where that is one number. `ended`: of its end.
+    count no longer, the number of the forward pass that it has come to first, and the loss that `backward` was called
+    on, where that is one number. `ended`: of its end.
     """
 
     def __init__(
         self,
         trained: Callable[[], Iterable[Tensor]],
-        began: Callable[[bool, Tensor | None], None],
+        began: Callable[[bool, int, Tensor | None], None],
         ended: Callable[[], None],
     ) -> None:
         self.first_alone = False  # an update evaluates its closure again and again, and the first one is the step's
@@ -57,15 +58,16 @@ class BackwardPasses:
         self._holder: Tensor | None = None  # a parameter that holds a gradient
         self._over = False  # whether a pass that counts has ended
         self._closed = False  # whether others have come that do not count any more
-        self._version = 0  # of the holder's gradient then
+        self._left: Tensor | None = None  # the holder's gradient then
+        self._version = 0  # and its version
 
-    def counts(self, grad: Tensor) -> bool:
-        """Whether this gradient, which has come to a hook, is of a pass that counts."""
+    def counts(self, grad: Tensor, number: int) -> bool:
+        """Whether this gradient, which has come to a forward pass, is of a backward pass that counts."""
         if _batched(grad):
             return False
         task = torch._C._current_graph_task_id()
         if task not in self._ranks:
-            self._ranks[task] = self._meet()
+            self._ranks[task] = self._meet(number)
         return ASIDE < self._ranks[task] == self._rank
 
     @property
@@ -73,7 +75,12 @@ class BackwardPasses:
         """Whether the row has all its passes, although others follow before the next one."""
         return self.first_alone and (self._closed or self._zeroed())
 
-    def _meet(self) -> int:
+    @property
+    def assembled(self) -> bool:
+        """Whether the loop has put the parameters' gradients together itself since the last pass."""
+        return self._over and self._holder is not None and self._holder.grad is not self._left
+
+    def _meet(self, number: int) -> int:
         rank, holder = self._look()
         if rank < max(self._rank, WITH_GRAPH):
             return rank
@@ -85,7 +92,7 @@ class BackwardPasses:
         self._rank, self._over = rank, self._over and not replaces
         self._holder = self._holder if holder is None else holder
         loss, self._loss = self._loss, None
-        self._began(replaces, loss)
+        self._began(replaces, number, loss)
         torch.autograd.Variable._execution_engine.queue_callback(self._end)
         return rank
 
@@ -119,7 +126,7 @@ class BackwardPasses:
     def _end(self) -> None:
         self._over = True
         if self._holder is not None and self._holder.grad is not None:
-            self._version = self._holder.grad._version
+            self._left, self._version = self._holder.grad, self._holder.grad._version
         self._ended()
 
     # --- what `backward` is called on ---

@@ -76,7 +76,8 @@ class Probe:
         self.fresh = fresh
         # Places whose tensor is overwritten later, so that its norm is taken on the spot.
         self.at_once: set[int] = set()
-        self.counts: Callable[[Tensor], bool] | None = None  # asked of each gradient that comes; None takes all
+        # Asked of each gradient that comes, with the number of its forward pass; None takes all.
+        self.counts: Callable[[Tensor, int], bool] | None = None
         self._on_tensors: list[RemovableHandle] = []  # to be removed, because an input may come a second time
         self.number = 0  # of the forward pass
         self.forget()
@@ -102,14 +103,26 @@ class Probe:
         """The numbers of the forward passes to which gradients have come."""
         return {number for number, _ in self._received}
 
-    def lose_gradients(self) -> None:
-        """Lets go of the gradients so far, which count no longer."""
+    def lose_gradients(self, number: int) -> None:
+        """Lets go of the gradients so far, for those that now come to a forward pass. Of the same pass they are kept
+        aside, in case that the loop puts them together itself.
+        """
+        if number in self.reached():
+            self._aside.update(_added(self._aside, self._received))
+        else:
+            self._aside.clear()
         self._received.clear()
+
+    def take_back(self) -> None:
+        """Adds what was kept aside, which counts after all."""
+        self._received.update(_added(self._received, self._aside))
+        self._aside.clear()
 
     def forget(self) -> None:
         """Lets the tensors of the last pass be freed. Its gradients are still kept when they come."""
         self.seen: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[tuple[int, int], Tensor] = {}  # by pass and place
+        self._aside: dict[tuple[int, int], Tensor] = {}
         self.number += 1
         self.norm_at_once: dict[int, Tensor] = {}
         self._versions: dict[int, int] = {}
@@ -204,7 +217,7 @@ class Probe:
             tensor = value(self.places[at].key)
             if at in self._waiting and isinstance(tensor, Tensor) and tensor.requires_grad:
                 self._waiting.discard(at)
-                tensor.register_hook(partial(self._receive, (self.number, at)))
+                tensor.register_hook(partial(self.receive, (self.number, at)))
 
     def _keep(self, at: int, tensor: Tensor) -> None:
         if at in self.at_once:
@@ -213,20 +226,20 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                handle = tensor.register_hook(partial(self._receive, (self.number, at)))
+                handle = tensor.register_hook(partial(self.receive, (self.number, at)))
                 if not self.fresh:
                     self._on_tensors.append(handle)
             else:
                 self._waiting.add(at)
 
-    def _receive(self, where: tuple[int, int], grad: Tensor) -> None:
+    def receive(self, where: tuple[int, int], grad: Tensor) -> None:
+        """Takes a gradient that has come to a forward pass, by number, at a place."""
         if self._attached:
             try:
-                if self.counts is not None and not self.counts(grad):
-                    return
-                kept = self._received.get(where)
-                # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
-                self._received[where] = grad.detach() if kept is None else kept + grad.detach()
+                if self.counts is None or self.counts(grad, where[0]):
+                    # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
+                    kept = self._received.get(where)
+                    self._received[where] = grad.detach() if kept is None else kept + grad.detach()
             except Exception as error:
                 self._fail(error)
 
@@ -234,6 +247,13 @@ class Probe:
         if self._failed is None:
             raise error
         self._failed(error)
+
+
+def _added(
+    one: Mapping[tuple[int, int], Tensor], other: Mapping[tuple[int, int], Tensor]
+) -> dict[tuple[int, int], Tensor]:
+    """Gradients of two backward passes together."""
+    return {**other, **{where: grad + other[where] if where in other else grad for where, grad in one.items()}}
 
 
 def picked(output: Any, key: Key) -> Any:

@@ -130,7 +130,7 @@ class Recorder(Shown):
         self.path = Path(os.devnull if path is None else path)
         self.sites = noted((), ["No sites yet: they are found at the first forward pass with gradients."])
         self._model = wrapper_of(bare(model))
-        self._optimizer, self._scaler = optimizer, scaler
+        self._optimizer, self._scaler, self._stepped_by = _inner(optimizer), scaler, optimizer
         self._every, self._meta = every, dict(meta or {})
         self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
         self._began, self._created = time.monotonic(), datetime.now(timezone.utc)
@@ -199,6 +199,8 @@ class Recorder(Shown):
         if self._detail:
             self._heads = Heads(self._model, self._hear_heads)
             self._undo += self._heads.undo
+        if self._optimizer is None and self._stepped_by is not None:
+            _say("this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update")
         if self._optimizer is not None:
             self._undo.append(self._optimizer.register_step_pre_hook(Hook(self._before_update)).remove)
             self._undo.append(self._optimizer.register_step_post_hook(Hook(self._after_update)).remove)
@@ -389,12 +391,12 @@ class Recorder(Shown):
         yield from self._model.parameters()
         yield from _parameters(self._optimizer)
 
-    def _begin_backward(self, replaces: bool, loss: Tensor | None) -> None:
-        """A backward pass that counts has come to the first site. `replaces`: those before it count no longer."""
+    def _begin_backward(self, replaces: bool, number: int, loss: Tensor | None) -> None:
+        """A backward pass that counts has come to a forward pass. `replaces`: those before it count no longer."""
         if replaces:
             self._row.lose_gradients()
             if self._probe is not None:
-                self._probe.lose_gradients()
+                self._probe.lose_gradients(number)
         if loss is not None:
             self._row.roots.append(Fetch(loss.clone()))
 
@@ -492,11 +494,10 @@ class Recorder(Shown):
             self._undo.append(hook.remove)
 
     def _first_gradient(self, row: PendingRow, node: int, grad: Tensor) -> None:
-        if row is self._row and self._backward.counts(grad):
-            row.reached.add(1)
-            row.parts += parts_of(
-                [("grad", at, grad.detach()) for at, site in enumerate(self.sites) if site.node == node]
-            )
+        if row is self._row and self._probe is not None:
+            for at, site in enumerate(self.sites):
+                if site.node == node:
+                    self._probe.receive((1, at), grad)
 
     def _fold(self) -> None:
         """Turns what the probe holds into norms, so that its tensors can be freed."""
@@ -521,7 +522,7 @@ class Recorder(Shown):
 
     def _before_update(self, _optimizer: Any, args: Any, kwargs: Any) -> None:
         """Closes the row; after the update where that has a closure, which makes the passes."""
-        self._closure = kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
+        self._closure = _has_closure(args, kwargs)
         self._began_update = self._steps
         self._backward.first_alone = self._closure and isinstance(self._optimizer, torch.optim.LBFGS)
         if not self._closure:
@@ -535,7 +536,7 @@ class Recorder(Shown):
         if closes:
             self._ring()
 
-    def _other_update(self, optimizer: torch.optim.Optimizer, _args: Any, _kwargs: Any) -> None:
+    def _other_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         """Another optimiser takes its step: the passes since ours were for it, unless ours still follows.
 
         One that updates all that ours does is what ours is wrapped around, or the other way round.
@@ -544,8 +545,9 @@ class Recorder(Shown):
             if optimizer not in self._shares:
                 self._shares[optimizer] = self._shared(optimizer)
             if self._shares[optimizer] == "all":
-                self._safely(self._close_row)
-                self._ring()
+                if not _has_closure(args, kwargs):
+                    self._safely(self._close_row)
+                    self._ring()
                 return
             self._elsewhere = True
             if self._shares[optimizer] == "none":
@@ -568,6 +570,8 @@ class Recorder(Shown):
             self._blocks = blocks_by_name(self._model)
             self._head()
         if wanted and self._weights is not None and (self._passes or self._blind):
+            if self._probe is not None and self._backward.assembled:
+                self._probe.take_back()
             self._fold()
             row.parts += row.first or self._gradients()
             self._clips |= 0 <= self._version < self._weights.version()
@@ -750,6 +754,18 @@ def _check(path: Any, every: int, meta: Any, to: Sequence[Any], detail: str) -> 
         raise ValueError(f"detail: {detail!r} is not known; there is 'heads'")
     if path is None and not to:
         raise ValueError("path: there is neither a file nor a dashboard to record to")
+
+
+def _inner(optimizer: Any) -> torch.optim.Optimizer | None:
+    """An optimiser without a wrapper around it, as accelerate's and Lightning's; None for one without hooks."""
+    while isinstance(inner := getattr(optimizer, "optimizer", None), torch.optim.Optimizer):
+        optimizer = inner
+    return optimizer if hasattr(optimizer, "_optimizer_step_pre_hooks") else None
+
+
+def _has_closure(args: Any, kwargs: Any) -> bool:
+    """Whether an update, called so, makes passes of its own."""
+    return kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
 
 
 def _parameters(optimizer: torch.optim.Optimizer | None) -> Iterator[Tensor]:

@@ -1,4 +1,4 @@
-"""Hugging Face's `Trainer` and Lightning record by a callback what the plain loop records."""
+"""Hugging Face's `Trainer`, Lightning and accelerate record, by a callback or by `watch`, what the plain loop records."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +138,69 @@ def test_losses_that_are_shares_of_a_steps_add_up(parts: int, tmp_path: Path) ->
             optimizer.step()
             optimizer.zero_grad()
     assert read(recorder.path).scalars["loss"] == pytest.approx(plain(tmp_path, 2).scalars["loss"], rel=1e-6)
+
+
+def same_rows(found: Any, expected: Any) -> None:
+    assert (found.problem, found.whole, len(found)) == ("", True, len(expected))
+    for name in ("act", "grad", "weight_grad"):
+        assert found.series[name] == pytest.approx(expected.series[name], rel=1e-5)
+    assert found.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
+
+
+def test_a_loop_of_accelerates_is_recorded_with_the_optimizer_that_it_has_wrapped(tmp_path: Path) -> None:
+    accelerate = pytest.importorskip("accelerate", reason="accelerate is not installed")
+    accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
+    model = net()
+    model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), 0.1))
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        for k in range(6):
+            with accelerator.accumulate(model):
+                x, y = batch(k)
+                loss = nn.functional.cross_entropy(model(x), y)
+                accelerator.backward(loss)
+                recorder.loss(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+    same_rows(read(recorder.path), plain(tmp_path, 3, 2))
+
+
+@pytest.mark.parametrize("how", ["watched inside", "compiled whole"])
+def test_lightning_is_recorded_as_people_write_it(how: str, tmp_path: Path) -> None:
+    """`watch` is given the optimizer that Lightning has wrapped, or the callback a module that is compiled whole."""
+    lightning = pytest.importorskip("lightning.pytorch", reason="lightning is not installed")
+    from addnorm.lightning import LightningCallback
+
+    class Module(lightning.LightningModule):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = net()
+
+        def on_train_start(self) -> None:
+            if how == "watched inside":
+                self.recorder = watch(self.net, tmp_path / "run.jsonl", optimizer=self.optimizers())
+
+        def training_step(self, given: dict[str, Tensor], _at: int) -> Tensor:
+            loss = nn.functional.cross_entropy(self.net(given["x"]), given["labels"])
+            if how == "watched inside":
+                self.recorder.loss(loss)
+            return loss
+
+        def configure_optimizers(self) -> torch.optim.Optimizer:
+            return torch.optim.SGD(self.parameters(), 0.1)
+
+        def on_fit_end(self) -> None:
+            if how == "watched inside":
+                self.recorder.close()
+
+    whole = how == "compiled whole"
+    lightning.Trainer(
+        max_steps=3, accumulate_grad_batches=2, callbacks=[LightningCallback(tmp_path / "run.jsonl")] if whole else [],
+        logger=False, enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu",
+    ).fit(
+        torch.compile(Module(), backend="eager") if whole else Module(),
+        torch.utils.data.DataLoader(Batches(6), batch_size=8),
+    )  # fmt: skip
+    same_rows(read(tmp_path / "run.jsonl"), plain(tmp_path, 3, 2))
 
 
 @pytest.mark.parametrize("parts", [1, 2])

@@ -209,11 +209,37 @@ def norm_of_the_gradient(model: nn.Module, optimizer: torch.optim.Optimizer, k: 
     optimizer.step()
 
 
+def two_tasks(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts: Counts) -> None:
+    """A backward pass for each of two tasks on one forward pass, whose gradients the loop puts together (PCGrad)."""
+    x, y = batch(k)
+    output, found = model(x), []
+    for loss in (nn.functional.cross_entropy(output, y), output.square().mean()):
+        optimizer.zero_grad()
+        counts(loss).backward(retain_graph=True)
+        found.append([p.grad.clone() for p in model.parameters()])  # type: ignore[union-attr]
+    for p, *grads in zip(model.parameters(), *found, strict=True):
+        p.grad = grads[0] + grads[1]
+    optimizer.step()
+
+
+def looked_at(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts: Counts) -> None:
+    """A backward pass on one part of the loss, to log its gradient, and then the one that counts."""
+    x, y = batch(k)
+    output = model(x)
+    one, other = nn.functional.cross_entropy(output, y), output.square().mean()
+    optimizer.zero_grad()
+    other.backward(retain_graph=True)
+    optimizer.zero_grad()
+    counts(one + other).backward()
+    optimizer.step()
+
+
 @pytest.mark.parametrize(
     ("step", "passes"),
     [
         (penalty, [0]), (saliency, [0]), (hutchinson, [0]), (attack, [1]), (attack_by_backward, [1]), (attack_with_zeros, [1]),
         (target, [1]), (two_parts, [0, 1]), (asked_for, [0]), (norm_of_the_gradient, [0]),
+        (two_tasks, [0]), (looked_at, [0]),
     ],
 )  # fmt: skip
 def test_a_row_holds_the_passes_that_its_update_was_made_of(step: Step, passes: list[int], tmp_path: Path) -> None:
@@ -542,3 +568,17 @@ def test_of_losses_that_are_told_beside_one_backward_pass_the_mean_counts_as_eve
         recorder.loss(fake)
         optimizer.step()
     assert read(recorder.path).scalars["loss"][0] == pytest.approx((real.item() + fake.item()) / 2, rel=1e-6)
+
+
+def test_an_optimizer_that_no_hook_hears_is_said_and_step_closes_the_rows(tmp_path: Path) -> None:
+    class Foreign:
+        """Updates weights and is no optimiser of torch's."""
+
+        param_groups: tuple[()] = ()
+
+    with pytest.warns(UserWarning, match="call recorder.step\\(\\) before every update"):
+        recorder = watch(model := net(), tmp_path / "run.jsonl", optimizer=Foreign())  # type: ignore[arg-type]
+    with recorder:
+        loss_of(model, 0).backward()
+        recorder.step()
+    assert len(read(recorder.path)) == 1
