@@ -7,8 +7,9 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from components.lessons.progress import ENTRY
 from components.shell import memory, tour
+from models.lessons import board
 from models.lessons.lessons import LESSONS
-from tests.app_page import address, by_link, sound, words
+from tests.app_page import address, by_link, press, sound, words
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 LESSON = "final"
@@ -110,6 +111,16 @@ def test_no_tour_where_somebody_else_leads():
     assert told(by_link("pages/start/start.py", hide="verdict"))["tour"] is None
     assert told(by_link("pages/start/start.py", view="projector"))["tour"] is None
     assert told(by_link("pages/learn/glossary.py"))["tour"] is None
+
+
+def test_a_class_is_led_by_its_teacher_alone_and_leaves_nothing_in_a_browser(monkeypatch):
+    monkeypatch.setattr(board, "_board", board.Board())
+    _, key, _ = board.board().open("", "ABCD")
+    board.board().show("ABCD", key, LESSON)
+    page = by_link("pages/start/start.py", **{"class": "ABCD"})
+    press(page, GUESS)
+    assert f"Your guess is in: **{GUESS}**" in words(page)
+    assert (told(page)["tour"], told(page)["asks"], told(page)["entries"]) == (None, False, {})
 
 
 def test_all_that_can_be_remembered_has_room():
