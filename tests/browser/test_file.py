@@ -34,8 +34,9 @@ LAST = 40
 # Pixels by which the document is wider than its window, and those between the player's buttons and its sentence.
 LAID_OUT = """() => {
   const boxes = (names) => [...document.querySelectorAll(names)].map((el) => el.getBoundingClientRect())
-  const under = Math.max(...boxes(".player .stage-bar > button").map(({ bottom }) => bottom))
-  const gap = Math.min(...boxes(".player .stage-sentence").map(({ top }) => top - under))
+  const buttons = boxes(".player .stage-bar > button")
+  const [over, under] = [Math.min(...buttons.map(({ top }) => top)), Math.max(...buttons.map(({ bottom }) => bottom))]
+  const gap = Math.min(...boxes(".player .stage-sentence").map(({ top, bottom }) => Math.max(top - under, over - bottom)))
   return [document.documentElement.scrollWidth - innerWidth, gap]
 }"""
 
