@@ -4,6 +4,7 @@ It stays in that browser, as entries of JSON by name. The session has those that
 was asked for; nothing of it is kept on the server.
 """
 
+import json
 from typing import Any
 
 from components.shell import session
@@ -11,7 +12,7 @@ from components.shell.component import component
 from components.shell.session import Key
 
 NAME = "memory"
-MOST, LONGEST = 64, 16_384  # entries and characters that a browser keeps
+MOST, LONGEST = 64, 16_384  # entries, and characters of JSON, that a browser keeps
 HTML = (
     '<nav class="tour" aria-label="Five-minute tour" hidden><span></span><a></a><button type="button"></button></nav>'
 )
@@ -40,13 +41,13 @@ def heard() -> bool:
     return MEMORY_HEARD.get()
 
 
-def draw(tour: dict[str, Any] | None, *, asks: bool) -> None:
-    """Once at the end of a page: tells the browser what to keep; if the page `asks`, hears what it has kept.
+def draw(tour: dict[str, Any] | None, *, asks: bool, keeps: bool) -> None:
+    """Once at the end of a page: tells the browser what to keep, if it `keeps`; if it `asks`, hears what was kept.
 
     `tour`: what its line is told; None where there is none.
     """
     data = {
-        "entries": MEMORY_NEW.get(),
+        "entries": MEMORY_NEW.get() if keeps else {},
         "asks": asks and not heard(),
         "most": MOST,
         "longest": LONGEST,
@@ -62,8 +63,8 @@ def _said(what: str) -> Any:
 def _hear() -> None:
     """Takes over what the browser remembers, except for what this session knows better."""
     said = _said("kept")
-    if isinstance(said, dict):
-        MEMORY.put({**dict(list(said.items())[:MOST]), **MEMORY_NEW.get()})
+    if isinstance(said, dict) and len(said) <= MOST and len(json.dumps(said, ensure_ascii=False)) <= LONGEST:
+        MEMORY.put(said | MEMORY_NEW.get())
         MEMORY_HEARD.put(True)
 
 

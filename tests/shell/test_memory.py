@@ -82,6 +82,7 @@ def test_what_is_guessed_again_stays_so():
         {ENTRY.format(LESSON): {"guess": [GUESS], "passed": []}},
         {ENTRY.format("nonsense"): {"guess": GUESS}},
         {str(number): {} for number in range(1000)},
+        {ENTRY.format(LESSON): {"guess": GUESS}} | {"long": "x" * memory.LONGEST},
     ],
 )
 def test_what_cannot_be_remembered_is_left_out(said):
@@ -118,6 +119,7 @@ def test_a_class_is_led_by_its_teacher_alone_and_leaves_nothing_in_a_browser(mon
     _, key, _ = board.board().open("", "ABCD")
     board.board().show("ABCD", key, LESSON)
     page = by_link("pages/start/start.py", **{"class": "ABCD"})
+    page.session_state[memory.MEMORY_NEW.name] = {"tour.break": True}
     press(page, GUESS)
     assert f"Your guess is in: **{GUESS}**" in words(page)
     assert (told(page)["tour"], told(page)["asks"], told(page)["entries"]) == (None, False, {})
