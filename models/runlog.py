@@ -2,7 +2,7 @@
 
     head.json      which run it is, and where its numbers stand
     rows.f32       rows of little-endian float32, all of one width; row 0 is the net before training
-    events.jsonl   frames, divergences and the end, one JSON object a line
+    events.jsonl   frames, divergences, what is said from which row on, and the end, one JSON object a line
 
 What is written never changes; a row or a line that is cut off is not read. No torch.
 """
@@ -10,7 +10,7 @@ What is written never changes; a row or a line that is cut off is not read. No t
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -59,6 +59,11 @@ def divergence_event(divergence: Divergence, seed: int) -> Message:
     return {"kind": "divergence", "seed": seed, "divergence": packed(divergence)}
 
 
+def said_event(rows: int, changes: Mapping[str, Sequence[tuple[int, str]]]) -> Message:
+    """The sentences by kind that are new in the first `rows` rows, each with the row from which it holds."""
+    return {"kind": "said", "rows": rows, "changes": changes}
+
+
 END: Message = {"kind": "end"}  # no more rows will come
 
 
@@ -91,7 +96,8 @@ class RunLog:
     """The log in a folder, as far as it was there when it was last read: one writer, many readers. Thread-safe.
 
     `length`: whole rows. `opening`: frame 0 as a page draws it before training; `begun`: whether there is more. By
-    seed, `divergences` and `framed`, the step of the last frame (-1: none). `nbytes`: of rows and events.
+    seed, `divergences` and `framed`, the step of the last frame (-1: none). `spoken`: the rows about which sentences
+    have been made. `nbytes`: of rows and events.
     """
 
     head: LogHead | None
@@ -102,10 +108,12 @@ class RunLog:
     opening: Frame | None
     divergences: list[Divergence | None]
     framed: list[int]
+    spoken: int
     _row_bytes: int
     _offset: int
     _rows: np.ndarray
     _frames: list[list[Frame]]
+    _said: dict[str, list[tuple[int, str]]]
     _traces: tuple[tuple[int, int], list[Trace]] | None
 
     def __init__(self, folder: Path) -> None:
@@ -149,6 +157,11 @@ class RunLog:
             if self._traces is None or self._traces[0] != state:
                 self._traces = state, [self._trace(seed, self.head.columns) for seed in range(self.head.seeds)]
             return self._traces[1]
+
+    def said(self, since: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
+        """By kind the sentences, each with the row from which it holds, but for the first so many of a kind."""
+        with self._lock:
+            return {kind: said[since.get(kind, 0) :] for kind, said in self._said.items()}
 
     def before(self) -> list[Trace]:
         """Row 0 of each seed as it is drawn before training, the first with its frame; none until that is known."""
@@ -201,6 +214,7 @@ class RunLog:
         self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
         self.done = self.begun = False
         self.divergences, self.framed, self._frames = [], [], []
+        self._said, self.spoken = {}, 0
         self._rows = np.empty((0, 0), np.float32)
 
     def _mapped(self) -> np.ndarray:
@@ -246,6 +260,10 @@ class RunLog:
             self.begun, self.framed[event["seed"]] = True, frame.step
         elif event["kind"] == "divergence":
             self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
+        elif event["kind"] == "said":
+            self.spoken = event["rows"]
+            for kind, changes in event["changes"].items():
+                self._said.setdefault(kind, []).extend((row, sentence) for row, sentence in changes)
         elif event["kind"] == "end":
             self.done = self.begun = True
 

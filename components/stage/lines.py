@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,17 +11,16 @@ import numpy as np
 from addnorm.player import HEAD
 from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
-from components.stage import sentences
 from components.stage.asked import AskedRun
 from models import answers
 from models.insight.fate import fate
+from models.insight.said import said_at
 from models.service.client import Requester, RunHistory, Source, Trainer, question_message, tape_key
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Columns, Frame, Trace, rows_of
 
 PIECE_BYTES = 2**18
-SAID_AT_ONCE = 100  # rows whose sentences are made before other connections get their turn
 INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 16
 
 
@@ -83,7 +83,7 @@ def opening(cfg: RunConfig, traces: Sequence[Trace], *, recorded: bool = False) 
     """A whole run before training: header, row 0 of every seed, and the frame and the sentences of the first seed."""
     first = traces[0]
     numbers = np.concatenate([rows_of(trace)[0] for trace in traces]).tolist()
-    said = sentences.said_at(cfg, first, 0)
+    said = said_at(cfg, first, 0)
     return {
         "header": header(cfg, len(traces), Columns(first.sites, first.branches, first.weight_grad_rms.shape[1])),
         "row": [value if math.isfinite(value) else repr(value) for value in numbers],
@@ -110,7 +110,7 @@ class RunFeed:
         self.sent = asked.have
         self._opened = ""  # where the browser's header came from: a recording, a profile or the tape
         self._frames = [0] * asked.seeds
-        self._said = dict.fromkeys(sentences.KINDS, 0)
+        self._said: Counter[str] = Counter()
         self._state: dict[str, Any] = {}
 
     @property
@@ -160,15 +160,11 @@ class RunFeed:
                 yield self._json({"kind": "frames", "seed": seed, "frames": new})
 
     def _sentences(self, tape: RunHistory) -> Iterator[str]:
-        said, more = sentences.along(tape), True
-        while more:
-            trace = tape.trace()
-            more = trace is not None and said.catch_up(self.cfg, trace, SAID_AT_ONCE)
-            new = {kind: said.changes[kind][self._said[kind] :] for kind in sentences.KINDS}
-            if any(new.values()):
-                for kind, changes in new.items():
-                    self._said[kind] += len(changes)
-                yield self._json({"kind": "said", "said": {kind: changes for kind, changes in new.items() if changes}})
+        new = {kind: changes for kind, changes in tape.log.said(self._said).items() if changes}
+        if new:
+            for kind, changes in new.items():
+                self._said[kind] += len(changes)
+            yield self._json({"kind": "said", "said": new})
 
     def _before(self, trainer: Source) -> Iterator[str]:
         """The net before training; a recording of it while the trainer starts."""

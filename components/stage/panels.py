@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from components.charts.bindings import checked
 from components.charts.diagram import NUMBERED, small_diagram
 from components.charts.parts import Figure
-from components.stage.sentences import KINDS
+from models.insight.said import KINDS
 from models.spec import RunConfig, plan
 from models.spec.plan import SublayerPlan
 
@@ -43,7 +43,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart(Panel):
-    """A figure, with a sentence above it (`says`: one of `sentences.KINDS`, or none) and its table.
+    """A figure, with a sentence above it (`says`: one of `said.KINDS`, or none) and its table.
 
     `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
     `figure` None: the picture of the net's answers in the last frame. Another net, or a new `fit`, lets the held axes

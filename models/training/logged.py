@@ -1,7 +1,9 @@
 """Runs in their logs: what a log lacks of a run is appended, and what it has is not written again."""
 
-from models.runlog import END, LogHead, RunLog, divergence_event, frame_event, made_here
+from models.insight.said import changes
+from models.runlog import END, LogHead, RunLog, divergence_event, frame_event, made_here, said_event
 from models.service.wire import Message
+from models.spec import RunConfig
 from models.training.batched import SeedRuns
 from models.training.run import Run
 
@@ -24,6 +26,7 @@ def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
     except FileNotFoundError:
         begin_log(run, log)
         log.append(run.rows(), _new_events(run, log))
+    log.append(run.rows(log.length), _new_words(run.cfg, log) + [END] * (run.done and not log.done))
 
 
 def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
@@ -36,4 +39,14 @@ def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
     for seed, (divergence, known) in enumerate(zip(run.divergences, log.divergences, strict=True)):
         if divergence is not None and known is None:
             events.append(divergence_event(divergence, seed))
-    return events + [END] * (run.done and not log.done)
+    return events
+
+
+def _new_words(cfg: RunConfig, log: RunLog) -> list[Message]:
+    """What is to be said of the first seed's rows that nothing has been said of yet."""
+    traces = log.traces()
+    rows = range(log.spoken, len(traces[0]) if traces else 0)
+    if not rows:
+        return []
+    new = changes(cfg, traces[0], rows, {kind: said[-1][1] for kind, said in log.said({}).items()})
+    return [said_event(rows.stop, new)] * bool(new)

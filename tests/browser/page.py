@@ -122,15 +122,18 @@ def line(page: Any, name: str, dash: str = "solid") -> list[float | None]:
     )
 
 
+LAST = "((el) => (el.data ?? []).find(({ mode }) => mode?.includes('lines'))?.x.at(-1) ?? -1)"  # step of a chart's line
+
+
 def last_step(page: Any) -> int:
     """The last step on the loss chart, or -1 before the first."""
-    return int(chart(page, "Loss").evaluate("el => el.data && el.data.length ? el.data[0].x.at(-1) : -1"))
+    return int(chart(page, "Loss").evaluate(LAST))
 
 
 def until_step(page: Any, least: int) -> None:
     """Waits until the loss chart has come to a step or past it."""
     element = chart(page, "Loss").element_handle()
-    page.wait_for_function("([el, n]) => el.data && el.data.length && el.data[0].x.at(-1) >= n", arg=[element, least])
+    page.wait_for_function(f"([el, n]) => {LAST}(el) >= n", arg=[element, least])
 
 
 def row(page: Any) -> int:

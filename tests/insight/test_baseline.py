@@ -11,11 +11,11 @@ import torch
 
 from components.charts import figures
 from components.shell import naming
-from components.stage.sentences import said_at
 from models.export.findings import progress_sentence
 from models.generator import generator
 from models.insight.baseline import entropy, loss_of_guessing
 from models.insight.remedy import failed
+from models.insight.said import said_at
 from models.lessons.findings import DIGITS
 from models.lessons.glossary import ENTRIES
 from models.spec import TASKS, RunConfig

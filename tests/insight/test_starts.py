@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 
 from benchmarks import verdicts as drawn
-from components.stage.sentences import said_at
 from models.insight import starts
 from models.insight.health import update_sentence
+from models.insight.said import said_at
 from models.insight.starts import LEAST, SHAPES, STARTS, UPDATES, WORDS, Count, Group, after_updates, became
 from models.insight.verdict import verdicts
 from models.spec import RunConfig

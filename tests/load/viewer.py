@@ -125,7 +125,7 @@ class Viewer:
         return len(self.stage.runs[0].sites) if self.stage.runs else 0
 
     def says(self, kind: str) -> str:
-        """The sentence of the step that is shown, of a kind as in `components.stage.sentences.KINDS`."""
+        """The sentence of the step that is shown, of a kind as in `models.insight.said.KINDS`."""
         loss = f"{self.losses[self.step]:.3g}" if self.losses else ""
         return self.stage.runs[0].sentence(kind, self.step).replace("{step}", str(self.step)).replace("{loss}", loss)
 

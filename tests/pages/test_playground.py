@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.playground.presets import PRESETS
 from components.stage.lines import frame_json
-from components.stage.sentences import said_at
+from models.insight.said import said_at
 from models.service.client import trainer
 from models.service.worker_process import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs

@@ -8,8 +8,8 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.stage.sentences import said_at
 from components.stage.view import trouble
+from models.insight.said import said_at
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget

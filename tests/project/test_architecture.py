@@ -119,7 +119,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.generator": (),
     "models.nets": ("models.spec", "models.generator"),
     "models.tasks": ("models.spec", "models.generator"),
-    "models.training.logged": ("models.training", "models.runlog", "models.service.wire"),
+    "models.training.logged": (
+        "models.training",
+        "models.insight.said",
+        "models.runlog",
+        "models.service.wire",
+        "models.spec",
+    ),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
     "models.labs": ("models.spec",),
     "models.claims": (

@@ -23,7 +23,7 @@ from components.charts import figures
 from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound
 from components.charts.depth import Series
 from components.shell import player
-from components.stage import file, panels, sentences, stage
+from components.stage import file, panels, stage
 from components.stage.asked import AskedRun
 from components.stage.lines import RunFeed
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of, opened
@@ -158,31 +158,21 @@ def tape():
 
 
 def said(tape, kind: str, row: int) -> str:
-    changes = sentences.along(tape).changes[kind]
-    text = [sentence for at, sentence in changes if at <= row][-1]
+    text = [sentence for at, sentence in tape.log.said({})[kind] if at <= row][-1]
     return text.replace("{step}", str(row)).replace("{loss}", f"{tape.trace().loss[row]:.3g}")
 
 
 def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbours_are_kept_once(tape):
     trace = tape.trace()
-    while sentences.along(tape).catch_up(SMALL, trace, 7):
-        pass
     for row in range(len(trace)):
         assert said(tape, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
         assert said(tape, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
         assert said(tape, "loss", row).startswith(loss_sentence(trace, row, math.log(10)))
         judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
         assert said(tape, "verdict", row) == f"Step {row} · {judged}"
-    for changes in sentences.along(tape).changes.values():
+    for changes in tape.log.said({}).values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))
-    assert len(sentences.along(tape).changes["loss"]) < len(trace)
-
-
-def test_a_tape_is_spoken_about_once_for_all_who_look(tape, monkeypatch):
-    while sentences.along(tape).catch_up(SMALL, tape.trace(), 100):
-        pass
-    monkeypatch.setattr(sentences, "said_at", lambda *_: pytest.fail("said again"))
-    assert not sentences.along(tape).catch_up(SMALL, tape.trace(), 100)
+    assert len(tape.log.said({})["loss"]) < len(trace)
 
 
 # --- a run on its way ---

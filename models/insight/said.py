@@ -1,11 +1,9 @@
-"""The sentences of the charts along a tape, made once for all viewers and sent where they change.
+"""The sentences of the charts along a run, which its log holds where they change.
 
-A sentence that changes at every step, but only in its numbers, is sent as a template.
+A sentence that changes at every step, but only in its numbers, is a template.
 """
 
-from dataclasses import dataclass, field
-from threading import Lock
-from weakref import WeakKeyDictionary
+from collections.abc import Mapping
 
 from models.insight.baseline import loss_of_guessing
 from models.insight.starts import became
@@ -17,7 +15,6 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
-from models.service.client import RunHistory
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -64,29 +61,13 @@ def _template(sentence: str, trace: Trace, row: int) -> str:
     return sentence.replace(numbers, f"Step {STEP}: loss {LOSS}").replace(lost, f"not finite at step {STEP}.")
 
 
-@dataclass
-class SentenceChanges:
-    """The sentences of a tape so far: by kind, the rows at which they change."""
-
-    changes: dict[str, list[tuple[int, str]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
-    next: int = 0
-    _lock: Lock = field(default_factory=Lock, repr=False)
-
-    def catch_up(self, cfg: RunConfig, trace: Trace, most: int) -> bool:
-        """Adds the sentences of at most so many further rows; whether there are more."""
-        with self._lock:
-            for row in range(self.next, min(self.next + most, len(trace))):
-                for kind, sentence in said_at(cfg, trace, row).items():
-                    held = self.changes[kind]
-                    if not held or held[-1][1] != sentence:
-                        held.append((row, sentence))
-                self.next = row + 1
-            return self.next < len(trace)
-
-
-_kept: WeakKeyDictionary[RunHistory, SentenceChanges] = WeakKeyDictionary()
-
-
-def along(tape: RunHistory) -> SentenceChanges:
-    """The sentences of a tape so far, shared by all its viewers."""
-    return _kept.setdefault(tape, SentenceChanges())
+def changes(cfg: RunConfig, trace: Trace, rows: range, last: Mapping[str, str]) -> dict[str, list[tuple[int, str]]]:
+    """The sentences of some rows that differ from those of the row before, by kind. `last`: those before the first."""
+    found: dict[str, list[tuple[int, str]]] = {}
+    said = dict(last)
+    for row in rows:
+        for kind, sentence in said_at(cfg, trace, row).items():
+            if said.get(kind) != sentence:
+                said[kind] = sentence
+                found.setdefault(kind, []).append((row, sentence))
+    return found
