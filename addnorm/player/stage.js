@@ -169,8 +169,10 @@ class Stage {
     if (Boolean(this.unlisten) !== Boolean(data.keys)) {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
+      const [next, back] = [1, -1].map((by) => () => this.scenes.turn(by))
+      const along = this.scene ? { right: next, next, left: back, back } : { right: step }
       this.unlisten = data.keys
-        ? listen({ space: () => (this.playhead.playing ? pause() : this.lead(play)), right: step, r: reset })
+        ? listen({ space: () => (this.playhead.playing ? pause() : this.lead(play)), r: reset, ...along })
         : undefined
     }
     if (!this.asked) {

@@ -560,7 +560,7 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
     rows = [[[2, 1, 1]], [[2, 1, 1]]]
     first, marked, second = run(SEVERAL + code, given=[rows] * 3, figure=figure)
     assert first == ["A", [0.5, None], "lines+markers"]
-    assert marked[0] == "no direction"
+    assert marked[:2] == ["no direction from here", [0.5]], "where the line breaks off"
     assert second == ["B", [0.5, 0.25], "lines+markers"]
 
 
