@@ -87,7 +87,7 @@ def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_wor
     page.get_by_role("heading", name="Add alone").click()
     page.keyboard.press("ArrowLeft")
     until(page, lambda: scene(page) == "2", "scene 2 after a click")
-    assert page.get_by_test_id("stMain").evaluate("el => getComputedStyle(el).boxShadow") == "none"
+    assert page.get_by_test_id("stMain").evaluate("el => getComputedStyle(el, '::before').boxShadow") == "none"
     drawing = page.locator(".stage-block.large svg")
     scale = drawing.bounding_box()["width"] / float(drawing.get_attribute("viewBox").split()[2])
     assert 12 * scale >= 20, "the words of the block"
