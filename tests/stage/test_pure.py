@@ -1,11 +1,13 @@
 """The browser's arithmetic: ranges, ticks and thinned lines; and the playhead, second by second."""
 
+import json
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
+from addnorm.player import FOLDER
 from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_loss, recorded_map
 from components.charts import figures
 from components.charts.bindings import fixed_map
@@ -14,6 +16,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import enlarged
 from components.playground.presets import PRESETS
 from models.insight.fate import GROWN
+from models.insight.lens import SHOWN
 from models.training import profile_at_init
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
@@ -811,3 +814,8 @@ def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_dist
 def test_the_rings_are_named_where_the_samples_leave_the_widest_gap(turn, middle):
     found = run("return travel.gap({ turn: [turn] })", turn=turn)
     assert np.cos(found - middle) == pytest.approx(1)
+
+
+def test_a_text_shows_what_cannot_be_seen_with_the_signs_of_the_charts():
+    signs = ", ".join(f"{json.dumps(hidden)}: {json.dumps(sign, ensure_ascii=False)}" for hidden, sign in SHOWN.items())
+    assert f"const SEEN = {{ {signs} }}" in (FOLDER / "texts.js").read_text(encoding="utf-8")
