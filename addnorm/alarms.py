@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from addnorm.findings import FALL, LAST, stalled
 from addnorm.recording import Recording
-from addnorm.words import first_not_finite, jump_in_words, largest_jump, lost_at
+from addnorm.words import first_not_finite, jump_in_words, largest_jump, lost_at, number
 
 FACTOR = 100.0  # between neighbouring sites, from which a change is a jump
 
@@ -64,7 +64,8 @@ class Alarms:
             return
         place, then, now = found
         since = self._steps[place]
-        said = f"Since step {since} the mean loss has fallen by less than {FALL:.0%} ({then:.3g} then, {now:.3g} now)."
+        losses = f"{number(then)} then, {number(now)} now"
+        said = f"Since step {since} the mean loss has fallen by less than {FALL:.0%} ({losses})."
         self._add("loss", Alarm("loss", step, "", said))
 
     def ring(self) -> None:

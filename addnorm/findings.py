@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from addnorm.law import likeness
 from addnorm.recording import Recording
-from addnorm.words import first_not_finite, measured_by_site
+from addnorm.words import first_not_finite, measured_by_site, number
 
 VANISHING = 30.0  # factor by which the gradient falls on its way back, from which it is called lost
 ALIKE = 0.95  # mean cosine between different inputs, above which they have nearly one direction
@@ -68,8 +68,9 @@ def _loss(recording: Recording, at: int) -> str:
         return ""
     place, then, now = found
     return (
-        f"Since step {recording.steps[rows[place]]} the mean loss has fallen by less than {FALL:.0%} ({then:.3g} then, "
-        f"{now:.3g} now)."
+        f"Since step {recording.steps[rows[place]]} the mean loss has fallen by less than {FALL:.0%} ({number(then)} "
+        "then, "
+        f"{number(now)} now)."
     )
 
 
@@ -113,7 +114,7 @@ def _alike(recording: Recording, at: int) -> str:
     start = since([found[0][1] <= ALIKE < found[-1][1] for found in measured])
     if start is None:
         return ""
-    apart = " and ".join(f"{cosine:.3g} at {site}" for site, cosine in (measured[-1][0], measured[-1][-1]))
+    apart = " and ".join(f"{number(cosine)} at {site}" for site, cosine in (measured[-1][0], measured[-1][-1]))
     return (
         f"{_from(recording.steps[rows[start]])} inputs become alike over depth: the mean cosine between different ones "
         f"is {apart}."

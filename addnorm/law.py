@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from addnorm.recording import Recording, SiteInfo
+from addnorm.words import number
 
 # "Spread" is the largest size over the smallest.
 FEWEST = 6  # sites needed to tell a law, without the first
@@ -59,7 +60,7 @@ class GrowthLaw:
             "root": "grows, by the best fit, like the square root of depth",
             "linear": "grows, by the best fit, in proportion to depth",
             "exponential": f"{'grows' if self.rate > 1 else 'shrinks'}, by the best fit, exponentially, by a factor of "
-            f"{factor:.3g} from site to site",
+            f"{number(factor)} from site to site",
         }.get(self.kind, "")
 
 

@@ -13,6 +13,8 @@ from datetime import datetime
 
 from addnorm.recording import Recording
 
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+WRITTEN_OUT = 6  # decades, up and down, from which a number is written with a power of ten
 UNCHANGED_FACTOR = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
 PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
 FEWEST_NAMES = 5  # among which a prefix is looked for
@@ -20,6 +22,19 @@ UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
 IN_WORDS = {"act": ("the signal", "at"), "grad": ("the gradient", "on the way back through")}
 BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between signal and gradient
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with at most so many significant digits: "0.186", "63,000", "1.6·10¹⁶". Twin of `brief` in tape.js."""
+    if not math.isfinite(value):
+        return str(float(value))
+    mantissa, _, exponent = f"{value + 0.0:.{digits - 1}e}".partition("e")
+    power, kept = int(exponent), mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    if -WRITTEN_OUT <= power < WRITTEN_OUT:
+        plain = f"{float(f'{value:.{digits}g}') + 0.0:,.{max(0, digits - 1 - power)}f}"
+        return plain.rstrip("0").rstrip(".") if "." in plain else plain
+    raised = f"10{str(power).translate(SUPERSCRIPT)}"
+    return {"1": raised, "-1": f"-{raised}"}.get(kept, f"{kept}·{raised}")
 
 
 def verdict(recording: Recording, at: int) -> str:
@@ -64,7 +79,7 @@ def jump_in_words(name: str, site: str, start: float, end: float) -> str:
     if start == 0 or end == 0:
         return f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}"
     does = "grows" if end > start else "falls"
-    return f"{what} {does} most {where} {site}, by a factor of {_factor(start, end):.3g}"
+    return f"{what} {does} most {where} {site}, by a factor of {number(_factor(start, end))}"
 
 
 def _from_site_to_site(recording: Recording, name: str, at: int) -> Iterator[tuple[str, float, float]]:
@@ -124,7 +139,9 @@ def updates(recording: Recording, at: int) -> str:
             name, size = max(known, key=lambda pair: pair[1])
             if size == 0:
                 return f"The update of step {recording.steps[row]} changed no block."
-            return f"The update of step {recording.steps[row]} changed {name} most, by {100 * size:.3g}% of its size."
+            return (
+                f"The update of step {recording.steps[row]} changed {name} most, by {number(100 * size)}% of its size."
+            )
     return ""
 
 
@@ -176,8 +193,8 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
     if f"{factor:.3g}" == "1":
         return f"{name} stays the same size {path}"
     if factor < UNCHANGED_FACTOR:
-        return f"{name} stays within a factor of {factor:.3g} {path}"
-    return f"{name} {'grows' if end > start else 'falls'} by a factor of {factor:.3g} {path}"
+        return f"{name} stays within a factor of {number(factor)} {path}"
+    return f"{name} {'grows' if end > start else 'falls'} by a factor of {number(factor)} {path}"
 
 
 def shared_prefix(names: Sequence[str]) -> str:

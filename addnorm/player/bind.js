@@ -2,6 +2,7 @@
 
 import { colourAt, enlargedLayout, GREY, inkOn, looked, RED, thicker } from "./look.js"
 import { sharedPrefix, shortened } from "./recording.js"
+import { brief, power } from "./tape.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
@@ -67,9 +68,7 @@ export const logRange = (previous, ...arrays) => {
   return [low - missing, high + missing]
 }
 
-const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-// 10³, in type of one size.
-const power = (exponent) => (exponent ? `10${String(exponent).replace(/./g, (sign) => RAISED[sign] ?? "⁻")}` : "1")
+const tick = (exponent) => (exponent ? power(exponent) : "1")
 
 // At most seven evenly spaced exponents of ten.
 export const powers = (low, high) => {
@@ -84,9 +83,9 @@ const colourTicks = (logs) => {
   for (const row of logs)
     for (const value of row) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)]
   if (low > high) return {}
-  if (high - low >= 1) return { tickvals: powers(low, high), ticktext: powers(low, high).map(power) }
+  if (high - low >= 1) return { tickvals: powers(low, high), ticktext: powers(low, high).map(tick) }
   const ends = [...new Set([low, (low + high) / 2, high].map(round3))].sort((a, b) => a - b)
-  return { tickvals: ends, ticktext: ends.map((end) => String(Number((10 ** end).toPrecision(2)))) }
+  return { tickvals: ends, ticktext: ends.map((end) => brief(10 ** end, 2)) }
 }
 
 // Of the finite values of all seeds, in order.
@@ -128,7 +127,7 @@ const against = (values, others, operation) =>
 // to compare with are open and larger, in its colour.
 const marks = (name, symbol, trace, lost, y) => {
   const { values } = trace
-  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at], at))
+  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at]))
   if (!places.length) return []
   const beside = trace.bind.of === "still" && trace.role !== "now"
   const mark = {
@@ -137,7 +136,7 @@ const marks = (name, symbol, trace, lost, y) => {
     meta: trace.meta ?? trace.name,
     mode: "markers",
     x: places,
-    y: places.map((at) => (typeof y === "function" ? y(at) : y)),
+    y: places.map(() => y),
     text: places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at)),
     names: trace.names && places.map((at) => trace.names[at]),
     customdata: places.map((at) => word(values[at])),
@@ -282,7 +281,7 @@ const AXES = {
     const tickvals = ticks.map((exponent) => 10 ** exponent)
     return {
       traces: all,
-      yaxis: { type: "log", range: [low, high], tickmode: "array", tickvals, ticktext: ticks.map(power) },
+      yaxis: { type: "log", range: [low, high], tickmode: "array", tickvals, ticktext: ticks.map(tick) },
     }
   },
   // Covers all finite values and guides, with some room, if it has no `bounds`.
@@ -302,17 +301,7 @@ const AXES = {
     let low = -0.25
     for (const trace of drawn)
       for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
-    // One cross where a line breaks off, at its last value: what follows has no direction either.
-    const all = drawn.flatMap((trace) => {
-      const { values } = trace
-      const breaks = (value, at) => at > 0 && !finite(value) && finite(values[at - 1])
-      if (!values) return [trace]
-      return [
-        { ...trace, y: orGap(values) },
-        ...marks("no direction from here", "x", trace, breaks, (at) => values[at - 1]),
-      ]
-    })
-    return { traces: all, yaxis: { range: [low, 1.08] } }
+    return { traces: withGaps(drawn, "no direction", low), yaxis: { range: [low, 1.08] } }
   },
   // The top is at most four times the larger of guessing (`chance`) and the first loss; larger losses leave the plot.
   loss(traces, { chance = 0 }, held) {
@@ -331,12 +320,12 @@ const AXES = {
         ...trace,
         y: trace.values.map((value) => Math.min(value, 1.5 * top)),
         customdata: trace.values.map(four),
-        hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
+        hovertemplate: trace.hovertemplate?.replace("%{y}", "%{customdata}"),
       }
       const beyond = marks("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSSED)
       return [line, ...beyond.map((mark) => ({ ...mark, x: mark.x.map((at) => trace.x[at]) }))]
     })
-    const beyond = { ...TOP_RIGHT, text: `up to ${Number(largest.toPrecision(3))}`, yanchor: "top" }
+    const beyond = { ...TOP_RIGHT, text: `up to ${brief(largest)}`, yanchor: "top" }
     return { traces: all, yaxis: { range: [0, top] }, annotations: largest > top ? [beyond] : [] }
   },
 }
@@ -407,10 +396,12 @@ const overDepth = (traces, tapes, declared) => {
   for (const trace of drawn) trace.x = trace.x.map((at) => at / Math.max(1, trace.x.length - 1))
   return { title, tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
 }
-// Horizontal names of some places: of five while they are short, else of three whose outer ones lie off the ends.
+// Horizontal names of some places: of five while they are short, else of three whose outer ones lie off the ends, each a
+// block's rather than its part's next to it: 0, 2, 5 and not 0.attn, 2, 5.attn.
 const horizontal = (names) => {
   if (names.every((name) => name.length < 5)) return ticks(names, evenly(names.length, 5), 4)
-  const places = [0.12, 0.5, 0.88].map((share) => Math.round(share * (names.length - 1)))
+  const whole = (at) => [at + 1, at - 1].find((near) => names[at].startsWith(`${names[near]}.`)) ?? at
+  const places = [0.12, 0.5, 0.88].map((share) => whole(Math.round(share * (names.length - 1))))
   return ticks(names, [...new Set(places)], 12)
 }
 const ticks = (names, places, length) => ({

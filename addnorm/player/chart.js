@@ -57,7 +57,14 @@ const themed = (declared, theme, size) => {
   const layout = upright(declared)
   const grid = theme["border-color"] || "#8884"
   const type = layout.font?.size ?? 12
-  const axis = (own) => ({ gridcolor: grid, linecolor: grid, ...own, title: { font: { size: type }, ...own?.title } })
+  const numbers = { exponentformat: "power", minexponent: 5 } // of ticks and where the pointer is: 10⁶, as in sentences
+  const axis = (own) => ({
+    gridcolor: grid,
+    linecolor: grid,
+    ...numbers,
+    ...own,
+    title: { font: { size: type }, ...own?.title },
+  })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,

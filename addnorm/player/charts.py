@@ -99,7 +99,13 @@ def map_of(title: str, hue: str, unit: str, *, y: str) -> tuple[dict[str, Any], 
 
 def colour_bar(unit: str) -> dict[str, Any]:
     """A narrow colour bar."""
-    return {"thickness": 10, "title": {"text": unit, "side": "top"}, "outlinewidth": 0}
+    return {
+        "thickness": 10,
+        "title": {"text": unit, "side": "top"},
+        "outlinewidth": 0,
+        "exponentformat": "power",
+        "minexponent": 5,
+    }
 
 
 def crosses_of(run: int, label: str) -> dict[str, Any]:
@@ -117,7 +123,7 @@ def recorded_depth(title: str, of: str, track: str, runs: Sequence[str | None], 
     """
     hue = HUES[track]
     legend = len(runs) > 1 or of == "frame"  # else it would only say the player's step again
-    layout = frame_of(title, x="site" if track in STREAMS else "block", y=unit, hue=hue, legend=legend)
+    layout = frame_of(title, x="layer" if track in STREAMS else "block", y=unit, hue=hue, legend=legend)
     layout["xaxis"] |= {"tickangle": 0}
     layout["margin"]["r"] = 24  # half of the last name
     whose = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
@@ -141,7 +147,7 @@ def recorded_loss(runs: Sequence[str | None]) -> Figure:
 
 def recorded_map(title: str, track: str, run: int) -> Figure:
     """A vector of every row of a recording as colours over step and depth."""
-    trace, layout = map_of(title, HUES[track], "RMS", y="site")
+    trace, layout = map_of(title, HUES[track], "RMS", y="layer")
     layout["margin"]["l"] = 130
     return figure_of([_bound(trace, "map", track, run)], layout, line="map")
 

@@ -2,6 +2,7 @@
 
 import { logRange, powers } from "./bind.js"
 import { write } from "./dom.js"
+import { brief, power } from "./tape.js"
 
 // The hues of signal and gradient, from much to little on a light page and from little to much on a dark one; both ends are seen on black and on white.
 const SCALES = {
@@ -36,8 +37,7 @@ const mixed = (scale, share, dark) => {
   const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
   return `rgb(${low.map((part, place) => Math.round(part + (high[place] - part) * (at - Math.floor(at)))).join(" ")})`
 }
-const word = (value) =>
-  value === 0 ? "exactly 0" : Number.isFinite(value) ? Number(value.toPrecision(3)) : "not finite"
+const word = (value) => (value === 0 ? "exactly 0" : Number.isFinite(value) ? brief(value) : "not finite")
 
 export class LivingStack {
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
@@ -293,7 +293,7 @@ export class LivingStack {
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
         const at = y + (name === "act" ? 1 - share : share) * (half - this.type) + this.type / 2
-        if (Math.abs(at - (y + half / 2)) >= this.type) say(`1e${exponent}`, at)
+        if (Math.abs(at - (y + half / 2)) >= this.type) say(exponent ? power(exponent) : "1", at)
       }
     }
   }

@@ -6,15 +6,21 @@ const HEAD_BYTES = 16
 const NOTE_PAUSE = 250 // milliseconds between two messages about the playhead
 const REFUSED = 1008 // a websocket close code
 
-// Three significant digits, as Python's `.3g` writes them.
-export const brief = (value) => {
+const WRITTEN_OUT = 6 // decades, up and down, from which a number is written with a power of ten
+const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 12 })
+const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+export const power = (exponent) => `10${String(exponent).replace(/./g, (sign) => RAISED[sign] ?? "⁻")}`
+
+// A number with at most so many significant digits: 0.186, 63,000, 1.6·10¹⁶. Twin of `number` in addnorm/words.py.
+export const brief = (value, digits = 3) => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
-  const power = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(Number(value.toPrecision(3)))))
-  if (power >= -4 && power < 3) return String(Number(value.toPrecision(3)))
-  return value
-    .toExponential(2)
-    .replace(/\.?0+e/, "e")
-    .replace(/e([+-])(\d)$/, "e$10$2")
+  const [mantissa, exponent] = value
+    .toExponential(digits - 1)
+    .split("e")
+    .map(Number)
+  if (exponent >= -WRITTEN_OUT && exponent < WRITTEN_OUT) return PLAIN.format(Number(value.toPrecision(digits)) + 0)
+  if (Math.abs(mantissa) === 1) return `${mantissa < 0 ? "-" : ""}${power(exponent)}`
+  return `${mantissa}·${power(exponent)}`
 }
 
 export class Tape {

@@ -66,11 +66,9 @@ export const grown = ({ size }, at) => {
   return here === null || !first ? null : here / first
 }
 
-const two = (value) =>
-  value < 1e6 ? Number(value.toPrecision(2)).toLocaleString("en") : brief(Number(value.toPrecision(2)))
 const times = (size) => {
   if (size === null) return "not finite"
-  return size > 0 && size < 0.05 ? `1/${two(1 / size)}` : `${two(size)} times`
+  return size > 0 && size < 0.05 ? `1/${brief(1 / size, 2)}` : `${brief(size, 2)} times`
 }
 const eased = (share) => share * share * (3 - 2 * share)
 const guesses = new Map() // by the panel and the net, until the tab leaves the app

@@ -52,9 +52,11 @@ def one_block(cfg: RunConfig) -> int:
         block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
         sublayer = plan(cfg).left_of_block(block)[0]
         own = {key: value for at, key, value in cfg.overrides if at == block}
-        norm = own.get("norm", cfg.norm) != "none"
-        _switch("Residual in this block", block, "residual", bool(own.get("residual", cfg.residual)), cfg.residual)
-        _switch("Norm in this block", block, "norm", norm, cfg.norm != "none", off="none", disabled=cfg.norm == "none")
+        norm, out = own.get("norm", cfg.norm) != "none", own.get("identity") is True
+        residual = bool(own.get("residual", cfg.residual))
+        _switch("Residual in this block", block, "residual", residual, cfg.residual, disabled=out)
+        unset = out or cfg.norm == "none"
+        _switch("Norm in this block", block, "norm", norm, cfg.norm != "none", off="none", disabled=unset)
         if cfg.net == "transformer":
             _taken_out(block, own.get("identity", False))
         else:

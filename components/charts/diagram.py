@@ -41,6 +41,7 @@ SHORT = re.compile(
     "|".join(sorted((re.escape(norm.short) for norm in NORMS.values() if norm.short), key=len, reverse=True))
 )
 HEIGHT, ROW = 148, 64  # of a drawing, and of a sublayer in a small one
+CAPTION_LETTER = 6.5  # pixels that are enough for a letter of a caption
 NO_SLOTS = PLACEMENTS["none"]
 
 
@@ -146,8 +147,9 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
         drawing.box(f"block {block + 1}", FULL.skip, "head")
     else:
         _end(drawing, cfg, arranged.final_norm)
-    width, title = drawing.x + 12, escape(_title(cfg, arranged.left_of_block(block)[-1]))
-    drawing.text(_which_block(cfg, block), 6, HEIGHT - 10, "caption")
+    caption, title = _which_block(cfg, block), escape(_title(cfg, arranged.left_of_block(block)[-1]))
+    drawing.text(caption, 6, HEIGHT - 10, "caption")
+    width = max(drawing.x, CAPTION_LETTER * len(caption)) + 12
     least = f'style="min-width:{READABLE * width:.0f}px"'
     size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" {least}'
     inside = f"<title>{title}</title>{''.join(drawing.parts)}"

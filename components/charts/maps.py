@@ -1,7 +1,7 @@
 """Charts of a map of runs: a panel per arrangement, and the width of its range of learning rates."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from components.charts.bindings import fixed_map
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import frame_around
+from models.insight.words import number
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec
@@ -26,7 +27,6 @@ STYLES = (  # hue, shade, dash and symbol of an arrangement: the last two tell i
     (CLASSES[0], 1, "longdash", "triangle-up"),
     (CLASSES[1], 2, "longdashdot", "x"),
 )
-ASIDE = 0.06  # of the way to the next value: how far arrangements stand apart, so that none hides another
 LOSS = "final loss"
 BEYOND = 1.5  # a multiple of the loss of guessing: all runs above it share one colour
 HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others have that of the loss
@@ -96,8 +96,7 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
     layout["yaxis"] |= {"rangemode": "tozero"}
     traces = []
-    middle = (len(spec.arrangements) - 1) / 2
-    for at, ((hue, shade, dash, symbol), name) in enumerate(zip(STYLES, spec.arrangements, strict=False)):
+    for (hue, shade, dash, symbol), name in zip(STYLES, spec.arrangements, strict=False):
         own = [width for width in widths if width.arrangement == name]
         ends = [(float(width.decades.min()), float(width.decades.max())) for width in own]
         means = [float(width.decades.mean()) for width in own]
@@ -105,8 +104,8 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
             {
                 "type": "scatter",
                 "name": name,
-                "x": [round(places[width.other] + ASIDE * (at - middle), 4) for width in own],
-                "text": [f"{width.other:g}" for width in own],
+                "x": [places[width.other] for width in own],
+                "text": [number(width.other, 6) for width in own],
                 "y": [round(mean, 4) for mean in means],
                 "mode": "lines+markers",
                 "hue": hue,
@@ -139,7 +138,7 @@ def _ticks(values: Sequence[float]) -> dict[str, Any]:
     return {
         "tickmode": "array",
         "tickvals": list(range(len(values))),
-        "ticktext": [f"{value:g}" for value in values],
+        "ticktext": [number(value, 6) for value in values],
         "range": [-0.5, len(values) - 0.5],
         "showgrid": False,
         "ticks": "",
@@ -181,7 +180,7 @@ def _hatched(lost: np.ndarray, values: np.ndarray) -> list[dict[str, Any]]:
 
 def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
     """The hover text of a cell."""
-    lines = [f"{knobs()[spec.x.field][1].label} {x:g}, {knobs()[spec.y.field][1].label} {y:g}"]
+    lines = [f"{knobs()[spec.x.field][1].label} {number(x, 6)}, {knobs()[spec.y.field][1].label} {number(y, 6)}"]
     if not runs:
         return lines[0] + "<br>not computed yet"
     lost = [run for run in runs if run.diverged is not None]
@@ -190,18 +189,18 @@ def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
         first = min(lost, key=lambda run: run.diverged or 0)
         lines.append(f"diverged at step {first.diverged}, {first.site or 'loss'} ({len(lost)} of {len(runs)} seeds)")
     if kept:
-        lines.append("final loss " + _range([run.final_loss for run in kept], "{:.3g}"))
-        lines.append("held-out accuracy " + _range([run.accuracy for run in kept], "{:.0%}"))
+        lines.append("final loss " + _range([run.final_loss for run in kept], number))
+        lines.append("held-out accuracy " + _range([run.accuracy for run in kept], "{:.0%}".format))
         reached = [run.steps_to_target for run in kept if run.steps_to_target is not None]
-        steps = f"{_range(reached, '{:.0f}')} ({len(reached)} of {len(runs)} seeds)" if reached else "never"
+        steps = f"{_range(reached, str)} ({len(reached)} of {len(runs)} seeds)" if reached else "never"
         lines.append(f"steps to a loss of {spec.target:g}: {steps}")
     ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]
     if ratios:
-        lines.append("gradient ratio at initialisation " + _range(ratios, "{:+.2g}") + " decades")
+        lines.append("gradient ratio at initialisation " + _range(ratios, "{:+.2g}".format) + " decades")
     return "<br>".join(lines)
 
 
-def _range(values: Sequence[float], how: str) -> str:
+def _range(values: Sequence[float], how: Callable[[float], str]) -> str:
     """One number, or the least to the greatest of several."""
-    low, high = how.format(min(values)), how.format(max(values))
+    low, high = how(min(values)), how(max(values))
     return low if low == high else f"{low} to {high}"

@@ -12,6 +12,7 @@ import streamlit as st
 from components.shell import address, session
 from components.shell.address import RESTORED
 from components.shell.session import Key
+from models.insight.words import number
 from models.spec.query import literal
 
 MOST_CELLS = 400
@@ -54,7 +55,7 @@ def checked(values: np.ndarray) -> np.ndarray:
         row, column = np.argwhere(~np.isfinite(values))[0] + 1
         raise ValueError(f"Row {row}, column {column} is not a finite number.")
     if np.abs(values).max() > LARGEST:
-        raise ValueError(f"Numbers up to {LARGEST:,.0f} are allowed; here is {np.abs(values).max():.3g}.")
+        raise ValueError(f"Numbers up to {LARGEST:,.0f} are allowed; here is {number(np.abs(values).max())}.")
     return values
 
 

@@ -11,6 +11,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, Measured, 
 from models import answers
 from models.answers import GradientCheck
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
+from models.insight.words import number
 from models.spec import plan
 from models.spec.plan import block_name, normed_over_batch
 from models.trace import Trace
@@ -51,10 +52,10 @@ def draw(panel: InstrumentPanel) -> None:
         "along": value.along,
         "by autograd": _written(analytic),
         "by difference": _written(difference),
-        "relative error": [f"{error:.1e}" for error in relative_error(analytic, difference)],
-        "step": [f"{one:.1e}" for one in step],
+        "relative error": [number(error, 2) for error in relative_error(analytic, difference)],
+        "step": [number(one, 2) for one in step],
         "kinks within": kinks,
-        "rounding may leave": [f"{left:.0e}" for left in floor],
+        "rounding may leave": [number(left, 1) for left in floor],
     }
     with st.expander("Every slope by autograd and by difference", key=panel.key("slopes")):
         st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")

@@ -13,6 +13,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, branch_wei
 from models import answers
 from models.insight.formula import formula_sentence, geometric_mean, relative
 from models.insight.theory import Law, branch_gains, law, rate
+from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS
 
@@ -77,8 +78,8 @@ def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
         if not at:
             continue
         expected = branch_gains(cfg, kind)
-        formula = "no formula" if expected is None else f"formula {expected[0]:.3g} and {expected[1]:.3g}"
-        parts.append(f"{kind}: v_f {v_f[:, at].mean():.3g} and v_b {v_b[:, at].mean():.3g}, {formula}")
+        formula = "no formula" if expected is None else f"formula {number(expected[0])} and {number(expected[1])}"
+        parts.append(f"{kind}: v_f {number(v_f[:, at].mean())} and v_b {number(v_b[:, at].mean())}, {formula}")
     return f"Gains of the branches at unit input, forward and back: {'; '.join(parts)}." if parts else ""
 
 

@@ -19,6 +19,7 @@ from components.stage.view import View
 from models import answers
 from models.answers import Lens
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
+from models.insight.words import number
 from models.spec import TASKS, RunConfig, plan
 
 # The start of the book, or the 16 symbols of a task; `recall` ends with the first key that is asked for.
@@ -216,9 +217,9 @@ def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFram
             {
                 "site": site_word(sites[at]),
                 "says": "not finite" if top[at] < 0 else shown(names[top[at]]),
-                "probability": f"{value.chance[at, position]:.3g}",
-                "of the final answer": f"{value.final_chance[at, position]:.3g}",
-                "KL, nats": f"{value.kl[at, position]:.3g}",
+                "probability": number(value.chance[at, position]),
+                "of the final answer": number(value.final_chance[at, position]),
+                "KL, nats": number(value.kl[at, position]),
                 "agrees": "yes" if top[at] == top[-1] >= 0 else "no",
             }
             for at in np.flatnonzero(value.read)

@@ -12,6 +12,7 @@ from models import answers
 from models.answers import Tried
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
+from models.insight.words import number
 from models.service.client import Requester
 from models.spec import knobs
 from models.spec.query import literal
@@ -60,4 +61,4 @@ def found(view: View) -> Found:
 
 def _result(trial: Tried) -> str:
     slow = "" if trial.learns else ", about chance"
-    return f"Tried for {trial.steps} steps: loss {trial.start:.3g} to {trial.end:.3g}{slow}"
+    return f"Tried for {trial.steps} steps: loss {number(trial.start)} to {number(trial.end)}{slow}"

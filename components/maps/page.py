@@ -1,7 +1,9 @@
 """The page Maps: which arrangement trains where? Runs appear as they finish, and every cell can be opened."""
 
+import math
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -14,7 +16,7 @@ from components.shell.link import help_of
 from components.shell.naming import chance, settings
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
-from components.shell.text import badge
+from components.shell.text import badge, named_table, number
 from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
 from models.insight.words import counted
@@ -22,7 +24,7 @@ from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
 from models.maps.prepared import COMMAND, PREPARED, RecordedMap, recording
 from models.maps.process import Standing, closed, works
-from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
+from models.maps.sensitivity import decides, rate_axis, sentence, warmed, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
@@ -100,12 +102,11 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
         work()
     with st.expander("How it was made"):
         _made(spec, measure, recorded)
-    if said := warmup_sentence(spec, outcomes):
-        st.markdown(f"**{said}**")
+    _warmups(spec, outcomes)
     _cell(spec, cell)
     if rate_axis(spec):
         _sensitivity(spec, outcomes)
-    _downloads(spec, outcomes)
+    _downloads(spec, outcomes, deletes=bool(kept) and not wanted and works().deletes(spec, visitor()))
     return wanted
 
 
@@ -124,25 +125,21 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
         MAPS_BEGUN.mutable().add(spec.digest)
         works().begin(spec, visitor(), address())
 
-    def pause() -> None:
-        MAP_WANTED.put("")
-        works().leave(spec, visitor())
-
-    def delete() -> None:
-        pause()
-        if not works().delete(spec, visitor(), PATIENCE):
-            st.toast("Somebody else on this server has computed part of this map, so it stays.", icon=":material/info:")
-
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:
             tip = "Finished runs are kept; those in progress start again."
-            st.button("Pause", key="map_pause", icon=":material/pause:", type="primary", on_click=pause, help=tip)
+            st.button(
+                "Pause",
+                key="map_pause",
+                icon=":material/pause:",
+                type="primary",
+                on_click=_pause,
+                args=(spec,),
+                help=tip,
+            )
         elif done < total and not blocked:
             label = "Continue" if goes_on else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
-        if done and not wanted and works().deletes(spec, visitor()):
-            tip = "Deletes the runs of this map that were computed here, for everybody on this server."
-            st.button("Delete", key="map_delete", icon=":material/delete:", on_click=delete, help=tip)
         if done < total and blocked:
             st.caption(f":material/info: {blocked}")
         elif done < total and not wanted:  # the progress says how long it takes
@@ -151,6 +148,17 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
                 f"{total - done:,} runs, about {duration(seconds / own_jobs())} in "
                 f"{counted(own_jobs(), 'process', 'es')} here"
             )
+
+
+def _pause(spec: MapSpec) -> None:
+    MAP_WANTED.put("")
+    works().leave(spec, visitor())
+
+
+def _delete(spec: MapSpec) -> None:
+    _pause(spec)
+    if not works().delete(spec, visitor(), PATIENCE):
+        st.toast("Somebody else on this server has computed part of this map, so it stays.", icon=":material/info:")
 
 
 def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
@@ -193,7 +201,7 @@ def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
     """The colours, what all cells have in common, and where and when a recording was made."""
     kind, guessing = MEASURES[measure], chance(configs(spec, cells(spec)[0])[0])
     unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
-    beyond = f" Losses above {guessing * BEYOND:.2g} ({BEYOND:g} times chance) share the last colour."
+    beyond = f" Losses above {number(guessing * BEYOND, 2)} ({BEYOND:g} times chance) share the last colour."
     st.caption(f"{kind.label}{unit}, one colour scale for all panels.{beyond * (measure == LOSS)}")
     st.caption(_setting(spec))
     if recorded is not None:
@@ -218,6 +226,25 @@ def _chosen_cell(spec: MapSpec) -> Cell:
     url_param(CELL, every[0], name="cell", among=every)
     cell: Cell = session.widget_value(CELL)
     return cell
+
+
+def _warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    """What a warm-up changes, where the map is about that."""
+    if not (found := warmed(spec, outcomes)):
+        return
+    st.markdown(f"**{warmup_sentence(spec, found)}**")
+    if helped := [one for one in found if decides(one, spec.target)]:
+        rows = {
+            "arrangement": [one.arrangement for one in helped],
+            "learning rate": [number(one.rate, 6) for one in helped],
+            "final loss without a warm-up": [_loss(one.without) for one in helped],
+            "with the best warm-up": [_loss(one.best) for one in helped],
+        }
+        named_table("Where a warm-up decides", rows)
+
+
+def _loss(value: float) -> str:
+    return number(value, 2) if math.isfinite(value) else "diverged"
 
 
 def _cell(spec: MapSpec, cell: Cell) -> None:
@@ -271,7 +298,8 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     )
 
 
-def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+def _downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> None:
+    """What can be taken away, and at the end, far from what computes, the button that deletes."""
     frame = frame_of(spec, outcomes)
     with st.container(horizontal=True):
         with st.popover("Table", icon=":material/table:", key="map_table"):
@@ -281,4 +309,8 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
         )
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
+        if deletes:
+            tip = "Deletes the runs of this map that were computed here, for everybody on this server."
+            how: dict[str, Any] = {"key": "map_delete", "icon": ":material/delete:", "help": tip}
+            st.button("Delete", on_click=_delete, args=(spec,), **how)
     st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")

@@ -11,6 +11,7 @@ import streamlit as st
 
 from addnorm.player import BY
 from components.shell.style import BADGES
+from models.insight import words
 from models.lessons.glossary import ENTRIES
 
 # How a word that readers may not know is spelled, and its term of the glossary.
@@ -60,18 +61,18 @@ def explained(text: str) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number with at most so many significant digits; -0 is 0."""
-    return f"{value + 0.0:.{digits}g}"
+    """A number as everywhere, with one digit more: the labs' numbers are worked out by hand."""
+    return words.number(value, digits)
 
 
 def vector(values: np.ndarray | Sequence[float], digits: int = 4) -> str:
     """A vector as text: [1, 2.5, -1]."""
-    return "[" + ", ".join(number(value, digits) for value in np.asarray(values, float)) + "]"
+    return "[" + ", ".join(number(value, digits).replace(",", "") for value in np.asarray(values, float)) + "]"
 
 
 def latex(value: float, digits: int = 3) -> str:
     """A number as LaTeX, with a power of ten if it is very large or small."""
-    mantissa, _, power = number(value, digits).partition("e")
+    mantissa, _, power = f"{value + 0.0:.{digits}g}".partition("e")
     if value in (np.inf, -np.inf):
         return r"\infty" if value > 0 else r"-\infty"
     return rf"{mantissa}\times10^{{{int(power)}}}" if power else mantissa

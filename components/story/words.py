@@ -8,6 +8,7 @@ from components.stage.view import View
 from models.insight.baseline import LEARNT
 from models.insight.fate import growth
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share, times
+from models.insight.words import number
 from models.service.client import RunHistory
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -127,9 +128,9 @@ def after(seen: Seen) -> str:
         return f"In training its numbers overflow at step {seen.whole.divergence.step}."
     guessing, loss, became = chance(seen.cfg), final_loss(seen.whole), outcome(seen.whole, chance(seen.cfg))
     if became == LEARNS:
-        return f"After training, this net has learned: its loss is {loss:.2g}; chance is {guessing:.2f}."
+        return f"After training, this net has learned: its loss is {number(loss, 2)}; chance is {guessing:.2f}."
     if became == BLOWS_UP:
-        return f"After training, this net is lost: its loss is {loss:.3g}, worse than chance ({guessing:.2f})."
+        return f"After training, this net is lost: its loss is {number(loss)}, worse than chance ({guessing:.2f})."
     near = f"not below {LEARNT:.0%} of chance" if loss < guessing else "no better than chance"
     return f"After training, this net is stuck: its loss is {loss:.2f}, {near} ({guessing:.2f})."
 

@@ -2,6 +2,7 @@
 
 from models.claims import numbers
 from models.claims.card import Card, Computed, Judgement, Values, arxiv, verdict
+from models.insight.words import number
 
 ONE = (0.5, 2.0)  # a variance between these is about 1
 ROUNDING = 1e-9
@@ -12,10 +13,11 @@ def _root(values: Values) -> Judgement:
     found = values["numbers"]
     variance = found["variance"]
     said = (
-        f"With d_k = 16 and d_model = 64 the variance of q·k is {variance['nothing']:.3g}; over √d_model it is "
-        f"{variance['√d_model']:.3g}, over √d_k {variance['√d_k']:.3g}. The embedding has RMS "
-        f"{found['embedding']:.3g}, the positions added to it {found['position']:.3g}; times √d_model the embedding "
-        f"has {found['scaled']:.3g}."
+        f"With d_k = 16 and d_model = 64 the variance of q·k is {number(variance['nothing'])}; over √d_model it is "
+        f"{number(variance['√d_model'])}, over √d_k {number(variance['√d_k'])}. The embedding has RMS "
+        f"{number(found['embedding'])}, the positions added to it {number(found['position'])}; times √d_model the "
+        "embedding "
+        f"has {number(found['scaled'])}."
     )
     table = {
         "number": [
@@ -32,8 +34,9 @@ def _root(values: Values) -> Judgement:
 def _linear(values: Values) -> Judgement:
     found = values["numbers"]
     said = (
-        f"A(x + y) differs from A(x) + A(y) by {found['held']:.1g} with the attention weights held fixed, and by "
-        f"{found['own']:.3g} when they follow the input; A(x) itself is up to {found['size']:.3g}."
+        f"A(x + y) differs from A(x) + A(y) by {number(found['held'], 1)} with the attention weights held fixed, and "
+        "by "
+        f"{number(found['own'])} when they follow the input; A(x) itself is up to {number(found['size'])}."
     )
     table = {
         "attention weights": ["held fixed", "following the input"],
@@ -46,9 +49,10 @@ def _linear(values: Values) -> Judgement:
 def _rows(values: Values) -> Judgement:
     found = values["numbers"]
     said = (
-        f"In X of shape {found['shape']} a change in row 2 moves row 1 of the output by {found['tokens']:.3g}: rows "
+        f"In X of shape {found['shape']} a change in row 2 moves row 1 of the output by {number(found['tokens'])}: "
+        "rows "
         f"see each other. In a batch of shape {found['batched']} a change in sample 2 moves sample 1 by "
-        f"{found['samples']:.3g}."
+        f"{number(found['samples'])}."
     )
     table = {
         "axis": ["first axis of X", "first axis of a batch"],

@@ -15,6 +15,7 @@ from models.claims.card import (
     untrained,
     verdict,
 )
+from models.insight.words import number
 from models.spec import RunConfig
 
 HEALTHY = 10.0  # a gradient that changes by less over depth has neither vanished nor exploded
@@ -45,7 +46,7 @@ def _memory(values: Values) -> Judgement:
         f"With momentum {found.momentum:g} the old mean has a weight of {found.kept:.3f} after one batch; the stored "
         f"variance is the {'unbiased' if found.unbiased else 'biased'} one; a batch of one is "
         f"{'an error' if found.refused else 'accepted'}, a batch of two comes out as ±{found.pair:.4f}; without eval "
-        f"mode the result differs by up to {found.eval:.3g}."
+        f"mode the result differs by up to {number(found.eval)}."
     )
     fates = [abs(found.kept - found.momentum) < NEAR, not found.unbiased, not found.refused, found.eval < LEAK]
     table = {
@@ -61,7 +62,7 @@ def _memory(values: Values) -> Judgement:
             "yes" if found.unbiased else "no",
             found.refused or "no error",
             f"±{found.pair:.4f}",
-            f"{found.eval:.4g}",
+            number(found.eval, 4),
         ],
     }
     return Judgement(verdict(fates), said, table, "the convention is stated and the mode is the same")
@@ -73,8 +74,9 @@ def _per_token(values: Values) -> Judgement:
     own = found.norm.index("LayerNorm(D)")
     future, other = found.future[at], found.neighbour[at]
     said = (
-        f"After batch norm the first token moves by {future:.3g} when a later token changes and by {other:.3g} when "
-        f"another sequence does; after layer norm by {found.future[own]:.3g} and {found.neighbour[own]:.3g}."
+        f"After batch norm the first token moves by {number(future)} when a later token changes and by "
+        f"{number(other)} when "
+        f"another sequence does; after layer norm by {number(found.future[own])} and {number(found.neighbour[own])}."
     )
     table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
     return Judgement(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
@@ -88,7 +90,7 @@ def _shift(values: Values) -> Judgement:
         "layer norm, all features shifted equally": found["token shift"],
     }
     said = "What is left of a shift of 3 between training and inference: " + "; ".join(
-        f"{k} {v:.2g}" for k, v in left.items()
+        f"{k} {number(v, 2)}" for k, v in left.items()
     )
     table = {"case": list(left), "shift left": list(left.values())}
     return Judgement(

@@ -8,6 +8,7 @@ import numpy as np
 
 from models.answers import OF_TORCH, SIGNAL, Question, SignalAtInit
 from models.insight.formula import geometric_mean
+from models.insight.words import number
 from models.spec import RunConfig
 
 HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
@@ -107,7 +108,9 @@ def untrained(cfg: RunConfig) -> Asked:
 
 def in_words(found: Mapping[str, float]) -> str:
     """Numbers by name, as text: "no residual: 0.25; residual: 1.5"; one that is not finite has diverged."""
-    return "; ".join(f"{name}: {one:.3g}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items())
+    return "; ".join(
+        f"{name}: {number(one)}" if np.isfinite(one) else f"{name}: diverged" for name, one in found.items()
+    )
 
 
 def arxiv(**papers: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ import numpy as np
 from models import answers
 from models.claims import numbers
 from models.claims.card import Asked, Card, Computed, Judgement, Values, arxiv, verdict
+from models.insight.words import number
 
 TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
 
@@ -30,8 +31,9 @@ def _log_normal(values: Values) -> Judgement:
     alive = gains[gains > 0]
     geometric = float(np.exp(np.log(alive).mean()))
     said = (
-        f"Over {len(gains)} seeds the mean of the gains is {mean:.3g}, their median {median:.3g} and their geometric "
-        f"mean {geometric:.3g}; {(gains < mean).mean():.0%} of the nets are below the mean."
+        f"Over {len(gains)} seeds the mean of the gains is {number(mean)}, their median {number(median)} and their "
+        "geometric "
+        f"mean {number(geometric)}; {(gains < mean).mean():.0%} of the nets are below the mean."
     )
     table = {
         "average": ["mean", "median", "geometric mean", "largest"],

@@ -5,6 +5,7 @@ import numpy as np
 from models import answers
 from models.claims import numbers
 from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Values, arxiv, verdict
+from models.insight.words import number
 
 SAME = 1e-3  # relative difference up to which two results count as the same
 EXACT = 1e-4  # the same for two formulas claimed to be equal
@@ -50,9 +51,10 @@ def _over_what(values: Values) -> Judgement:
     seen = dict(zip(found.norm, zip(found.future, found.neighbour, strict=True), strict=True))
     own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
     said = (
-        f"A change in the last token moves the first one by {own[0]:.3g} in LayerNorm(D) and by {joint[0]:.3g} in "
-        f"LayerNorm([T, D]), which sees the future; a change in another sample moves them by {own[1]:.3g} and "
-        f"{joint[1]:.3g}."
+        f"A change in the last token moves the first one by {number(own[0])} in LayerNorm(D) and by "
+        f"{number(joint[0])} in "
+        f"LayerNorm([T, D]), which sees the future; a change in another sample moves them by {number(own[1])} and "
+        f"{number(joint[1])}."
     )
     # Tests both forms of the claim: over the batch, and over a whole sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
@@ -66,9 +68,10 @@ def _rms(values: Values) -> Judgement:
     ratio = small.rms / small.layer
     fates = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(ratio - 1) < SAME]
     said = (
-        f"On a token with a mean the two differ by {apart['with its mean']:.3g}, on the same token centred by "
-        f"{apart['centred']:.1g}; RMS norm discards {lost['rms norm']} direction, layer norm {lost['layer norm']}. "
-        f"With torch's defaults a centred token of RMS {small.given:.0e} leaves RMS norm (eps {small.rms_eps:.3g}) "
+        f"On a token with a mean the two differ by {number(apart['with its mean'])}, on the same token centred by "
+        f"{number(apart['centred'], 1)}; RMS norm discards {lost['rms norm']} direction, layer norm "
+        f"{lost['layer norm']}. "
+        f"With torch's defaults a centred token of RMS {small.given:.0e} leaves RMS norm (eps {number(small.rms_eps)}) "
         f"with {small.rms:.3f} and layer norm (eps {small.layer_eps:.0e}) with {small.layer:.4f}."
     )
     table = {
@@ -83,7 +86,8 @@ def _dominated(values: Values) -> Judgement:
     found = values["numbers"]
     after, share, bound = found["after"], found["share"], found["bound"]
     said = (
-        f"A feature {found['times'][-1]:,.0f} times larger comes out at {after[-1]:.3f}, only {bound - after[-1]:.1g} "
+        f"A feature {found['times'][-1]:,.0f} times larger comes out at {after[-1]:.3f}, only "
+        f"{number(bound - after[-1], 1)} "
         f"below the bound sqrt(d - 1), and holds {share[-1]:.1%} of the sum of squares, which is "
         f"{found['sum'][-1]:.1f} for any input."
     )

@@ -22,6 +22,7 @@ from models.claims.card import (
     untrained,
     verdict,
 )
+from models.insight.words import number
 from models.spec import RunConfig
 
 VANISHED = 0.1  # share of the gradient reaching the stream's start below which it has vanished
@@ -37,9 +38,10 @@ SMALL: dict[str, object] = {"net": "transformer", "task": "copy", "depth": 6, "w
 def _never_explodes(values: Values) -> Judgement:
     signal, trace = values["before training"], values["learning rate 3"]
     size, ended = growth(signal), trace.divergence
-    fate = f"d{ended.sentence()[1:]}" if ended else f"ends at loss {float(trace.loss[-1]):.3g}."
+    fate = f"d{ended.sentence()[1:]}" if ended else f"ends at loss {number(float(trace.loss[-1]))}."
     said = (
-        f"Before training the stream's mean square grows {size:.3g} times over 32 blocks. At learning rate 3 the same "
+        f"Before training the stream's mean square grows {number(size)} times over 32 blocks. At learning rate 3 the "
+        "same "
         f"net {fate}"
     )
     table = {
@@ -77,7 +79,7 @@ def _final_norm(values: Values) -> Judgement:
     said = (
         f"torch's pre-norm encoder comes {'without' if found.absent else 'with'} a final norm: RMS "
         f"{found.bare[0]:.3f} after {found.depth[0]} layers, {found.bare[-1]:.3f} after {found.depth[-1]}; with a "
-        f"final norm {found.normed[-1]:.3f}. After post-norm a final norm moves the output by {found.moved:.1g}."
+        f"final norm {found.normed[-1]:.3f}. After post-norm a final norm moves the output by {number(found.moved, 1)}."
     )
     table = {"layers": found.depth, "RMS by default": found.bare, "RMS with a final norm": found.normed}
     return Judgement(verdict([not found.absent, grown < GROWN]), said, table, "a final norm is passed to it")
@@ -86,9 +88,10 @@ def _final_norm(values: Values) -> Judgement:
 def _same_place(values: Values) -> Judgement:
     sandwich, post = growth(values["sandwich"]), growth(values["post-norm"])
     said = (
-        f"Over 32 blocks the sandwich's stream grows {sandwich:.3g} times in mean square (1 + M is 33), post-norm's "
-        f"{post:.3g} times; res-post-norm, which normalises only the branch's output, "
-        f"{growth(values['res-post-norm']):.3g} times."
+        f"Over 32 blocks the sandwich's stream grows {number(sandwich)} times in mean square (1 + M is 33), "
+        "post-norm's "
+        f"{number(post)} times; res-post-norm, which normalises only the branch's output, "
+        f"{number(growth(values['res-post-norm']))} times."
     )
     return Judgement(
         verdict([max(sandwich, post) / min(sandwich, post) < SAME]),
@@ -119,10 +122,10 @@ def _exponential(values: Values) -> Judgement:
     half = len(square) // 2
     power = float(np.log(grown[-1] / grown[half]) / np.log((len(square) - 1) / half))
     said = (
-        f"The stream's mean square is {square[0]:.3g} at the start, {square[half]:.3g} after {half} blocks and "
-        f"{square[-1]:.3g} after {len(square) - 1}: the added part grows like depth to the power {power:.2f}. If "
-        f"growth were exponential, the second half would multiply it by {square[half] / square[0]:.3g} again, to "
-        f"{square[half] ** 2 / square[0]:.3g}."
+        f"The stream's mean square is {number(square[0])} at the start, {number(square[half])} after {half} blocks and "
+        f"{number(square[-1])} after {len(square) - 1}: the added part grows like depth to the power {power:.2f}. If "
+        f"growth were exponential, the second half would multiply it by {number(square[half] / square[0])} again, to "
+        f"{number(square[half] ** 2 / square[0])}."
     )
     table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
     lines = size_lines({"mean of six seeds": values["pre-norm"]})
@@ -156,7 +159,7 @@ def _only_alpha(values: Values) -> Judgement:
     alone, whole = share["skip weight alone"], share["DeepNorm"]
     said = (
         f"Before training a branch is {whole:.3f} of the stream that it reads in DeepNorm, {alone:.3f} with the skip "
-        f"weight alone, {alone / whole:.3g} times as much: the smaller initial weights are missing."
+        f"weight alone, {number(alone / whole)} times as much: the smaller initial weights are missing."
     )
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
     return Judgement(verdict([1 / SAME < alone / whole < SAME]), said, table)

@@ -20,7 +20,7 @@ from models.claims.card import (
 )
 from models.insight.outcome import final_loss, gradient_change, likeness
 from models.insight.theory import rate
-from models.insight.words import change_in_words, factor
+from models.insight.words import change_in_words, factor, number
 from models.lessons.findings import DIGITS, learned
 from models.spec import RunConfig
 
@@ -63,7 +63,7 @@ def _trains(values: Values) -> Judgement:
 def _doubles(values: Values) -> Judgement:
     found = {name: rate(geometric_mean(one.mean_square)) for name, one in values.items()}
     gains = {name: float(np.mean(one.v_f)) for name, one in values.items()}
-    said = "; ".join(f"{name}: v = {gains[name]:.3g}, factor {found[name]:.3g}" for name in found)
+    said = "; ".join(f"{name}: v = {number(gains[name])}, factor {number(found[name])}" for name in found)
     return Judgement(
         verdict([abs(one - 2) < 2 * DOUBLE for one in found.values()]),
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
@@ -78,7 +78,8 @@ def _gates(values: Values) -> Judgement:
     still = {name: [part for part, size in found[name].items() if size == 0] for name in BRANCHES}
     later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in BRANCHES}
     said = "; ".join(
-        f"{name}: none for {', '.join(still[name]) or 'no part'}; from step 1 on at least {later[name]:.1g} in every "
+        f"{name}: none for {', '.join(still[name]) or 'no part'}; from step 1 on at least {number(later[name], 1)} in "
+        "every "
         "block"
         for name in BRANCHES
     )

@@ -21,6 +21,7 @@ from models.claims.card import (
     verdict,
 )
 from models.insight.theory import rate
+from models.insight.words import number
 from models.spec import RunConfig
 
 CLOSE = 0.05  # relative difference up to which two factors count as equal
@@ -48,7 +49,7 @@ def _he(values: Values) -> Judgement:
         name: np.asarray(one.mean_square)[:, -1] / np.asarray(one.mean_square)[:, 0] for name, one in values.items()
     }
     said = "; ".join(
-        f"{name}: {one.min():.3g} to {one.max():.3g}, geometric mean {np.exp(np.log(one).mean()):.3g}"
+        f"{name}: {number(one.min())} to {number(one.max())}, geometric mean {number(np.exp(np.log(one).mean()))}"
         for name, one in each.items()
     )
     table = {

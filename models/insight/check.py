@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.insight.words import number
+
 CLOSE = 1e-5  # relative error of central differences in float64 where the loss is smooth
 SEEN = 20  # times the rounding error, above which a slope can be compared
 SINGLE = 1e-3  # relative error that float32 may leave in a deep net
@@ -41,8 +43,10 @@ def check_sentence(
     if error[worst] <= max(CLOSE, SEEN * floor[worst] / size[worst]):
         hidden = int((~seen).sum())
         rest = f" The other {hidden} are too small to be seen beside the rounding of the loss." if hidden else ""
-        return f"They agree: gradient and finite difference differ by a relative {error[worst]:.1g} at most.{rest}"
-    text = f"Of the {what[worst]}, gradient and finite difference differ by a relative {error[worst]:.1g}"
+        return (
+            f"They agree: gradient and finite difference differ by a relative {number(error[worst], 1)} at most.{rest}"
+        )
+    text = f"Of the {what[worst]}, gradient and finite difference differ by a relative {number(error[worst], 1)}"
     if kinks[worst]:
         return (
             f"{text}: within the step lie {kinks[worst]} kinks of ReLU, where the slope jumps, and a difference "
@@ -56,4 +60,4 @@ def single_sentence(tape: float, exact: float) -> str:
     error = float(relative_error(np.array(tape), np.array(exact)))
     if not np.isfinite(error):
         return "not finite"
-    return f"{error:.1g} apart" + (", more than rounding explains" if error > SINGLE else "")
+    return f"{number(error, 1)} apart" + (", more than rounding explains" if error > SINGLE else "")

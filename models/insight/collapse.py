@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from models.insight.verdict import directions
-from models.insight.words import two_places
+from models.insight.words import number, two_places
 from models.trace import site_in_words
 
 SHARP = 0.1  # entropy of attention, as a share of its maximum, below which a block looks at one token only
@@ -19,7 +19,7 @@ def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.
     if not math.isfinite(last):
         return f"{whose} have no cosine at the end: there are not two finite vectors with a direction."
     before = f"{two_places(first)} at {site_in_words(sites[0])} and " if math.isfinite(first) else ""
-    used = f"they use {rank[-1]:.2g} of at most {most} directions there"
+    used = f"they use {number(rank[-1], 2)} of at most {most} directions there"
     end = f"{two_places(last)} at {site_in_words(sites[-1])}"
     return f"{whose} have a mean cosine of {before}{end}: {directions(last)}; {used}."
 
@@ -34,7 +34,7 @@ def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_sha
         if entropy[at] < SHARP
         else "no block has collapsed onto single tokens"
     )
-    large = f"; a logit of {logit:.3g} is enough to saturate its softmax" if logit > LOGIT else ""
+    large = f"; a logit of {number(logit)} is enough to saturate its softmax" if logit > LOGIT else ""
     sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}{large}."
     if not np.isfinite(query_key_share).any():
         return f"{sharp} Queries, keys and values have no gradient that can be compared."

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.insight.baseline import LEARNT
+from models.insight.words import number
 from models.trace import Trace
 
 CLOSE = 1.1  # factor up to which two losses are level
@@ -31,7 +32,7 @@ class _Stand:
         if not np.isfinite(self.middle):
             return f"{name} diverged at step {min(self.lost)}" if self.lost else f"{name} has no finite loss"
         lost = f", {len(self.lost)} of {len(self.loss)} seeds diverged" if self.lost else ""
-        return f"{name} {self.middle:.3g} ({float(np.median(self.accuracy)):.0%} right{lost})"
+        return f"{name} {number(self.middle)} ({float(np.median(self.accuracy)):.0%} right{lost})"
 
 
 def ahead(runs: Runs, row: int, guessing: float) -> str:
@@ -41,7 +42,7 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     best, second = (stands[name] for name in order[:2])
     seeds = len(best.loss)
     of = f", medians of {seeds} seeds" if seeds > 1 else ""
-    each = f"held-out loss{of}: {'; '.join(one.said(name) for name, one in stands.items())}"
+    each = f"held-out loss{of}: {'; '.join(stands[name].said(name) for name in order)}"
     if not np.isfinite(best.middle):
         verdict = "none has a finite loss"
     elif best.middle > LEARNT * guessing:
@@ -53,9 +54,8 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     else:
         every = best.loss.max() < second.loss.min()
         surely = (", for every seed" if every else ", not for every seed") if seeds > 1 else ""
-        times = f"{second.middle / best.middle:.2g} times as large"
-        verdict = f"{order[0]} is ahead: {order[1]}'s loss is {times}{surely}"
-    return f"At step {row}, {verdict}. {each[:1].upper()}{each[1:]}."
+        verdict = f"{order[0]} is ahead, {order[1]} has {number(second.middle / best.middle, 2)} times its loss{surely}"
+    return f"At step {row} {verdict}. {each[:1].upper()}{each[1:]}."
 
 
 def sizes(runs: Runs, row: int) -> str:
@@ -68,7 +68,10 @@ def sizes(runs: Runs, row: int) -> str:
     with np.errstate(divide="ignore", invalid="ignore"):
         grad = {name: np.float64(first[name]) / last[name] for name in runs}
     signal = "The signal" if row else "Before training the signal"
-    return f"{signal} at the end of the stream is {_listed(act)}{_over(grad)}."
+    return (
+        f"{signal} at the end of the stream is {_listed(act)}; the gradient at the input, over that at the end, "
+        f"{_listed(grad)}."
+    )
 
 
 def _stand(traces: Sequence[Trace], row: int) -> _Stand:
@@ -91,14 +94,5 @@ def _middle(traces: Sequence[Trace], row: int, series: str, at: int) -> float:
 def _listed(values: Mapping[str, float]) -> str:
     """Each with its name."""
     return ", ".join(
-        f"{value:.3g} ({name})" if np.isfinite(value) else f"lost ({name})" for name, value in values.items()
+        f"{number(value)} ({name})" if np.isfinite(value) else f"lost ({name})" for name, value in values.items()
     )
-
-
-def _over(ratios: Mapping[str, np.float64]) -> str:
-    """How the gradient grows on its way back, of the runs that have one."""
-    there = [f"{ratio:.2g} times ({name})" for name, ratio in ratios.items() if np.isfinite(ratio)]
-    if not there:
-        return ""
-    listed = " and ".join(filter(None, (", ".join(there[:-1]), there[-1])))
-    return f"; the gradient at the input is {listed} that at the end"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.insight.words import number
 from models.trace import site_in_words
 
 GAUSSIAN = 3.0  # kurtosis of a normal distribution
@@ -43,5 +44,5 @@ def tails_sentence(sites: tuple[str, ...], kurtosis: np.ndarray) -> str:
         shape = "far above a Gaussian's 3: a few features carry most of a token"
     else:
         shape = f"{'heavier' if last > GAUSSIAN else 'lighter'} tails than a Gaussian's 3"
-    ends = f"{first:.2g} at {site_in_words(sites[0])} and {last:.2g} at {site_in_words(sites[-1])}"
+    ends = f"{number(first, 2)} at {site_in_words(sites[0])} and {number(last, 2)} at {site_in_words(sites[-1])}"
     return f"The kurtosis of one vector is {ends}: {shape}."

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.insight.words import number
+
 CLEAR = 1.1  # factor from which losses or rises are said to differ
 POINTS = 0.02  # accuracy from which accuracies are said to differ
 
@@ -56,12 +58,13 @@ def _lost(norms: Sequence[str], values: np.ndarray) -> str:
 
 
 def _range(values: np.ndarray) -> str:
-    low, high = f"{values.min():.2g}", f"{values.max():.2g}"
+    low, high = number(values.min(), 2), number(values.max(), 2)
     return low if low == high else f"{low} to {high}"
 
 
 def _listed(norms: Sequence[str], values: np.ndarray, *, percent: bool = False) -> str:
     names = ("without one" if norm == "none" else norm for norm in norms)
     return ", ".join(
-        f"{name} {value:.1%}" if percent else f"{name} {value:.3g}" for name, value in zip(names, values, strict=True)
+        f"{name} {value:.1%}" if percent else f"{name} {number(value)}"
+        for name, value in zip(names, values, strict=True)
     )

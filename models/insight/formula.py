@@ -3,6 +3,7 @@
 import numpy as np
 
 from models.insight.theory import Law
+from models.insight.words import number
 
 NEAR = 1.1  # factor by which a law may miss the range of the seeds and still count as agreeing
 
@@ -25,8 +26,9 @@ def formula_sentence(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -
     if law.mean_square is None:
         return (
             f"{law.reading[:1].upper()}{law.reading[1:]}, so only the measurement is drawn: the mean square of the "
-            f"stream changes by a factor of {geometric_mean(mean_square)[-1]:.3g} over depth, the gradient from the "
-            f"end to the input by {geometric_mean(gradient)[0]:.3g}."
+            f"stream changes by a factor of {number(geometric_mean(mean_square)[-1])} over depth, the gradient from "
+            "the "
+            f"end to the input by {number(geometric_mean(gradient)[0])}."
         )
     text = "By the formula " + _compared(
         "the mean square of the stream changes over depth", law.mean_square, mean_square
@@ -40,4 +42,5 @@ def _compared(what: str, law: np.ndarray, rows: np.ndarray) -> str:
     """A law (S,) beside its measurement (K, S), at the end of the path."""
     ends = rows[:, -1]
     verdict = "agree" if ends.min() / NEAR <= law[-1] <= ends.max() * NEAR else "disagree"
-    return f"{what} by a factor of {law[-1]:.3g}; {len(rows)} seeds {verdict} ({ends.min():.3g} to {ends.max():.3g})."
+    span = f"{number(ends.min())} to {number(ends.max())}"
+    return f"{what} by a factor of {number(law[-1])}; {len(rows)} seeds {verdict} ({span})."

@@ -7,7 +7,7 @@ import numpy as np
 from addnorm.findings import SMALL_UPDATE
 from models.insight.starts import EARLY, OPTIMIZERS, after_updates
 from models.insight.verdict import LARGE_UPDATE, VANISHING, verdicts
-from models.insight.words import change_in_words, decades
+from models.insight.words import change_in_words, decades, number
 from models.spec import RunConfig
 from models.trace import Trace
 
@@ -38,7 +38,11 @@ def update_sentence(cfg: RunConfig, trace: Trace, row: int) -> str:
         return f"The update of step {step} is not finite."
     least, most = float(known.min()), float(known.max())
     smallest, largest = int(np.nanargmin(ratios)) + 1, int(np.nanargmax(ratios)) + 1
-    span = f"{least:.2g} (block {smallest}) to {most:.2g} (block {largest})" if len(known) > 1 else f"{most:.2g}"
+    span = (
+        f"{number(least, 2)} (block {smallest}) to {number(most, 2)} (block {largest})"
+        if len(known) > 1
+        else number(most, 2)
+    )
     said = [f"The update of step {step} changed the blocks' weights by {span} of their size{_size(least, most)}."]
     gradient = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
     if gradient < -math.log10(VANISHING):
@@ -78,4 +82,4 @@ def noise_sentence(batch: int, parts: int, gradient_square: float, noise_trace: 
         judged = "the gradient is clear, and a larger batch would change little"
     else:
         judged = "the two are about balanced"
-    return f"The gradient noise scale is about {scale:.2g} samples and the batch {batch}: {judged}."
+    return f"The gradient noise scale is about {number(scale, 2)} samples and the batch {batch}: {judged}."

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from models.insight.words import number
+
 MOMENTUM = 0.9
 NEAR = 1.5  # factor from the edge of stability within which the sharpness is at the edge
 FLAT = 1.5  # loss at the rim over loss in the middle, below which a slice is flat
@@ -32,7 +34,8 @@ def edge_sentence(optimizer: str, rate: float) -> str:
         )
     law = "2 / learning rate" if optimizer == "sgd" else f"2 (1 + {MOMENTUM:g}) / learning rate"
     return (
-        f"With {optimizer} at a learning rate of {rate:.3g}, the edge of stability lies at a sharpness of {line:.3g}, "
+        f"With {optimizer} at a learning rate of {number(rate)}, the edge of stability lies at a sharpness of "
+        f"{number(line)}, "
         f"{law}."
     )
 
@@ -46,13 +49,13 @@ def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
         return f"The loss of the net itself is not finite: there is no landscape around it.{also}"
     rim = np.concatenate([loss[0], loss[-1], loss[1:-1, 0], loss[1:-1, -1]])
     rim = rim[np.isfinite(rim)]
-    rises = f"a median of {float(np.median(rim)):.3g} on the rim" if len(rim) else "nothing finite on the rim"
+    rises = f"a median of {number(float(np.median(rim)))} on the rim" if len(rim) else "nothing finite on the rim"
     shape = "flat" if len(rim) and np.median(rim) < FLAT * middle else "a valley"
     lower, hollows = int((loss < middle).sum()), minima(loss)
     jagged = hollows > max(1.0, ROUGH * loss.size)
     look = f"Jagged, with {hollows} separate hollows" if jagged else f"Smooth, and {shape}"
     return (
-        f"{look}: from {middle:.3g} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away; "
+        f"{look}: from {number(middle)} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away; "
         f"{lower} of {loss.size} cells lie lower than the net.{also}"
     )
 
@@ -78,13 +81,13 @@ def sharpness_sentence(
     if not len(sharpness) or not math.isfinite(sharpness[-1]):
         return "The curvature of the loss is not finite at the step shown."
     last = float(sharpness[-1])
-    came = f", from {sharpness[0]:.3g} at step {steps[0]}" if len(steps) > 1 and math.isfinite(sharpness[0]) else ""
+    came = f", from {number(sharpness[0])} at step {steps[0]}" if len(steps) > 1 and math.isfinite(sharpness[0]) else ""
     loose = (
         f" Power iteration has not settled: it may be off by up to {residual[-1]:.0%}."
         if residual[-1] > NOT_SETTLED
         else ""
     )
-    said = f"The sharpness is {last:.3g} at step {steps[-1]}{came}"
+    said = f"The sharpness is {number(last)} at step {steps[-1]}{came}"
     line = float(edge(optimizer, rate)[-1])
     if not math.isfinite(line):
         return f"{said}; {optimizer} has no plain line to compare it with.{loose}"
@@ -97,7 +100,7 @@ def sharpness_sentence(
         if last < line / NEAR
         else "at"
     )
-    return f"{said}: {where} the edge of stability, {line:.3g}.{loose}"
+    return f"{said}: {where} the edge of stability, {number(line)}.{loose}"
 
 
 def jacobian_sentence(values: np.ndarray) -> str:
@@ -112,7 +115,7 @@ def jacobian_sentence(values: np.ndarray) -> str:
     fate = "about evenly" if condition <= EVEN else "unevenly"
     lost = f" {gone} of {len(values)} directions are lost to rounding." if gone else ""
     return (
-        f"From the input to the end of the stack the last token is stretched {fate}, by {kept[0]:.3g} at most and "
-        f"{kept[-1]:.3g} at least (condition number {condition:.3g}), "
-        f"{float(np.sqrt(np.square(values).mean())):.3g} in the root mean square.{lost}"
+        f"From the input to the end of the stack the last token is stretched {fate}, by {number(kept[0])} at most and "
+        f"{number(kept[-1])} at least (condition number {number(condition)}), "
+        f"{number(float(np.sqrt(np.square(values).mean())))} in the root mean square.{lost}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from models.answers import Lens
+from models.insight.words import number
 from models.trace import site_in_words
 
 SEED = 0  # of the draws that continue a text, the same for everybody
@@ -39,7 +40,7 @@ def lens_sentence(lens: Lens, sites: tuple[str, ...], position: int) -> str:
         return f"{says} At {where} the lens already predicts this."
     since = f"Only at the end, {where}, does" if at == len(top) - 1 else f"From {where} on,"
     predicts = "the lens predict this" if at == len(top) - 1 else "the lens already predicts this"
-    start = f"at {site_in_words(sites[0])} it predicts {names[top[0]]} (KL {lens.kl[0, position]:.2g} nats)"
+    start = f"at {site_in_words(sites[0])} it predicts {names[top[0]]} (KL {number(lens.kl[0, position], 2)} nats)"
     return f"{says} {since} {predicts}{'' if top[0] < 0 else f'; {start}'}."
 
 

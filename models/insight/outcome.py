@@ -6,7 +6,7 @@ import numpy as np
 
 from models.insight.baseline import LEARNT
 from models.insight.verdict import LAST
-from models.insight.words import decades
+from models.insight.words import decades, number
 from models.trace import Trace
 
 LEARNS, BLOWS_UP, STAYS = "learns", "blows up", "gets stuck"
@@ -50,7 +50,7 @@ def likeness(trace: Trace) -> float:
 
 def times(factor: float) -> str:
     """A factor in two digits, "490 times" or "0.7 times"."""
-    return f"{float(f'{factor:.2g}'):,g} times"
+    return f"{number(factor, 2)} times"
 
 
 def share(part: float) -> str:
@@ -61,4 +61,4 @@ def share(part: float) -> str:
         return times(part)
     if part > 1 / 3:
         return "all" if part >= 0.995 else f"{part:.0%}"
-    return f"1/{float(f'{1 / part:.2g}'):,.0f}"
+    return f"1/{number(1 / part, 2)}"

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.trace import site_in_words
 
@@ -38,7 +39,8 @@ def lengths_sentence(share: np.ndarray) -> str:
     counts = np.arange(len(share))
     half = int(np.searchsorted(np.cumsum(share), 0.5))
     return (
-        f"The gradient at the input has passed {counts @ share:.3g} of {len(share) - 1} branches on average, half of "
+        f"The gradient at the input has passed {number(counts @ share)} of {len(share) - 1} branches on average, half "
+        "of "
         f"it {half} or fewer."
     )
 

@@ -15,6 +15,7 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
+from models.insight.words import number
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -51,13 +52,13 @@ def _others(cfg: RunConfig, start: str) -> str:
 
 def _answers(frame: Frame) -> str:
     """How good the net's answers were at a frame."""
-    scores = f"held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {frame.held_out_loss:.3g}"
+    scores = f"held-out accuracy {frame.held_out_accuracy:.1%}, held-out loss {number(frame.held_out_loss)}"
     return f"At step {frame.step}: {scores}."
 
 
 def _template(sentence: str, trace: Trace, row: int) -> str:
     """A sentence about the loss with STEP and LOSS in place of the numbers of its row."""
-    numbers, lost = f"Step {row}: loss {float(trace.loss[row]):.3g}", f"not finite at step {row}."
+    numbers, lost = f"Step {row}: loss {number(float(trace.loss[row]))}", f"not finite at step {row}."
     return sentence.replace(numbers, f"Step {STEP}: loss {LOSS}").replace(lost, f"not finite at step {STEP}.")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from models.insight.words import change_in_words, decades
+from models.insight.words import change_in_words, decades, number
 from models.trace import site_in_words
 
 
@@ -13,6 +13,6 @@ def stream_sentence(sites: tuple[str, ...], stream_rms: np.ndarray, share: np.nd
         return f"{grown}; no branch can be compared with it."
     most, least = int(np.nanargmax(share)), int(np.nanargmin(share))
     return (
-        f"{grown}; the branch of {site_in_words(sites[most + 1])} adds {share[most]:.2g} times what it "
-        f"reads, that of {site_in_words(sites[least + 1])} {share[least]:.2g} times."
+        f"{grown}; the branch of {site_in_words(sites[most + 1])} adds {number(share[most], 2)} times what it "
+        f"reads, that of {site_in_words(sites[least + 1])} {number(share[least], 2)} times."
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from models.insight.baseline import LEARNT
+from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.trace import site_in_words
@@ -59,9 +60,10 @@ def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], ch
         return f"The held-out loss is not finite before anything is cut: {what} can show nothing."
     answers = f"; {changed:.0%} of the held-out answers change"
     if not math.isfinite(after):
-        return f"{what}: the held-out loss goes from {before:.3g} to a number that is not finite{answers}."
+        return f"{what}: the held-out loss goes from {number(before)} to a number that is not finite{answers}."
     return (
-        f"{what}: the held-out loss goes from {before:.3g} to {after:.3g}, the accuracy from {accuracy[0]:.1%} to "
+        f"{what}: the held-out loss goes from {number(before)} to {number(after)}, the accuracy from "
+        f"{accuracy[0]:.1%} to "
         f"{accuracy[1]:.1%}{answers}."
     )
 
@@ -102,14 +104,16 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], gues
         return f"At step {step} a held-out loss is not finite: nothing can be compared."
     if whole > LEARNT * guessing:
         return (
-            f"At step {step} the whole net has a held-out loss of {whole:.3g}, chance {guessing:.3g}: nothing is "
+            f"At step {step} the whole net has a held-out loss of {number(whole)}, chance {number(guessing)}: nothing "
+            "is "
             "learned yet."
         )
     missed = (losses["ffn"] - whole) / (guessing - whole)
     does = "no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse"
     return (
         f"At step {step} a net trained without feed-forward nets does {does} than the whole one: a held-out loss of "
-        f"{losses['ffn']:.3g} beside {whole:.3g}, and {losses['attn']:.3g} without attention. Cut out of the trained "
+        f"{number(losses['ffn'])} beside {number(whole)}, and {number(losses['attn'])} without attention. Cut out of "
+        "the trained "
         f"net, its feed-forward nets change the loss by {cuts['ffn'] - whole:+.3g}, its attention by "
         f"{cuts['attn'] - whole:+.3g}."
     )

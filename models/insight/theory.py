@@ -11,6 +11,7 @@ from math import sqrt
 import numpy as np
 
 from models.insight.gaussian import moments
+from models.insight.words import number
 from models.spec import INITS, NORMS, RunConfig, plan
 from models.spec.knob import Matrix
 from models.spec.plan import SublayerPlan, one_layer
@@ -93,7 +94,7 @@ def he_twice(cfg: RunConfig) -> str:
         return ""
     return (
         "He's factor 2 makes up for one ReLU, but stands in both matrices of a branch, which multiplies the mean "
-        f"square by {gains[0]:.3g} (see lesson 8)."
+        f"square by {number(gains[0])} (see lesson 8)."
     )
 
 

@@ -20,6 +20,7 @@ from models.insight.words import (
     counted,
     decades,
     factor,
+    number,
     of_their_size,
     times_larger,
     two_places,
@@ -117,7 +118,7 @@ def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
     if not math.isfinite(loss):
         return f"The loss is not finite at step {row}."
     if row == 0:
-        return f"Step 0: not trained yet, loss {loss:.3g}; chance is {guessing:.2f}."
+        return f"Step 0: not trained yet, loss {number(loss)}; chance is {guessing:.2f}."
     # A single batch says little. Up to LAST rows, of the later half of the run so far.
     lately = float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
     if lately < 0.5 * guessing:
@@ -133,7 +134,7 @@ def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
     accuracy = ""
     if frame is not None and math.isfinite(frame.held_out_accuracy):
         accuracy = f", held-out accuracy {frame.held_out_accuracy:.0%}{_of_step(frame, row)}"
-    return f"Step {row}: loss {loss:.3g}{accuracy}; chance is {guessing:.2f}: {relation}."
+    return f"Step {row}: loss {number(loss)}{accuracy}; chance is {guessing:.2f}: {relation}."
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
@@ -235,7 +236,7 @@ def _yet_level(weight_grad_rms: np.ndarray, stream: float, gradient: float) -> s
     spread = decades(weight_grad_rms.min(), weight_grad_rms.max())
     if spread >= 1:
         return ""
-    size = f"{np.median(weight_grad_rms):.0e}"
+    size = number(float(np.median(weight_grad_rms)), 1)
     if max(stream, gradient) < -1 and abs(stream - gradient) < 1:  # a weight's gradient is input times gradient
         return f"; weight gradients are level, about {size}: where a block's input is large, its gradient is small"
     return (

@@ -2,11 +2,21 @@
 
 import math
 
+from addnorm.words import SUPERSCRIPT, WRITTEN_OUT, number
 from models.spec import RunConfig
 
 UNCHANGED_DECADES = 0.3  # decades, a factor of two, up to which nothing has changed
-WRITTEN_OUT = 6  # decades from which a factor is written as a power of ten
-SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+__all__ = [
+    "change_in_words",
+    "counted",
+    "decades",
+    "factor",
+    "number",
+    "of_their_size",
+    "times_larger",
+    "two_places",
+    "vectors",
+]
 
 
 def decades(start: float, end: float) -> float:

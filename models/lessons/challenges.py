@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.insight.outcome import LATELY, gradient_change, likeness, recent_losses, stream_change
-from models.insight.words import change_in_words
+from models.insight.words import change_in_words, number
 from models.spec import RunConfig, knobs
 from models.spec.overrides import value_in_words
 from models.spec.pairings import differing
@@ -63,7 +63,7 @@ def did(trace: Trace) -> str:
     gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
     loss = (
-        f" The loss went from {finite[0]:.3g} to {finite[-1]:.3g}, with a minimum of {finite.min():.3g}."
+        f" The loss went from {number(finite[0])} to {number(finite[-1])}, with a minimum of {number(finite.min())}."
         if len(finite)
         else ""
     )
@@ -97,8 +97,8 @@ def loss_within(target: float, steps: int) -> Goal:
         best = int(np.nanargmin(lately))
         below = np.flatnonzero(lately <= target)
         if len(below):
-            return True, f"it is {lately[below[0]]:.3g} at step {below[0] + LATELY - 1}"
-        return False, f"the minimum is {lately[best]:.3g}, at step {best + LATELY - 1}"
+            return True, f"it is {number(lately[below[0]])} at step {below[0] + LATELY - 1}"
+        return False, f"the minimum is {number(lately[best])}, at step {best + LATELY - 1}"
 
     return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", met)
 
@@ -107,7 +107,7 @@ def first_loss_at_most(bound: float) -> Goal:
     """A loss of the untrained net of at most `bound`."""
 
     def met(trace: Trace) -> tuple[bool, str]:
-        return bool(trace.loss[0] <= bound), f"it is {trace.loss[0]:.3g}"
+        return bool(trace.loss[0] <= bound), f"it is {number(trace.loss[0])}"
 
     return Goal(f"a loss of at most {bound:g} before training", met)
 
@@ -127,7 +127,7 @@ def stream_within(factor: float) -> Goal:
 
     def met(trace: Trace) -> tuple[bool, str]:
         ratio = float(trace.act_rms[0, -1] / trace.act_rms[0, 0])
-        return bool(1 / factor <= ratio <= factor), f"it changes by a factor of {ratio:.3g}"
+        return bool(1 / factor <= ratio <= factor), f"it changes by a factor of {number(ratio)}"
 
     return Goal(f"before training, a stream whose RMS at the end is within a factor of {factor:g} of the input's", met)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import LAST, LATELY, final_loss, recent_losses
-from models.insight.words import change_in_words
+from models.insight.words import change_in_words, number
 from models.lessons.lesson import Finding
 from models.trace import Trace
 
@@ -44,10 +44,10 @@ def losses_in_words(names: Sequence[str], traces: Sequence[Trace], *, lowest: bo
     """
     said = []
     for name, trace in zip(names, traces, strict=True):
-        end = f"diverged at step {trace.divergence.step}" if trace.divergence else f"{final_loss(trace):.3g}"
+        end = f"diverged at step {trace.divergence.step}" if trace.divergence else number(final_loss(trace))
         lately = recent_losses(trace.loss)
         if lowest and np.isfinite(lately).any():
-            end += f" (lowest mean of {LATELY}: {np.nanmin(lately):.3g})"
+            end += f" (lowest mean of {LATELY}: {number(np.nanmin(lately))})"
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames and trace.divergence is None else float("nan")
         said.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
     return f"Mean loss of the last {LAST} steps: {'; '.join(said)}."

@@ -84,31 +84,48 @@ def sentence(spec: MapSpec, measured: Sequence[Width]) -> str:
     return f"The widest range{of} is that of {best}: {_span(mean[best], goal)} ({seeds})."
 
 
-def warmup_sentence(spec: MapSpec, outcomes: Sequence[Outcome]) -> str:
-    """What a warm-up changes at the rate where it helps most, by arrangement; empty where the map is not about that."""
+@dataclass(frozen=True)
+class Warmed:
+    """The final loss of an arrangement at a rate, without a warm-up and with the best one; infinite if it diverged."""
+
+    arrangement: str
+    rate: float
+    without: float
+    best: float
+
+
+def warmed(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Warmed]:
+    """What a warm-up changes at every rate; empty where the map is not about that, or not done."""
     if {spec.x.field, spec.y.field} != {"lr", "warmup"} or len(outcomes) < len(cells(spec)) * spec.seeds:
-        return ""
+        return []
     by_rate = spec.x.field == "lr"
     rates, warmups = (spec.x.values, spec.y.values) if by_rate else (spec.y.values, spec.x.values)
     if 0 not in warmups or len(warmups) < 2:
-        return ""
-    said = []
+        return []
+    found = []
     for name in spec.arrangements:
         losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
-        rows = np.where(np.isfinite(losses), losses, np.inf)  # a run that diverged helps nobody
+        rows = np.where(np.isfinite(losses), losses, np.inf)
         rows = rows if by_rate else rows.T
-        warmed = np.array([value != 0 for value in warmups])
-        without, best = rows[~warmed][0], rows[warmed].min(0)
-        if not np.isfinite(best).any():
-            return ""
-        helped = np.divide(without, best, out=np.zeros(len(rates)), where=np.isfinite(best))
-        at = int(helped.argmax())
-        before = f"{without[at]:.2g}" if np.isfinite(without[at]) else "diverged"
-        said.append(f"{name} at {rates[at]:g}: {before} and {best[at]:.2g}")
-    return (
-        "Final loss without a warm-up and with the best one, at the learning rate where it helps most: "
-        f"{'; '.join(said)}."
-    )
+        warm = np.array([value != 0 for value in warmups])
+        pairs = zip(rates, rows[~warm][0].tolist(), rows[warm].min(0).tolist(), strict=True)
+        found += [Warmed(name, *pair) for pair in pairs]
+    return found
+
+
+def decides(one: Warmed, target: float) -> bool:
+    """Whether the target is reached only with a warm-up."""
+    return one.best <= target < one.without
+
+
+def warmup_sentence(spec: MapSpec, found: Sequence[Warmed]) -> str:
+    """For which arrangements a warm-up decides whether they reach the map's target."""
+    goal, some = f"a loss of {spec.target:g}", {one.arrangement for one in found if decides(one, spec.target)}
+    if not some:
+        return f"At no rate does a warm-up decide whether an arrangement reaches {goal}."
+    helped, others = ([name for name in spec.arrangements if (name in some) is one] for one in (True, False))
+    rest = f"; for {' and '.join(others)} it does so at no rate" if others else ""
+    return f"A warm-up decides whether {' and '.join(helped)} reaches {goal}{rest}."
 
 
 def _span(decades: float, goal: str) -> str:

@@ -236,8 +236,8 @@ def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureF
         "site        signal    gradient",
         "a                1         0.5",
         "b             1000        0.25",
-        "The signal grows by a factor of 1e+03 over depth, its gradient grows by a factor of 2 on the way back.",
-        "The signal grows most at b, by a factor of 1e+03; the gradient grows most on the way back through b, by a factor of 2.",
+        "The signal grows by a factor of 1,000 over depth, its gradient grows by a factor of 2 on the way back.",
+        "The signal grows most at b, by a factor of 1,000; the gradient grows most on the way back through b, by a factor of 2.",
         "The update of step 5 changed a most, by 50% of its size.",
     ]
     assert shown(tmp_path, header, *rows, arguments=("--step", "3")) == 0
@@ -304,7 +304,7 @@ LEVEL = "The signal stays within a factor of 1.9 over depth"
     [
         ({"act": [1.0, "NaN"]}, "Not finite: the signal of step 0 first at b."),
         ({"grad": ["Infinity", "Infinity"]}, "Not finite: the gradient of step 0 first at b."),
-        ({"grad": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 1e+09 on the way back."),
+        ({"grad": [1e-9, 1.0]}, f"{LEVEL}, its gradient falls by a factor of 10⁹ on the way back."),
         ({"grad": [None, None]}, f"{LEVEL}; no gradient was measured."),
         ({"grad": [0.0, 1.0]}, f"{LEVEL}, its gradient falls to exactly 0 on the way back."),
     ],

@@ -187,7 +187,7 @@ def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share_and_co
     assert chart(page, DEPTH[0]).evaluate("el => el.data[0].text[1]") == "transformer.h.0.attn"
     button(page, "Table of Signal by depth").click()
     table = page.get_by_role("table", name="Signal by depth")
-    table.get_by_role("columnheader", name="site, mostly in transformer.h", exact=True).wait_for()
+    table.get_by_role("columnheader", name="layer, mostly in transformer.h", exact=True).wait_for()
     cells = table.locator("tr td:first-of-type").all_inner_texts()
     assert cells[:4] == ["transformer.drop", "0.attn", "0", "1.attn"]
     expect(chart(page, DEPTH[0])).to_have_count(0)  # nothing of it shows below the table

@@ -252,6 +252,13 @@ def test_a_whole_small_drawing_has_the_end_of_the_net_and_fits_a_phone(arrangeme
     assert float(root.get("viewBox").split()[2]) <= (390 - 2 * 16) / READABLE
 
 
+def test_the_caption_below_a_short_diagram_has_its_room():
+    cfg = RunConfig(depth=32, overrides=((16, "identity", True),))
+    svg = block_diagram(cfg, 16)
+    (caption,) = re.findall(r'class="caption"[^>]*>([^<]*)<', svg)
+    assert float(re.search(r'viewBox="0 0 (\d+)', svg)[1]) >= 6 + 6.3 * len(caption)  # pixels of a letter in type of 13
+
+
 def _words(cfg: RunConfig) -> list[str]:
     """The texts of a drawing in the order of writing."""
     return [text.text or "" for text in ElementTree.fromstring(block_diagram(cfg)).iter("text")]

@@ -13,6 +13,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from addnorm.words import number
 from components.claims.run import chart
 from models.claims.card import (
     FAILS,
@@ -191,7 +192,7 @@ def test_the_net_that_diverges_is_the_one_whose_stream_was_measured() -> None:
     assert replace(after, lr=before.lr, steps=before.steps) == before
     values = gathered("pre-norm-stable")
     assert (
-        f"grows {growth(values['before training']):.3g} times over {before.depth} blocks. At learning rate "
+        f"grows {number(growth(values['before training']))} times over {before.depth} blocks. At learning rate "
         f"{after.lr:g} the same net diverged at step {values['learning rate 3'].divergence.step}: "
     ) in outcome("pre-norm-stable").sentence
     assert "the same net ends at loss " in outcome("pre-norm-stable", stable).sentence
@@ -282,7 +283,7 @@ def test_batch_norm_without_a_residual_learns_where_layer_norm_and_no_norm_do_no
 def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more() -> None:
     square = geometric_mean(gathered("pre-norm-exponential")["pre-norm"].mean_square)
     half = len(square) // 2
-    assert f"to {square[0] * (square[half] / square[0]) ** 2:.3g}." in outcome("pre-norm-exponential").sentence
+    assert f"to {number(square[0] * (square[half] / square[0]) ** 2)}." in outcome("pre-norm-exponential").sentence
 
 
 @pytest.mark.parametrize("name", FACTS)

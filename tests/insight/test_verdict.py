@@ -368,7 +368,7 @@ def test_level_gradients_do_not_hide_that_all_samples_have_become_one():
 def test_a_vanishing_stream_gradient_says_when_the_weight_gradients_are_level():
     falling = {"grad": (1e-5, 1e-3, 0.1, 1)}
     assert (
-        "level across blocks, within a factor of 2 around 1e-07: late blocks get as much"
+        "level across blocks, within a factor of 2 around 10⁻⁷: late blocks get as much"
         in headline(**falling, weight=(1e-7, 2e-7, 1e-7)).sentence
     )
     assert "level" not in headline(**falling, weight=(1e-7, 1e-4, 1e-1)).sentence

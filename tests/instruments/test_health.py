@@ -260,8 +260,8 @@ def updated(sizes, gradient=(1.0, 1.0, 1.0)):
     ("sizes", "words"),
     [
         ((9e-4, 2e-3), "by 0.0009 (block 1) to 0.002 (block 2) of their size: about the usual 0.001."),
-        ((4.6e-9, 7.2e-5), "by 4.6e-09 (block 1) to 7.2e-05 (block 2) of their size: some next to nothing."),
-        ((1e-7, 5e-8), "by 5e-08 (block 2) to 1e-07 (block 1) of their size: next to nothing."),
+        ((4.6e-9, 7.2e-5), "by 4.6·10⁻⁹ (block 1) to 0.000072 (block 2) of their size: some next to nothing."),
+        ((1e-7, 5e-8), "by 5·10⁻⁸ (block 2) to 10⁻⁷ (block 1) of their size: next to nothing."),
         ((1e-3, 2e-2), "by 0.001 (block 1) to 0.02 (block 2) of their size."),
         ((1e-3, 0.4), "by 0.001 (block 1) to 0.4 (block 2) of their size: more than 30%."),
         ((np.nan, 1e-3), "by 0.001 of their size: about the usual 0.001."),

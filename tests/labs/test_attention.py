@@ -275,7 +275,7 @@ def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count,
 
 
 def test_of_scores_says_what_alibi_leaves_of_a_far_token():
-    assert "one 31 positions away keeps 3.06e-07 of its weight" in position_words.of_scores("alibi", 32)
+    assert "one 31 positions away keeps 3.06·10⁻⁷ of its weight" in position_words.of_scores("alibi", 32)
     assert np.exp(-31 / 2) / np.exp(-1 / 2) == pytest.approx(3.06e-7, rel=1e-3)
     assert "subtracts 16 from a score" in position_words.longer("alibi", 32, 8)
 

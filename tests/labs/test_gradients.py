@@ -11,6 +11,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from addnorm.words import number
 from components.charts.colour import SIGNAL
 from components.labs.gradients.chain import SAID, chain_chart, changes, paths
 from components.labs.gradients.chain import verdict as chain_verdict
@@ -463,7 +464,7 @@ def test_every_preset_shows_its_own_product(page):
         page.selectbox(key="gradients_preset").select(name)
         sound(page.run())
         product = float(np.prod(preset.factors))
-        assert f"{product:.3g} of the gradient comes back" in words(page), name
+        assert f"{number(product)} of the gradient comes back" in words(page), name
         assert preset.reading in words(page)
 
 

@@ -378,7 +378,7 @@ def test_numbers_are_written_as_one_writes_them():
     assert signed(-2.0) == "(-2)"
     assert signed(-2.0, sign=True) == "- 2"
     assert joined(["1", "+ 2", "+ 3", "+ 4", "+ 5"], " ", "+") == r"1 + 2 + 3 + \dots + 5"
-    assert [cell(value) for value in (0.0, 1.5, -2e-9, 1e6)] == ["0.000", "1.500", "-2e-09", "1e+06"]
+    assert [cell(value) for value in (0.0, 1.5, -2e-9, 1e6)] == ["0.000", "1.500", "-2·10⁻⁹", "10⁶"]
     assert [letter(at) for at in (0, 25, 26, 399)] == ["a", "z", "aa", "oj"]
 
 

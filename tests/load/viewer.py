@@ -22,6 +22,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Origin, Subprotocol
 
+from addnorm.words import number
 from tests.load.stage import BACK_OFF, Stage
 
 PAGE = "playground"
@@ -126,7 +127,7 @@ class Viewer:
 
     def says(self, kind: str) -> str:
         """The sentence of the step that is shown, of a kind as in `models.insight.said.KINDS`."""
-        loss = f"{self.losses[self.step]:.3g}" if self.losses else ""
+        loss = number(self.losses[self.step]) if self.losses else ""
         return self.stage.runs[0].sentence(kind, self.step).replace("{step}", str(self.step)).replace("{loss}", loss)
 
     def train(self) -> None:

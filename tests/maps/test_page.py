@@ -21,7 +21,7 @@ from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
 from models.maps.prepared import PREPARED, recording
 from models.maps.process import MapWorks, Standing, prune, works
-from models.maps.sensitivity import rate_axis, sentence, warmup_sentence, widths
+from models.maps.sensitivity import Warmed, rate_axis, sentence, warmed, warmup_sentence, widths
 from models.maps.table import MEASURES
 from models.maps.unit import run_unit
 from models.spec import TASKS
@@ -189,24 +189,32 @@ def test_nothing_is_concluded_over_arrangements_that_are_not_done():
     assert sentence(deeper, widths(deeper, part)) == "1 of 2 arrangements done: nothing to compare yet."
 
 
-def test_what_a_warm_up_changes_is_said_from_the_cells():
+def test_what_a_warm_up_changes_is_computed_from_the_cells_of_every_rate():
     spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
-    said = warmup_sentence(spec, runs)
-    for name in spec.arrangements:
-        found = []
-        for rate in spec.x.values:
-            losses = {
-                warmup: [one.final_loss for one in runs if (one.arrangement, one.x, one.y) == (name, rate, warmup)]
-                for warmup in spec.y.values
-            }
-            means = {warmup: math.exp(sum(map(math.log, pair)) / 2) for warmup, pair in losses.items()}
-            best = min(mean for warmup, mean in means.items() if warmup)
-            found.append((means[0] / best, f"{name} at {rate:g}: {means[0]:.2g} and {best:.2g}"))
-        assert max(found)[1] in said
-    assert warmup_sentence(spec, runs[:-1]) == ""
+    told = warmed(spec, runs)
+    assert len(told) == len(spec.arrangements) * len(spec.x.values)
+    for one in told:
+        mine = [run for run in runs if (run.arrangement, run.x) == (one.arrangement, one.rate)]
+        losses = {warmup: [run.final_loss for run in mine if run.y == warmup] for warmup in spec.y.values}
+        means = {warmup: math.exp(sum(map(math.log, pair)) / 2) for warmup, pair in losses.items()}
+        best = min(mean for warmup, mean in means.items() if warmup)
+        assert (one.without, one.best) == (pytest.approx(means[0]), pytest.approx(best))
+    assert warmed(spec, runs[:-1]) == []
     lost = [replace(one, final_loss=None, diverged=3) if one.y == 0 else one for one in runs]
-    assert f"{spec.arrangements[0]} at " in warmup_sentence(spec, lost)
-    assert ": diverged and " in warmup_sentence(spec, lost)
+    assert {one.without for one in warmed(spec, lost)} == {math.inf}
+    assert warmup_sentence(spec, warmed(spec, runs)) == (
+        "A warm-up decides whether post-norm reaches a loss of 1; for pre-norm and DeepNorm it does so at no rate."
+    )
+
+
+def test_no_arrangement_is_named_to_which_a_warm_up_does_harm_or_makes_no_difference():
+    spec = PREPARED["warm-up"].spec
+    harmed, unmoved = Warmed("DeepNorm", 0.01, 9e-5, 1e-4), Warmed("pre-norm", 0.01, 0.03, 0.001)
+    hopeless, lost = Warmed("post-norm", 0.01, 2.7, 2.0), Warmed("pre-norm", 0.1, math.inf, 0.05)
+    assert warmup_sentence(spec, [harmed, unmoved, hopeless]).startswith("At no rate does a warm-up decide")
+    assert warmup_sentence(spec, [harmed, lost]).startswith(
+        "A warm-up decides whether pre-norm reaches a loss of 1; for"
+    )
 
 
 def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_norm_needs_one_and_pre_norm_does_not():
@@ -222,7 +230,7 @@ def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_n
     assert min(ends("post-norm", 0.003, warmup) for warmup in (40, 120)) < 0.1
     assert ends("pre-norm", 0.003, 0) < 0.02
     assert ends("post-norm", 0.001, 0) < 0.2  # a low rate needs none
-    assert warmup_sentence(SMALL, made(SMALL, lambda cell, seed: 1.0)) == ""
+    assert warmed(SMALL, made(SMALL, lambda cell, seed: 1.0)) == []
 
 
 def test_what_is_not_done_at_all_rates_has_no_width_yet():
@@ -246,6 +254,7 @@ def test_the_widths_are_drawn_with_the_range_of_their_seeds():
     assert (pre["error_y"]["array"], pre["error_y"]["arrayminus"]) == ([1.0], [1.0])
     assert post["line"]["dash"] != pre["line"]["dash"]
     assert post["marker"]["symbol"] != pre["marker"]["symbol"]
+    assert post["x"] == pre["x"] == [0], "a marker beside its depth would be read as another depth"
 
 
 # --- the work behind the page ---
@@ -626,6 +635,8 @@ def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     digest = page.session_state["map_own"].digest
     assert len(MapStore(page.session_state["map_own"], folder).outcomes()) == 16
     assert (folder / digest / "units.jsonl").exists()
+    order = labels(page)
+    assert order.index("Delete") > order.index("Add to a comparison"), "it never comes where Compute it here was"
     press(page, "Delete")
     assert not (folder / digest / "units.jsonl").exists()
 

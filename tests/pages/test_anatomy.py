@@ -68,6 +68,11 @@ def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_s
     assert page.code[0].value == "x = x  # taken out"
     assert "F(z)" not in page.latex[0].value
     assert ">taken out<" in drawn(page)
+    assert page.toggle(key="anatomy_norm").disabled
+    assert page.toggle(key="anatomy_residual").disabled, "a block that is not there has neither"
+    page.toggle(key="anatomy_identity").set_value(False)
+    sound(page.run())
+    assert not page.toggle(key="anatomy_norm").disabled
 
 
 def test_the_history_names_paper_and_users() -> None:

@@ -19,6 +19,7 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.player import PLOTLY
 from addnorm.player.charts import figure_of
+from addnorm.words import number
 from components.charts import figures
 from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound
 from components.charts.depth import Series
@@ -159,7 +160,7 @@ def tape():
 
 def said(tape, kind: str, row: int) -> str:
     text = [sentence for at, sentence in tape.log.said({})[kind] if at <= row][-1]
-    return text.replace("{step}", str(row)).replace("{loss}", f"{tape.trace().loss[row]:.3g}")
+    return text.replace("{step}", str(row)).replace("{loss}", number(float(tape.trace().loss[row])))
 
 
 def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbours_are_kept_once(tape):

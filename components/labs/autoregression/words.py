@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from components.shell.text import number
 from models.answers import Change
 from models.insight.lens import shown
 from models.insight.words import counted
@@ -55,7 +56,7 @@ def revision_sentence(found: Change, bare: Change, token: str) -> str:
     verdict = "Earlier tokens never change" if kept < ROUNDING else "Earlier tokens change"
     return (
         f'{verdict}: "{shown(token)}" is appended, and no logit at the {counted(places, "position")} before it '
-        f"moves by more than {kept:.2g}{rounding}. Without the mask, one moves by {moved:.2g}, and the "
+        f"moves by more than {number(kept, 2)}{rounding}. Without the mask, one moves by {number(moved, 2)}, and the "
         f"prediction changes at {other} of {places}."
     )
 

@@ -7,7 +7,7 @@ import streamlit as st
 from components.controls import number_table as table
 from components.shell.address import url_param
 from components.shell.session import Key
-from components.shell.text import badge
+from components.shell.text import badge, number
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 
 KEY = "normalization"
@@ -73,8 +73,10 @@ def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     ).max()
     layer = np.abs(normalised(moved, "layer norm").values - normalised(values, "layer norm").values).max()
     st.caption(
-        f"Adding {shift:g} to every number moves the result of batch norm by up to {batch:.4g}, that of layer norm by "
-        f"{layer:.1g}. This is a shift between training and inference. Internal covariate shift, the change of a "
+        f"Adding {shift:g} to every number moves the result of batch norm by up to {number(batch, 4)}, that of layer "
+        "norm by "
+        f"{number(layer, 1)}. This is a shift between training and inference. Internal covariate shift, the change of "
+        "a "
         "layer's inputs while earlier layers learn, is a different matter; later work disputes that it explains why "
         f"batch norm helps (Santurkar 2018, 1805.11604). {badge('formula')}"
     )

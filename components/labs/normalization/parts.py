@@ -16,7 +16,7 @@ from components.labs.normalization.recurrent import recurrent
 from components.labs.normalization.saturation import saturation
 from components.labs.normalization.swallows import swallowed
 from components.shell.static_chart import static_chart
-from components.shell.text import badge
+from components.shell.text import badge, number
 from components.shell.waiting import poll_while
 from components.stage.answer import answer
 from models import answers
@@ -76,7 +76,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     st.markdown(
         f"Before gain and bias, token {row + 1} comes out with spread **{y.std():.4f}** over n ({y.std(ddof=1):.4f} "
         "over n - 1): "
-        f"sigma / sqrt(sigma² + eps) = {x.std():.4g} / sqrt({x.var():.4g} + {eps:g}). "
+        f"sigma / sqrt(sigma² + eps) = {number(x.std(), 4)} / sqrt({number(x.var(), 4)} + {eps:g}). "
         '"Standard deviation exactly 1" needs '
         "gain 1 and bias 0, the biased spread, and a variance far above eps."
     )
@@ -102,7 +102,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     static_chart(figure, title, "normalization_small")
     st.caption(
         "This token, centred and stretched. Layer norm and rms norm agree only for centred tokens, and for small "
-        f"ones their eps makes them differ: torch's default for rms norm is {TINY_EPS:.2g} in 32 bits. "
+        f"ones their eps makes them differ: torch's default for rms norm is {number(TINY_EPS, 2)} in 32 bits. "
         f"{badge('formula')}"
     )
 
@@ -113,8 +113,10 @@ def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     gain, mean = float(np.sqrt(x.var() + eps)), float(x.mean())
     again = normalised(x[None], "layer norm", eps=eps, gain=gain, bias=mean).values[0]
     st.markdown(
-        f"With gain {gain:.4g} (√(variance + eps)) and bias {mean:.4g} (its mean), token {row + 1} comes out of "
-        f"layer norm as it went in, up to {np.abs(again - x).max():.1g}. For the other tokens this gain and bias are "
+        f"With gain {number(gain, 4)} (√(variance + eps)) and bias {number(mean, 4)} (its mean), token {row + 1} "
+        "comes out of "
+        f"layer norm as it went in, up to {number(np.abs(again - x).max(), 1)}. For the other tokens this gain and "
+        "bias are "
         f"wrong: the norm can be undone for one token, not for all. {badge('formula')}"
     )
     others = normalised(values, "layer norm", eps=eps, gain=gain, bias=mean).values - values

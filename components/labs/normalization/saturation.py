@@ -59,7 +59,8 @@ def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> N
     features = values.shape[1]
     st.caption(
         f"Saturated: less than {SATURATED:.0%} of the largest slope is left. Layer norm fixes the mean square at 1, so "
-        f"no |z| exceeds √(d - 1) = {np.sqrt(features - 1):.3g}, and of many features at most 1/c² lie beyond c. This "
+        f"no |z| exceeds √(d - 1) = {number(np.sqrt(features - 1))}, and of many features at most 1/c² lie beyond c. "
+        "This "
         "was the first reason for norms in nets with tanh and sigmoid (Ioffe & Szegedy 2015, 1502.03167); gain and "
         f"bias can undo it. {badge('formula')}"
     )

@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from components.labs.examples import numbered
-from components.shell.text import badge
+from components.shell.text import badge, number
 from models.labs.normalization_laws import jacobian
 
 LOST = 1e-3  # share of the largest singular value below which a direction counts as discarded
@@ -46,7 +46,7 @@ def _findings(x: np.ndarray, matrix: np.ndarray, method: str) -> None:
     singular = np.linalg.svd(matrix, compute_uv=False)
     lost = int((singular < LOST * singular.max()).sum()) if singular.max() > 0 else len(x)
     st.markdown(
-        f"Singular values {', '.join(f'{value:.3g}' for value in singular[:8])}{', ...' if len(x) > 8 else ''}: "
+        f"Singular values {', '.join(f'{number(value)}' for value in singular[:8])}{', ...' if len(x) > 8 else ''}: "
         f"{lost} of {len(x)} directions are discarded (less than a thousandth of the largest is left)."
     )
     found = directions(x, method)

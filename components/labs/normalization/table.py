@@ -5,6 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.colour import NORM
+from components.shell.text import number
 from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, NormedTable
 
 VEILS = ("14", "50", "32", "6e")  # opacity of the norm's hue; text above keeps its contrast in both themes
@@ -64,7 +65,7 @@ def letter(at: int) -> str:
 
 def cell(value: float) -> str:
     """Three decimals, so that columns align, or four significant digits for very small or large numbers."""
-    return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else f"{value:.4g}"
+    return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else number(value, 4)
 
 
 def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: NormedTable, method: str, alt: str) -> None:

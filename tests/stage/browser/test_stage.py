@@ -409,7 +409,7 @@ def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
     blocks = group.get_by_role("button")
     expect(blocks).to_have_count(4)
     expect(blocks.nth(2)).to_have_accessible_name(
-        re.compile(r"^block 3: signal [\d.]+, gradient [\d.e-]+, with residual")
+        re.compile(r"^block 3: signal [\d.]+, gradient [\d.·⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+, with residual")
     )
     blocks.nth(0).focus()
     page.keyboard.press("ArrowRight")
