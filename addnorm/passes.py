@@ -58,6 +58,7 @@ class BackwardPasses:
         self._holder: Tensor | None = None  # a parameter that holds a gradient
         self._over = False  # whether a pass that counts has ended
         self._closed = False  # whether others have come that do not count any more
+        self._mixed = False  # whether passes of several ranks have come
         self._left: Tensor | None = None  # the holder's gradient then
         self._version = 0  # and its version
 
@@ -78,7 +79,8 @@ class BackwardPasses:
     @property
     def assembled(self) -> bool:
         """Whether the loop has put the parameters' gradients together itself since the last pass."""
-        return self._over and self._holder is not None and self._holder.grad is not self._left
+        put = self._holder is not None and self._holder.grad is not self._left
+        return put and self._over and not self._mixed
 
     def _meet(self, number: int) -> int:
         rank, holder = self._look()
@@ -89,6 +91,7 @@ class BackwardPasses:
             self._closed = True
             return ASIDE
         replaces = zeroed or rank > self._rank > ASIDE
+        self._mixed |= rank > self._rank > ASIDE
         self._rank, self._over = rank, self._over and not replaces
         self._holder = self._holder if holder is None else holder
         loss, self._loss = self._loss, None

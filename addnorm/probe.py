@@ -103,15 +103,16 @@ class Probe:
         """The numbers of the forward passes to which gradients have come."""
         return {number for number, _ in self._received}
 
-    def lose_gradients(self, number: int) -> None:
-        """Lets go of the gradients so far, for those that now come to a forward pass. Of the same pass they are kept
-        aside, in case that the loop puts them together itself.
+    def put_aside(self, number: int) -> list[tuple[int, Tensor]]:
+        """Puts the gradients so far aside, for others that now come to a forward pass; `take_back` adds them to these.
+
+        Returns, with their places, those of other forward passes, which are no part of the same sum.
         """
-        if number in self.reached():
-            self._aside.update(_added(self._aside, self._received))
-        else:
-            self._aside.clear()
+        same = {where: grad for where, grad in self._received.items() if where[0] == number}
+        others = [(at, grad) for (one, at), grad in self._received.items() if one != number]
+        self._aside.update(_added(self._aside, same))
         self._received.clear()
+        return others
 
     def take_back(self) -> None:
         """Adds what was kept aside, which counts after all."""

@@ -393,10 +393,11 @@ class Recorder(Shown):
 
     def _begin_backward(self, replaces: bool, number: int, loss: Tensor | None) -> None:
         """A backward pass that counts has come to a forward pass. `replaces`: those before it count no longer."""
-        if replaces:
-            self._row.lose_gradients()
-            if self._probe is not None:
-                self._probe.lose_gradients(number)
+        if replaces and self._probe is not None:
+            self._row.reached |= self._probe.reached()
+            others = self._probe.put_aside(number)
+            self._row.parts += parts_of([("grad", at, grad) for at, grad in others])
+            self._row.put_aside()
         if loss is not None:
             self._row.roots.append(Fetch(loss.clone()))
 
@@ -572,6 +573,7 @@ class Recorder(Shown):
         if wanted and self._weights is not None and (self._passes or self._blind):
             if self._probe is not None and self._backward.assembled:
                 self._probe.take_back()
+                row.take_back()
             self._fold()
             row.parts += row.first or self._gradients()
             self._clips |= 0 <= self._version < self._weights.version()

@@ -91,6 +91,7 @@ class PendingRow:
     # Forward passes have numbers from 1 on. Once gradients that count have come to some, the activations of others do
     # not count: nothing was learned from those.
     reached: set[int] = field(default_factory=set)
+    aside: set[int] = field(default_factory=set)  # those to which gradients have come that count no longer
     cosines: list[tuple[int, list[int], Fetch]] = field(default_factory=list)  # forward pass, sites, their numbers
     losses: list[Fetch] = field(default_factory=list)
     own_loss: bool = False  # told by the training loop, not found in the model's output
@@ -106,11 +107,20 @@ class PendingRow:
     skipped: bool = False
     by_optimizer: bool = False  # an update follows; without one, weights that stay the same were not seen to be updated
 
-    def lose_gradients(self) -> None:
-        """Lets go of the gradients so far, which count no longer."""
-        for part in self.parts:
-            part.targets = [("" if name == "grad" else name, at, count) for name, at, count in part.targets]
+    def put_aside(self) -> None:
+        """Puts the gradients so far aside, which count no longer."""
+        self._rename("grad", "aside")
+        self.aside |= self.reached
         self.reached, self.roots = set(), []
+
+    def take_back(self) -> None:
+        """Takes back what was put aside, which counts after all."""
+        self._rename("aside", "grad")
+        self.reached |= self.aside
+
+    def _rename(self, old: str, new: str) -> None:
+        for part in self.parts:
+            part.targets = [(new if name == old else name, at, count) for name, at, count in part.targets]
 
     def fetches(self) -> list[Fetch]:
         """All numbers on their way."""

@@ -127,7 +127,7 @@ const against = (values, others, operation) =>
 // to compare with are open and larger, in its colour.
 const marks = (name, symbol, trace, lost, y) => {
   const { values } = trace
-  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at]))
+  const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at], at))
   if (!places.length) return []
   const beside = trace.bind.of === "still" && trace.role !== "now"
   const mark = {
@@ -136,7 +136,7 @@ const marks = (name, symbol, trace, lost, y) => {
     meta: trace.meta ?? trace.name,
     mode: "markers",
     x: places,
-    y: places.map(() => y),
+    y: places.map((at) => (typeof y === "function" ? y(at) : y)),
     text: places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at)),
     names: trace.names && places.map((at) => trace.names[at]),
     customdata: places.map((at) => word(values[at])),
@@ -301,7 +301,17 @@ const AXES = {
     let low = -0.25
     for (const trace of drawn)
       for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
-    return { traces: withGaps(drawn, "no direction", low), yaxis: { range: [low, 1.08] } }
+    // One cross where a line breaks off, at its last value: what follows has no direction either.
+    const all = drawn.flatMap((trace) => {
+      const { values } = trace
+      const breaks = (value, at) => at > 0 && !finite(value) && finite(values[at - 1])
+      if (!values) return [trace]
+      return [
+        { ...trace, y: orGap(values) },
+        ...marks("no direction from here", "x", trace, breaks, (at) => values[at - 1]),
+      ]
+    })
+    return { traces: all, yaxis: { range: [low, 1.08] } }
   },
   // The top is at most four times the larger of guessing (`chance`) and the first loss; larger losses leave the plot.
   loss(traces, { chance = 0 }, held) {

@@ -4,7 +4,7 @@ import { made, node as svg, write } from "./dom.js"
 import { brief } from "./tape.js"
 
 const SIDE = 8 // pixels of a digit
-const [LEFT, RIGHT, TOP, BOTTOM] = [46, 6, 16, 14] // pixels around the plot of a curve
+const AROUND = [46, 6, 16, 14] // pixels around the plot of a curve whose type has 12: left, right, top, bottom
 const INKS = "0123456789abcdefg" // twin of lines.py
 
 // A digit as an SVG with a square for each pixel that is not empty, in the colour of the text.
@@ -61,17 +61,19 @@ export class Curve {
     if (!tape?.length) return
     const width = this.width ?? this.place.clientWidth
     const height = this.el.clientHeight || this.panel.height // of which a phone's style leaves less
-    const x = (row) => LEFT + (row / tape.last) * (width - LEFT - RIGHT)
-    const y = (loss) => TOP + (1 - loss / top) * (height - TOP - BOTTOM)
+    const em = Number.parseFloat(getComputedStyle(this.el).fontSize) / 12
+    const [left, right, over, under] = AROUND.map((pixels) => pixels * em)
+    const x = (row) => left + (row / tape.last) * (width - left - right)
+    const y = (loss) => over + (1 - loss / top) * (height - over - under)
     const until = Math.min(now.furthest, tape.length - 1)
     const parts = [
-      svg("line", { class: "axis", x1: LEFT, x2: width - RIGHT, y1: y(0), y2: y(0) }),
-      svg("line", { class: "axis", x1: LEFT, x2: LEFT, y1: y(top), y2: y(0) }),
-      svg("line", { class: "level", x1: LEFT, x2: width - RIGHT, y1: y(level), y2: y(level) }),
-      svg("text", { x: LEFT - 4, y: y(top) + 4, "text-anchor": "end" }, top),
-      svg("text", { x: LEFT - 4, y: y(level) + 4, "text-anchor": "end" }, "chance"),
-      svg("text", { x: LEFT - 4, y: y(0) + 4, "text-anchor": "end" }, 0),
-      svg("text", { x: width - RIGHT, y: height - 2, "text-anchor": "end" }, `step ${tape.last}`),
+      svg("line", { class: "axis", x1: left, x2: width - right, y1: y(0), y2: y(0) }),
+      svg("line", { class: "axis", x1: left, x2: left, y1: y(top), y2: y(0) }),
+      svg("line", { class: "level", x1: left, x2: width - right, y1: y(level), y2: y(level) }),
+      svg("text", { x: left - 4, y: y(top) + 4 * em, "text-anchor": "end" }, top),
+      svg("text", { x: left - 4, y: y(level) + 4 * em, "text-anchor": "end" }, "chance"),
+      svg("text", { x: left - 4, y: y(0) + 4 * em, "text-anchor": "end" }, 0),
+      svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, `step ${tape.last}`),
     ]
     const [path, beyond] = [[], []]
     for (let row = 0, down = false; row <= until; row++) {
@@ -83,9 +85,9 @@ export class Curve {
     parts.push(svg("path", { class: "line", d: path.join("") }))
     const shown = Math.floor(tape.drawnAt(now))
     const loss = tape.number("loss", shown)
-    parts.push(svg("text", { x: LEFT, y: height - 2 }, `loss ${brief(loss)}`))
+    parts.push(svg("text", { x: left, y: height - 2 }, `loss ${brief(loss)}`))
     if (loss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(loss), r: 3.5 }))
-    if (beyond.length) parts.push(...this.edge(beyond, x))
+    if (beyond.length) parts.push(...this.edge(beyond, x, over))
     this.el.replaceChildren(...parts)
     this.el.setAttribute("viewBox", `0 0 ${width} ${height}`)
     if (!now.playing)
@@ -93,14 +95,14 @@ export class Curve {
   }
 
   // Losses above the axis: an arrow at each such step, a cross where the loss is not finite, and the last one in words.
-  edge(beyond, x) {
+  edge(beyond, x, y) {
     const marks = beyond.map(([row, loss]) => {
       const lost = !Number.isFinite(loss)
-      const shape = lost ? `M${x(row)} ${TOP - 12}l8 8m0 -8l-8 8` : `M${x(row)} ${TOP - 4}l4 -8l4 8z`
+      const shape = lost ? `M${x(row)} ${y - 12}l8 8m0 -8l-8 8` : `M${x(row)} ${y - 4}l4 -8l4 8z`
       return svg("path", { class: lost ? "lost" : "beyond", d: shape })
     })
     const [row, loss] = beyond.at(-1)
     const said = Number.isFinite(loss) ? `${brief(loss)} at step ${row}` : `overflow at step ${row}`
-    return [...marks, svg("text", { x: x(row) + 12, y: TOP - 4 }, said)]
+    return [...marks, svg("text", { x: x(row) + 12, y: y - 4 }, said)]
   }
 }

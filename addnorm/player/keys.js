@@ -1,11 +1,19 @@
-// Keys for presenting: space plays and pauses, the right arrow steps, R resets.
+// Keys for presenting: space plays and pauses, the right arrow steps, R resets; scenes are gone through by more of them.
 
-const NAMES = { " ": "space", ArrowRight: "right", r: "r", R: "r" }
+const NAMES = {
+  " ": "space",
+  r: "r",
+  R: "r",
+  ArrowRight: "right",
+  ArrowLeft: "left",
+  ...{ ArrowDown: "next", PageDown: "next", n: "next", N: "next" },
+  ...{ ArrowUp: "back", PageUp: "back", b: "back", B: "back" },
+}
 const FIELD =
   "input, textarea, select, [contenteditable]:not([contenteditable=false]), " +
   "[role=slider], [role=combobox], [role=listbox], [role=menu], [role=dialog], [role=radiogroup], [role=tablist]"
 
-// Calls `moves.space`, `moves.right` and `moves.r`; returns a function that ends it.
+// Calls the move of a key, if `moves` has it; returns a function that ends it.
 export const listen = (moves) => {
   let clicked = false // whether the focus came from a pointer: then space is for the player, not for the focused button
   const pointed = () => {
@@ -15,7 +23,7 @@ export const listen = (moves) => {
     if (event.key === "Tab") clicked = false
     const name = NAMES[event.key]
     const focused = event.composedPath()[0]
-    if (!name || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
+    if (!moves[name] || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
     if (!(focused instanceof Element) || focused.closest(FIELD)) return
     const button = focused.closest("button, a, summary, [role=button]")
     if (name === "space" && button && !clicked) return

@@ -92,11 +92,7 @@ export class Scenes {
       const link = made(this.places, "a")
       link.textContent = at + 1
       link.href = `?scene=${at + 1}`
-      onPlainClick(link, () => {
-        this.wanted = at + 1
-        this.fire("scene", at + 1)
-        this.show(at)
-      })
+      onPlainClick(link, () => this.open(at))
       return { el, heading, text, link, choice: own }
     })
     this.watch()
@@ -123,6 +119,18 @@ export class Scenes {
       { rootMargin: `${-Math.floor(line)}px 0px ${-Math.floor(innerHeight - line - 1)}px 0px` },
     )
     for (const { el } of this.parts) this.observer.observe(el)
+  }
+
+  // Goes to a scene and says so.
+  open(at) {
+    this.wanted = at + 1
+    this.fire("scene", at + 1)
+    this.show(at)
+  }
+
+  // Goes some scenes on, or back, as far as there are such.
+  turn(by) {
+    if (this.parts[this.at + by]) this.open(this.at + by)
   }
 
   // Goes to a scene, and stays there while the picture settles; scenes that are scrolled past do not count.

@@ -7,6 +7,7 @@ import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { clock, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
 import { listen } from "./keys.js"
+import { keepPlace, knownPlace, placeBefore, storePlaces } from "./places.js"
 import { Playhead, reach } from "./playhead.js"
 import { RecordedTape } from "./recording.js"
 import { Scenes } from "./scenes.js"
@@ -50,9 +51,19 @@ const projected = (panel) => {
 }
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
-const places = new Map() // by the runs of a page, where its playhead was when the page was left
 const heard = new Set() // the texts with which pages asked for a start or a reset: each works once
 const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
+
+// When a control outside of the stages was last touched: a run that plays since then is the one from before.
+let touched = Number.NEGATIVE_INFINITY
+for (const kind of ["pointerdown", "keydown"])
+  window.addEventListener(
+    kind,
+    ({ target }) => {
+      if (!target.closest?.(".stage-bar")) touched = clock()
+    },
+    true,
+  )
 
 // Whoever has just taken a link or gone back may be leaving: what the page then says would call it back.
 let tookWay = Number.NEGATIVE_INFINITY
@@ -97,6 +108,7 @@ class Stage {
   movesOf() {
     const moved = (move) => (value) => {
       move(value)
+      this.before = undefined
       this.moved = clock()
       this.follows = false // whether the playhead stays at the end of a growing recording
       this.bar.show(this.playhead, this.word) // at once; the charts follow in the next frame
@@ -157,8 +169,10 @@ class Stage {
     if (Boolean(this.unlisten) !== Boolean(data.keys)) {
       this.unlisten?.()
       const { play, pause, step, reset } = this.moves
+      const [next, back] = [1, -1].map((by) => () => this.scenes.turn(by))
+      const along = this.scene ? { right: next, next, left: back, back } : { right: step }
       this.unlisten = data.keys
-        ? listen({ space: () => (this.playhead.playing ? pause() : this.lead(play)), right: step, r: reset })
+        ? listen({ space: () => (this.playhead.playing ? pause() : this.lead(play)), r: reset, ...along })
         : undefined
     }
     if (!this.asked) {
@@ -177,23 +191,32 @@ class Stage {
   }
 
   declareRuns(data) {
-    const name = JSON.stringify([data.name, ...data.runs.map(({ link, seeds }) => [link, seeds])])
+    const names = data.runs.map(({ link, seeds }) => JSON.stringify([link, seeds]))
+    const name = JSON.stringify([data.name, ...names])
     const fresh = name !== this.name
     if (fresh) {
+      const { playhead, tapes: before, names: had } = this
       // Who presses Train before the page has heard of a moved control wants to train what the control says.
-      const eager = this.playhead.playing && (!this.playhead.shown || clock() - this.pressedAt < EAGER_SECONDS)
-      this.name = name
-      const known = data.scenes.length ? this.tapes : [] // only the reader's own net changes
+      const late = !playhead.shown || clock() - this.pressedAt < EAGER_SECONDS
+      const eager = playhead.playing && touched <= this.pressedAt && late
+      if (had) this.keep()
+      Object.assign(this, { name, names })
       const opened = (run, number) => {
         if (run.recording === undefined) return new Tape(run)
         return (run.recording === null && kept(number)) || new RecordedTape(run)
       }
-      this.tapes = data.runs.map((run, number) => known.find(({ link }) => link === run.link) ?? opened(run, number))
-      this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), this.playhead.speed)
-      const { follows = true, ...place } = places.get(name) ?? {}
+      const left = before.filter((tape) => !tape.names)
+      this.tapes = data.runs.map((run, number) => {
+        const at = left.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
+        return at < 0 ? opened(run, number) : left.splice(at, 1)[0]
+      })
+      this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), playhead.speed)
+      const within = (some, all) => some.every((one) => all.includes(one))
+      const same = had && (within(had, names) || within(names, had)) // but for runs that were added or taken away
+      const { follows = true, ...place } = (same && this.placeOf(playhead)) || knownPlace(name) || {}
       this.follows = follows
-      if (!data.scenes.length) Object.assign(this.playhead, place)
-      places.delete(name)
+      if (!data.scenes.length) Object.assign(this.playhead, place, had && { speed: playhead.speed })
+      this.before = data.kept ? placeBefore(name) : undefined
       if (eager) this.playhead.play(clock())
       this.pageAt = ""
     } else {
@@ -203,6 +226,23 @@ class Stage {
       this.ticket = data.ticket
       this.greet()
     }
+  }
+
+  // Where a playhead stands, for whoever comes back to these runs.
+  placeOf({ position, furthest, speed }) {
+    return { position: Math.floor(position), furthest, speed, follows: this.follows }
+  }
+
+  // After a reload the playhead stands where it stood, once the rows are there: nothing is trained for who only looks.
+  recall(tapes) {
+    if (!this.before || !tapes.every((tape) => tape.over || tape.have > this.before.position)) return
+    const { position, furthest } = this.before
+    Object.assign(this.playhead, { position, furthest })
+    this.before = undefined
+  }
+
+  keep() {
+    if (!this.data.scenes.length) keepPlace(this.name, this.placeOf(this.playhead))
   }
 
   // The tapes that come over the connection: all but the files of the visitor's.
@@ -357,6 +397,7 @@ class Stage {
     if (!this.root.isConnected || !this.tapes.length) return
     const { playhead, tapes, active } = this
     const time = clock()
+    this.recall(active)
     playhead.last = Math.max(...active.map((tape) => tape.last))
     playhead.stride = Math.min(...active.map((tape) => tape.stride))
     const { there, over } = reach(active)
@@ -365,6 +406,9 @@ class Stage {
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
     const ended = tapes.filter((tape) => tape.over).length
     if (this.scene && ended !== this.ended) Object.assign(this, { ended, told: "" }) // the text may be about the end
+    const come = active.filter((tape) => tape.over || tape.length > playhead.shown).length // to the step shown
+    if (come > this.come && playhead.shown && !playhead.playing) this.told = "" // a run that was added has caught up
+    this.come = come
     if (this.scene?.plays && over && there && calm() && !this.arrived) {
       this.arrived = true
       playhead.seek(there) // with reduced motion the end is shown at once
@@ -380,7 +424,7 @@ class Stage {
     if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
     this.wish()
     const quiet = calm()
-    const until = over && !playhead.playing ? end : Math.max(there, 0)
+    const until = playhead.playing ? Math.max(there, 0) : end // at rest a run that was added catches up beside the others
     const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, until)
     const shown = Math.floor(position)
     const now = {
@@ -472,6 +516,7 @@ class Stage {
       scene: this.scene && this.scenes.at + 1,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
+      come: this.come,
     })
   }
 
@@ -529,8 +574,7 @@ class Stage {
   }
 
   leave() {
-    const { position, furthest, speed } = this.playhead
-    places.set(this.name, { position: Math.floor(position), furthest, speed, follows: this.follows })
+    this.keep()
     this.connection.close()
     this.sized.disconnect()
     this.seen.disconnect()
@@ -545,6 +589,11 @@ class Stage {
     }
   }
 }
+
+window.addEventListener("pagehide", () => {
+  for (const stage of stages.values()) stage.keep()
+  storePlaces()
+})
 
 const stages = new Map() // by name, which a stage shares with its parts
 const parts = new Map() // by the name of their stage: what is declared, by element

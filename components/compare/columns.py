@@ -9,7 +9,7 @@ from components.controls import panel, settled
 from components.controls.settled import LAST_GOOD
 from components.shell import address, compare_link, hide, link, session
 from components.shell.address import RESTORED
-from components.shell.naming import settings
+from components.shell.naming import names_of, settings
 from components.shell.session import Key
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
@@ -46,7 +46,7 @@ def adopt() -> list[str]:
     hide.adopt()
     query = _columns_in_address()
     with address.adopting(*compare_link.KEYS, *query) as fresh:
-        if fresh:
+        if fresh or not session.has_value(SEEDS):
             columns, seeds, notes = compare_link.from_query(query)
             untouched = RESTORED.get() and columns == COMPARE_GIVEN.get()
             if untouched or not set(query) & set(compare_link.LETTERS):
@@ -64,6 +64,11 @@ def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
     """The columns where nobody has chosen any: the playground's net, if this visit had one, and its opposite."""
     COMPARE_GIVEN.put(opposite(settled.last())[0] if LAST_GOOD.there else otherwise)
     return COMPARE_GIVEN.get()
+
+
+def title() -> str:
+    """The columns by their names."""
+    return " beside ".join(names_of(COLUMNS.get()))
 
 
 def write() -> None:
@@ -118,7 +123,7 @@ def _values(columns: Sequence[RunConfig]) -> dict[str, str]:
 def say(notes: list[str], problem: str) -> None:
     """Where the first column comes from, what had to be corrected in a link, and why a change was refused."""
     if LAST_GOOD.there and COLUMNS.get() == opposite(settled.last())[0]:
-        st.caption("A is the net of the playground.")
+        st.caption("A is the network from the playground.")
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
     if problem:

@@ -1,18 +1,20 @@
 """A running comparison: one player for all columns, charts on shared axes, and each column's stack and verdict."""
 
 from collections.abc import Collection
+from typing import Any
 
 import streamlit as st
 
 from components.charts import figures
+from components.charts.parts import enlarged
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
-from components.shell import compare_link, link, session
+from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
 from components.shell.naming import chance, names_of, settings
 from components.shell.text import explained
 from components.stage.panels import COLUMNS as SPANNED
-from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, blocks_of
+from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, Travel, blocks_of
 from components.stage.stage import place, stage
 from models.insight.compared import ahead, sizes
 from models.service.client import key_of, trainer
@@ -21,11 +23,16 @@ from models.spec.budget import over_budget
 from models.spec.pairings import clashes, differing
 from models.trace import Trace
 
-HEIGHT = 280  # of a chart, in pixels
+TEN = "Ten unseen samples on their way through the blocks"
+HALF = SPANNED // 2
+HEIGHT, TRAVEL = 280, 190  # of a chart, and of a net's ten samples, in pixels
 
 
-def watch(*, against: bool) -> None:
-    """The player over all columns, the shared charts (`against`: of the differences from A), the columns."""
+def watch(*, against: bool = False) -> None:
+    """The player over all columns, the shared charts (`against`: of the differences from A), the columns.
+
+    A projector shows the ten samples and the charts, in large type.
+    """
     configurations = COLUMNS.get()
     seeds = int(session.widget_value(SEEDS))
     letters = LETTERS[: len(configurations)]
@@ -39,11 +46,15 @@ def watch(*, against: bool) -> None:
     for sentence in clash.values():
         st.info(sentence)
     names = dict(zip(letters, configurations, strict=False))
-    traces = {letter: trainer().tape(cfg, seeds).traces() for letter, cfg in names.items()}
+    tapes = {letter: trainer().tape(cfg, seeds) for letter, cfg in names.items()}
+    traces = {letter: tape.traces() for letter, tape in tapes.items()}
     share.check(traces)
-    _said(configurations, traces, seeds, without=clash.keys())
-    panels = _charts(configurations, seeds, against=against, without=clash.keys())
-    for run, cfg in enumerate(configurations):
+    step = place(NAME, configurations, seeds).step
+    # A column that was added may still be on its way there.
+    there = {letter: traces[letter] for letter, tape in tapes.items() if tape.length > step or tape.done}
+    _said(step, there, chance(configurations[0]), without=clash.keys())
+    panels, large = _charts(configurations, seeds, against=against, without=clash.keys()), projector.on()
+    for run, cfg in enumerate([] if large else configurations):
         panels += _column(cfg, run, SPANNED // len(configurations))
 
     def opened(run: int) -> None:
@@ -58,40 +69,49 @@ def watch(*, against: bool) -> None:
         shared=" all",
         names=list(letters),
         start=compare_link.begun(),
+        kept=True,
         facts=[share.tag(seeds)],
+        keys=projector.HINT if large else "",
         on_open=opened,
     )
-    share.share(names, traces, seeds, panels)
+    if not large:
+        share.share(names, traces, seeds, panels)
 
 
-def _said(
-    configurations: list[RunConfig], traces: dict[str, list[Trace]], seeds: int, *, without: Collection[str]
-) -> None:
+def _said(step: int, traces: dict[str, list[Trace]], guessing: float, *, without: Collection[str]) -> None:
     """What the columns show where the playhead rests: who is ahead and by what, and how their sizes compare."""
-    if hidden("verdict") or not all(traces.values()):
+    if hidden("verdict") or len(traces) < 2:
+        st.empty()  # what stood in this place was said of other columns
         return
-    step = place(NAME, configurations, seeds).step
-    said = [ahead(traces, step, chance(configurations[0]))] if step and "loss" not in without else []
+    said = [f"**{ahead(traces, step, guessing)}**"] if step and "loss" not in without else []
     said += [sizes(traces, step)] if "depth" not in without else []
-    st.markdown(explained("**" + said[0] + "** " + " ".join(said[1:]) if step and said else " ".join(said)))
+    st.markdown(explained(" ".join(said)))
 
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
-    """The shared charts; `without` names the axes that the columns do not have in common."""
+    """The ten samples and the shared charts; `without` names the axes that the columns do not have in common."""
     labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _told(configurations), strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
+    how: dict[str, Any] = {"seeds": seeds, "against": against}
+    steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])
     made = {}
-    if "depth" not in without:
-        for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
-            made[title] = figures.profiles(title, track, sites, labels, seeds=seeds, against=against)
     if "loss" not in without:
-        steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])
-        for title, held_out in (("Loss", False), ("Held-out loss", True)):
-            made[title] = figures.losses(
-                labels, steps=steps, chance=guessing, seeds=seeds, against=against, held_out=held_out
-            )
-    span = SPANNED // (2 if len(made) == 4 else max(1, len(made)))  # two by two
-    return [Chart(title, span=span, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
+        made["Loss"] = figures.losses(labels, steps=steps, chance=guessing, **how)
+    if "depth" not in without:
+        if not against:
+            made["Sample cosine by depth"] = figures.cosines(sites, labels)
+        for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
+            made[title] = figures.profiles(title, track, sites, labels, **how)
+    if "loss" not in without:
+        made["Held-out loss"] = figures.losses(labels, steps=steps, chance=guessing, held_out=True, **how)
+    runs = tuple(range(len(configurations)))
+    few = len(runs) == 2  # whose pictures stand beside the loss
+    span, tells = HALF if few else SPANNED, not hidden("verdict")
+    travel = Travel(TEN, span=span, runs=runs, labels=labels, tells=tells, height=TRAVEL)
+    if projector.on():
+        made = {title: enlarged(one, projector.FACTOR) for title, one in made.items()}
+    charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
+    return [travel, *charts]
 
 
 def _told(configurations: list[RunConfig]) -> list[str]:

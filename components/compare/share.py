@@ -45,7 +45,8 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
 
 def tag(seeds: int) -> str:
     """How many seeds a column has, and what is drawn of them."""
-    return "1 seed" if seeds == 1 else f"{seeds} seeds, trained together: geometric median and range"
+    many = f"{seeds} seeds, trained together: geometric median and range; samples and their cosine of the first"
+    return "1 seed" if seeds == 1 else many
 
 
 def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:

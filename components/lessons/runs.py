@@ -100,14 +100,8 @@ def _travel(lesson: Lesson, span: int, height: int) -> Travel:
         span=span,
         runs=tuple(range(len(lesson.nets))),
         labels=list(lettered(lesson)),
-        tells=_told(),
         height=height,
     )
-
-
-def _told() -> bool:
-    """Whether it is said what becomes of the nets, and why."""
-    return not any_hidden(("verdict", "answers"))
 
 
 def _panels(lesson: Lesson) -> list[Panel]:
@@ -125,7 +119,8 @@ def _panels(lesson: Lesson) -> list[Panel]:
         for kind in lesson.charts
     }
     upper = [] if large else [_travel(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
-    named = enumerate(lettered(lesson)) if _told() else ()
+    told = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
+    named = enumerate(lettered(lesson)) if told else ()
     return [*upper, *charts.values(), *(Headline(f"Verdict of {name[2:]}", run, label=name) for run, name in named)]
 
 

@@ -88,6 +88,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
         keys=projector.HINT if large else "",
         start=STARTED.get(),
         stop_loss=STOP_LOSS.get(),
+        kept=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     below(NAME, "charts", picture.charts(cfg, others, fit, large=large))

@@ -10,6 +10,7 @@ CURVE = 145  # pixels of a small loss: a fifth of a screen of 720
 
 SPEED = "25 steps/s"  # of the player, until somebody chooses another
 HINT = "Space plays and pauses, → steps, R resets."
+SCENES = "→, N or Page Down goes on, ←, B or Page Up goes back, Space plays."
 
 # `:root` overrides the size that Streamlit sets for `html`, in which all of Streamlit is measured. The other rules make
 # room, so that player, sentence and charts fit on 1280x720 without scrolling, and fill a larger screen; `.stApp` makes
@@ -21,13 +22,17 @@ STYLE = """<style>
 .stApp .stMainBlockContainer h1 { padding: 0 0 0.5rem; font-size: 1.5rem }
 .stApp .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stApp .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
-.stApp [data-testid="stProgress"] p { font-size: 1rem }
+.stApp .stMain:focus-visible::before { box-shadow: none } /* a frame around the page, once a key follows a click */
 .stApp .st-key-stage_playground_over .stage-headline { min-height: 0 }
 .stage.story .stage-stack { height: calc(0.85 * var(--height)) }
+.stage.story .stage-block.large svg { max-height: 20vh }
+.stage.story .stage-travel-nets { --most: 190 }
+.stage.story .stage-travel-bar :is(label, .stage-travel-switch) { display: none }
+.stage.story [data-kind="travel"] { grid-row: span 2 }
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
     .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
-    .stage .stage-curve { font-size: 17px }
+    .stage.story .stage-travel-nets { --most: 300 }
     .stage:not(.player) .stage-chart { height: calc(1.33 * var(--height)) }
     .stage.player :is(.stage-scrub, .stage-chart) { --height: 275px !important }
 }

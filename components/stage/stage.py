@@ -39,6 +39,7 @@ class Playing(TypedDict, total=False):
     start: str  # a text that this tab has not seen yet starts the playhead
     reset: str  # and this one resets it
     stop_loss: float  # a training loss at which it stops; 0 for none
+    kept: bool  # a reload finds the playhead where it stood, if the rows are still there
     facts: list[str]  # more words for the line of status
     scene: int  # the first to show, from 1
 
@@ -171,8 +172,11 @@ def place(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -
 
 
 def _heard(name: str, runs: Sequence[RunConfig | RecordingRef]) -> At:
+    """Where the page last heard of it, on these runs, or on them and others: it stays for those that are left."""
     said: Any = getattr(session.widget_value(f"stage_{name}"), "at", None)
-    if not isinstance(said, dict) or said.get("runs") != [_link(run) for run in runs]:
+    heard = said.get("runs") if isinstance(said, dict) else None
+    links = {_link(run) for run in runs}
+    if not isinstance(heard, list) or not (links <= {*map(str, heard)} or {*map(str, heard)} <= links):
         return At()
     step = said.get("step")
     return At(step if type(step) is int else 0, said.get("playing") is True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from components.classroom import following
 from components.shell import address, hide, projector, tour
 from components.shell.link import START
 from components.shell.naming import chance
@@ -16,6 +17,8 @@ from components.stage.scenes import Choice, Scene
 from components.stage.stage import seen_scene, stage
 from components.stage.view import look
 from components.story import words
+from models.lessons import stops
+from models.lessons.board import board
 from models.service.client import trainer
 from models.spec import RunConfig
 
@@ -32,6 +35,7 @@ SHALLOW, FADES, GROWS, MERGES, LEVELS = (
 )
 # By scene: whether it plays, and whether its whole run is asked for.
 HOW = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
+IN_CLASS = "→ and ← lead everybody through the scenes, N goes on in the plan, Space plays."
 FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
@@ -53,7 +57,7 @@ def draw() -> None:
         for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
     ]
     scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
-    keys = projector.HINT if projector.on() else ""
+    keys = "" if not projector.on() else IN_CLASS if following.key() else projector.SCENES
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     if seen_scene(NAME) >= tour.SEEN:
         tour.done("story")
@@ -73,22 +77,18 @@ def draw() -> None:
 
 
 def _picture(cfg: RunConfig, run: int) -> list[Panel]:
-    """Of the first scene one block and the digit that enters; of the others the way of ten digits through all."""
-    half, ways = COLUMNS // 2, run > 0
-    curve = Curve(
-        "Loss", run, half, level=chance(cfg), height=projector.CURVE if projector.on() else 110 if ways else 92
-    )
+    """Of the first scene one block and the digit that enters; of the others the way of ten digits through all. On a
+    projector the block has the whole width.
+    """
+    half, ways, large = COLUMNS // 2, run > 0, projector.on()
+    curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 110 if ways else 92)
     span = half if ways else COLUMNS
-    block = block_of(cfg, "One block", run, span)
+    block = block_of(cfg, "One block", run, COLUMNS if large else span)
     stack = LivingStack(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
-    if ways:
-        return [
-            Travel("Ten unseen digits", run, half, runs=[run], labels=[""], of="ten digits", height=330),
-            block,
-            curve,
-            stack,
-        ]
-    return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
+    if not ways:
+        return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
+    travel = Travel("Ten unseen digits", run, half, runs=[run], labels=[""], of="ten digits", height=330)
+    return [block, travel, curve, stack] if large else [travel, block, curve, stack]
 
 
 def _scene() -> int:
@@ -105,6 +105,8 @@ def _go(scene: int) -> None:
         return
     STORY_SCENE.put(scene)
     address.stage({"scene": str(scene)})
+    if key := following.key():
+        board().show(following.code(), key, f"{stops.STORY}-{scene}")
 
 
 def _own() -> Choice:

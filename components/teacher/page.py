@@ -79,10 +79,10 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
         query = urlencode({CLASS: wanted or new_code(), PLAN: ",".join(planned)}, safe=",")
         link = f"{address.base('teacher')}/teacher?{query}"
         st.link_button("Open a class", link, icon=":material/groups:", type="primary")
-        st.caption("It opens in a new tab, at the server where your class will be seated.")
+        st.caption("It opens in a new tab, on the server that will hold your class.")
         return "", ""
     if class_password():
-        tip = "Whoever runs this server has it. It goes into no address."
+        tip = "Ask whoever runs this server. It never appears in an address."
         st.text_input("Password", key=PASSWORD, type="password", max_chars=MOST_PASSWORD, help=tip)
     st.button(
         "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(wanted,)
@@ -215,7 +215,7 @@ def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
     story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.SCENES + 1)]
     among = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *planned, *(now.plan if now else ())]))
     session.set_widget(PLANNED, list(planned))
-    tip = "In the order in which you choose them. The playground is offered with the network that you set there last."
+    tip = "Shown in the order you choose. The playground comes with the network you last set there."
     st.multiselect(
         "Plan of the lesson",
         among,
@@ -226,7 +226,7 @@ def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
         on_change=_replan,
         args=(code, key),
     )
-    st.caption("This page's address holds the plan: keep it as a bookmark, and open the class from there.")
+    st.caption("This page's address holds the plan. Bookmark it and open the class from there.")
     if now is not None:
         session.begin(SHOWN, None)
         chosen = st.selectbox(
@@ -327,7 +327,7 @@ def _reach() -> None:
             st.markdown("Start the app so that others can reach it:")
             command = f"streamlit run app.py --server.address 0.0.0.0 --server.port {port}"
             st.code(command, language=None, wrap_lines=True)
-        st.markdown("Then open this page by your machine's own address, and its links will hold that:")
+        st.markdown("Then open this page at your machine's own address, which its links will use:")
         st.code(f"http://{own or 'ADDRESS'}:{port}{link.path}/teacher", language=None, wrap_lines=True)
 
 

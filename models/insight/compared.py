@@ -42,7 +42,7 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     best, second = (stands[name] for name in order[:2])
     seeds = len(best.loss)
     of = f", medians of {seeds} seeds" if seeds > 1 else ""
-    each = f"held-out loss{of}: {'; '.join(stands[name].said(name) for name in order)}"
+    each = f"held-out loss{of}: {'; '.join(one.said(name) for name, one in stands.items())}"
     if not np.isfinite(best.middle):
         verdict = "none has a finite loss"
     elif best.middle > LEARNT * guessing:
@@ -54,8 +54,9 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     else:
         every = best.loss.max() < second.loss.min()
         surely = (", for every seed" if every else ", not for every seed") if seeds > 1 else ""
-        verdict = f"{order[0]} is ahead, {order[1]} has {number(second.middle / best.middle, 2)} times its loss{surely}"
-    return f"At step {row} {verdict}. {each[:1].upper()}{each[1:]}."
+        times = f"{number(second.middle / best.middle, 2)} times as large"
+        verdict = f"{order[0]} is ahead: {order[1]}'s loss is {times}{surely}"
+    return f"At step {row}, {verdict}. {each[:1].upper()}{each[1:]}."
 
 
 def sizes(runs: Runs, row: int) -> str:
@@ -68,10 +69,7 @@ def sizes(runs: Runs, row: int) -> str:
     with np.errstate(divide="ignore", invalid="ignore"):
         grad = {name: np.float64(first[name]) / last[name] for name in runs}
     signal = "The signal" if row else "Before training the signal"
-    return (
-        f"{signal} at the end of the stream is {_listed(act)}; the gradient at the input, over that at the end, "
-        f"{_listed(grad)}."
-    )
+    return f"{signal} at the end of the stream is {_listed(act)}{_over(grad)}."
 
 
 def _stand(traces: Sequence[Trace], row: int) -> _Stand:
@@ -96,3 +94,12 @@ def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(
         f"{number(value)} ({name})" if np.isfinite(value) else f"lost ({name})" for name, value in values.items()
     )
+
+
+def _over(ratios: Mapping[str, np.float64]) -> str:
+    """How the gradient grows on its way back, of the runs that have one."""
+    there = [f"{number(ratio, 2)} times ({name})" for name, ratio in ratios.items() if np.isfinite(ratio)]
+    if not there:
+        return ""
+    listed = " and ".join(filter(None, (", ".join(there[:-1]), there[-1])))
+    return f"; the gradient at the input is {listed} that at the end"

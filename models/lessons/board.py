@@ -41,8 +41,8 @@ MOST_KEY = 64  # characters; it comes from an address
 LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read as a digit
 CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
 GONE = "No class with this code is open."
-TRIED = "From your network many wrong codes were tried: try yours again in ten minutes."
-OUT = "The class's result is out: your guess is not counted any more."
+TRIED = "Too many wrong codes came from your network. Try again in ten minutes."
+OUT = "The answer is out, so your guess no longer counts."
 
 
 @dataclass(frozen=True)
@@ -211,9 +211,9 @@ class Board:
             self._forget()
             of_address = [name for name, kept in self._classes.items() if kept.opener == opener]
             if len(of_address) >= OF_ADDRESS and not self._make_room(of_address):
-                return "", "", f"From your network {OF_ADDRESS} classes are open, and no more can be: close one."
+                return "", "", f"Your network already has {OF_ADDRESS} open classes, the most allowed. Close one first."
             if len(self._classes) >= CLASSES and not self._make_room(self._classes):
-                return "", "", f"This server holds at most {CLASSES} classes, and all are taken: try again later."
+                return "", "", f"This server is full: it holds at most {CLASSES} classes. Try again later."
             taken, code = {*self._classes, *self._closed}, wanted
             while not valid(code) or code in taken:
                 code = new_code()
@@ -402,7 +402,7 @@ class Board:
                 return OUT
             guesses, origin = kept.guesses.setdefault(question, {}), self._digest(address)
             if member not in guesses and len(guesses) >= MEMBERS and not _give_way(guesses, origin):
-                return f"The board is full, at {MEMBERS} guesses per class: yours is not counted."
+                return f"This class already has {MEMBERS} guesses, the most it can hold; yours is not counted."
             guesses[member] = (option, guesses[member][1] if member in guesses else origin)
             kept.guessed[question], kept.used = self._clock(), True
             self._changed(code, shown=False)

@@ -3,17 +3,23 @@
 import streamlit as st
 
 from components.compare import columns, runs
+from components.shell import projector
 from components.shell.drawer import settings
 
-st.title("Compare", anchor=False)
-st.markdown("Train two to four networks side by side, on shared axes.")
-settings()
 notes = columns.adopt()
-with st.sidebar:
-    problem = columns.edit()
-columns.write()
-columns.say(notes, problem)
-against = columns.controls()
-columns.warn()
-runs.watch(against=against)
-columns.differences()
+if projector.on():
+    projector.enlarge()
+    st.title(columns.title(), anchor=False)
+    runs.watch()
+else:
+    st.title("Compare", anchor=False)
+    st.markdown("Train two to four networks side by side, on shared axes.")
+    settings()
+    with st.sidebar:
+        problem = columns.edit()
+    columns.write()
+    columns.say(notes, problem)
+    against = columns.controls()
+    columns.warn()
+    runs.watch(against=against)
+    columns.differences()

@@ -222,6 +222,18 @@ def two_tasks(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts
     optimizer.step()
 
 
+def two_batches(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts: Counts) -> None:
+    """The gradients of two batches, kept apart to compare them, and then put together."""
+    found = []
+    for at in (k, 100 + k):
+        optimizer.zero_grad()
+        counts(loss_of(model, at)).backward()
+        found.append([p.grad.clone() for p in model.parameters()])  # type: ignore[union-attr]
+    for p, *grads in zip(model.parameters(), *found, strict=True):
+        p.grad = grads[0] + grads[1]
+    optimizer.step()
+
+
 def looked_at(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts: Counts) -> None:
     """A backward pass on one part of the loss, to log its gradient, and then the one that counts."""
     x, y = batch(k)
@@ -239,7 +251,7 @@ def looked_at(model: nn.Module, optimizer: torch.optim.Optimizer, k: int, counts
     [
         (penalty, [0]), (saliency, [0]), (hutchinson, [0]), (attack, [1]), (attack_by_backward, [1]), (attack_with_zeros, [1]),
         (target, [1]), (two_parts, [0, 1]), (asked_for, [0]), (norm_of_the_gradient, [0]),
-        (two_tasks, [0]), (looked_at, [0]),
+        (two_tasks, [0]), (two_batches, [0, 1]), (looked_at, [0]),
     ],
 )  # fmt: skip
 def test_a_row_holds_the_passes_that_its_update_was_made_of(step: Step, passes: list[int], tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: S
 
     *stranger, teacher = asyncio.run(story())
     assert sum("Shown now" in said for said in stranger) == OF_ADDRESS
-    assert all("From your network" in said for said in stranger if "Shown now" not in said)
+    assert all("Your network already has" in said for said in stranger if "Shown now" not in said)
     assert "with the code **ABCD**" in teacher
 
 

@@ -16,7 +16,8 @@ def playground(tab: Any, url: str) -> None:
     """The playground well into its training."""
     tab.set_viewport_size({"width": 1280, "height": 860})
     tab.goto(url + "/playground")
-    press(drawn(settled(tab)), "Train")
+    press(drawn(settled(tab)), "Leave the tour")
+    press(tab, "Train")
     until_row(tab, 160)
     choose(tab, "Speed", "1 step/s")  # so that it stands still while its picture is taken
 

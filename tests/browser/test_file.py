@@ -103,7 +103,7 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     assert table.get_by_role("row").count() > 60
     played.get_by_role("slider", name="Step shown").press("Home")
     until_row(played, 0)
-    assert line(played, PROFILES[0]) != profiles[0]
+    until(played, lambda: line(played, PROFILES[0]) != profiles[0], "the profile before training")
     expect(played.get_by_role("cell", name=re.compile(r"^\d+\.2\.13"))).to_be_visible()  # the digest
     lies_in_its_window(played)
 

@@ -270,6 +270,41 @@ def test_a_comparison_is_come_back_to_changed_and_kept(person):
     second.has_chosen(visitor.choices)
 
 
+def test_a_column_is_added_taken_away_and_gone_back_from_and_the_trained_ones_stay_where_they_are(person):
+    visitor = person("Compare", COMPARED).trains("Train all", last=STEPS).reads(f"At step {STEPS}")
+    visitor.presses("Add a column", f"At step {STEPS}", "; C ")
+    assert visitor.step == STEPS
+    visitor.reads(f"step {STEPS} of {STEPS}")
+    visitor.goes_back("Compare", f"step {STEPS} of {STEPS}", f"At step {STEPS}")
+    assert "; C " not in visitor.says
+    visitor.reloads(f"step {STEPS} of {STEPS}", f"At step {STEPS}")
+
+
+def test_a_residual_is_switched_while_the_net_trains_and_back_and_nothing_trained_is_lost(person):
+    visitor = person("Playground", SLOW)
+    visitor.presses(TRAIN)
+    until(visitor.tab, lambda: visitor.step > 5, "a run that plays")
+    visitor.turns("Residual")
+    visitor.reads("step 0 of 1500").rests()
+    visitor.turns("Residual")
+    until(visitor.tab, lambda: visitor.step > 5, "the step at which it was left")
+    left = visitor.rests().step
+    visitor.turns("Residual")
+    visitor.presses("Step", "step 1 of 1500")
+    visitor.turns("Residual")
+    visitor.reads(f"step {left} of 1500", f"Step {left}: loss").rests()
+
+
+def test_a_finished_run_outlives_a_reload_in_its_own_tab_alone(person):
+    visitor = person("Playground", SMALL + "&seed=38").trains(last=STEPS)
+    visitor.reloads(f"step {STEPS} of {STEPS}", f"Step {STEPS}: loss")
+    assert visitor.step == STEPS
+    visitor.presses("Reset", f"step 0 of {STEPS}")
+    visitor.reloads(f"step 0 of {STEPS}")
+    other = person("Playground", SMALL + "&seed=38", **OWN).reads(DRAWN)
+    assert other.step == 0
+
+
 def test_a_comparison_that_another_page_opened_is_come_back_to(person):
     visitor = person("Playground", "net=transformer&task=copy&depth=2&width=16&batch=4").reads("This network")
     visitor.follows("Compare with post-norm", "Compare", "Placement")
@@ -280,12 +315,12 @@ def test_a_comparison_that_another_page_opened_is_come_back_to(person):
 
 def test_compare_and_anatomy_begin_with_the_net_of_the_playground_until_another_is_chosen_there(person):
     visitor = person("Playground", SMALL).reads(DRAWN)
-    visitor.goes("Compare", "A is the net of the playground.", "Residual")
+    visitor.goes("Compare", "A is the network from the playground.", "Residual")
     assert "depth%3D4" in visitor.address
     visitor.goes("Playground", DRAWN).folds("Network")
     visitor.chooses("Activation", "tanh")
     until(visitor.tab, lambda: "activation=tanh" in visitor.address, "the address of the change")
-    visitor.goes("Anatomy", "playground's net", "tanh").goes("Compare", "A is the net of the playground.")
+    visitor.goes("Anatomy", "playground's net", "tanh").goes("Compare", "A is the network from the playground.")
     assert visitor.address.count("activation%3Dtanh") == 2
     visitor.picks("B")
     visitor.chooses("Norm", "none")
@@ -296,9 +331,9 @@ def test_compare_and_anatomy_begin_with_the_net_of_the_playground_until_another_
     until(visitor.tab, lambda: "activation=gelu" in visitor.address, "the address of the change")
     visitor.goes("Compare", "differs")
     assert visitor.address == kept
-    assert "net of the playground" not in visitor.says
+    assert "from the playground" not in visitor.says
     other = person("Compare", COMPARED).reads("differs")
-    assert "net of the playground" not in other.says
+    assert "from the playground" not in other.says
 
 
 def test_no_empty_sidebar_stays_where_a_list_of_it_was_opened_before(person):

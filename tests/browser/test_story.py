@@ -69,6 +69,43 @@ def test_a_link_opens_a_scene_and_the_keyboard_goes_on_to_the_reader_s_own_net(v
     until(page, lambda: scene(page) == "6" and picture(page) == "27 without residual", "the same net")
 
 
+def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_words_are_large(visitors):
+    page = visitors("/story?view=projector")
+    until(page, lambda: picture(page) == "2 without residual", "the first scene")
+    page.get_by_text("→, N or Page Down goes on").wait_for()
+    for key, to in (
+        ("PageDown", "2"),
+        ("n", "3"),
+        ("ArrowRight", "4"),
+        ("ArrowDown", "5"),
+        ("PageUp", "4"),
+        ("b", "3"),
+    ):
+        page.keyboard.press(key)
+        until(page, lambda to=to: scene(page) == to, f"scene {to} by {key}")
+    page.wait_for_url("**scene=3")
+    page.get_by_role("heading", name="Add alone").click()
+    page.keyboard.press("ArrowLeft")
+    until(page, lambda: scene(page) == "2", "scene 2 after a click")
+    assert page.get_by_test_id("stMain").evaluate("el => getComputedStyle(el, '::before').boxShadow") == "none"
+    drawing = page.locator(".stage-block.large svg")
+    scale = drawing.bounding_box()["width"] / float(drawing.get_attribute("viewBox").split()[2])
+    assert 12 * scale >= 20, "the words of the block"
+    assert type_of(page.locator(".stage-curve text").first) >= 15
+    until(
+        page, lambda: bottom(page.get_by_role("button", name=re.compile("through the depth|Pause")).last) <= 720, "all"
+    )
+
+
+def type_of(text):
+    return text.evaluate("el => parseFloat(getComputedStyle(el).fontSize)")
+
+
+def bottom(part):
+    box = part.bounding_box()
+    return box["y"] + box["height"]
+
+
 def test_on_a_phone_the_picture_leaves_the_lower_half_to_a_scene_s_words_and_controls(visitors):
     page = visitors("/story?scene=6", **PHONE)
     until(page, lambda: scene(page) == "6" and picture(page) == "24 with residual", "the scene of the link")

@@ -356,7 +356,7 @@ def test_a_class_is_kept_as_long_as_it_is_looked_after_and_its_key_is_always_new
 def test_a_guess_too_many_is_refused_but_one_that_counts_may_still_be_changed(board: Board, key: str) -> None:
     for member in range(MEMBERS):
         assert board.guess(CODE, LESSON, str(member), FIRST, "school") == ""
-    assert "is full" in board.guess(CODE, LESSON, "late", FIRST, "school")
+    assert "already has" in board.guess(CODE, LESSON, "late", FIRST, "school")
     assert board.guess(CODE, LESSON, "0", SECOND, "school") == ""
     assert total(board) == MEMBERS
 
@@ -368,7 +368,7 @@ def test_one_clients_many_sessions_do_not_keep_a_class_off_its_board(board: Boar
     for student in range(MEMBERS // 2):
         assert board.guess(CODE, LESSON, f"student {student}", SECOND, "school") == ""
     assert of(board, FIRST, SECOND) == [MEMBERS // 2, MEMBERS // 2]
-    assert "is full" in board.guess(CODE, LESSON, "session 0 again", FIRST, "stranger")
+    assert "already has" in board.guess(CODE, LESSON, "session 0 again", FIRST, "stranger")
     assert board.guess(CODE, LESSON, "session 0", SECOND, "stranger") == "", "the first ones stay"
 
 
@@ -396,13 +396,13 @@ def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(b
             assert board.look_after(code, key)
     board.open("late")
     assert [code for code in keys if board.now(code) is None] == [away]
-    assert "all are taken" in board.open("too late")[2]
+    assert "This server is full" in board.open("too late")[2]
 
 
 def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(board: Board, clock: Clock) -> None:
     mine = codes(OF_ADDRESS)
     keys = [opened(board, code, "stranger") for code in mine]
-    assert "From your network" in board.open("stranger")[2]
+    assert "Your network already has" in board.open("stranger")[2]
     opened(board, CODE, "school")
     clock.now += AWAY_SECONDS + 1
     assert board.look_after(mine[1], keys[1])
@@ -419,7 +419,7 @@ def test_a_class_that_nobody_joined_gives_its_place_as_soon_as_its_page_is_gone(
     for code in (joined, reloaded, guessed):
         board.left(code)
     assert board.look_after(reloaded, keys[1])
-    assert "From your network" in board.open("school")[2], "a page is there, or somebody has joined"
+    assert "Your network already has" in board.open("school")[2], "a page is there, or somebody has joined"
     board.left(left)
     assert board.open("school")[2] == ""
     assert [code for code in mine if board.now(code) is None] == [left]

@@ -35,7 +35,7 @@ from models.spec import RunConfig
 from models.spec.limits import CLASS_PASSWORD
 from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
 from tests.load.server import free_port
-from tests.stage_page import declared, panels
+from tests.stage_page import declared, panels, says
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -244,6 +244,22 @@ def test_a_projector_leads_by_keys_only_where_the_browser_has_the_classs_key(
     assert "class-numbers" in shown, "a place for how many are here and have answered"
     assert "class-over" in shown, "the way to join, for Q"
     assert "class-over" not in student
+
+
+def test_the_projectors_keys_lead_a_class_through_the_scenes(
+    board: Board, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {KEY_COOKIE: f"{CODE}.wrong"}
+    monkeypatch.setattr("components.shell.visitor.cookie", lambda name: said.get(name, ""))
+    board.show(CODE, key, "story-2")
+    student = joined()
+    for cookie, shown in ((f"{CODE}.wrong", "story-2"), (f"{CODE}.{key}", "story-3")):
+        said[KEY_COOKIE] = cookie
+        sound(says(wall(), {"scene": 3}).run())
+        assert board.now(CODE).stop == shown  # type: ignore[union-attr]
+    assert declared(sound(student.run()))["scene"] == 3
+    sound(says(student, {"scene": 5}).run())
+    assert board.now(CODE).stop == "story-3", "a student leads nobody"  # type: ignore[union-attr]
 
 
 # --- the Teacher page ---
@@ -458,7 +474,7 @@ def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(u
         with page_of(url, PUPIL, "one", codes[1]) as joined:
             joined.recv(timeout=PATIENCE)
         until(lambda: route.here(codes[1]) == 0, "that the student is gone")
-        assert "From your network" in board.open("school")[2]
+        assert "Your network already has" in board.open("school")[2]
         with page_of(url, DESK, "left", codes[2]) as left:
             left.recv(timeout=PATIENCE)
         until(lambda: board.open("school")[2] == "", "its place")

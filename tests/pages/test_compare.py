@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.shell import compare_link
+from components.shell import compare_link, projector
 from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
 from models.insight.baseline import loss_of_guessing
@@ -116,7 +116,13 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
     page = compare(**columns({}, {"residual": False}))
     assert [cfg.residual for cfg in runs(page)] == [True, False]
     assert (declared(page)["shared"], declared(page)["names"]) == (" all", ["A", "B"])
-    assert set(charts(page)) == {"Signal by depth", "Gradient by depth", "Loss", "Held-out loss"}
+    assert list(charts(page)) == [
+        "Loss",
+        "Sample cosine by depth",
+        "Signal by depth",
+        "Gradient by depth",
+        "Held-out loss",
+    ]
     tapes(page)
     for title in ("Signal by depth", "Gradient by depth"):
         first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
@@ -264,10 +270,12 @@ def test_several_seeds_are_drawn_as_bands_and_one_seed_is_tagged() -> None:
     query = columns({}, {"residual": False})
     assert declared(compare(**query))["facts"] == ["1 seed"]
     page = compare(**query, seeds="3")
-    assert declared(page)["facts"] == ["3 seeds, trained together: geometric median and range"]
+    said = "3 seeds, trained together: geometric median and range; samples and their cosine of the first"
+    assert declared(page)["facts"] == [said]
     assert [run["seeds"] for run in declared(page)["runs"]] == [3, 3]
-    for figure in charts(page).values():
-        assert sum(trace["bind"].get("fold") == "median" for trace in figure["data"]) == 2
+    for title, figure in charts(page).items():
+        folded = sum(trace["bind"].get("fold") == "median" for trace in figure["data"])
+        assert folded == (0 if "cosine" in title else 2)
 
 
 def test_the_difference_view_is_bound_to_column_a_and_has_axes_of_its_own() -> None:
@@ -292,13 +300,45 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
         [1, 1, 1],
     ]
     assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
-    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] != "chart"} == {4}
+    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "travel")} == {4}
     assert {panel["span"] for panel in panels(page, "chart").values()} == {6}
     ways = [panel for panel in declared(page)["panels"] if panel["kind"] == "link"]
     assert [way["href"] for way in ways] == [f"playground?{key_of(cfg)}" for cfg in runs(page)]
     says(page, {"opened": 1})
     assert page.title[0].value == "Playground"
     assert page.toggle(key="residual").value is False
+
+
+def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_show_the_collapse() -> None:
+    page = compare(**columns({"depth": 32, "width": 64}, {"depth": 32, "width": 64, "residual": False}))
+    (travel,) = panels(page, "travel").values()
+    assert (travel["runs"], travel["labels"]) == ([0, 1], ["A residual on", "B residual off"])
+    assert declared(page)["panels"][0]["kind"] == "travel"
+    lines = charts(page)["Sample cosine by depth"]["data"]
+    assert [trace["name"] for trace in lines] == travel["labels"]
+    kept, lost = (bound(page, trace) for trace in lines)
+    assert kept[-1] < 0.7
+    assert lost[-1] > 0.95
+    for run, fate in zip(declared(page)["runs"], ("stay distinct", "merge"), strict=True):
+        assert run["opening"]["frames"][0]["journey"]["fate"] == fate
+    page.toggle(key="compare_difference").set_value(True)
+    assert "Sample cosine by depth" not in charts(sound(page.run())), "a cosine over another says nothing"
+
+
+def test_a_column_that_is_added_takes_nothing_from_the_others_and_one_that_is_changed_says_nothing_of_before() -> None:
+    page = rests(compare(**columns({}, {"residual": False})))
+    before = next(one for one in words(page).splitlines() if "At step 30," in one)
+    press(page, "Add a column")
+    assert declared(page)["at"] == [30, False]
+    assert before in words(page), "of the columns that are there"
+    rests(page)
+    assert "; C " in words(page)
+    press(page, "Remove C")
+    assert before in words(page)
+    page.slider(key="depth").set_value(4)
+    sound(page.run())
+    assert declared(page)["at"] == [0, False]
+    assert "At step" not in words(page)
 
 
 def test_where_the_verdict_is_hidden_the_letters_stay() -> None:
@@ -318,6 +358,17 @@ def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(m
     assert said[0] == ""
     assert len(set(said)) == 3
     assert declared(sound(page.run()))["start"] == said[2], "the browser knows which it has heeded"
+
+
+def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
+    page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"travel", "chart"}
+    assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.FACTOR}
+    assert declared(page)["keys"] == projector.HINT
+    assert page.title[0].value == "pre-norm, 3x16 beside no residual, pre-norm, layer norm, 3x16"
+    assert not page.toggle
+    assert not page.button
+    assert {run["seeds"] for run in declared(sound(page.run()))["runs"]} == {2}
 
 
 def test_columns_over_the_budget_are_named_and_nothing_is_trained() -> None:
@@ -354,11 +405,11 @@ def test_who_is_ahead_and_by_what_is_said_where_the_playhead_rests() -> None:
     assert second is not None
     ends = [trace.frames[-1].held_out_loss for trace in (first, second)]
     assert ends[0] < 0.9 * loss_of_guessing("digits") < ends[1]
-    assert f"At step 60 A is ahead, B has {ends[1] / ends[0]:.2g} times its loss" in words(page)
+    assert f"At step 60, A is ahead: B's loss is {ends[1] / ends[0]:.2g} times as large" in words(page)
     assert f"A {ends[0]:.3g} ({first.frames[-1].held_out_accuracy:.0%} right)" in words(page)
     signal, gradient = (first.act_rms[-1, -1], first.grad_rms[-1, 0] / first.grad_rms[-1, -1])
     assert f"end of the stream is {signal:.3g} (A)" in words(page)
-    assert f"over that at the end, {gradient:.3g} (A)" in words(page)
+    assert f"the gradient at the input is {gradient:.2g} times (A) and " in words(page)
     hidden = rests(compare(**columns({}, {"residual": False}), hide="verdict"))
     assert "end of the stream" not in words(hidden)
 
@@ -374,11 +425,14 @@ def ran(losses: list[float], accuracy: float = 0.5, fate: int | None = None) -> 
 @pytest.mark.parametrize(
     ("runs", "verdict"),
     [
-        ({"A": [[2, 0.5]], "B": [[2, 1.0]]}, "At step 1 A is ahead, B has 2 times its loss. Held-out loss: A 0.5"),
+        (
+            {"A": [[2, 0.5]], "B": [[2, 1.0]]},
+            "At step 1, A is ahead: B's loss is 2 times as large. Held-out loss: A 0.5",
+        ),
         ({"A": [[2, 1.0]], "B": [[2, 1.05]]}, "A and B are level"),
         ({"A": [[2, 2.2]], "B": [[2, 2.4]]}, "none has learned yet, chance is 2.30"),
-        ({"A": [[2, 0.5], [2, 0.6]], "B": [[2, 1.0], [2, 0.9]]}, "times its loss, for every seed"),
-        ({"A": [[2, 0.5], [2, 0.9]], "B": [[2, 1.0], [2, 0.8]]}, "times its loss, not for every seed"),
+        ({"A": [[2, 0.5], [2, 0.6]], "B": [[2, 1.0], [2, 0.9]]}, "times as large, for every seed"),
+        ({"A": [[2, 0.5], [2, 0.9]], "B": [[2, 1.0], [2, 0.8]]}, "times as large, not for every seed"),
     ],
 )
 def test_the_lead_is_judged_by_the_held_out_losses(runs: dict[str, list[list[float]]], verdict: str) -> None:
@@ -401,7 +455,10 @@ def test_the_sizes_of_a_comparison_say_when_they_are_of_the_nets_before_training
     assert sizes(runs, 0).startswith(
         "Before training the signal at the end of the stream is 1 (A), 1 (B); the gradient"
     )
-    assert sizes(runs, 1).startswith("The signal at")
+    assert sizes(runs, 1) == (
+        "The signal at the end of the stream is 1 (A), 1 (B); the gradient at the input is 1 times (A) and 1 times (B) "
+        "that at the end."
+    )
 
 
 def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_checks_itself() -> None:

@@ -1,5 +1,6 @@
 """The browser's arithmetic: ranges, ticks and thinned lines; and the playhead, second by second."""
 
+import json
 import re
 from itertools import product
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from addnorm.player import FOLDER
 from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_loss, recorded_map
 from addnorm.words import number
 from components.charts import figures
@@ -16,6 +18,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import enlarged
 from components.playground.presets import PRESETS
 from models.insight.fate import GROWN
+from models.insight.lens import SHOWN
 from models.training import profile_at_init
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
@@ -590,7 +593,7 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
     rows = [[[2, 1, 1]], [[2, 1, 1]]]
     first, marked, second = run(SEVERAL + code, given=[rows] * 3, figure=figure)
     assert first == ["A", [0.5, None], "lines+markers"]
-    assert marked[0] == "no direction"
+    assert marked[:2] == ["no direction from here", [0.5]], "where the line breaks off"
     assert second == ["B", [0.5, 0.25], "lines+markers"]
 
 
@@ -842,3 +845,8 @@ def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_dist
 def test_the_rings_are_named_where_the_samples_leave_the_widest_gap(turn, middle):
     found = run("return travel.gap({ turn: [turn] })", turn=turn)
     assert np.cos(found - middle) == pytest.approx(1)
+
+
+def test_a_text_shows_what_cannot_be_seen_with_the_signs_of_the_charts():
+    signs = ", ".join(f"{json.dumps(hidden)}: {json.dumps(sign, ensure_ascii=False)}" for hidden, sign in SHOWN.items())
+    assert f"const SEEN = {{ {signs} }}" in (FOLDER / "texts.js").read_text(encoding="utf-8")
