@@ -141,10 +141,9 @@ def happened(lesson: Lesson, *, everybody: bool = False) -> None:
             st.info("The runs are over. This link hides the answer: do the charts support your guess?")
     elif found:
         _judge(lesson, "What happened" if over else "Before training", found)
-        if not (over or everybody):  # whose nets play by themselves
-            st.caption("Train the nets to the end to see what becomes of them, and why.")
-    elif lesson.before is None:
-        st.caption("Train the nets to the end to check your guess.")
+    if not (over or everybody or hidden("answers")):  # nets of a class play by themselves
+        said = "check your guess" if lesson.before is None else "see what becomes of them, and why"
+        st.caption(f"Train the nets to the end to {said}.")
 
 
 def finding(lesson: Lesson) -> Finding | None:

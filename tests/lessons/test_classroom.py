@@ -187,6 +187,13 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     assert (declared(projector).get("speed"), declared(student).get("speed")) == ("25 steps/s", None)
 
 
+def test_a_class_whose_nets_play_by_themselves_is_not_told_to_train_them(board: Board, key: str) -> None:
+    board.show(CODE, key, "skip")
+    board.reveal(CODE, key)
+    for page in (joined(), wall()):
+        assert "Train the nets" not in words(page)
+
+
 def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: Board, key: str) -> None:
     board.show(CODE, key, "start")
     student, projector = joined(), wall()
