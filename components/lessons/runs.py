@@ -160,7 +160,7 @@ def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
     one = progress.done(lesson.key)
     one.right = one.guess == finding.answer if one.guess else None
     right = f":material/check_circle: Your guess was right: *{finding.answer}*."
-    wrong = f":material/cancel: Not quite. You said *{one.guess}*; it was *{finding.answer}*."
+    wrong = f":material/cancel: Not quite. You said *{one.guess}*; the answer is *{finding.answer}*."
     st.subheader(heading, anchor=False)
-    st.markdown(right if one.right else wrong if one.guess else f"It was *{finding.answer}*.")
+    st.markdown(right if one.right else wrong if one.guess else f"The answer is *{finding.answer}*.")
     st.markdown(f"**{explained(finding.sentence)}** {badge('measured')}")
