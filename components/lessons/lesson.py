@@ -10,7 +10,7 @@ from components.shell.hide import hidden
 from components.shell.text import explained, typed
 from models.lessons.board import Now
 from models.lessons.board import board as board_of_class
-from models.lessons.lesson import Lesson
+from models.lessons.lesson import Finding, Lesson
 from models.lessons.lessons import LESSONS
 
 KEY, CHOICE, BOX = "lesson", "lesson_choice", "lesson_box"
@@ -57,13 +57,14 @@ def draw(lesson: Lesson) -> None:
     with left:
         st.markdown(f"**{number}. {lesson.title}.** {explained(lesson.question)}")
         guessed = _guessed(lesson)
+    found = runs.finding(lesson) if guessed else None
     with right:
         with st.container(key="lesson_guessed" if guessed else None):
             _blocks(lesson)
         if guessed:
-            runs.happened(lesson)
+            runs.happened(lesson, found)
     if guessed:
-        _watch(lesson)
+        _watch(lesson, found)
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         with st.expander("Why"):
@@ -76,12 +77,13 @@ def draw(lesson: Lesson) -> None:
 def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
+    found = runs.finding(lesson)
     if progress.done(lesson.key).guess:
-        _watch(lesson)
+        _watch(lesson, found)
     else:
         _blocks(lesson)
     _guessed(lesson)
-    runs.happened(lesson)
+    runs.happened(lesson, found)
 
 
 def in_class(lesson: Lesson, now: Now) -> None:
@@ -94,21 +96,31 @@ def in_class(lesson: Lesson, now: Now) -> None:
         st.markdown(f"**{lesson.question}**")
     progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
     left, right = st.columns([2, 3], gap="medium")
+    found = runs.finding(lesson)
     with left:
         st.markdown("The class guessed")
-        found = runs.finding(lesson)
         board.result(following.code(), lesson.key, found.answer if found else "", following.member())
     with left if wall else right:
-        runs.happened(lesson, everybody=True)
+        runs.happened(lesson, found, everybody=True)
     if wall:  # where all that moves stands on one screen
         with right, st.container(key="lesson_wall"):
             runs.samples(lesson)
-    _watch(lesson, f"{following.code()} {now.led} {lesson.key}")
+    _watch(lesson, found, f"{following.code()} {now.led} {lesson.key}")
 
 
-def _watch(lesson: Lesson, start: str = "") -> None:
-    """The nets, which play by themselves once for a `start`."""
-    waiting.poll_while(f"lesson_{lesson.key}", lambda: runs.watch(lesson, start) or runs.unmeasured(lesson))
+def _watch(lesson: Lesson, found: Finding | None, start: str = "") -> None:
+    """The nets, which play by themselves once for a `start`. `found`: with which the page was drawn; it is drawn again
+    once they have answered the question.
+    """
+
+    def waits() -> bool:
+        if runs.watch(lesson, start) or runs.unmeasured(lesson):
+            return True
+        if found is None and runs.finding(lesson):
+            st.rerun()
+        return False
+
+    waiting.poll_while(f"lesson_{lesson.key}", waits)
 
 
 def _blocks(lesson: Lesson) -> None:

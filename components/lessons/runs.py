@@ -129,13 +129,11 @@ def unmeasured(lesson: Lesson) -> bool:
     return lesson.before is not None and any(look(cfg)[0] is None for cfg in lesson.nets.values())
 
 
-def happened(lesson: Lesson, *, everybody: bool = False) -> None:
-    """The finding, and whether the guess was right: once all nets have been watched to the end, or before training if
-    that is what the question is about. `everybody`: also for who has not guessed.
-    """
+def happened(lesson: Lesson, found: Finding | None, *, everybody: bool = False) -> None:
+    """What was `found`, and whether the guess was right. `everybody`: also for who has not guessed."""
     if not progress.done(lesson.key).guess and not everybody:
         return
-    over, found = _over(lesson), finding(lesson)
+    over = _over(lesson)
     if hidden("answers"):
         if over:
             st.info("The runs are over. This link hides the answer: do the charts support your guess?")

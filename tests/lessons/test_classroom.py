@@ -17,11 +17,13 @@ from streamlit.testing.v1 import AppTest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
+from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
 from components.classroom.board import answered
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
 from components.stage import connection
 from components.stage.tickets import TICKETS
+from components.stage.view import View, look
 from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT, as_csv
 from models.insight.fate import FATES, FLY, MERGE
@@ -192,6 +194,22 @@ def test_a_class_whose_nets_play_by_themselves_is_not_told_to_train_them(board: 
     board.reveal(CODE, key)
     for page in (joined(), wall()):
         assert "Train the nets" not in words(page)
+
+
+def test_the_right_bar_is_marked_though_the_nets_were_measured_while_the_page_was_drawn(
+    board: Board, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board.reveal(CODE, key)
+    asked: list[RunConfig] = []
+
+    def late(cfg: RunConfig) -> tuple[View | None, bool]:
+        asked.append(cfg)
+        return (None, True) if len(asked) <= len(LESSONS[LESSON].nets) else look(cfg)
+
+    monkeypatch.setattr(answers_of_nets, "look", late)
+    page = joined()
+    assert [one for one in bars(page) if one.startswith("✓")]
+    assert "The answer is" in words(page)
 
 
 def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: Board, key: str) -> None:
