@@ -129,10 +129,11 @@ export class Text {
   }
 
   headline({ step, picture }, recorded) {
+    const who = this.panel.label || "the net"
     if (recorded)
       return `After ${step} steps of training this net writes (recorded; press Train to watch it get there):`
-    if (!picture.sample) return `At step ${step} the net's numbers are not finite: it writes nothing.`
-    return step ? `At step ${step} the net writes:` : "At step 0, untrained, the net writes:"
+    if (!picture.sample) return `At step ${step} the numbers of ${who} are not finite: it writes nothing.`
+    return step ? `At step ${step} ${who} writes:` : `At step 0, untrained, ${who} writes:`
   }
 
   inked(character, p) {

@@ -14,7 +14,19 @@ from components.shell.hide import hidden
 from components.shell.naming import chance, names_of, settings
 from components.shell.text import explained
 from components.stage.panels import COLUMNS as SPANNED
-from components.stage.panels import Chart, Heading, Headline, Link, LivingStack, Panel, Travel, blocks_of
+from components.stage.panels import (
+    TEXT_NOTE,
+    Chart,
+    Heading,
+    Headline,
+    Link,
+    LivingStack,
+    Panel,
+    Text,
+    Travel,
+    blocks_of,
+    writes,
+)
 from components.stage.stage import place, stage
 from models.insight.compared import ahead, sizes
 from models.service.client import key_of, trainer
@@ -53,7 +65,8 @@ def watch(*, against: bool = False) -> None:
     # A column that was added may still be on its way there.
     there = {letter: traces[letter] for letter, tape in tapes.items() if tape.length > step or tape.done}
     _said(step, there, chance(configurations[0]), without=clash.keys())
-    panels, large = _charts(configurations, seeds, against=against, without=clash.keys()), projector.on()
+    panels, large = _texts(configurations) if seeds == 1 else [], projector.on()  # several seeds at once write none
+    panels += _charts(configurations, seeds, against=against, without=clash.keys())
     for run, cfg in enumerate([] if large else configurations):
         panels += _column(cfg, run, SPANNED // len(configurations))
 
@@ -86,6 +99,15 @@ def _said(step: int, traces: dict[str, list[Trace]], guessing: float, *, without
     said = [f"**{ahead(traces, step, guessing)}**"] if step and "loss" not in without else []
     said += [sizes(traces, step)] if "depth" not in without else []
     st.markdown(explained(" ".join(said)))
+
+
+def _texts(configurations: list[RunConfig]) -> list[Panel]:
+    """What the columns write that are language models, side by side; the first says what the shades mean."""
+    span, own = SPANNED // len(configurations), [run for run, cfg in enumerate(configurations) if writes(cfg)]
+    return [
+        Text(f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == own[0] else "")
+        for run in own
+    ]
 
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:

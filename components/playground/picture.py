@@ -7,7 +7,18 @@ from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage.panels import COLUMNS, Chart, Headline, LivingStack, Panel, Text, blocks_of, opened, ten_samples
+from components.stage.panels import (
+    COLUMNS,
+    Chart,
+    Headline,
+    LivingStack,
+    Panel,
+    Text,
+    blocks_of,
+    opened,
+    ten_samples,
+    writes,
+)
 from components.stage.profiles import RowProfile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
@@ -57,13 +68,13 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
             figure["layout"]["margin"]["t"] = TITLE
     span = 6 if large else 4
     found = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    writes = [Text()] if _writes(cfg) else []
-    return [*writes, *found] if large else [*writes, *found, ten_samples(TRAVEL, span)]
+    text = [Text()] if writes(cfg) else []
+    return [*text, *found] if large else [*text, *found, ten_samples(TRAVEL, span)]
 
 
 def panels(cfg: RunConfig) -> tuple[str, ...]:
     """Those of PANELS that a net has: what a language model says stands above."""
-    return PANELS[:2] if _writes(cfg) else PANELS
+    return PANELS[:2] if writes(cfg) else PANELS
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:
@@ -120,8 +131,3 @@ def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
 def _what_it_says(cfg: RunConfig) -> list[Panel]:
     title, height = ANSWERS[TASKS[cfg.task].kind]
     return [Chart(title, span=COLUMNS, says="answers", height=height)]
-
-
-def _writes(cfg: RunConfig) -> bool:
-    """Whether the net is a language model."""
-    return TASKS[cfg.task].kind == "text"

@@ -8,7 +8,7 @@ from components.charts.bindings import checked
 from components.charts.diagram import NUMBERED, small_diagram
 from components.charts.parts import Figure
 from models.insight.said import KINDS
-from models.spec import RunConfig, plan
+from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 
 COLUMNS = 12  # of the grid; on a phone every panel spans all of them
@@ -206,10 +206,12 @@ class Declared(Panel):
 class Text(Panel):
     """The text that a language model writes after a fixed prompt, in the last frame at or before the playhead.
 
-    `later`: the `step` and the `picture` (`lines.written`) of a recorded frame, shown until the net is trained here.
+    `label`: who writes, if not "the net". `later`: the `step` and the `picture` (`lines.written`) of a recorded frame,
+    shown until the net is trained here.
     """
 
     title: str = "What the net writes"
+    label: str = ""
     note: str = TEXT_NOTE
     later: dict[str, Any] | None = None
 
@@ -235,6 +237,11 @@ class LivingStack(Panel):
     diagrams: Sequence[str] = ()
 
     kind: ClassVar[str] = "stack"
+
+
+def writes(cfg: RunConfig) -> bool:
+    """Whether a net is a language model, whose frames hold a text."""
+    return TASKS[cfg.task].kind == "text"
 
 
 def blocks_of(cfg: RunConfig) -> list[dict[str, Any]]:

@@ -309,6 +309,23 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
     assert page.toggle(key="residual").value is False
 
 
+def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> None:
+    book = {"net": "transformer", "task": "book", "depth": 2, "width": 16}
+    page = compare(**columns(book, book | {"placement": "post-norm"}))
+    texts = panels(page, "text")
+    assert [(title, one["run"], one["label"], one["span"]) for title, one in texts.items()] == [
+        ("What A writes", 0, "A", 6),
+        ("What B writes", 1, "B", 6),
+    ]
+    assert [bool(one["note"]) for one in texts.values()] == [True, False]
+    assert [panel["kind"] for panel in declared(page)["panels"]][:3] == ["text", "text", "travel"]
+    samples = [run["opening"]["frames"][0]["picture"]["sample"] for run in declared(page)["runs"]]
+    assert len(samples[0]) == len(samples[1]) == 12
+    page.slider(key="compare_seeds").set_value(2)
+    assert not panels(sound(page.run()), "text")
+    assert not panels(compare(**columns(book | {"task": "copy"}, {})), "text")
+
+
 def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_show_the_collapse() -> None:
     page = compare(**columns({"depth": 32, "width": 64}, {"depth": 32, "width": 64, "residual": False}))
     (travel,) = panels(page, "travel").values()

@@ -19,7 +19,7 @@ from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.waiting import poll_while
 from components.stage.lines import written
-from components.stage.panels import COLUMNS, Chart, Text
+from components.stage.panels import COLUMNS, Chart, Text, writes
 from components.stage.stage import Tells, below, place, stage
 from components.stage.tickets import At
 from components.stage.view import View, sentence
@@ -108,8 +108,7 @@ def _stage(cfg: RunConfig) -> At:
     later = None
     if found is not None and found.cfg == cfg:
         later = {"step": found.frame.step, "picture": written(found.frame.picture)}
-    writes = [Text(later=later)] if TASKS[cfg.task].kind == "text" else []
-    return stage(NAME, [cfg], writes, tells=tells, shared=" the transformer")
+    return stage(NAME, [cfg], [Text(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
 
 
 def _loss(cfg: RunConfig) -> None:
