@@ -5,6 +5,7 @@ import { atLuminance, GREY, looked } from "./look.js"
 const MOST = 4 // lines that are named at their ends
 const WIDEST = 0.3 // of a chart's width: the longest name that fits beside its plot
 const [GAP, LINE] = [10, 1.15] // pixels from a line's end to its name; between two names, of their type
+const BELOW = 28 // pixels that the button for the table takes below a plot, off which names keep
 const NEAR = 0.3 // of the plot's width, within which two names may touch
 const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
 const ON = { light: 0.15, dark: 0.36 } // luminances of a name in the hue of its line: at least 4.5:1
@@ -14,10 +15,11 @@ const inLegend = ({ showlegend }) => showlegend !== false
 const ends = ({ y }) => y?.findLastIndex((value) => value !== null && value !== undefined) ?? -1
 
 // The share of an axis at which a value is, and the value at a share.
-const axisOf = ({ type, range }, values) => {
+const axisOf = ({ type, range, rangemode }, values) => {
   const log = type === "log"
   const on = (value) => (log ? Math.log10(value) : value)
-  const [low, high] = range ?? [Math.min, Math.max].map((end) => end(...values.map(on)))
+  const known = rangemode === "tozero" ? [0, ...values] : values
+  const [low, high] = range ?? [Math.min, Math.max].map((end) => end(...known.map(on)))
   const size = high - low || 1
   return {
     share: (value) => Math.min(Math.max((on(value) - low) / size, 0), 1),
@@ -43,7 +45,7 @@ export const apart = (places, distance) => {
 
 // A trace of names at the ends of lines, and of levels at the right: it moves as lines do, for which plotly need not lay
 // out the chart again.
-const namesOf = (lines, levels, { xaxis, yaxis, legend }, height, dark) => {
+const namesOf = (lines, levels, { xaxis, yaxis, legend, margin }, height, dark) => {
   const across = axisOf(xaxis, [...lines.flatMap(({ x }) => [...x])])
   const up = axisOf(yaxis, [...lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null))])
   const hue = (color) => atLuminance(color, dark ? ON.dark : ON.light)
@@ -56,7 +58,8 @@ const namesOf = (lines, levels, { xaxis, yaxis, legend }, height, dark) => {
     })),
     ...levels.map(({ name, at }) => ({ name, x: across.value(1), y: at, hue: GREY })),
   ]
-  const places = named.map(({ x, y }) => ({ x: across.share(x), y: up.share(y) }))
+  const least = Math.max(0, BELOW - margin.b) / Math.max(1, height)
+  const places = named.map(({ x, y }) => ({ x: across.share(x), y: least + (1 - least) * up.share(y) }))
   const shares = apart(places, (LINE * legend.font.size) / Math.max(1, height))
   return {
     type: "scatter",

@@ -46,7 +46,7 @@ def in_player(cfg: RunConfig) -> Figure:
     figure = loss(cfg)
     layout = figure["layout"]
     del layout["title"], layout["bind"]["line"]  # the slider's handle is that line
-    layout |= {"margin": {"l": 36, "r": 60, "t": 16, "b": 18}}
+    layout |= {"margin": {"l": 50, "r": 60, "t": 16, "b": 18}}
     # Who takes the slider a little beside its handle would stretch the axes instead.
     layout["xaxis"] |= {"title": {"text": ""}, "fixedrange": True}
     # Ticks that are not seen keep the numbers clear of the playhead's dot.

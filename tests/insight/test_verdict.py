@@ -451,7 +451,9 @@ def test_level_weight_gradients_are_level_at_both_ends_of_a_plain_net():
     into, back = trace.act_rms[0, [0, -2]], trace.grad_rms[0, [1, -1]]  # of the first and of the last block
     assert min(into[0] / into[1], back[1] / back[0]) > 1000
     assert (into * back)[0] == pytest.approx((into * back)[1], rel=0.7)
-    said = f"level, about {np.median(weights):.0e}: where a block's input is large, its gradient is small"
+    tenths = int(np.floor(np.log10(np.median(weights))))
+    size = f"{np.median(weights) / 10.0**tenths:.0f}·10⁻{'⁰¹²³⁴⁵⁶⁷⁸⁹'[-tenths]}"
+    said = f"level, about {size}: where a block's input is large, its gradient is small"
     assert said in verdict(cfg, trace, 0).sentence
 
 
