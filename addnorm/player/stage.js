@@ -65,13 +65,15 @@ for (const kind of ["pointerdown", "keydown"])
     true,
   )
 
-// Whoever has just taken a link or gone back may be leaving: what the page then says would call it back.
+// Whoever has just taken a link, or a button that looks like one, or gone back may be leaving: what the page then says
+// would call it back.
+const WAYS = "a[href], [data-testid=stBaseButton-tertiary]"
 let tookWay = Number.NEGATIVE_INFINITY
 const noteWay = () => {
   tookWay = clock()
 }
 window.addEventListener("popstate", noteWay)
-window.addEventListener("click", (event) => event.target.closest?.("a[href]") && noteWay(), true)
+window.addEventListener("click", (event) => event.target.closest?.(WAYS) && noteWay(), true)
 
 class Stage {
   constructor(root, host, parts) {
