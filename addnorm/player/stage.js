@@ -207,10 +207,10 @@ class Stage {
         if (run.recording === undefined) return new Tape(run)
         return (run.recording === null && kept(number)) || new RecordedTape(run)
       }
-      const left = before.filter((tape) => !tape.names)
+      const left = [...before]
       this.tapes = data.runs.map((run, number) => {
         const at = left.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
-        return at < 0 ? opened(run, number) : left.splice(at, 1)[0]
+        return at < 0 || run.recording !== undefined ? opened(run, number) : left.splice(at, 1)[0]
       })
       this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), playhead.speed)
       const within = (some, all) => some.every((one) => all.includes(one))

@@ -38,6 +38,7 @@ from models.trace import Trace
 TEN = "Ten unseen samples on their way through the blocks"
 HALF = SPANNED // 2
 HEIGHT, TRAVEL = 280, 190  # of a chart, and of a net's ten samples, in pixels
+SHORT = 20  # characters of a name over them
 
 
 def watch(*, against: bool = False) -> None:
@@ -129,7 +130,8 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     runs = tuple(range(len(configurations)))
     few = len(runs) == 2  # whose pictures stand beside the loss
     span, tells = HALF if few else SPANNED, not hidden("verdict")
-    travel = Travel(TEN, span=span, runs=runs, labels=labels, tells=tells, height=TRAVEL)
+    over = labels if max(map(len, labels)) <= SHORT else LETTERS[: len(runs)]  # in one line, so that they stand level
+    travel = Travel(TEN, span=span, runs=runs, labels=tuple(over), tells=tells, height=TRAVEL)
     if projector.on():
         made = {title: enlarged(one, projector.FACTOR) for title, one in made.items()}
     charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]

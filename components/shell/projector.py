@@ -23,6 +23,7 @@ STYLE = """<style>
 .stApp .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stApp .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
 .stApp .stMain:focus-visible::before { box-shadow: none } /* a frame around the page, once a key follows a click */
+.stApp .stage { scroll-margin-top: 3.5rem } /* below the navigation, when a key brings it into sight */
 .stApp .st-key-stage_playground_over .stage-headline { min-height: 0 }
 .stage.story .stage-stack { height: calc(0.85 * var(--height)) }
 .stage.story .stage-block.large svg { max-height: 20vh }

@@ -331,6 +331,8 @@ def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_sh
     (travel,) = panels(page, "travel").values()
     assert (travel["runs"], travel["labels"]) == ([0, 1], ["A residual on", "B residual off"])
     assert declared(page)["panels"][0]["kind"] == "travel"
+    (long,) = panels(compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "travel").values()
+    assert long["labels"] == ["A", "B"], "long names would push the pictures to different heights"
     lines = charts(page)["Sample cosine by depth"]["data"]
     assert [trace["name"] for trace in lines] == travel["labels"]
     kept, lost = (bound(page, trace) for trace in lines)
