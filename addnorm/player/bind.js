@@ -173,12 +173,12 @@ const coloured = (trace, cells, { log = true, signed = false } = {}) => {
 }
 
 // The texts of cells, each in black or white, whichever its colour carries; what the pointer is told stays plain.
-const written = ({ z, zmin, zmax, colorscale, text, hovertemplate }) => {
+const written = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }) => {
   const ink = (value) => inkOn(colourAt(colorscale, Math.min(Math.max((value - zmin) / (zmax - zmin), 0), 1)))
   const on = (value, said) => (value === null || !said ? said : `<span style="color:${ink(value)}">${said}</span>`)
   return {
     text: text.map((row, y) => row.map((said, x) => on(z[y][x], said))),
-    hovertext: text,
+    hovertext: hovertext ?? text,
     hovertemplate: hovertemplate.replace("%{text}", "%{hovertext}"),
   }
 }

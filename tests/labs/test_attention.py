@@ -7,6 +7,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
+from addnorm.words import number
 from components.labs.attention import position_words
 from components.labs.attention import recurrence as attention_recurrence
 from components.labs.attention import shapes as attention_shapes
@@ -179,9 +180,9 @@ def test_the_way_of_a_token_ends_at_its_output_with_every_number_on_the_way():
     seen = visible(4, 4, causal=True)
     head = attend(X @ W, X @ W, X @ W, by=2**0.5, seen=seen)
     text = arithmetic(head, X, W, 1)
-    assert f"**[{head.q[1, 0]:.4g}, {head.q[1, 1]:.4g}]**" in text
+    assert f"**[{number(head.q[1, 0], 4)}, {number(head.q[1, 1], 4)}]**" in text
     assert text.count("-∞") == 1 + 2
-    assert f"**[{head.output[1, 0]:.4g}, {head.output[1, 1]:.4g}]**" in text
+    assert f"**[{number(head.output[1, 0], 4)}, {number(head.output[1, 1], 4)}]**" in text
     assert "v3" not in text
 
 
