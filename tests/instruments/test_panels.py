@@ -26,9 +26,9 @@ def asked(monkeypatch):
     found = []
     ask = InProcessTrainer.ask
 
-    def noting(self, question, cfg, wait=0.0, **args):
+    def noting(self, question, cfg, wait=0.0, owner=None, **args):
         found.append((question.name, args))
-        return ask(self, question, cfg, wait, **args)
+        return ask(self, question, cfg, wait, owner, **args)
 
     monkeypatch.setattr(InProcessTrainer, "ask", noting)
     return found
