@@ -38,7 +38,7 @@ SECTIONS = {
             "labs/residual",
             "Residual",
             "add",
-            "Add and norm on one token; do layers stand aside where little is needed?",
+            "Add and norm on one token; do layers step aside where little is needed?",
         ),
         ("labs/autoregression", "Autoregression", "keyboard_tab", "A small transformer continues your prompt."),
     ),

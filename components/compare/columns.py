@@ -141,7 +141,7 @@ def controls() -> bool:
             st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=tip)
         if len(columns) > 2:
             st.button(f"Remove {LETTERS[len(columns) - 1]}", on_click=_take_away, key="compare_take")
-        tip = "Seeds per column: the charts draw their geometric median and range."
+        tip = "Seeds per column: the charts draw their median and range."
         st.slider("Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help=tip, width=160)
         tip = "Every column divided by column A; losses subtracted."
         return st.toggle("Difference from A", key="compare_difference", help=tip)

@@ -45,7 +45,7 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
 
 def tag(seeds: int) -> str:
     """How many seeds a column has, and what is drawn of them."""
-    many = f"{seeds} seeds, trained together: geometric median and range; samples and their cosine of the first"
+    many = f"{seeds} seeds, trained together: median and range; samples and their cosine of the first"
     return "1 seed" if seeds == 1 else many
 
 

@@ -12,17 +12,17 @@ from models.spec import knobs
 LONGEST_SCALE = 40  # characters of a scale that is typed in
 
 
-def widget(name: str, value: Any, *, key: str, step: float = 0.001, before: Sequence[str] = (), **more: Any) -> None:
+def widget(name: str, value: Any, *, key: str, step: float = 0.001, before: Sequence[Any] = (), **more: Any) -> None:
     """Draws the widget of a field under a key; `value`: the field's value; `step`: of numbers that are not whole.
 
-    `before`: words that may be chosen besides the field's own choices, and stand before them.
+    `before`: words or numbers that may be chosen too, listed before the field's own choices.
     """
     kinds, knob = knobs()[name]
     fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
     if kinds == (bool,):
         st.toggle(knob.label, **fixed)
     elif knob.rules is not None:
-        plain: list[float | str] = [0.5, 1.0, 2.0, *knob.rules]
+        plain: list[float | str] = [*before, 0.5, 1.0, 2.0, *knob.rules]
         st.selectbox(knob.label, plain if value in plain else [value, *plain], accept_new_options=True, **fixed)
     elif knob.choices is not None:
         st.selectbox(knob.label, [*before, *knob.choices], **fixed)
@@ -32,14 +32,17 @@ def widget(name: str, value: Any, *, key: str, step: float = 0.001, before: Sequ
         st.number_input(knob.label, float(knob.low), float(knob.high), step=step, format="%g", **fixed)
 
 
-def field(name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None]) -> None:
+def field(
+    name: str, value: Any, *, key: str, change: Callable[[str, str, Any], None], before: Sequence[Any] = ()
+) -> None:
     """Draws the widget of a field of an attempt; `change` is called with key, field and value when it is moved."""
     session.set_widget(key, value)
 
     def moved() -> None:
         change(key, name, parsed(name, session.widget_value(key)))
 
-    widget(name, value, key=key, step=0.01, on_change=moved)
+    scale = knobs()[name][1].rules is not None
+    widget(name, value, key=key, step=0.01, before=before if scale else (), on_change=moved)
 
 
 def parsed(name: str, value: Any) -> Any:

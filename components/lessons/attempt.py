@@ -66,7 +66,8 @@ def _fields(lesson: Lesson) -> None:
     cfg = ATTEMPT.of(name).get()
     for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
         with column:
-            field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed)
+            ends = [end for limited, *limits in one.limits if limited == knob for end in limits if end]
+            field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed, before=ends)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("Reset the attempt", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
         to_playground(cfg, lesson=lesson.key)

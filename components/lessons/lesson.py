@@ -67,7 +67,7 @@ def draw(lesson: Lesson) -> None:
         _watch(lesson, found)
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
-        with st.expander("Why"):
+        with st.expander("Why", expanded=True):
             st.markdown(explained(typed(lesson.why, "formula")))
             st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
         attempt.draw(lesson)

@@ -45,6 +45,7 @@ PUT: Key[dict[str, tuple[list[Any], Any, dict[str, str]]]] = Key("address_put", 
 UNTOLD = Key("address_untold", False)  # whether the run that put a value has not ended yet
 # By key of the address, the message about an illegal value, and the value that was adopted instead.
 SAID: Key[dict[str, tuple[str, Any]]] = Key("address_said", {})
+NOUNS = {"error": "claim"}  # a key of the address whose page has another word for it
 
 
 def arrive(page: str, visit: Mapping[str, str]) -> None:
@@ -240,7 +241,7 @@ def _adopted(
     try:
         value = _parsed(text, default, options, bounds, many=many, exact=exact)
     except ValueError:
-        return default, f"There is no {name} of that name: {harmless(text)}.{near(text)}"
+        return default, f"There is no {NOUNS.get(name, name)} with that name: {harmless(text)}.{near(text)}"
     number = bounds and isinstance(value, int | float)
     if bounds and number and float(text[:40]) != value and not RESTORED.get():
         return (

@@ -107,7 +107,7 @@ def _levels(seen: Seen, merged: Seen, shallow: Seen) -> str:
     first = "Both: x + F(norm(x))."
     if not (seen.whole and seen.last):
         if not (seen.cosine and merged.cosine):
-            return f"{first} Every block adds a little to what it carries: watch the loss."
+            return f"{first} Each block adds to what it carries, later ones ever less: watch the loss."
         alike = f"mean cosine {seen.cosine}, with the norm alone {merged.cosine}"
         return f"{first} The ten stay distinct ({alike}): watch the loss."
     learns = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"

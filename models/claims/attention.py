@@ -43,7 +43,7 @@ def _linear(values: Values) -> Judgement:
         "largest difference": [found["held"], found["own"]],
     }
     fates = [found["held"] < ROUNDING * found["size"], found["own"] < ROUNDING * found["size"]]
-    return Judgement(verdict(fates), said, table, "the attention weights are held fixed")
+    return Judgement(verdict(fates), said, table, "if the attention weights are held fixed")
 
 
 def _rows(values: Values) -> Judgement:

@@ -35,7 +35,7 @@ def _explodes(values: Values) -> Judgement:
         verdict([1 / HEALTHY < one < HEALTHY for one in normed]),
         f"{said}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "there is a residual",
+        "if a residual bypasses the norm",
         gradient_lines(values),
     )
 
@@ -65,7 +65,7 @@ def _memory(values: Values) -> Judgement:
             number(found.eval, 4),
         ],
     }
-    return Judgement(verdict(fates), said, table, "the convention is stated and the mode is the same")
+    return Judgement(verdict(fates), said, table, "if the convention is stated and the mode is the same")
 
 
 def _per_token(values: Values) -> Judgement:
@@ -79,7 +79,7 @@ def _per_token(values: Values) -> Judgement:
         f"another sequence does; after layer norm by {number(found.future[own])} and {number(found.neighbour[own])}."
     )
     table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
-    return Judgement(verdict([future <= LEAK, other <= LEAK]), said, table, "nothing but the token itself changes")
+    return Judgement(verdict([future <= LEAK, other <= LEAK]), said, table, "if nothing but the token itself changes")
 
 
 def _shift(values: Values) -> Judgement:
@@ -97,7 +97,7 @@ def _shift(values: Values) -> Judgement:
         verdict([one < REMOVED for one in left.values()]),
         f"{said}. A shift between layers during training is a different matter, not measured here.",
         table,
-        "all features of a token shift equally and the norm is per token",
+        "if all features of a token shift equally and the norm is per token",
     )
 
 
@@ -107,13 +107,17 @@ CARDS = [
         "batch norm",
         "Batch norm fixes vanishing and exploding gradients.",
         "It keeps the size of the signal, not of the gradient: in a deep net without residuals the gradient grows "
-        "exponentially on its way back. With residuals it does not.",
+        "exponentially on its way back. With residuals that bypass the norm (pre-norm) it grows like a root of depth; "
+        "with batch norm after the add it still grows exponentially, by 6 % a block.",
         BATCH | arxiv(Mean_field_theory_of_batch_norm="1902.08129"),
         "Signal and gradient of 32 blocks before training, six seeds: batch norm without and with residuals, and a "
-        "plain net.",
+        "plain net; 64 blocks where the norm follows the add.",
         {
             "batch norm, no residual": untrained(RunConfig.arranged("plain + norm", norm="batch norm", **DEEP)),
-            "batch norm, residual": untrained(RunConfig(norm="batch norm", **DEEP)),  # type: ignore[arg-type]
+            "batch norm, pre-norm": untrained(RunConfig(norm="batch norm", **DEEP)),  # type: ignore[arg-type]
+            "batch norm after the add": untrained(
+                RunConfig.arranged("post-norm", norm="batch norm", **DEEP | {"depth": 64})
+            ),
             "no norm, no residual": untrained(RunConfig.arranged("plain", init="orthogonal", **DEEP)),
         },
         _explodes,

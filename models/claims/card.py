@@ -11,7 +11,7 @@ from models.insight.formula import geometric_mean
 from models.insight.words import number
 from models.spec import RunConfig
 
-HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only if"
+HOLDS, FAILS, PARTLY = "the claim holds", "the claim fails", "the claim holds only"
 TOPICS = ("norms", "batch norm", "placement", "skip", "initialisation", "attention", "training", "reading charts")
 
 
@@ -58,7 +58,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the numbers say: HOLDS, FAILS or PARTLY, a sentence, a table by column, the condition, a chart."""
+    """What the numbers say: HOLDS, FAILS or PARTLY, a sentence, a table by column, a condition ("if ..."), a chart."""
 
     verdict: str
     sentence: str

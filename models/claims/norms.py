@@ -25,7 +25,7 @@ def _by_hand(values: Values) -> Judgement:
         f"1 - sqrt((d - 1) / d) says {law[0]:.1%} and {law[-1]:.2%}."
     )
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
-    return Judgement(verdict((np.abs(short) < EXACT).tolist()), said, table, "there are very many features")
+    return Judgement(verdict((np.abs(short) < EXACT).tolist()), said, table, "if there are very many features")
 
 
 def _spread(values: Values) -> Judgement:
@@ -42,7 +42,7 @@ def _spread(values: Values) -> Judgement:
         verdict([abs(one - 1) < SAME for one in everything]),
         said,
         {"token": cases, "deviation after layer norm": everything},
-        "the variance is far above eps, it is measured before gain and bias, and the deviation is the biased one",
+        "if the variance is far above eps, it is measured before gain and bias, and the deviation is the biased one",
     )
 
 
@@ -59,7 +59,7 @@ def _over_what(values: Values) -> Judgement:
     # Tests both forms of the claim: over the batch, and over a whole sequence without harm.
     fates = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
     table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
-    return Judgement(verdict(fates), said, table, "it is taken over earlier tokens only")
+    return Judgement(verdict(fates), said, table, "if it is taken over earlier tokens only")
 
 
 def _rms(values: Values) -> Judgement:
@@ -79,7 +79,7 @@ def _rms(values: Values) -> Judgement:
         "number": [*apart.values(), small.rms, small.layer],
         "what it is": ["largest difference", "largest difference", "RMS after", "RMS after"],
     }
-    return Judgement(verdict(fates), said, table, "the token is centred and both have the same eps")
+    return Judgement(verdict(fates), said, table, "if the token is centred and both have the same eps")
 
 
 def _dominated(values: Values) -> Judgement:
@@ -93,7 +93,10 @@ def _dominated(values: Values) -> Judgement:
     )
     table = {"times larger": found["times"], "that feature after layer norm": after, "its share of the squares": share}
     return Judgement(
-        HOLDS if share.max() < 0.5 else PARTLY if share.max() < DOMINATES else FAILS, said, table, "it is not too large"
+        HOLDS if share.max() < 0.5 else PARTLY if share.max() < DOMINATES else FAILS,
+        said,
+        table,
+        "if that feature is not too large",
     )
 
 

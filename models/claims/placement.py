@@ -48,12 +48,12 @@ def _never_explodes(values: Values) -> Judgement:
         "what": ["stream's mean square, end over start", "first step that is not finite"],
         "found": [size, _step(ended)],
     }
-    lines = size_lines({"mean of six seeds": signal})
+    lines = size_lines({"geometric mean of six seeds": signal})
     return Judgement(
         verdict([size < SAME, ended is None]),
         said,
         table,
-        "steps are small, and a growing stream does not count as exploding",
+        "if steps are small, and a growing stream does not count as exploding",
         lines,
     )
 
@@ -68,7 +68,7 @@ def _vanishes(values: Values) -> Judgement:
         verdict([one < VANISHED for one in found.values()]),
         f"Gradient at the start of the stream over that at its end: {in_words(found)}. Vanished: below {VANISHED:g}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "the branches return less gradient than the norms take from the residual",
+        "if the branches return less gradient than the norms take from the residual",
         gradient_lines({name: one for name, one in values.items() if "MLP" in name}),
     )
 
@@ -82,7 +82,7 @@ def _final_norm(values: Values) -> Judgement:
         f"final norm {found.normed[-1]:.3f}. After post-norm a final norm moves the output by {number(found.moved, 1)}."
     )
     table = {"layers": found.depth, "RMS by default": found.bare, "RMS with a final norm": found.normed}
-    return Judgement(verdict([not found.absent, grown < GROWN]), said, table, "a final norm is passed to it")
+    return Judgement(verdict([not found.absent, grown < GROWN]), said, table, "if a final norm is passed to it")
 
 
 def _same_place(values: Values) -> Judgement:
@@ -112,7 +112,7 @@ def _collapses(values: Values) -> Judgement:
     table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
     fates = [one["pre-norm"] > one["post-norm"] for one in (tokens, layers)]
     return Judgement(
-        verdict(fates), said, table, "layers are meant, not tokens" if fates[1] else "tokens are meant, not layers"
+        verdict(fates), said, table, "for layers, not for tokens" if fates[1] else "for tokens, not for layers"
     )
 
 
@@ -128,12 +128,12 @@ def _exponential(values: Values) -> Judgement:
         f"{number(square[half] ** 2 / square[0])}."
     )
     table = {"blocks": [0, half, len(square) - 1], "mean square": [square[0], square[half], square[-1]]}
-    lines = size_lines({"mean of six seeds": values["pre-norm"]})
+    lines = size_lines({"geometric mean of six seeds": values["pre-norm"]})
     return Judgement(
         HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS,
         said,
         table,
-        "the net has been trained",
+        "if the net has been trained",
         lines,
     )
 
@@ -173,8 +173,9 @@ CARDS = [
         "pre-norm-stable",
         "placement",
         "Pre-norm never explodes.",
-        "Before training its stream's mean square grows linearly with depth, in training faster, up to the limit of "
-        "half precision; and no norm protects against too large a learning rate.",
+        "Before training its stream's mean square grows with depth, linearly where branches end in a matrix; in "
+        "training it grows faster, up to the limit of half precision. And no norm protects against too large a "
+        "learning rate.",
         XIONG | arxiv(Peri_LN="2502.02732"),
         "The stream of 32 blocks before training, six seeds; then 40 steps of the same net at learning rate 3.",
         {
@@ -246,8 +247,9 @@ CARDS = [
         "pre-norm-exponential",
         "placement",
         "The variance of pre-norm grows exponentially.",
-        "This is said of upper bounds and of trained nets. Before training it grows linearly: every block adds the "
-        "same amount.",
+        "This is said of upper bounds and of trained nets. Before training it grows linearly where branches end in a "
+        "matrix: every block adds the same amount. Branches of a single ReLU layer add their mean too, and it grows "
+        "like the square of depth.",
         arxiv(The_curse_of_depth="2502.05795", Peri_LN="2502.02732") | XIONG,
         "The stream of 64 blocks before training, six seeds.",
         {"pre-norm": untrained(RunConfig.arranged("pre-norm", depth=64, width=64))},

@@ -44,7 +44,7 @@ def _unchanged(values: Values) -> Judgement:
         verdict([1 / UNCHANGED < one < UNCHANGED for one in found.values()]),
         f"Gradient at the start of the stream over that at its end: {in_words(found)}.",
         {"net": list(found), "gradient, start over end": list(found.values())},
-        "the norms cancel what the branches add",
+        "if the norms cancel what the branches add",
         gradient_lines(values),
     )
 
@@ -56,7 +56,7 @@ def _trains(values: Values) -> Judgement:
         verdict(normed),
         f"Mean loss of the last twenty of 150 steps, 20 blocks: {in_words(ends)}. Chance is {DIGITS:.2f}.",
         {"net": list(ends), "loss": list(ends.values())},
-        "the norm is batch norm, and the net is not much deeper",
+        "if the norm is batch norm, and the net is not much deeper",
     )
 
 
@@ -68,7 +68,7 @@ def _doubles(values: Values) -> Judgement:
         verdict([abs(one - 2) < 2 * DOUBLE for one in found.values()]),
         f"Mean square of the stream by block, without a norm: {said}. The law is 1 + v.",
         {"weights": list(found), "v of a branch": list(gains.values()), "factor per block": list(found.values())},
-        "the branches have v = 1",
+        "if a branch's output is as large as its input (v = 1)",
         size_lines(values),
     )
 
@@ -114,7 +114,7 @@ def _one_chart(values: Values) -> Judgement:
     }
     # The claim: a level gradient means that the net learns, any other that it does not.
     fates = [(abs(change) < LOOKS_LEVEL) == fate for change, _, _, fate in found.values()]
-    return Judgement(verdict(fates), f"{said}.", table, "sample cosine and weight gradients are read with it")
+    return Judgement(verdict(fates), f"{said}.", table, "if sample cosine and weight gradients are read with it")
 
 
 CARDS = [
@@ -122,8 +122,8 @@ CARDS = [
         "unchanged",
         "skip",
         "The residual lets the gradient through unchanged, so it cannot vanish.",
-        "The identity term does not vanish, but the sum can explode, as $(1+v)^{L/2}$ without a norm; and in "
-        "post-norm every norm rescales the identity too.",
+        "The identity term does not vanish, but the sum can explode: without a norm as $(1+v)^{L/2}$, where a branch "
+        "returns $v$ of the gradient's mean square. And in post-norm every norm rescales the identity too.",
         HE | arxiv(On_layer_normalization_in_the_transformer="2002.04745"),
         "The gradient's length before training, six seeds, 32 blocks.",
         {
@@ -156,8 +156,9 @@ CARDS = [
         "skip",
         "The variance of a ResNet's activations doubles with every block.",
         "It grows by a factor of 1 + v per block, where v is the mean square that a branch makes of a unit input: it "
-        "depends on the weights. The RMS grows by the root of that. A token's features have a mean near 0, so their "
-        "variance is their mean square.",
+        "depends on the weights. This holds where a branch's output has mean 0, as after a second matrix; the mean of "
+        "a single ReLU layer adds up, and with v = 1/2 its later blocks more than double. The RMS grows by the root. "
+        "A token's features have a mean near 0, so their variance is their mean square.",
         HE | arxiv(Fixup="1901.09321"),
         "The stream before training, six seeds, 16 blocks, without a norm, for three sizes of weights.",
         {

@@ -40,7 +40,7 @@ def _warm(values: Values) -> Judgement:
         verdict([name in failed for name in fates if name != WARMED]),
         f"Mean loss of the last twenty of 150 steps, chance {DIGITS:.2f}: {in_words(ends)}.",
         table,
-        f"the net is {' or '.join(failed)}",
+        f"if the net is {' or '.join(one.replace(', ', ' at a learning rate of ') for one in failed)}",
     )
 
 

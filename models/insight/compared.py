@@ -85,8 +85,11 @@ def _stand(traces: Sequence[Trace], row: int) -> _Stand:
 
 
 def _middle(traces: Sequence[Trace], row: int, series: str, at: int) -> float:
-    """The median over seeds of one number of a row, or of the last row that there is."""
-    return float(np.median([getattr(trace, series)[min(row, len(trace) - 1), at] for trace in traces]))
+    """The median over seeds, of logarithms as in the charts, of one number of a row or else the last row."""
+    found = np.array([getattr(trace, series)[min(row, len(trace) - 1), at] for trace in traces], float)
+    with np.errstate(divide="ignore"):
+        logs = np.log(found[np.isfinite(found)])
+    return float(np.exp(np.median(logs))) if len(logs) else float("nan")
 
 
 def _listed(values: Mapping[str, float]) -> str:

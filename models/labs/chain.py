@@ -98,7 +98,9 @@ PRESETS = {
         "factors are smaller.",
     ),
     "Sigmoid at Xavier": ExampleChain(
-        (0.2117,) * 10, "√E φ'² = 0.2117 for a Gaussian z of spread 1: smaller still than the bound 1/4."
+        (0.2117, 0.2348, *(0.236,) * 8),
+        "√E φ'² of a Gaussian z: 0.2117 in the first layer, where z has spread 1, and 0.236 from the third on, where E "
+        "σ² of the layer before leaves a spread of 0.51. Smaller still than the bound 1/4.",
     ),
     "ReLU at Xavier": ExampleChain(
         (0.7071,) * 20, "Half of the units pass the gradient: √½ at every layer. ReLU alone is no remedy."

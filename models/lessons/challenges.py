@@ -52,7 +52,7 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
     if trace.divergence is not None:
         return Check(False, (trace.divergence.sentence(),), hint=did(trace))
     found = [(*goal.met(trace), goal.text) for goal in challenge.goals]
-    missing = tuple(f"Missing: {text}; {measured}." for met, measured, text in found if not met)
+    missing = tuple(f"Not reached: {text}; {measured}." for met, measured, text in found if not met)
     reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met)
     return Check(not missing, missing, reached, did(trace) if missing else "")
 
@@ -62,11 +62,7 @@ def did(trace: Trace) -> str:
     stream = change_in_words("the signal", stream_change(trace), "over depth")
     gradient = change_in_words("the gradient", gradient_change(trace), "on its way back")
     finite = trace.loss[np.isfinite(trace.loss)]
-    loss = (
-        f" The loss went from {number(finite[0])} to {number(finite[-1])}, with a minimum of {number(finite.min())}."
-        if len(finite)
-        else ""
-    )
+    loss = f" The loss went from {number(finite[0])} to {number(finite[-1])}." if len(finite) else ""
     return f"What happened: before training {stream}, and {gradient}.{loss}"
 
 
@@ -98,7 +94,7 @@ def loss_within(target: float, steps: int) -> Goal:
         below = np.flatnonzero(lately <= target)
         if len(below):
             return True, f"it is {number(lately[below[0]])} at step {below[0] + LATELY - 1}"
-        return False, f"the minimum is {number(lately[best])}, at step {best + LATELY - 1}"
+        return False, f"the lowest was {number(lately[best])}, at step {best + LATELY - 1}"
 
     return Goal(f"a loss of {target:g} (mean of {LATELY} batches) within {steps} steps", met)
 

@@ -72,7 +72,7 @@ _LEVEL_FATES: dict[tuple[bool, ...], str] = {
 
 INIT = Lesson(
     key="init",
-    title="Init against norm",
+    title="Initialisation vs. norm",
     question=(
         "He's initialisation is designed so that ReLU layers keep the mean square of their signal. Three nets of 32 "
         "layers use it: plain, with a residual around each layer, and with residual and pre-norm. Which get below half "
@@ -86,9 +86,11 @@ INIT = Lesson(
         "An initialisation suits one arrangement. He's factor 2 makes up for what ReLU discards in a plain net: there "
         "the signal stays level (on average over seeds; one narrow net may be far off). Put a residual around the same "
         "layer, and its output is added to what was there: the mean square doubles, or worse, since ReLU's outputs "
-        "share a mean and add up. A norm fixes the size whatever the weights are, at every training step; an "
-        "initialisation only at the first. And a level signal alone does not save the plain net: look at its sample "
-        "cosine."
+        "share a mean and add up. A norm fixes the size of what each branch reads, whatever the weights are, at every "
+        "training step; an initialisation does so only at the first. A level signal alone does not save the plain net: "
+        "what tells digits apart has to pass all of its 32 layers, and training lowers its sample cosine, 0.98 at "
+        "first, only slowly. In the net with residual and norm the cosine stays above 0.9 and does no harm: what its "
+        "samples share is the mean that each ReLU adds."
     ),
     sources={
         "He 2015": "https://arxiv.org/abs/1502.01852",
@@ -126,8 +128,9 @@ GATES = Lesson(
     nets=_DEEP,
     charts=("loss", "act_rms", "grad_rms"),
     found=by_learning(_DEEP_FATES, list(_DEEP), DIGITS),
-    why="Depth does not need a norm; it needs a signal that no single block changes much. ReZero starts as the "
-    "identity, so signal and gradient are exactly level at any depth, and training opens its gates as needed; at the "
+    why="Depth does not need a norm. Without one it needs branches that all together change the signal little: $vL$ "
+    "of order 1, where $v$ is the mean square that a branch adds. ReZero starts at $v = 0$, so signal and gradient are "
+    "exactly level at any depth, and training opens its gates as needed; at the "
     "first step only the gate of a block has a gradient, its weights have none, while embedding and output head learn "
     "from the start. DeepNorm keeps the norm after the add and makes it harmless: the residual is multiplied by "
     "$M^{1/4}$ and the initial weights by $(4M)^{-1/4}$, where $M$ counts the sublayers, so that the input still "
@@ -158,16 +161,16 @@ _LIKE = by_ratio(
     (0.3, 0.9),
     likeness,
     of=0,
-    sentence="After 32 layers without residuals the mean cosine between different samples is {:.2f}.",
+    sentence="Before training, after 32 blocks without residuals, the mean cosine between different samples is {:.2f}.",
 )
 
 COLLAPSE = Lesson(
     key="collapse",
-    title="Directions after 32 layers",
+    title="Directions after 32 blocks",
     question=(
-        "32 layers with a layer norm in each and no residual: signal and gradient are level. Different digits enter "
+        "32 blocks with a layer norm in each and no residual: signal and gradient are level. Different digits enter "
         "with a mean cosine near 0, so they point in unrelated directions. What is their mean cosine after the last "
-        "layer, before training?"
+        "block, before training?"
     ),
     options=_ALIKE,
     nets=_COLLAPSE,
@@ -176,7 +179,7 @@ COLLAPSE = Lesson(
     found=also(_LIKE, list(_COLLAPSE)),
     why=(
         "Layer norm and RMS norm equalise sizes, not directions. ReLU's outputs are never negative, so any two of them "
-        "have a positive cosine, and layer by layer the cosine climbs towards 1: what remains of the input is a small "
+        "have a positive cosine, and block by block the cosine climbs towards 1: what remains of the input is a small "
         "difference on top of a large common part. The output head then sees nearly the same vector for every digit. "
         "Batch norm removes that common part, because it subtracts each feature's mean over the batch: with it the "
         "cosine settles near a third (1/π for ReLUs of unrelated inputs). A residual carries the differences past the "
@@ -189,7 +192,7 @@ COLLAPSE = Lesson(
     },
     code=Code("addnorm/cosine.py", "mean_cosines"),
     challenge=Challenge(
-        "Keep the samples apart in 32 layers with a layer norm and no residual: a mean sample cosine of at most 0.3 "
+        "Keep the samples apart in 32 blocks with a layer norm and no residual: a mean sample cosine of at most 0.3 "
         "before training, and a loss of 1.5 within 120 steps. You may change only activation and initialisation.",
         _COLLAPSE["layer norm, no residual"],
         ("activation", "init"),

@@ -11,7 +11,7 @@ from models.lessons.lesson import Finding
 from models.trace import Trace
 
 DIGITS = loss_of_guessing("digits")
-OTHERWISE = "some other set of them"
+OTHERWISE = "another combination"
 
 
 def learned(trace: Trace, guessing: float) -> bool:
@@ -40,29 +40,32 @@ def recognises(share: float) -> Callable[[Trace], bool]:
 def losses_in_words(names: Sequence[str], traces: Sequence[Trace], *, lowest: bool = False) -> str:
     """The end of every net, and with `lowest` the least mean of LATELY consecutive losses, as a sentence.
 
-    "Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%; without: diverged at step 3."
+    "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
     """
-    said = []
+    lost, said = [], []
     for name, trace in zip(names, traces, strict=True):
-        end = f"diverged at step {trace.divergence.step}" if trace.divergence else number(final_loss(trace))
+        if trace.divergence:
+            lost.append(f"“{name}” diverged at step {trace.divergence.step}. ")
+            continue
+        end = number(final_loss(trace))
         lately = recent_losses(trace.loss)
         if lowest and np.isfinite(lately).any():
             end += f" (lowest mean of {LATELY}: {number(np.nanmin(lately))})"
-        accuracy = trace.frames[-1].held_out_accuracy if trace.frames and trace.divergence is None else float("nan")
+        accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
         said.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
-    return f"Mean loss of the last {LAST} steps: {'; '.join(said)}."
+    ends = f"Mean loss of the last {LAST} steps: {'; '.join(said)}." if said else ""
+    return f"{''.join(lost)}{ends}".rstrip()
 
 
 def by_size(
     options: Sequence[str], bounds: Sequence[float], change: Callable[[Trace], float], *, of: int, what: str, path: str
 ) -> Callable[[Sequence[Trace]], Finding]:
-    """Chooses an option by how many decades net `of` changes a size over depth: the first below bounds[0]."""
+    """Chooses an option by how many decades net `of` changes a size over depth at first; the first below bounds[0]."""
 
     def found(traces: Sequence[Trace]) -> Finding:
         size = change(traces[of])
         answer = options[int(np.searchsorted(bounds, abs(size), "right"))]
-        sentence = change_in_words(what, size, path)
-        return Finding(answer, f"{sentence[:1].upper()}{sentence[1:]}.")
+        return Finding(answer, f"Before training {change_in_words(what, size, path)}.")
 
     return found
 

@@ -19,7 +19,7 @@ _BETTER: dict[tuple[bool, ...], str] = {
 
 BATCH = Lesson(
     key="batch",
-    title="Layer norm against batch norm",
+    title="Layer norm vs. batch norm",
     question=(
         "Batches of two digits, 16 pre-norm blocks. With which norm does the net recognise more than half of the "
         "unseen digits after 120 steps?"
@@ -63,7 +63,7 @@ PLACE = Lesson(
     key="placement",
     title="Where the norm goes",
     question=(
-        "Three nets of 64 blocks with a residual and a layer norm, all with the same initial weights. The norm stands "
+        "Three nets of 64 blocks with a residual and a layer norm, all with the same initial weights. The norm sits "
         "after the add (post-norm), before the branch (pre-norm), or on both sides of the branch (sandwich). Which "
         "nets learn the digits in 120 steps?"
     ),
@@ -125,8 +125,8 @@ FINAL = Lesson(
     charts=("loss", "act_rms", "grad_rms"),
     before=_FIRST_LOSS,
     found=also(_FIRST_LOSS, list(_HEADS)),
-    why="Pre-norm leaves the residual free, so the signal grows by a factor of $\\sqrt{1+vL}$. Every block reads a "
-    "normalised copy and does not notice. The output head does: logits that are many times too large mean a net that "
+    why="Pre-norm leaves the residual path alone, so the signal grows by a factor of $\\sqrt{1+vL}$. Every block reads "
+    "a normalised copy and does not notice. The output head does: logits that are many times too large mean a net that "
     "is very sure and wrong. The final norm gives the head a signal of the size it expects, whatever the depth. It "
     "belongs to no block and is easily forgotten: torch's `nn.TransformerEncoder` has none unless one is passed to it.",
     sources={

@@ -40,7 +40,8 @@ VANISHING = Lesson(
         "ReLU $v = 1/2$, because ReLU discards half of the mean square: $2^{-16}$ = 1.5e-5 at 32 blocks, 1/4 at 4 "
         "blocks. A weight's gradient is the product of its block's input and the gradient that arrives there: the "
         "first blocks receive almost no gradient, the last ones almost no input, so all gradients are equally tiny. "
-        "The net could represent the digits; but its output is nearly the same for every digit, and the loss stays."
+        "The net could represent the digits, but its output is nearly the same for every digit, and the loss does not "
+        "move."
     ),
     sources={
         "He 2015 (initialisation)": "https://arxiv.org/abs/1502.01852",
@@ -82,7 +83,7 @@ EXPLODING = Lesson(
     "into exploding, for the gradient too. Branches scaled by 0.3 add 0.045 and give a factor of 2, and the net "
     "learns.",
     sources={
-        "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
+        "He 2015 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Zhang 2019 (Fixup)": "https://arxiv.org/abs/1901.09321",
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
@@ -116,10 +117,11 @@ SKIP = Lesson(
     found=by_learning(_FATES, list(_SKIP), DIGITS),
     why="An input of the right size is not enough. Without a residual each block replaces its input, and ReLU draws "
     "all samples a little closer together every time: at the end all of them point in one direction, and the output "
-    "head cannot tell them apart. With a residual a block changes its input a little and passes the rest on, so that "
-    "the samples stay apart. A net can have a level gradient and still not learn: read the sample cosine too.",
+    "head cannot tell them apart. With a residual a block adds to its input instead of replacing it, and later blocks "
+    "add ever less beside what they carry, so samples stay distinguishable. A net can have a level gradient and still "
+    "not learn: read the sample cosine too.",
     sources={
-        "He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385",
+        "He 2015 (ResNet)": "https://arxiv.org/abs/1512.03385",
         "Balduzzi 2017 (shattered gradients)": "https://arxiv.org/abs/1702.08591",
     },
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),

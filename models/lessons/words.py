@@ -25,9 +25,8 @@ _FINAL = ", ".join(name for name, placement in PLACEMENTS.items() if placement.f
 NET: dict[str, Term] = {
     # --- the net ---
     "stream": Term(
-        "What flows through the net (the residual stream): the vector of each sample or token that runs from the "
-        "embedding to the output head, and to which the branches add. With residuals on, it is the channel through "
-        "which blocks communicate.",
+        "The vector of each sample or token on its way from the embedding to the output head (the residual stream). "
+        "Branches add to it. With residuals on, it is the channel through which blocks communicate.",
         r"x_0,\ldots,x_M",
         "Elhage 2021, A mathematical framework for transformer circuits",
         met=("playground", "anatomy", "residual"),
@@ -201,7 +200,7 @@ NET: dict[str, Term] = {
     ),
     "prompt": Term("The text that a net is given to continue.", met=("autoregression",), see=("context",)),
     "padding": Term(
-        "Tokens that only fill sequences up to a common length; a norm over the batch must leave them out.",
+        "Tokens that only fill sequences up to a common length. A norm over the batch must leave them out.",
         met=("normalization", "attention"),
     ),
     "logit lens": Term(
@@ -218,7 +217,8 @@ NET: dict[str, Term] = {
     ),
     # --- norms of the lab ---
     "group norm": Term(
-        "Centres and scales the features of one token in groups, each group by itself.",
+        "Centres and scales the features of one token in groups, each group separately. On images and sequences "
+        "torch's nn.GroupNorm also averages over all positions of the sample.",
         r"\gamma\odot\frac{x-\mu_g}{\sqrt{\sigma_g^2+\varepsilon}}+\beta",
         "Wu & He 2018, 1803.08494",
         ("normalization",),

@@ -12,9 +12,10 @@ MEASURED: dict[str, Term] = {
         see=("stream",),
     ),
     "signal": Term(
-        "The size of the stream, as RMS, at every site. Before training it says whether the input reaches the end.",
+        "The stream's size at every site, as RMS. It does not say whether the stream still carries the input: that is "
+        "what the sample cosine is for.",
         met=EVERYWHERE,
-        see=("rms", "site"),
+        see=("rms", "site", "sample cosine"),
     ),
     "gradient": Term(
         "How the loss changes with a number in the net. The charts by depth show the gradient with respect to the "
@@ -34,8 +35,8 @@ MEASURED: dict[str, Term] = {
         see=("chance", "held-out"),
     ),
     "chance": Term(
-        "The loss of the best answer that does not look at the question: giving every class the share that it has of "
-        "the answers (in `sort`, of the answers at its place). ln(classes) where all are equally frequent.",
+        "The loss of the best constant guess, which gives every class its share of the answers (in `sort`, of the "
+        "answers at its place). ln(classes) where all are equally frequent.",
         r"-\sum_c p_c\ln p_c",
         met=EVERYWHERE,
         see=("loss",),
@@ -157,7 +158,7 @@ MEASURED: dict[str, Term] = {
         see=("tape", "frame"),
     ),
     "frame": Term(
-        "Costlier measurements, taken every few steps: held-out loss, sample cosine and the task's picture.",
+        "Costlier measurements, taken every few steps: held-out loss, sample cosine and the task's chart.",
         see=("row",),
     ),
     "digest": Term(

@@ -43,7 +43,8 @@ ARRANGEMENTS = {
         {"residual": False, "norm": "none"},
     ),
     "plain + norm": Arrangement(
-        "A norm inside every layer keeps the signal's size, yet no path leads past the layers.",
+        "A norm inside every layer keeps the signal's size (layer, RMS or batch norm), yet no path leads past the "
+        "layers.",
         "Ioffe & Szegedy 2015, 1502.03167; Yang 2019, 1902.08129",
         "Inception v2 (2015), the plain nets that ResNet was compared with; the mean-field studies of depth.",
         {"residual": False, "placement": "mid-norm"},
@@ -55,13 +56,14 @@ ARRANGEMENTS = {
         {"norm": "none"},
     ),
     "post-norm": Arrangement(
-        "The original Transformer: each sum is normed, so the residual path runs through every norm.",
+        "The original Transformer: each sum is normalised, so the residual path runs through every norm.",
         "Vaswani 2017, 1706.03762",
         "The Transformer (2017), BERT (2018), RoBERTa (2019).",
         {"placement": "post-norm"},
     ),
     "pre-norm": Arrangement(
-        "The branch reads a normed copy and the residual stays free; the stream grows, so later branches weigh less.",
+        "The branch reads a normalised copy and the residual path is left untouched; the stream grows, so later "
+        "branches count for less.",
         "Xiong 2020, 2002.04745; GPT-2",
         "GPT-2 (2019), GPT-3, ViT, LLaMA and most language models since.",
         {"placement": "pre-norm"},
@@ -74,21 +76,21 @@ ARRANGEMENTS = {
         {"placement": "pre-norm", "init": "gpt2"},
     ),
     "sandwich": Arrangement(
-        "Normed before and after the branch: every branch adds the same amount, whatever its weights (Peri-LN, Gemma "
-        "2).",
+        "A norm before and after the branch: with layer, RMS or batch norm every branch adds the same amount, whatever "
+        "its weights (Peri-LN, Gemma 2).",
         "Ding 2021 (CogView), 2105.13290; Kim 2025 (Peri-LN), 2502.02732",
         "CogView (2021), Gemma 2 and Gemma 3 (2024, 2025).",
         {"placement": "sandwich"},
     ),
     "res-post-norm": Arrangement(
-        "The branch's output is normed before the add, the branch itself reads the raw stream (Swin v2).",
+        "The branch's output is normalised before the add; the branch itself reads the raw stream (Swin v2).",
         "Liu 2021 (Swin v2), 2111.09883",
         "Swin Transformer v2 (2021).",
         {"placement": "res-post-norm"},
     ),
     "res-post-norm + QK-norm": Arrangement(
-        "Res-post-norm with normed queries and keys, which keep attention from saturating on a growing stream; OLMo 2 "
-        "norms all heads' queries as one vector, here each head has its own.",
+        "Res-post-norm with normalised queries and keys, which keep attention from saturating on a growing stream. "
+        "OLMo 2 normalises the queries of all heads as one vector, this app those of each head.",
         "OLMo 2, 2501.00656",
         "OLMo 2 (2024).",
         {"placement": "res-post-norm", "norm": "rms norm", "qk_norm": True},
@@ -120,7 +122,8 @@ ARRANGEMENTS = {
         {"placement": "pre-norm", "input_scale": "1/sqrt(block)"},
     ),
     "ResiDual": Arrangement(
-        "Post-norm, beside a second stream that collects the branches un-normed and is added, normed, at the end.",
+        "Post-norm, beside a second stream that collects the branches unnormalised and is normalised and added at the "
+        "end.",
         "Xie 2023, 2304.14802",
         "Machine translation (2023).",
         {"placement": "post-norm", "stack": "residual"},
@@ -138,23 +141,23 @@ ARRANGEMENTS = {
         {"placement": "post-norm", "skip_scale": 2.0},
     ),
     "recursive skip": Arrangement(
-        "Post-norm twice: the stream is added and normed again, so the residual's weight grows by what the norm "
-        "divides by.",
+        "Post-norm twice: the stream is added and normalised again, which makes the residual heavier.",
         "Liu 2020, Rethinking skip connection with layer normalization",
         "Studies on image classification and translation (2020).",
         {"placement": "post-norm", "skip_repeats": 2},
     ),
     "Keel": Arrangement(
-        "Post-norm with a residual M times heavier and a normed branch input. The paper's first block differs; that is "
-        "not built here.",
+        "Post-norm with a residual M times heavier and a normalised branch input. The paper's first block differs, "
+        "which is not built here.",
         "Chen & Wei 2026, 2601.19895",
         "Studies of very deep language models (2026).",
         {"placement": "pre+post", "skip_scale": "depth"},
     ),
     "Mix-LN": Arrangement(
-        "The first quarter of the blocks is post-norm, the rest pre-norm.",
+        "The first quarter of the blocks is post-norm, the rest pre-norm (the paper's share up to 1B; at 7B it takes a "
+        "sixteenth).",
         "Li 2024, 2412.13795",
-        "Studies of language models up to 7B (2024).",
+        "Studies of language models from 71M to 7B (2024).",
         {"placement": "pre-norm"},
         mixed=True,
     ),

@@ -1,16 +1,33 @@
 """Cautions: configurations that are legal yet misleading."""
 
 from models.spec.config import RunConfig
-from models.spec.plan import normed_over_batch
+from models.spec.plan import normed_over_batch, one_layer, plan
 from models.spec.tasks import TASKS
+from models.spec.vocabulary import NORMS
+
+ZERO_LAST = (
+    "Zero last does not keep branches small where a norm follows them: it scales even a tiny output up, so after the "
+    "first update each branch adds a vector of full size."
+)
 
 
 def note(cfg: RunConfig) -> str | None:
-    """Why a configuration cannot learn its task, or need not, in sentences for the page; None without a reason."""
+    """Why a configuration misleads, in sentences for the page; None without a reason."""
+    sentences = [ZERO_LAST] if cfg.init == "zero last" and _branch_normed(cfg) else []
+    return " ".join(sentences + _of_task(cfg)) or None
+
+
+def _branch_normed(cfg: RunConfig) -> bool:
+    """Whether a branch that ends in a zero matrix is divided by its own size before the add."""
+    return any(NORMS[sublayer.norm_out].over for sublayer in plan(cfg).sublayers if not one_layer(cfg, sublayer.kind))
+
+
+def _of_task(cfg: RunConfig) -> list[str]:
+    """Why a configuration cannot learn its task, or need not."""
+    sentences: list[str] = []
     kind = TASKS[cfg.task].kind
     if kind not in ("sequence", "text"):
-        return None
-    sentences = []
+        return sentences
     if cfg.net == "mlp" and kind == "sequence":
         sentences.append(f"An MLP works token by token: it cannot look back, so it cannot {cfg.task}.")
     if cfg.net == "mlp" and kind == "text":
@@ -23,4 +40,4 @@ def note(cfg: RunConfig) -> str | None:
         sentences.append(
             "In training, batch norm averages over later tokens too: what it passes on has seen the future."
         )
-    return " ".join(sentences) or None
+    return sentences

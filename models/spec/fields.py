@@ -71,7 +71,7 @@ class Fields:
         str,
         Knob(
             "Placement",
-            "Where the norm stands relative to the branch and the add.",
+            "Where the norm sits relative to the branch and the add.",
             choices=PLACEMENTS,
             group="network",
         ),
@@ -89,19 +89,26 @@ class Fields:
             log=True,
         ),
     ] = 1e-5
-    affine: Annotated[bool, Knob("Affine", "Learned gain and bias after each norm; RMS norm has a gain alone.")] = True
+    affine: Annotated[bool, Knob("Affine", "Learned gain and bias after each norm; RMS norm has only a gain.")] = True
     qk_norm: Annotated[
         bool,
-        Knob("QK-norm", "RMS norm on queries and keys, each head by itself, whatever the norm is.", nets=TRANSFORMER),
+        Knob("QK-norm", "RMS norm on queries and keys, per head, whatever the norm is.", nets=TRANSFORMER),
     ] = False
     skip_scale: Annotated[
-        float | str, Knob("Skip weight", "The factor on the residual path, or a rule.", 0.0, 256.0, rules=SKIP_SCALES)
+        float | str,
+        Knob(
+            "Skip weight",
+            "The factor on the residual path: a number, which can be typed in, or a rule.",
+            0.0,
+            256.0,
+            rules=SKIP_SCALES,
+        ),
     ] = 1.0
     branch_scale: Annotated[
         float | str,
         Knob(
             "Branch scale",
-            "The factor on the branch before the add: a number, a rule or a learned gate.",
+            "The factor on the branch before the add: a number, which can be typed in, a rule or a learned gate.",
             0.0,
             256.0,
             rules=BRANCH_SCALES,
@@ -114,7 +121,7 @@ class Fields:
         "single"
     )
     skip_repeats: Annotated[
-        int, Knob("Skip repeats", "2: recursive skip, the stream is added and normed once more (Liu 2020).", 1, 2)
+        int, Knob("Skip repeats", "2: recursive skip, the stream is added and normalised once more (Liu 2020).", 1, 2)
     ] = 1
     init: Annotated[
         str,
@@ -149,7 +156,7 @@ class Fields:
     steps: Annotated[int, Knob("Steps", "Length of the run.", 1, 5000, group="training")] = 300
     seed: Annotated[int, Knob("Seed", "Decides every random number of the run.", 0, 2**31 - 1, group="training")] = 0
     device: Annotated[
-        str, Knob("Device", "Where the run is computed; an absent device is refused.", choices=DEVICES)
+        str, Knob("Device", "Where the run is computed; unavailable devices are rejected.", choices=DEVICES)
     ] = "auto"
     overrides: Annotated[tuple[Override, ...], Knob("Overrides", "Exceptions for single blocks.")] = ()
 

@@ -136,7 +136,8 @@ INITS: dict[str, InitEntry] = {
         variance=lambda w: 1 / (w.inputs * (w.sublayers if w.last else 1)),
     ),
     "zero last": InitEntry(
-        "fan-in, with the output matrix of every branch zero: every block starts as the identity",
+        "fan-in, with the output matrix of every branch zero: a residual block whose branch ends in a matrix adds "
+        "nothing at first",
         r"W_\text{out}=0",
         "Goyal 2017, 1706.02677; Zhang 2019, 1901.09321",
         title="Branch weights from N(0, 1/inputs), output matrices zero",
@@ -180,8 +181,9 @@ POSITIONS = {
     "learned": Entry("one learned vector per position is added to the token"),
     "rotary": Entry("queries and keys are turned by an angle that grows with position", source="Su 2021, 2104.09864"),
     "relative bias": Entry(
-        "every score gets a learned number for how far apart the two tokens are, from 32 buckets that widen with the "
-        "distance; here every block has its own, in T5 all share one",
+        "every score gets a learned number for the distance of its two tokens, from 32 buckets that widen with the "
+        "distance; here every block has its own numbers, in T5 all blocks share them, and W_Q starts small instead of "
+        "the division by √d_k",
         r"q_i\cdot k_j/\sqrt{d_k}+b_{h,\beta(i-j)}",
         "Raffel 2019 (T5), 1910.10683",
     ),
@@ -204,7 +206,7 @@ MASKS = {
 STACKS = {
     "single": Entry("one stream runs through all blocks"),
     "residual": Entry(
-        "ResiDual: a second stream only collects the branches, un-normed; both are joined at the end",
+        "ResiDual: a second stream only collects the branches, unnormalised; both are joined at the end",
         r"x\leftarrow N(x+f(x)),\; y\leftarrow y+f(x),\; x_M+N(y_M)",
         "Xie 2023, 2304.14802",
     ),

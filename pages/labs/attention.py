@@ -5,5 +5,5 @@ import streamlit as st
 from components.labs.attention import page
 
 st.title("Attention", anchor=False)
-st.markdown("Hover over the map: which word does each word look at? Then edit the matrices that decide it.")
+st.markdown("Take attention apart: one head on tables that you can edit, then positions, and what trained nets do.")
 page.draw()

@@ -5,5 +5,5 @@ import streamlit as st
 from components.labs.normalization import page
 
 st.title("Normalisation", anchor=False)
-st.markdown("A row is a set of cells that share their statistics: choose a norm, and see where it moves them.")
+st.markdown("Each row is a group of cells that share statistics. Choose a norm and watch where it moves them.")
 page.draw()

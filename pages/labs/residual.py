@@ -1,4 +1,4 @@
-"""Residual lab: add & norm on one token, the stream as a memory, other residuals, layers that stand aside."""
+"""Residual lab: add & norm on one token, the stream as a memory, other residuals, layers that step aside."""
 
 import streamlit as st
 

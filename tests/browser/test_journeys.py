@@ -32,7 +32,7 @@ def person(visitors):
 
 LESSONS = {  # title, the guess that is right, and what passes the challenge
     "7. Why the final norm": ("more than three times as much", lambda student: student.types("Branch scale", "0.1")),
-    "8. Init against norm": (
+    "8. Initialisation vs. norm": (
         "only the net with residual and norm",
         lambda student: student.chooses("Initialisation", "zero last"),
     ),

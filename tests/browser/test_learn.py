@@ -32,7 +32,7 @@ def test_lesson_and_attempt_move_one_at_a_time_and_both_are_found_again_where_th
     press(page, "Train both")
     page.get_by_text("Your guess was right").wait_for()
     press(page, "Train the attempt")
-    page.get_by_text("Train the attempt: when").wait_for(state="hidden")
+    page.get_by_text("the challenge is judged when").wait_for(state="hidden")
     page.get_by_role("combobox", name="Speed").first.select_option("5 steps/s")
     press(page, "Train both")
     button(page, "Pause").wait_for()

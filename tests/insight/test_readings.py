@@ -66,7 +66,7 @@ def test_what_a_sandwich_adds_has_the_size_of_its_norms_gain():
     branches = run.trace().branch_rms
     np.testing.assert_allclose(branches[0], 1, atol=1e-3)
     assert np.abs(branches[-1] - 1).max() > 0.015
-    assert "has the size of the norm's gain, 1 at first" in PLACEMENTS["sandwich"].reading
+    assert "of the size of the norm's gain, 1 at first" in PLACEMENTS["sandwich"].reading
 
 
 def test_rms_norm_has_no_bias_and_dynamic_tanh_no_eps():

@@ -629,3 +629,10 @@ def test_while_the_nets_train_what_was_measured_stays_and_says_of_which_step_it_
     rests(page, 12)
     assert words(page).count("Measured at step 12 (with residuals).") == 2  # its places, and longer texts
     assert words(page).count("Measured at step 12 (without residuals).") == 1
+
+
+@pytest.mark.parametrize("part", ["One head", "Shapes"])
+def test_only_the_part_with_a_map_speaks_of_it(part):
+    page = lab("attention")
+    page.session_state["attention_part"] = part
+    assert ("Read it off the map" in words(sound(page.run()))) == (part == "One head")

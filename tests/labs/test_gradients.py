@@ -342,8 +342,8 @@ def test_the_formulas_blind_spot_is_named_where_it_is():
     cfg = RunConfig(depth=30, norm="none", placement="none", layers_per_branch=1)
     measured, product = profile_at_init(cfg).grad_rms, law(cfg).product
     assert measured[0, 0] / measured[0, -1] > 5 * product[0]
-    assert "leaves a mean" in compared(cfg, measured, product)
-    assert "leaves a mean" not in compared(RunConfig(depth=30), measured, product)
+    assert "have a mean" in compared(cfg, measured, product)
+    assert "have a mean" not in compared(RunConfig(depth=30), measured, product)
 
 
 def test_the_laws_differ_by_arrangement():

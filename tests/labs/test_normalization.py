@@ -566,7 +566,7 @@ PARTS = {
     "What it swallows": "2 of 3 directions are discarded",
     "Gain and bias": "comes out of layer norm as it went in",
     "Who sees whom": "**batch norm** moves 3 of 3 tokens",
-    "An outlier": "the others share",
+    "An outlier": "All other tokens together get",
     "tanh and sigmoid": "With numbers 10 times larger tanh has a slope of",
     "A recurrent net": "step 1 takes its statistics over 6 of them",
     "Overfitting and landscape": "to reduce overfitting",
@@ -592,7 +592,7 @@ def test_what_is_true_of_a_small_eps_is_not_said_of_a_large_one(page, eps, lost)
     for part in ("What it swallows", "Gain and bias", "By hand against torch"):
         page.session_state["normalization_part"] = part
         said[part] = words(sound(page.run()))
-    assert f"{lost} of 3 directions are discarded" in said["What it swallows"]
+    assert f"{lost} of 3 directions {'is' if lost == 1 else 'are'} discarded" in said["What it swallows"]
     assert "With eps far below the variance layer norm discards two" in said["What it swallows"]
     assert f"With gain {np.sqrt(THREE[0].var() + eps):.4g} (√(variance + eps))" in said["Gain and bias"]
     by_eps = 1 - np.sqrt(THREE[0].var() + eps) / (THREE[0].std(ddof=1) + eps)

@@ -393,7 +393,7 @@ def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_b
         ((0.7, 0.5, 1.0), True, "at most 70% of the spiral's share"),
         ((0.9, 0.5, 1.0), True, "random sequences only"),
         ((1.1, 1.0, 1.0), True, "do about as much"),
-        ((0.1, 0.1, 1.0), False, "no layer can stand aside"),
+        ((0.1, 0.1, 1.0), False, "no layer can step aside"),
         ((0.0, 0.0, 0.0), True, "every block is the identity"),
         ((np.inf, 0.1, 0.1), True, "not all of them are finite"),
     ],
@@ -558,7 +558,7 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
 def test_without_a_skip_no_layer_can_stand_aside(page):
     page.selectbox(key="residual_trained_net").select("norm, no skip")
     sound(page.run())
-    assert "no layer can stand aside" in words(page)
+    assert "no layer can step aside" in words(page)
 
 
 def test_a_walk_to_another_page_loses_nothing(page):

@@ -29,15 +29,18 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 # What every lesson's nets show, by key: the option, and words of the sentence.
 SHOWN = {
-    "vanishing": ("more than 1,000 times smaller", "becomes 64,000 times smaller"),
-    "exploding": ("more than 100 times as large", "becomes 490 times larger"),
+    "vanishing": (
+        "more than 1,000 times smaller",
+        "Before training the gradient of 32 blocks becomes 64,000 times smaller",
+    ),
+    "exploding": ("more than 100 times as large", "Before training the signal without a norm becomes 490 times larger"),
     "skip": ("only the net with residuals learns", "held-out accuracy 9"),
     "batch": ("only layer norm", "Chance is 2.30"),
     "placement": ("pre-norm and sandwich learn, post-norm does not", "held-out accuracy 9"),
     "warmup": ("all but post-norm without a warm-up", "Chance is 2.30"),
     "final": ("more than three times as much", "the first loss is 5."),
-    "init": ("only the net with residual and norm", "with a residual: diverged at step"),
-    "gates": ("ReZero and DeepNorm", "residual only: diverged at step"),
+    "init": ("only the net with residual and norm", "“with a residual” diverged at step"),
+    "gates": ("ReZero and DeepNorm", "“residual only” diverged at step"),
     "collapse": ("above 0.9: nearly the same direction", "is 0.99"),
 }
 # A solution and a near miss of every challenge: the fields that they set.
@@ -69,10 +72,9 @@ def test_a_lessons_nets_bear_out_what_its_text_says(key: str) -> None:
     assert finding.answer == option
     assert finding.answer in lesson.options
     assert said in finding.sentence
-    _, losses = finding.sentence.split("Mean loss of the last 20 steps: ")
     for name, trace in nets.items():
-        end = f"diverged at step {trace.divergence.step}" if trace.divergence else f"{np.mean(trace.loss[-20:]):.3g}"
-        assert f"{name}: {end}" in losses
+        end = f"{name}: {np.mean(trace.loss[-20:]):.3g}"
+        assert (f"“{name}” diverged at step {trace.divergence.step}." if trace.divergence else end) in finding.sentence
 
 
 @pytest.mark.full
@@ -129,6 +131,12 @@ def test_a_skip_beyond_the_limit_is_refused() -> None:
     challenge = LESSONS["skip"].challenge
     said = out_of_bounds(challenge, RunConfig(skip_scale=1.0, steps=challenge.base.steps))
     assert said == ("Skip weight is 1; this challenge allows 0 to 0.9.",)
+
+
+@pytest.mark.full
+def test_the_limit_of_a_challenge_can_be_chosen_without_typing_it() -> None:
+    page = watched(guessed(lessons(lesson="skip"), 0), "lesson_skip")
+    assert "0.9" in page.selectbox(key="attempt_skip_skip_scale").options
 
 
 @pytest.mark.parametrize("key", LESSONS)
@@ -257,6 +265,7 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
     assert said in words(page)
     assert "becomes 64,000 times smaller" in words(page)
     assert LESSONS["vanishing"].why in words(page)
+    assert next(one for one in page.expander if one.label == "Why").proto.expanded
     assert {"Gradient by depth", "Signal by depth", "Loss"} <= set(charts(page))
     assert "def forward" in "".join(code.value for code in page.code)
     verdict = "right" if at == 2 else "not quite"
@@ -320,7 +329,7 @@ def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:
 
 
 def test_a_lesson_of_an_unknown_name_gets_a_sentence() -> None:
-    assert "There is no lesson of that name" in words(lessons(lesson="<b>nonsense</b>"))
+    assert "There is no lesson with that name" in words(lessons(lesson="<b>nonsense</b>"))
 
 
 @pytest.mark.full
@@ -340,7 +349,7 @@ def test_a_guess_about_the_nets_before_training_is_answered_at_once_and_any_othe
     page, early = guessed(lessons(lesson=key), 0), LESSONS[key].before
     assert ("Before training, " in LESSONS[key].question or "before training" in LESSONS[key].question) == bool(early)
     assert ("Before training" in [one.value for one in page.subheader]) == bool(early)
-    assert ("their numbers answer your guess" in words(page)) == (early is None)
+    assert ("to check your guess" in words(page)) == (early is None)
     assert LESSONS[key].why not in words(page), "what training does is seen first"
     if early is not None:
         nets = [profile_at_init(cfg) for cfg in LESSONS[key].nets.values()]
@@ -380,7 +389,7 @@ def test_what_happened_is_said_to_whoever_has_watched_it_to_the_end() -> None:
 
 def test_the_verdict_of_an_attempt_stays_while_it_is_scrubbed_and_goes_with_the_next_attempt() -> None:
     page = watched(guessed(lessons(lesson="final"), 2), "lesson_final")
-    waits = "Train the attempt: "
+    waits = "the challenge is judged when the run ends"
     assert waits in words(page)
     watched(page, "attempt_final")
     assert page.warning
@@ -422,7 +431,8 @@ def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:
     found = check(challenge, challenge.base, finished(challenge.base))
     trace = finished(challenge.base)
     assert "times smaller over depth" in found.hint
-    assert f"with a minimum of {trace.loss.min():.3g}" in found.hint
+    assert f"The loss went from {trace.loss[0]:.3g} to {trace.loss[-1]:.3g}." in found.hint
+    assert f"{found.missing[0]} {found.hint}".count("lowest") == 1, "one minimum"
     solution = RunConfig(**{**fields_of(challenge.base), **SOLVED["vanishing"][0]})
     assert check(challenge, solution, finished(solution)).hint == ""
 
@@ -434,7 +444,7 @@ def test_one_line_says_how_far_one_is_in_all_of_them_and_the_verdict_stands_befo
     titles = page.selectbox(key="lesson_box").options
     assert [title[-1] for title in titles[:2]] == ["◐", "○"]
     assert f"**1 of {len(LESSONS)} guessed, 0 solved**" in words(page)
-    said = "".join(one.value for one in page.columns[0].markdown)
+    said = "".join(one.value for column in page.columns[:2] for one in column.markdown)
     assert "Your guess: " in said
     assert "Your guess was right" in said
 

@@ -538,7 +538,7 @@ def test_a_prepared_map_is_shown_as_recorded_and_says_how_it_was_made(folder):
 
 
 def test_an_unknown_map_gets_a_sentence(folder):
-    assert "There is no map of that name" in words(maps(map="<b>"))
+    assert "There is no map with that name" in words(maps(map="<b>"))
 
 
 @pytest.mark.parametrize("measure", MEASURES)

@@ -309,7 +309,7 @@ NARROW = Lesson(
     charts=("act_rms", "loss"),
     found=also(by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"), list(_NETS)),
     why="Two blocks add little.",
-    sources={"He 2016 (ResNet)": "https://arxiv.org/abs/1512.03385"},
+    sources={"He 2015 (ResNet)": "https://arxiv.org/abs/1512.03385"},
     code=Code("models/nets/sublayer.py", "Sublayer.forward"),
     challenge=Challenge(
         "Reach a loss of 1 within 20 steps. You may change only the learning rate.",

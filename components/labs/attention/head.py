@@ -26,6 +26,7 @@ HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the la
 
 def draw() -> None:
     """The map of a sentence's weights, then the tables and the computation."""
+    st.markdown("Which word does each word look at? Read it off the map, then edit the matrices that decide it.")
     name = _example()
     example = PROJECTIONS[name]
     picture, beside = st.columns([3, 2], gap="medium")

@@ -65,7 +65,7 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
         "The length of each gradient (root of the sum of squares). The gradient of W_Q is computed from keys, that "
         "of W_K from queries: if both matrices are zero, neither ever moves, so one of them must start elsewhere. If "
         "W_V is zero, all values are the same and the weights make no difference: only W_V learns at first. Descent "
-        "moves whichever matrix changes the output most, so the loss can fall without the head attending to the "
+        "moves most the matrix that changes the output most, so the loss can fall without the head attending to the "
         "target token."
     )
 
@@ -77,12 +77,14 @@ def arithmetic(found: Learning, x: np.ndarray, target: np.ndarray, by: float) ->
         f"loss = |o - y|²/2 = **{number(found.loss)}** with o = {vector(found.head.output[found.at])}, y = "
         f"{vector(target)}",
         f"output: o - y = {vector(found.output)}",
-        f"values: each gets its weight times that; W_V gets (the weighted sum of all x) {vector(share @ x)} times that",
-        f"weights: that times each value = {vector(found.weights)}",
-        f"scores: weight times (its gradient minus their mean {number(share @ found.weights)}), over {number(by)} = "
-        f"**{vector(found.scores)}**, which sum to {number(float(found.scores.sum().round(12)))}",
-        f"query: the keys, weighted by these = {vector(found.query)}; W_Q gets x times that",
-        f"keys: each gets its number times q = {vector(found.head.q[found.at])}; W_K gets the sum of x times that",
+        f"values: each gets its weight times o - y; W_V gets the weighted sum of all x, {vector(share @ x)}, times o - "
+        "y",
+        f"weights: each gets its value times o - y = {vector(found.weights)}",
+        f"scores: each weight times (its gradient minus the weighted mean {number(share @ found.weights)}), over "
+        f"{number(by)} = **{vector(found.scores)}**, which sum to {number(float(found.scores.sum().round(12)))}",
+        f"query: the keys, weighted by these = {vector(found.query)}; W_Q gets x times this",
+        f"keys: each gets its score's gradient times q = {vector(found.head.q[found.at])}; W_K gets the sum of x times "
+        "these",
     )
     return "  \n".join(rows)
 

@@ -88,9 +88,18 @@ def scaling(with_it: Head, without: Head) -> None:
 def linear(x: np.ndarray, weights: tuple[np.ndarray, np.ndarray, np.ndarray], by: float) -> None:
     """Whether attention is linear in its input, tested on the table."""
     held, own = straightness(x, x[::-1] * 0.5, weights, by)
-    st.markdown(
-        "**Is attention linear?** With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is at most "
-        f"{number(held, 2)}, which is rounding; with weights that follow the input it is {number(own, 3)}. It is "
-        "linear only while its weights are fixed. (Y is half of X with its rows reversed; no mask, scores divided by "
-        f"√d_k.) {badge('formula')}"
+    st.markdown(f"**Is attention linear?** {linear_said(held, own)} {badge('formula')}")
+
+
+def linear_said(held: float, own: float) -> str:
+    """How far attention is from linear on the table, with weights held fixed and with each input's own."""
+    why = (
+        "Attention is linear only while its weights are fixed."
+        if own > max(1e-9, 10 * held)
+        else "Here the weights are the same for every input, so attention is linear: its scores do not differ."
+    )
+    return (
+        f"With the weights of X held fixed, A(X + Y) - A(X) - A(Y) is at most {number(held, 2)}, which is rounding; "
+        f"with weights that follow the input it is {number(own, 3)}. {why} (Y is half of X with its rows reversed; no "
+        "mask, scores divided by √d_k.)"
     )

@@ -55,9 +55,11 @@ def of_scores(kind: str, count: int) -> str:
     used = np.unique(bucket(np.arange(-(count - 1), count)))
     wide = [int(at) for at in np.flatnonzero(np.diff(bucket(np.arange(FURTHEST + 1)))) + 1]
     return (
-        f"{count} positions use {len(used)} of a head's {BUCKETS} numbers, half of them for earlier tokens and half "
-        f"for later ones. Each distance up to {wide[near - 1] - 1} has its own number; larger distances share: a new "
-        f"one begins at {', '.join(str(at) for at in wide[near - 1 :])}."
+        f"Without a mask {count} positions use {len(used)} of a head's {BUCKETS} numbers, half of them for earlier "
+        f"tokens and half for later ones. Each distance up to {wide[near - 1] - 1} has its own number; larger "
+        f"distances share: a new one begins at {', '.join(str(at) for at in wide[near - 1 :])}. Under a causal mask "
+        f"all {BUCKETS} are for earlier tokens, and distances up to {BUCKETS // 2 - 1} have their own. T5 does not "
+        "divide by √d_k; its W_Q starts small instead."
     )
 
 

@@ -33,13 +33,12 @@ def draw() -> None:
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
                 named_table(f"{title}: steps from token to position", table(steps))
     st.caption(
-        "Squares are tokens, circles what is computed from them; a circle needs whatever its lines come from, at "
-        "their left or lower end. Above a circle: the number of sequential steps until it is known."
+        "Squares are tokens, circles what is computed from them. Each circle needs what its lines lead to, to its left "
+        "or below. Above a circle: the number of sequential steps until it is known."
     )
     st.markdown(
-        "The price is computation: attention scores every pair of tokens. And the advantage is in reading, hence in "
-        "training: when generating, attention too produces one token after another, because each depends on the one "
-        "before."
+        "The price is computation: attention scores every pair of tokens. And the advantage holds for reading, and so "
+        "for training. Generating is sequential for both, because each token depends on the one before."
     )
 
 

@@ -60,7 +60,7 @@ def draw() -> None:
         f"{DRAWS:,} pairs with independent Gaussian entries of mean 0 and variance 1; each softmax takes {KEYS} of "
         "their scores. p(1 - p) is the slope of the softmax: where one weight is nearly 1, hardly any gradient "
         f"passes. Divided by √d_model = √{D_MODEL} instead, scores come out too small whenever d_k is smaller, and "
-        "the head attends almost equally to all tokens. The right divisor is the square root of one head's key size "
+        "the head attends more evenly than it should. The right divisor is the square root of one head's key size "
         "(Vaswani 2017, 1706.03762)."
     )
 

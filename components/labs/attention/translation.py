@@ -33,7 +33,7 @@ def draw() -> None:
         "An **encoder** reads sixteen symbols, each of which sees all others. A **decoder** writes the answer symbol "
         "by symbol: its self-attention sees what it has written so far, and its **cross-attention** compares its "
         "queries with keys and values from the encoder (Vaswani 2017, 1706.03762, with six blocks each). All other "
-        "transformers in this app are decoders alone."
+        "transformers in this app are decoder-only."
     )
     cfg = controls()
     poll_while(KEY, lambda: watch(cfg))

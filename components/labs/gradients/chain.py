@@ -38,8 +38,8 @@ WRITTEN = 8  # factors up to which a product is written out in full
 IN_A_LINE = 3
 DEEPEST = 100
 NEEDS = (
-    "a deep residual net also needs branches that add little, because of a norm before each, small initial weights or "
-    "a gate that starts at 0."
+    "a deep residual net also needs branches that add little beside what the stream carries: a norm before each does "
+    "that from block to block, small initial weights or a gate that starts at 0 do it at once."
 )
 # By the fate of the gradient at the input, without a residual and with one.
 SAID = {
@@ -108,7 +108,11 @@ def _alike(factors: tuple[float, ...]) -> bool:
 def _factors(preset: tuple[float, ...]) -> np.ndarray:
     """The factors (L,) that are set, from the first layer to the last."""
     mode = st.segmented_control(
-        "Factors", MODES, required=True, **url_param(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES)
+        "Factors",
+        MODES,
+        format_func=lambda mode: mode.replace("factors of my own", "custom factors"),
+        required=True,
+        **url_param(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES),
     )
     one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
     if mode == MODES[0]:

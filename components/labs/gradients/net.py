@@ -61,7 +61,7 @@ def controls() -> tuple[RunConfig, int]:
         left, right = st.columns(2)
         tip, choice = help_of("layers_per_branch"), _kept("layers", LAYERS[0], among=LAYERS)
         layers = left.segmented_control("Layers per branch", LAYERS, required=True, help=tip, **choice)
-        tip = "Six nets that differ only in their random weights: the line is their geometric mean."
+        tip = "Six seeds, each with its own weights and first batch: the line is their geometric mean."
         seeds = right.segmented_control(
             "Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS)
         )

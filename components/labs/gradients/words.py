@@ -4,7 +4,7 @@ import numpy as np
 
 from components.shell.text import number
 from models.insight.gaussian import moments
-from models.insight.theory import branch_gains, law
+from models.insight.theory import CENTRED, branch_gains, law, weight_variance
 from models.insight.words import UNCHANGED_DECADES, change_in_words, decades, factor, times_larger
 from models.spec import RunConfig
 
@@ -36,13 +36,14 @@ def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
 
 def reason(cfg: RunConfig, seeds: int) -> str:
     """Why one net deviates from a product of expected factors."""
-    found = moments(cfg.activation)
-    if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(found.mean) > 1e-6:
+    read = cfg.width * weight_variance(cfg.init, cfg.width, cfg.width, last=True, sublayers=cfg.sublayers)
+    found = moments(cfg.activation, read)
+    if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(found.mean) > CENTRED:
         return (
-            f"{cfg.activation} leaves a mean of {number(found.mean, 3)} in every branch of one layer, so all branches "
-            "push in the same direction, and the gradient adds up along it. The formula assumes that the gradient "
-            "through a branch is at right angles to that through the residual, so it does not hold here, and no law is "
-            "known that does."
+            f"the outputs of one layer of {cfg.activation} have a mean ({number(found.mean, 3)} in the first block), "
+            "so all branches push in the same direction, and the gradient adds up along it. The formula assumes that "
+            "the gradient through a branch is at right angles to that through the residual, so it does not hold here, "
+            "and no law is known that does."
         )
     count = "this is one seed" if seeds == 1 else f"these are {seeds} seeds"
     return f"the formula averages over all weights of an infinitely wide net, and {count} of width {cfg.width}."
@@ -55,8 +56,8 @@ def expected(cfg: RunConfig) -> str:
     assert predicted is not None
     forward, backward = gained
     gains = (
-        f"A branch whose input has mean square 1 has an output of {number(forward, 3)} and returns "
-        f"{number(backward, 3)} of the gradient's mean square."
+        f"Fed with mean square 1, a branch gives an output of mean square {number(forward, 3)} and returns "
+        f"{number(backward, 3)} of the gradient's."
     )
     change = decades(1.0, float(predicted[0]))
     if cfg.residual and cfg.norm == "none":
@@ -66,8 +67,7 @@ def expected(cfg: RunConfig) -> str:
         return (
             f"{gains} The residual's 1 does not vanish, but more is added: the first layer passes on √(1 + "
             f"{number(backward, 3)}) = {number((1 + backward) ** 0.5, 3)}, and over {cfg.depth} layers the gradient "
-            f"{fate}. A stream doubles its mean square per block only if a branch's output is as large as its input; "
-            f"here the first adds {number(forward, 3)}."
+            f"{fate}. {_doubling(cfg, forward)}"
         )
     if cfg.residual and cfg.placement == "post-norm":
         return (
@@ -90,6 +90,22 @@ def expected(cfg: RunConfig) -> str:
         )
     passed = f"√{number(backward, 3)} = {number(backward**0.5, 3)}"
     return f"{gains} So the first layer passes on {passed} of the gradient's length, and all layers multiply."
+
+
+def _doubling(cfg: RunConfig, first: float) -> str:
+    """When a stream without a norm doubles, from what the first branch adds and, for one layer, the law's end."""
+    if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED:
+        square = law(cfg).mean_square
+        assert square is not None
+        return (
+            f"The first block multiplies the stream's mean square by {number(1 + first, 3)}. The mean of "
+            f"{cfg.activation} then adds up from block to block: the last multiplies it by "
+            f"{number(float(square[-1] / square[-2]), 3)}."
+        )
+    return (
+        "A stream doubles its mean square per block only if a branch's output is as large as its input; here the first "
+        f"adds {number(first, 3)}."
+    )
 
 
 def _balance(change: float) -> str:

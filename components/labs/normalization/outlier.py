@@ -35,9 +35,9 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     spread = float(others.max() - others.min())
     st.latex(r"\text{min-max: } \frac{x_b - x_a}{\max - \min}")
     st.markdown(
-        f"**{names[row]}** has {number(moved[row, feature])} in feature {feature + 1}. Min-max maps to a range of 1, "
-        f"of which all the others share {number(spread)} / ({number(greatest)} - {number(least)}) = "
-        f"**{after['min-max']:.2%}**; before it was {before['min-max']:.2%}."
+        f"**{names[row]}** has {number(moved[row, feature])} in feature {feature + 1}. Min-max maps this feature to a "
+        f"range of 1. All other tokens together get {number(spread)} / ({number(greatest)} - {number(least)}) = "
+        f"**{after['min-max']:.2%}** of it; before the outlier they had {before['min-max']:.2%}."
     )
     named_table(
         "Range of the other tokens",

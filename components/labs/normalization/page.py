@@ -58,9 +58,16 @@ def draw() -> None:
     row = _step_by_step(values, found, method, settings)
     st.subheader("Look closer", anchor=False)
     choice = _kept("part", None, among=PARTS)
-    part = st.segmented_control("Look closer", list(PARTS), label_visibility="collapsed", **choice)
+    part = st.segmented_control(
+        "Look closer", list(PARTS), format_func=_in_words, label_visibility="collapsed", **choice
+    )
     if part:
         PARTS[part](values, row, float(settings["eps"]), names)
+
+
+def _in_words(part: str) -> str:
+    """A part's name, which holds other words in addresses."""
+    return part.replace("swallows", "throws away").replace("against", "vs.")
 
 
 def _step_by_step(values: np.ndarray, found: NormedTable | None, method: str, settings: dict[str, Any]) -> int:

@@ -36,7 +36,7 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
         },
     )
     rows = {"batch norm": found.batch_size, "layer norm": found.layer_size}
-    title = "Size behind the norm by step"
+    title = "Size after the norm by step"
     series, guides = by_name(rows), (0, 1)
     figure = linear_profile(title=title, x="step", sites=steps, unit="RMS", hue=SIGNAL, series=series, guides=guides)
     static_chart(figure, title, f"{KEY}_recurrent")

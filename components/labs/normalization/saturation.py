@@ -56,13 +56,16 @@ def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> N
         series=by_name(rows, ("now", "other", "initial", "formula")),
     )
     static_chart(figure, title, f"{KEY}_saturation")
-    features = values.shape[1]
-    st.caption(
-        f"Saturated: less than {SATURATED:.0%} of the largest slope is left. Layer norm fixes the mean square at 1, so "
-        f"no |z| exceeds √(d - 1) = {number(np.sqrt(features - 1))}, and of many features at most 1/c² lie beyond c. "
-        "This "
-        "was the first reason for norms in nets with tanh and sigmoid (Ioffe & Szegedy 2015, 1502.03167); gain and "
-        f"bias can undo it. {badge('formula')}"
+    st.caption(f"{bounds(values.shape[1])} {badge('formula')}")
+
+
+def bounds(features: int) -> str:
+    """What saturation means here, and how large a number after layer norm can be."""
+    return (
+        f"Saturated: less than {SATURATED:.0%} of the largest slope is left. Layer norm fixes the mean at 0 and the "
+        f"mean square at 1, so no |z| exceeds √(d - 1) = {number(np.sqrt(features - 1))}, and at most a share of 1/c² "
+        "of the features lies beyond c. This was the first reason for norms in nets with tanh and sigmoid (Ioffe & "
+        "Szegedy 2015, 1502.03167); gain and bias can undo it."
     )
 
 
@@ -70,6 +73,6 @@ def said(times: float, bare: Slopes, normed: Slopes) -> str:
     """What the norm does to tanh's slope, in a sentence."""
     return (
         f"With numbers {times:g} times larger tanh has a slope of {number(bare.rms, 3)} (RMS) without a norm, and of "
-        f"{number(normed.rms, 3)} behind layer norm; saturated are {bare.saturated:.0%} and {normed.saturated:.0%} of "
-        "the numbers."
+        f"{number(normed.rms, 3)} after layer norm; {bare.saturated:.0%} and {normed.saturated:.0%} of the values are "
+        "saturated."
     )

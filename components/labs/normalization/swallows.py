@@ -46,8 +46,9 @@ def _findings(x: np.ndarray, matrix: np.ndarray, method: str) -> None:
     singular = np.linalg.svd(matrix, compute_uv=False)
     lost = int((singular < LOST * singular.max()).sum()) if singular.max() > 0 else len(x)
     st.markdown(
-        f"Singular values {', '.join(f'{number(value)}' for value in singular[:8])}{', ...' if len(x) > 8 else ''}: "
-        f"{lost} of {len(x)} directions are discarded (less than a thousandth of the largest is left)."
+        f"Singular values {', '.join(number(value) for value in singular[:8])}{', ...' if len(x) > 8 else ''}: {lost} "
+        f"of {len(x)} directions {'is' if lost == 1 else 'are'} discarded (less than a thousandth of the largest is "
+        "left)."
     )
     found = directions(x, method)
     frame = pd.DataFrame(

@@ -224,12 +224,13 @@ def left_said(steps: list[Step], skip: float) -> str:
         if steps[-1].norm_add
         else relu_said(steps)
         if steps[-1].open is not None
-        else "No output is ever changed: the stream is a memory."
+        else "Nothing changes an output later on: the stream is a memory."
         if skip == 1
         else "Each residual multiplies all that came before by its weight."
     )
     factor = _times(left_over(steps, skip=skip)[0])
-    return f"**The end of the stream is a sum of the token and all outputs, with x times {factor}.** {why}"
+    parts = "the token and all outputs" + (", each minus its mean" if steps[-1].norm_add else "")
+    return f"**The end of the stream is a sum of {parts}, with x times {factor}.** {why}"
 
 
 def relu_said(steps: list[Step]) -> str:

@@ -1,4 +1,4 @@
-"""Do layers stand aside where little is needed? Branch shares of three nets that differ in their task."""
+"""Do layers step aside where little is needed? Branch shares of three nets that differ in their task."""
 
 import numpy as np
 import streamlit as st
@@ -44,7 +44,7 @@ def controls() -> list[RunConfig]:
         "nothing to learn, **a spiral** needs the layers. Does a layer that is not needed add 0?"
     )
     left, right = st.columns(2)
-    tip = "How the branches start. Without a residual no layer can stand aside: its branch is the stream."
+    tip = "How the branches start. Without a residual no layer can step aside: its branch is the stream."
     choice = url_param(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
     net = left.selectbox("Trained net", list(NETS), help=tip, format_func=_in_words, **choice)
     depth = right.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 12, name="depth", bounds=DEPTHS))

@@ -17,7 +17,7 @@ def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> 
         f"{number(size['copy'], 2)} on random sequences and {number(size['spiral'], 2)} on a spiral (RMS over blocks)"
     )
     if not residual:
-        return f"{measured}: without a residual the branch is the stream, and no layer can stand aside."
+        return f"{measured}: without a residual the branch is the stream, and no layer can step aside."
     return f"{measured}: {_verdict(size)}."
 
 

@@ -1,0 +1,327 @@
+"""What sentences of lessons, claims, labs and glossary say, by networks of a few lines that use nothing of the app."""
+
+import math
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from components.instruments.formula import FORMULA
+from components.labs.attention.head_shown import linear_said
+from components.labs.attention.position_words import of_scores
+from components.labs.gradients.words import expected, reason
+from components.labs.normalization.saturation import bounds
+from components.labs.residual.token import left_said
+from models.claims.claims import CLAIMS
+from models.insight.compared import sizes
+from models.labs.attention import straightness
+from models.labs.chain import PRESETS, arriving
+from models.labs.residual import walk
+from models.lessons.lessons import LESSONS
+from models.lessons.words import NET
+from models.lessons.words_measured import MEASURED
+from models.nets import build_model
+from models.spec import ARRANGEMENTS, RunConfig
+from models.spec.cautions import ZERO_LAST, note
+from models.spec.vocabulary import INITS, POSITIONS
+from models.training import Run
+from tests.traces import finished
+
+Function = Callable[[Tensor], Tensor]
+
+
+def layer_norm(x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+
+
+def batch_norm(x: Tensor) -> Tensor:
+    return (x - x.mean(0)) / ((x - x.mean(0)).square().mean(0) + 1e-5).sqrt()
+
+
+BLOCKS: dict[str, Callable[[Tensor, Function, Function], Tensor]] = {
+    "no norm": lambda x, f, n: x + f(x),
+    "post-norm": lambda x, f, n: n(x + f(x)),
+    "pre-norm": lambda x, f, n: x + f(n(x)),
+    "sandwich": lambda x, f, n: x + n(f(n(x))),
+}
+
+
+def untrained(
+    block: str, depth: int, width: int, seed: int = 0, *, layers: int = 2, norm: Function = layer_norm, gain: float = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean square of the stream and length of the gradient at all points (1 + depth,): ReLU, weights N(0, gain/inputs)."""
+    source = torch.Generator().manual_seed(seed)
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=source, dtype=torch.float64)
+
+    x = drawn(128, width).requires_grad_()
+    sites = [x]
+    for _ in range(depth):
+        first, second = (drawn(width, width) * math.sqrt(gain / width) for _ in range(2))
+
+        def branch(z: Tensor, first: Tensor = first, second: Tensor = second) -> Tensor:
+            return (z @ first).relu() @ second if layers == 2 else (z @ first).relu()
+
+        x = BLOCKS[block](x, branch, norm)
+        sites.append(x)
+    back = torch.autograd.grad(x, sites, drawn(128, width))
+    return np.array([one.square().mean().item() for one in sites]), np.array([one.norm().item() for one in back])
+
+
+def over_seeds(block: str, depth: int, width: int, **how: object) -> tuple[float, float]:
+    """Growth of the stream's mean square and of the gradient's length on its way back, geometric means of six seeds."""
+    found = [untrained(block, depth, width, seed, **how) for seed in range(6)]  # type: ignore[arg-type]
+    ends = np.array([(square[-1] / square[0], length[0] / length[-1]) for square, length in found])
+    stream, gradient = np.exp(np.log(ends).mean(0))
+    return float(stream), float(gradient)
+
+
+# --- laws that hold for some forms only ---
+
+
+def test_a_norm_keeps_the_stream_of_a_narrow_net_at_its_law_and_not_the_gradient() -> None:
+    apart = {}
+    for block, law in (("sandwich", 1 + 64), ("pre-norm", 1 + 64 / 2)):
+        stream, gradient = over_seeds(block, 64, 8)
+        assert stream == pytest.approx(law, rel=0.15)
+        apart[block] = gradient / law**0.5
+    assert apart["sandwich"] > 2 * apart["pre-norm"] > 2
+    assert "not the gradient: it strays too, most in sandwich" in FORMULA.help
+
+
+def test_batch_norm_after_the_add_multiplies_the_gradient_by_the_same_factor_at_every_block() -> None:
+    """(1 + E relu'^2) / (1 + Var relu) of its mean square, with Var = 1/2 - 1/2pi."""
+    by_block = math.sqrt(1.5 / (1 + 0.5 - 0.5 / math.pi))
+    assert f"by {by_block - 1:.0%} a block".replace("%", " %") in CLAIMS["batch-norm-cures"].truth
+    back = untrained("post-norm", 64, 64, norm=batch_norm)[1]
+    assert [(back[64 - depth] / back[64]) ** (1 / depth) for depth in (32, 64)] == pytest.approx(
+        [by_block] * 2, rel=0.01
+    )
+    root = untrained("pre-norm", 64, 64, norm=batch_norm)[1]
+    assert root[0] / root[64] < 2 * math.sqrt(1 + 64 / 2)
+
+
+def test_a_signal_of_full_size_may_carry_nothing_of_the_input() -> None:
+    """Post-norm of 64 blocks: RMS 1, and (1 + v)^-32 of the input, by what a small change of the input moves."""
+    square, _ = untrained("post-norm", 64, 64)
+    assert square[-1] == pytest.approx(1, abs=1e-3)
+    assert 1.5**-32 < 1e-5
+    assert "It does not say whether the stream still carries the input" in MEASURED["signal"].text
+
+
+def test_one_layer_of_relu_more_than_doubles_the_stream_although_its_first_branch_adds_half() -> None:
+    found = np.exp(np.mean([np.log(untrained("no norm", 20, 128, seed, layers=1)[0]) for seed in range(4)], 0))
+    blocks = found[1:] / found[:-1]
+    said = expected(RunConfig(norm="none", placement="none", layers_per_branch=1, depth=20))
+    first, last = (float(one) for one in re.findall(r"multiplies (?:the stream's mean square|it) by ([\d.]+\d)", said))
+    assert first == pytest.approx(blocks[0], rel=0.03)
+    assert last == pytest.approx(blocks[-4:].mean(), rel=0.06)
+    assert last > 2 > blocks[0]
+    two = untrained("no norm", 20, 128)[0]
+    assert two[1:] / two[:-1] == pytest.approx(1.5, rel=0.12)
+    assert "with v = 1/2 its later blocks more than double" in CLAIMS["doubles"].truth
+
+
+@pytest.mark.parametrize(("init", "gain"), [("fan-in", 1), ("he", 2), ("torch", 1 / 3)])
+def test_the_mean_that_a_layer_leaves_is_that_of_the_weights_that_are_set(init: str, gain: float) -> None:
+    z = np.random.default_rng(4).standard_normal(400_000) * math.sqrt(gain)
+    said = re.search(r"have a mean \(([\d.]+) in the first block\)", reason(_one_layer(init), 1))
+    assert said is not None
+    assert float(said[1]) == pytest.approx(np.maximum(z, 0).mean(), rel=0.01)
+
+
+def _one_layer(init: str) -> RunConfig:
+    return RunConfig(norm="none", placement="none", layers_per_branch=1, init=init)
+
+
+def test_pre_norm_of_one_layer_grows_like_the_square_of_depth_and_of_two_like_depth() -> None:
+    power = {}
+    for layers in (1, 2):
+        added = np.mean([untrained("pre-norm", 64, 64, seed, layers=layers)[0] for seed in range(3)], 0)
+        power[layers] = math.log2((added[64] - added[0]) / (added[32] - added[0]))
+    assert power[1] == pytest.approx(2, abs=0.1)
+    assert power[2] == pytest.approx(1, abs=0.1)
+    assert "like the square of depth" in CLAIMS["pre-norm-exponential"].truth
+
+
+def test_ten_sigmoid_layers_at_xavier_pass_on_what_the_preset_multiplies() -> None:
+    """By quadrature: z has variance 1 in the first layer, then E sigma^2 of the layer before."""
+    z = (np.arange(40_000) - 20_000 + 0.5) / 2000
+    weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    factors, square = [], 1.0
+    for _ in range(10):
+        sigma = 1 / (1 + np.exp(-z * square**0.5))
+        factors.append((weight @ (sigma * (1 - sigma)) ** 2) ** 0.5)
+        square = weight @ sigma**2
+    preset = PRESETS["Sigmoid at Xavier"]
+    assert preset.factors == pytest.approx(factors, abs=6e-5)
+    assert arriving(np.array(preset.factors))[0] == pytest.approx(np.prod(factors), rel=2e-3)
+    assert f"a spread of {square**0.5:.2f}" in preset.reading
+
+
+def test_a_closed_branch_with_a_norm_behind_it_adds_a_full_vector_after_one_update() -> None:
+    """By hand: x + N(W2 relu(W1 N(x))) with W2 = 0, one step of SGD, and of Adam."""
+    for optimiser, lr in ((torch.optim.SGD, 0.01), (torch.optim.Adam, 0.001)):
+        source = torch.Generator().manual_seed(3)
+        w1, head, x = (torch.randn(32, 32, generator=source) / 32**0.5 for _ in range(3))
+        w2 = torch.zeros(32, 32, requires_grad=True)
+
+        def added(w1: Tensor = w1, w2: Tensor = w2, x: Tensor = x) -> Tensor:
+            return layer_norm((layer_norm(x) @ w1).relu() @ w2)
+
+        assert added().abs().max() == 0
+        nn.functional.cross_entropy((x + added()) @ head, torch.arange(32)).backward()
+        optimiser([w2], lr=lr).step()
+        assert added().square().mean().sqrt() > 0.8
+    for placement, warned in (("sandwich", True), ("res-post-norm", True), ("pre-norm", False), ("post-norm", False)):
+        assert ((note(RunConfig(placement=placement, init="zero last")) or "") == ZERO_LAST) == warned
+    assert note(RunConfig(placement="sandwich", norm="dynamic tanh", init="zero last")) is None
+
+
+def test_a_branch_that_ends_in_a_sigmoid_is_not_silent_with_a_zero_matrix() -> None:
+    assert torch.sigmoid(torch.zeros(1)).item() == 0.5
+    assert "whose branch ends in a matrix" in INITS["zero last"].reading
+
+
+def test_dynamic_tanh_holds_neither_size_that_layer_rms_and_batch_norm_hold() -> None:
+    source = torch.Generator().manual_seed(0)
+    x = y = torch.randn(64, 64, generator=source)
+    for _ in range(32):
+        first, second = (torch.randn(64, 64, generator=source) / 8 for _ in range(2))
+        x = torch.tanh(x @ first / 2).relu() @ second
+        y = y + torch.tanh(torch.tanh(y / 2) @ first @ second / 2)
+    assert x.square().mean().sqrt() < 1e-9
+    assert y.square().mean().sqrt() < 0.5 * 33**0.5
+    assert "(layer, RMS or batch norm)" in ARRANGEMENTS["plain + norm"].reading
+    assert "with layer, RMS or batch norm every branch adds the same amount" in ARRANGEMENTS["sandwich"].reading
+
+
+def test_no_block_changes_much_and_64_of_them_explode_unless_their_sum_stays_of_order_1() -> None:
+    square = untrained("no norm", 64, 128)[0]
+    assert np.median(square[1:] / square[:-1]) ** 0.5 == pytest.approx(1.5**0.5, abs=0.05)
+    assert (square[-1] / square[0]) ** 0.5 > 1e5
+    assert (1 + 1 / 64) ** 32 < 2  # vL = 1
+    assert "branches that all together change the signal little: $vL$ of order 1" in LESSONS["gates"].why
+
+
+def test_the_first_branches_of_pre_norm_add_much_and_the_last_ones_little() -> None:
+    square = untrained("pre-norm", 32, 128)[0]
+    shares = np.sqrt(np.diff(square) / square[:-1])
+    assert shares[0] == pytest.approx(0.5**0.5, abs=0.05)
+    assert shares[-4:].mean() == pytest.approx((0.5 / (1 + 0.5 * 31)) ** 0.5, abs=0.05)
+    assert "later blocks add ever less beside what they carry" in LESSONS["skip"].why
+
+
+def test_the_norm_of_lesson_8_fixes_what_a_branch_reads_and_the_stream_grows_by_the_mean_that_relu_adds() -> None:
+    """One layer of He: 1 + L Var + (L E)^2; the mean is what the samples share."""
+    square = untrained("pre-norm", 32, 256, layers=1, gain=2)[0]
+    mean, variance = math.sqrt(2) / math.sqrt(2 * math.pi), 1 - 1 / math.pi
+    alike = (32 * mean) ** 2 / (1 + 32 * variance + (32 * mean) ** 2)
+    assert square[-1] / square[0] == pytest.approx(1 + 32 * variance + (32 * mean) ** 2, rel=0.1)
+    assert alike == pytest.approx(0.94, abs=0.01)
+    assert "A norm fixes the size of what each branch reads" in LESSONS["init"].why
+
+
+@pytest.mark.full
+def test_lesson_8s_plain_net_is_slow_and_its_samples_are_less_alike_than_those_of_the_net_that_learns() -> None:
+    plain, _, normed = (finished(cfg) for cfg in LESSONS["init"].nets.values())
+    start, end = (float(plain.frames[at].sample_cosine[-1]) for at in (0, -1))
+    assert f"its sample cosine, {start:.2f} at first, only slowly" in LESSONS["init"].why
+    assert end < 0.7
+    assert min(float(frame.sample_cosine[-1]) for frame in normed.frames) > 0.9
+    assert normed.loss[-20:].mean() < 0.1
+    assert plain.loss[-20:].mean() > np.log(10) / 2
+
+
+# --- attention and norms ---
+
+
+def test_t5s_buckets_under_a_causal_mask_begin_where_torchs_own_floor_puts_them() -> None:
+    """Raffel 2019 in one direction: half of 32 buckets exact, the rest on a log scale up to 128."""
+    at = np.arange(1, 129)
+    bucket = np.where(at < 16, at, np.minimum(31, 16 + (np.log(at / 16) / np.log(128 / 16) * 16).astype(int)))
+    own = [int(one) for one in at if (bucket == bucket[one - 1]).sum() == 1 and one < 16]
+    said = of_scores("relative bias", 128)
+    assert f"all 32 are for earlier tokens, and distances up to {own[-1]} have their own" in said
+    assert said.startswith("Without a mask 128 positions")
+    assert "T5 does not divide by √d_k" in said
+    assert "W_Q starts small instead of the division by √d_k" in POSITIONS["relative bias"].reading
+
+
+def test_attention_whose_scores_are_all_equal_is_linear_and_is_not_said_to_be_otherwise() -> None:
+    x = np.random.default_rng(1).standard_normal((4, 6))
+    y, values = x[::-1] / 2, np.random.default_rng(2).standard_normal((6, 3))
+    equal = np.full((4, 4), 0.25)
+    assert equal @ (x + y) @ values == pytest.approx(equal @ x @ values + equal @ y @ values)
+    held, own = straightness(x, y, (np.zeros((6, 2)), np.ones((6, 2)), values), 1.0)
+    assert "so attention is linear" in linear_said(held, own)
+    held, own = straightness(x, y, (values, values, values), 1.0)
+    assert "linear only while its weights are fixed" in linear_said(held, own)
+
+
+def test_behind_a_norm_after_the_add_the_end_is_the_sum_of_what_is_left_without_its_mean() -> None:
+    token, output = np.array([1.0, 2.0, -1.0]), np.array([0.5, 1.5, -0.5])
+    total = token + output
+    end, factor = (total - total.mean()) / np.sqrt(total.var() + 1e-5), 1 / np.sqrt(total.var() + 1e-5)
+    assert np.abs(factor * token + factor * output - end).max() > 0.5
+    assert factor * (token - token.mean()) + factor * (output - output.mean()) == pytest.approx(end)
+    said = left_said(walk(token, [output], "post-norm"), 1.0)
+    assert f"all outputs, each minus its mean, with x times {factor:.3g}." in said
+    assert "each minus its mean" not in left_said(walk(token, [output], "pre-norm"), 1.0)
+
+
+def test_two_seeds_of_a_net_differ_in_their_batches_too() -> None:
+    batches = [Run(RunConfig(depth=1, seed=seed), frames=False).next_batch()[0] for seed in (0, 1)]
+    assert not torch.equal(*batches)
+
+
+def test_a_net_of_32_blocks_without_residuals_has_64_matrices_and_is_not_called_one_of_32_layers() -> None:
+    lesson = LESSONS["collapse"]
+    for cfg in lesson.nets.values():
+        assert sum(one.ndim == 2 for one in build_model(cfg).stream.parameters()) == 64
+    assert "layers" not in lesson.title + lesson.question + lesson.challenge.text
+
+
+def test_a_vector_of_mean_square_1_reaches_the_root_of_d_and_only_with_mean_0_the_root_of_d_minus_1() -> None:
+    one = np.zeros(16)
+    one[0] = 4.0
+    assert (one**2).mean() == 1
+    assert one.max() == 16**0.5
+    centred = (one - one.mean()) / one.std()
+    assert centred.max() == pytest.approx(15**0.5)
+    assert f"fixes the mean at 0 and the mean square at 1, so no |z| exceeds √(d - 1) = {15**0.5:.3g}" in bounds(16)
+
+
+def test_torchs_group_norm_of_a_sequence_mixes_its_positions() -> None:
+    x = torch.randn(1, 8, 5, generator=torch.Generator().manual_seed(1))
+    later = x.clone()
+    later[..., -1] += 3
+    norm = nn.GroupNorm(1, 8)
+    assert (norm(later) - norm(x))[..., 0].abs().max() > 0.1
+    assert "also averages over all positions of the sample" in NET["group norm"].text
+
+
+def test_the_share_of_blocks_that_mix_ln_gives_to_post_norm() -> None:
+    """Li 2024, table 7: 25 % for 12 and 24 layers up to 1B, 6.25 % of 32 layers at 7B."""
+    assert 0.0625 * 32 == 2
+    cfg = RunConfig.arranged("Mix-LN", depth=24)
+    assert sum(value == "post-norm" for _, _, value in cfg.overrides) == 0.25 * 24
+    assert "at 7B it takes a sixteenth" in ARRANGEMENTS["Mix-LN"].reading
+
+
+def test_two_seeds_have_one_median_in_the_chart_and_in_the_sentence() -> None:
+    """For an even count the chart takes the middle of logarithms: of .01 and 1 it draws .1, not .505."""
+
+    class Seed:
+        def __init__(self, size: float) -> None:
+            self.act_rms, self.grad_rms = np.array([[1.0, size]]), np.ones((1, 2))
+
+        def __len__(self) -> int:
+            return 1
+
+    assert "is 0.1 (A)" in sizes({"A": [Seed(0.01), Seed(1.0)]}, 0)  # type: ignore[list-item]
