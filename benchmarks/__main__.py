@@ -50,12 +50,10 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "maps": maps.maps,
     "remedies": remedies.remedies,
     "verdicts": verdicts.verdicts,
-    "updates": verdicts.updates,
-    "held-out": partial(verdicts.verdicts, seed=verdicts.HELD_OUT_SEED),
     "soak": soak.soak,
     "attack": attack.attack,
 }
-LONG = ("soak", "held-out", "tape", "attack")
+LONG = ("soak", "verdicts", "tape", "attack")
 
 
 def main(arguments: list[str]) -> int:

@@ -299,9 +299,12 @@ class Tried:
     steps: int  # trained
     start: float  # loss at step 0
     end: float  # mean loss of the last steps
+    held_out: float  # loss on held-out samples at the end
     diverged: int  # the step, or -1
-    learns: bool  # whether the loss fell below that of guessing
-    steady: bool  # whether the loss fell at least to about that of guessing
+    learns: bool  # as of a whole run
+    better: bool  # at least slightly better than guessing
+    steady: bool  # down at least to about the loss of guessing
+    falling: bool  # until the end
 
 
 @dataclass(frozen=True)

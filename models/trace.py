@@ -73,8 +73,8 @@ class Divergence:
 
     def sentence(self) -> str:
         """Where the run ended, in words."""
-        place = f" at {site_in_words(self.site)}" if self.site else ""
-        return f"Diverged at step {self.step}: the first non-finite tensor is the {self.quantity}{place}."
+        place = f" of {site_in_words(self.site)}" if self.site and self.quantity != "loss" else ""
+        return f"Diverged at step {self.step}: the numbers overflow first in the {self.quantity}{place}."
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ class Frame:
     """The costlier measurements of one step, on fixed data, before that step's update.
 
     sample_cosine (S,); update_to_weight (depth,); held-out loss and accuracy; the task's picture; dead_units (depth,),
-    the share of a block's ReLU units that are 0 for all of a fixed subset, empty without ReLUs.
+    the share of a block's ReLU units that are 0 for all of a fixed subset, empty without ReLUs; head_input (3,), of
+    what the head reads of that subset: its RMS, the RMS of its difference from its mean over the subset, and how many
+    directions that difference takes (participation ratio).
     """
 
     step: int
@@ -92,6 +94,7 @@ class Frame:
     held_out_accuracy: float
     picture: dict[str, Any] = field(default_factory=dict)
     dead_units: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32))
+    head_input: np.ndarray = field(default_factory=lambda: np.full(3, np.nan, np.float32))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from components.charts.bindings import AtFrame, Binding, Crosses, Frames, Map, P
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, cosines_over, fixed_line, over_places
 from components.charts.parts import places
-from models.insight.baseline import loss_of_guessing
+from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.spec import RunConfig
 
 THIN = " (thin lines: before training)"  # of a title: the nets before training are thin lines
@@ -37,7 +37,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
     ]
-    how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": _chance(guessing)}
+    how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": _guess(guessing, cfg.task)}
     return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **how)
 
 
@@ -106,13 +106,14 @@ def losses(
     *,
     steps: int,
     chance: float,
+    task: str = "digits",
     seeds: int = 1,
     against: bool = False,
     held_out: bool = False,
 ) -> Figure:
     """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run.
 
-    `held_out`: the losses of the held-out split, at the frames.
+    `task`: whose loss of guessing `chance` is. `held_out`: the losses of the held-out split, at the frames.
     """
     top = 1.6 * chance
     title = "Held-out loss" if held_out else "Loss"
@@ -127,7 +128,7 @@ def losses(
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
-    how = {"guides": [0.0 if against else chance], "levels": [] if against else _chance(chance)}
+    how = {"guides": [0.0 if against else chance], "levels": [] if against else _guess(chance, task)}
     return figure_of(traces, layout, hue=LOSS, line="line", top=top, **how)
 
 
@@ -154,9 +155,9 @@ def _thin(label: str, run: int, binding: Binding) -> dict[str, Any]:
     return _line(f"{label}, step 0", run, binding) | {"thin": True}
 
 
-def _chance(at: float) -> list[dict[str, Any]]:
+def _guess(at: float, task: str) -> list[dict[str, Any]]:
     """The loss of guessing, with its name in the chart."""
-    return [{"name": "chance", "at": at}]
+    return [{"name": name_of_guessing(task).removeprefix("the "), "at": at}]
 
 
 def _fold(seeds: int) -> str:

@@ -65,7 +65,7 @@ def watch(*, against: bool = False) -> None:
     step = place(NAME, configurations, seeds).step
     # A column that was added may still be on its way there.
     there = {letter: traces[letter] for letter, tape in tapes.items() if tape.length > step or tape.done}
-    _said(step, there, chance(configurations[0]), without=clash.keys())
+    _said(step, there, configurations[0].task, without=clash.keys())
     panels, large = _texts(configurations) if seeds == 1 else [], projector.on()  # several seeds at once write none
     panels += _charts(configurations, seeds, against=against, without=clash.keys())
     for run, cfg in enumerate([] if large else configurations):
@@ -92,12 +92,12 @@ def watch(*, against: bool = False) -> None:
         share.share(names, traces, seeds, panels)
 
 
-def _said(step: int, traces: dict[str, list[Trace]], guessing: float, *, without: Collection[str]) -> None:
+def _said(step: int, traces: dict[str, list[Trace]], task: str, *, without: Collection[str]) -> None:
     """What the columns show where the playhead rests: who is ahead and by what, and how their sizes compare."""
     if hidden("verdict") or len(traces) < 2:
         st.empty()  # what stood in this place was said of other columns
         return
-    said = [f"**{ahead(traces, step, guessing)}**"] if step and "loss" not in without else []
+    said = [f"**{ahead(traces, step, task)}**"] if step and "loss" not in without else []
     said += [sizes(traces, step)] if "depth" not in without else []
     st.markdown(explained(" ".join(said)))
 
@@ -116,17 +116,23 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _told(configurations), strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
     how: dict[str, Any] = {"seeds": seeds, "against": against}
-    steps, guessing = max(cfg.steps for cfg in configurations), chance(configurations[0])
+    first = configurations[0]
+    loss: dict[str, Any] = {
+        "steps": max(cfg.steps for cfg in configurations),
+        "chance": chance(first),
+        "task": first.task,
+        **how,
+    }
     made = {}
     if "loss" not in without:
-        made["Loss"] = figures.losses(labels, steps=steps, chance=guessing, **how)
+        made["Loss"] = figures.losses(labels, **loss)
     if "depth" not in without:
         if not against:
             made["Sample cosine by depth"] = figures.cosines(sites, labels)
         for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
             made[title] = figures.profiles(title, track, sites, labels, **how)
     if "loss" not in without:
-        made["Held-out loss"] = figures.losses(labels, steps=steps, chance=guessing, held_out=True, **how)
+        made["Held-out loss"] = figures.losses(labels, held_out=True, **loss)
     runs = tuple(range(len(configurations)))
     few = len(runs) == 2  # whose pictures stand beside the loss
     span, tells = HALF if few else SPANNED, not hidden("verdict")

@@ -29,7 +29,7 @@ def draw(panel: InstrumentPanel) -> None:
     text = collapse_sentence(sites, whose, most, value.cosine, value.rank)
     attends = len(value.entropy) > 0
     if attends:
-        text += " " + attention_sentence(value.entropy, value.max_logit, value.query_key_share)
+        text += " " + attention_sentence(value.entropy, value.query_key_share)
     panel.say(text)
     _stream(panel, found, sites)
     if attends:

@@ -35,7 +35,7 @@ def draw(panel: InstrumentPanel) -> None:
     if charts:
         panel.row(*charts)
     noise = "" if found is None else " " + _noise_sentence(found)
-    panel.say(update_sentence(panel.cfg, trace, row) + noise)
+    panel.say(update_sentence(trace, row) + noise)
     if found is None:
         return
     _say_parts(found)
@@ -168,8 +168,8 @@ HEALTH = Instrument(
     "measured",
     "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's "
     f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}. Adam's first ones are one to a few "
-    "per cent (measured at widths 64 and 256) where the gradient is well above its eps of 1e-8. What is said of other "
-    "nets was counted on small ones drawn at random. Signal to noise: |E g|²/tr Cov(g) over k micro-batches of the "
+    "per cent (measured at widths 64 and 256) where the gradient is well above its eps of 1e-8. Signal "
+    "to noise: |E g|²/tr Cov(g) over k micro-batches of the "
     "step's batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - "
     "B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from "
     "one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv "

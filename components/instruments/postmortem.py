@@ -14,8 +14,9 @@ from components.shell import compare_link, link
 from components.shell.hide import hidden
 from components.stage.view import View
 from models.export.findings import progress_sentence
+from models.insight.baseline import LEARNT
 from models.insight.postmortem import GROWN, postmortem, vanished_from
-from models.insight.remedy import failed
+from models.insight.remedy import LONGER, LONGEST, STEPS, failed
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
 from models.trace import Divergence, Trace
@@ -38,10 +39,10 @@ def _unfit(view: View) -> str:
 
 
 def _explained(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
-    """Shows where and when the run stopped being finite, and says the likeliest cause."""
+    """Shows where and when the run stopped being finite, and what the tape shows before."""
     cause = postmortem(panel.cfg, trace)
     panel.row(last_and_first(trace, "Signal", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
-    panel.say(f"{divergence.sentence()} Likeliest cause: {cause.kind}.")
+    panel.say(divergence.sentence())
     st.markdown(cause.sentence)
     panel.table(
         "Last good and first bad step",
@@ -60,12 +61,12 @@ def _offered(panel: InstrumentPanel) -> None:
     if not tried.offers:
         st.caption(tried.said)
     else:
-        st.markdown("Compare with a run that differs only in:")
+        st.markdown(f"{tried.cause} Compare with a run that differs only in:".strip())
     for at, (remedy, result) in enumerate(tried.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
-            st.caption(result)
+            st.caption(f"{result[0].upper()}{result[1:]}.")
     if tried.failed:
         st.caption(f"Tried without success: {'; '.join(tried.failed)}.")
 
@@ -94,11 +95,12 @@ POST_MORTEM = Instrument(
     draw,
     "Why did this run fail, and what helps?",
     "measured",
-    "From the tape: the last row in which every number is finite, and the first in which one is not. The cause is the "
-    "first that fits of a list of rules over the tape: overflow before any update; before training the stream over "
-    f"depth, or the gradient on its way back, becoming more than {EXPLODING:g} times larger; first updates above "
-    f"{LARGE_UPDATE:.0%} of the weights; a stream that became {GROWN:g} times larger in training. Changes are trained "
-    "for 30 steps first; those that bring the loss below chance are offered, single changes first. After a "
-    "divergence, where none does, those that bring it down to chance.",
+    "From the tape: the last row in which every number is finite, the first in which one is not, and what was unusual "
+    "before: overflow before any update; before training the stream over depth, or the gradient on its way back, "
+    f"becoming more than {EXPLODING:g} times larger; first updates above {LARGE_UPDATE:.0%} of the weights; a stream "
+    f"that became {GROWN:g} times larger in training. Changes are trained for {STEPS} steps past the divergence, or "
+    f"for {LONGER} where the loss falls; if none learns by then, the best for as long as the run, up to {LONGEST}. "
+    f"Those that reach {LEARNT:.0%} of the loss of guessing are offered, else those that go below it, single changes "
+    "first. A cause is named only where changing that one thing alone lets the run go on.",
     _unfit,
 )

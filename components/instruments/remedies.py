@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.instruments.panel import INSTRUMENT
-from components.shell.hide import any_hidden, hidden
+from components.shell.hide import hidden
 from components.shell.visitor import address, visitor
 from components.stage.answer import answer
 from components.stage.view import View
 from models import answers
 from models.answers import Tried
+from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
 from models.insight.words import number
@@ -20,31 +21,34 @@ from models.spec.query import literal
 
 @dataclass(frozen=True)
 class Found:
-    """Changes that help, best first, each with the result of its trial, and a sentence about them all.
+    """Changes that help, best first, each with the result of its trial; a sentence where there are none.
 
-    `waiting`: the trials are not over yet. `failed`: changes that were tried and did not help.
+    `waiting`: the trials are not over yet. `failed`: changes that were tried and did not help. `cause`: which change of
+    one thing alone makes a run that diverged go on.
     """
 
     offers: list[tuple[Remedy, str]]
-    said: str
+    said: str = ""
     waiting: bool = False
     failed: tuple[str, ...] = ()
+    cause: str = ""
 
 
 def found(view: View) -> Found:
     """What helps the failed run of a view. No change of a field that a link hides is tried."""
     cfg, trace = view.cfg, view.trace
+    lost = trace.divergence.step if trace.divergence else -1
     first = postmortem(cfg, trace).first if trace.divergence else ()
     without = [name for name in knobs() if hidden(name)]
     every = candidates(cfg, first, without)
     if not every:
         return Found([], "")
-    asked: dict[str, Any] = {"first": list(first), "without": without}
+    asked: dict[str, Any] = {"first": list(first), "without": without, "lost": lost}
     # On the screen of the open instrument: a question from another screen would end that instrument's questions.
     owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
     if reply.value is None:
-        said = f"Trying changes of this run for a few steps each: {reply.share:.0%}."
+        said = f"This run failed. What would help? Trying changes of it: {reply.share:.0%}."
         return Found([], said if reply.waiting else literal(reply.refusal), waiting=reply.waiting)
     tried = reply.value.tried
     helped = ranked(every, tried, diverged=trace.divergence is not None)
@@ -52,13 +56,19 @@ def found(view: View) -> Found:
     failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)
     if not offers:
         longest = max(trial.steps for trial in tried)
-        none = f"None of the {len(tried)} changes tried brings the loss below chance within {longest} steps."
+        guess = f"{name_of_guessing(cfg.task)} ({loss_of_guessing(cfg.task):.2f})"
+        none = f"None of the {len(tried)} changes tried does clearly better than {guess} in {longest} steps."
         return Found([], none, failed=failed)
-    more = f" {len(offers) - 1} more helped: see Post-mortem."
-    alone = len(offers) == 1 or any_hidden(("instruments", "export"))
-    return Found(offers, f"{offers[0][1]}.{'' if alone else more}", failed=failed)
+    return Found(offers, failed=failed, cause=_cause([(every[at], tried[at]) for at in helped], lost))
 
 
 def _result(trial: Tried) -> str:
-    slow = "" if trial.learns else ", about chance"
-    return f"Tried for {trial.steps} steps: loss {number(trial.start)} to {number(trial.end)}{slow}"
+    standing = "" if trial.learns else ", slightly better than guessing" if trial.better else ", about that of guessing"
+    still = ", still falling" if trial.falling and not trial.learns else ""
+    return f"loss {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{standing}{still}"
+
+
+def _cause(helped: list[tuple[Remedy, Tried]], lost: int) -> str:
+    """Which change of one thing alone makes a run that diverged at step `lost` go on past it; empty where none does."""
+    alone = [remedy.label for remedy, trial in helped if not remedy.several and trial.steps > lost >= 0]
+    return f"Likeliest cause, by trial: with {alone[0]} alone the run goes on." if alone else ""

@@ -184,11 +184,11 @@ def _remedy(view: View) -> bool:
         return False
     found = remedies.found(view)
     with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(found.said or "This run failed. What would help?")
         for remedy, came_of_it in found.offers[:1]:
-            label = f"Set {remedy.label}"
-            if st.button(label, on_click=link.put, args=(remedy.fields,), key="remedy", help=came_of_it):
+            st.markdown(f"**{remedy.label[0].upper()}{remedy.label[1:]}**: {came_of_it}.")
+            if st.button("Apply", on_click=link.put, args=(remedy.fields,), key="remedy"):
                 st.rerun()  # the press reran this fragment only, and the controls lie outside
-        st.caption(found.said)
     return found.waiting
 
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from models.insight.baseline import loss_of_guessing
 from models.insight.verdict import (
     activation_sentence,
     cosine_sentence,
@@ -17,7 +16,7 @@ from models.trace import Trace
 
 def progress_sentence(cfg: RunConfig, trace: Trace) -> str:
     """The last training loss compared with the loss of guessing, and the held-out accuracy."""
-    return loss_sentence(trace, len(trace) - 1, loss_of_guessing(cfg.task))
+    return loss_sentence(trace, len(trace) - 1, cfg.task)
 
 
 def findings(cfg: RunConfig, trace: Trace) -> list[str]:

@@ -12,6 +12,8 @@ from models.spec import TASKS
 from models.spec.tasks import SYMBOLS
 
 LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
+BETTER = 0.98  # times the same, below which a loss is better than it by more than the noise of a mean over batches
+UNIFORM = 0.99  # of ln(classes), above which all classes are about equally frequent
 DATA = Path(__file__).parents[1] / "tasks" / "data"
 
 
@@ -24,6 +26,12 @@ def loss_of_guessing(task: str) -> float:
     """
     measured = {"digits": _digits, "book": _book, "sort": _sorted}
     return measured[task]() if task in measured else math.log(TASKS[task].classes)
+
+
+def name_of_guessing(task: str) -> str:
+    """What charts and sentences call the loss of guessing: chance where all classes are about equally frequent."""
+    uniform = loss_of_guessing(task) > UNIFORM * math.log(TASKS[task].classes)
+    return "chance" if uniform else "the best constant guess"
 
 
 def entropy(counts: Iterable[float]) -> float:

@@ -9,7 +9,6 @@ from models.insight.words import number, two_places
 from models.trace import site_in_words
 
 SHARP = 0.1  # entropy of attention, as a share of its maximum, below which a block looks at one token only
-LOGIT = 50.0  # logit above which a softmax gives one token everything: 1 + e^-50 is 1 in float32
 STARVED = 0.05  # share of attention's gradient below which queries and keys hardly learn
 
 
@@ -24,18 +23,17 @@ def collapse_sentence(sites: tuple[str, ...], whose: str, most: int, cosine: np.
     return f"{whose} have a mean cosine of {before}{end}: {directions(last)}; {used}."
 
 
-def attention_sentence(entropy: np.ndarray, max_logit: np.ndarray, query_key_share: np.ndarray) -> str:
+def attention_sentence(entropy: np.ndarray, query_key_share: np.ndarray) -> str:
     """Which block has the sharpest attention, and whether queries and keys still learn, (depth,) each."""
     if not np.isfinite(entropy).any():
         return "No block has attention whose numbers are finite."
-    at, logit = int(np.nanargmin(entropy)), float(np.nanmax(max_logit))
+    at = int(np.nanargmin(entropy))  # not the largest logit: a softmax sees differences alone
     judged = (
         "attention has collapsed onto single tokens"
         if entropy[at] < SHARP
         else "no block has collapsed onto single tokens"
     )
-    large = f"; a logit of {number(logit)} is enough to saturate its softmax" if logit > LOGIT else ""
-    sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}{large}."
+    sharp = f"Attention is sharpest in block {at + 1}, with {entropy[at]:.0%} of the largest entropy: {judged}."
     if not np.isfinite(query_key_share).any():
         return f"{sharp} Queries, keys and values have no gradient that can be compared."
     least = int(np.nanargmin(query_key_share))

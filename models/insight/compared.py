@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.baseline import LEARNT
+from models.insight.baseline import BETTER, LEARNT, loss_of_guessing, name_of_guessing
 from models.insight.words import number
 from models.trace import Trace
 
@@ -35,8 +35,10 @@ class _Stand:
         return f"{name} {number(self.middle)} ({float(np.median(self.accuracy)):.0%} right{lost})"
 
 
-def ahead(runs: Runs, row: int, guessing: float) -> str:
+def ahead(runs: Runs, row: int, task: str) -> str:
     """Which run has the lowest held-out loss at a row, by what, and whether all seeds agree."""
+    guessing, name = loss_of_guessing(task), name_of_guessing(task)
+    guess = f"{name} ({guessing:.2f})"
     stands = {name: _stand(traces, row) for name, traces in runs.items()}
     order = sorted(stands, key=lambda name: stands[name].middle)
     best, second = (stands[name] for name in order[:2])
@@ -46,7 +48,9 @@ def ahead(runs: Runs, row: int, guessing: float) -> str:
     if not np.isfinite(best.middle):
         verdict = "none has a finite loss"
     elif best.middle > LEARNT * guessing:
-        verdict = f"none has learned yet, chance is {guessing:.2f}"
+        better = [one for one in order if stands[one].middle < BETTER * guessing]
+        verdict = f"{' and '.join(better)} {'is' if len(better) == 1 else 'are'} slightly better than {guess}"
+        verdict = verdict if better else f"none is better than {guess}"
     elif not np.isfinite(second.middle):
         verdict = f"{order[0]} alone is left"
     elif second.middle < CLOSE * best.middle:

@@ -4,11 +4,9 @@ import math
 
 import numpy as np
 
-from addnorm.findings import SMALL_UPDATE
-from models.insight.starts import EARLY, OPTIMIZERS, after_updates
-from models.insight.verdict import LARGE_UPDATE, VANISHING, verdicts
+from addnorm.findings import SMALL_UPDATE, VANISHING
+from models.insight.verdict import LARGE_UPDATE
 from models.insight.words import change_in_words, decades, number
-from models.spec import RunConfig
 from models.trace import Trace
 
 USUAL_UPDATE = 1e-3  # of a block's weights in one step (Karpathy)
@@ -25,10 +23,8 @@ def last_update(trace: Trace, row: int) -> tuple[int, np.ndarray] | None:
     return measured[-1] if measured else None
 
 
-def update_sentence(cfg: RunConfig, trace: Trace, row: int) -> str:
-    """How large the last measured update before `row` was beside the weights, by block, and what became of other nets
-    of this kind with such updates, where that was counted and no other verdict speaks against it.
-    """
+def update_sentence(trace: Trace, row: int) -> str:
+    """How large the last measured update before `row` was beside the weights, by block."""
     update = last_update(trace, row)
     if update is None:
         return "No update has been measured yet."
@@ -47,11 +43,6 @@ def update_sentence(cfg: RunConfig, trace: Trace, row: int) -> str:
     gradient = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
     if gradient < -math.log10(VANISHING):
         said.append(f"{change_in_words('The gradient behind it', gradient, 'on the way back')}.")
-    kinds, large = {one.kind for one in verdicts(cfg, trace, row)}, most > LARGE_UPDATE
-    counted = after_updates(cfg, large=large) if step <= EARLY else ""
-    if counted and kinds <= ({"large updates"} if large else {"healthy"}):
-        early = f"early updates {'above' if large else 'up to'} {LARGE_UPDATE:.0%}"
-        said.append(f"{counted} with {early} learn with {OPTIMIZERS[cfg.optimizer]}.")
     return " ".join(said)
 
 

@@ -17,9 +17,15 @@ LOST = 2.0  # times the loss of guessing, above which it is lost
 
 def outcome(trace: Trace, guessing: float) -> str:
     """One of OUTCOMES for a finished run; `guessing` is the loss of guessing."""
-    if trace.divergence is not None or not (final := final_loss(trace)) <= LOST * guessing:
+    if not final_loss(trace) <= LOST * guessing:
         return BLOWS_UP
-    return LEARNS if final < LEARNT * guessing else STAYS
+    return LEARNS if learned(trace, guessing) else STAYS
+
+
+def learned(trace: Trace, guessing: float) -> bool:
+    """Whether a finished run ends below LEARNT of the loss of guessing, and on held-out samples below all of it."""
+    held_out = trace.frames[-1].held_out_loss if trace.frames else math.nan
+    return final_loss(trace) < LEARNT * guessing and not held_out >= guessing
 
 
 def final_loss(trace: Trace) -> float:

@@ -1,6 +1,6 @@
-"""Why a run diverged: what its tape shows, the likeliest cause, and the changes to try first.
+"""How a run diverged: what its tape shows, and the changes to try first. Only these trials can show a cause.
 
-Rules are tried from top to bottom; the first that fits is the likeliest cause. Each names the figures it rests on.
+Rules are tried from top to bottom; the first that fits says what it saw, in figures.
 """
 
 import math
@@ -11,6 +11,7 @@ import numpy as np
 
 from addnorm.findings import lost_gradient, vanished
 from models.insight.outcome import gradient_change, stream_change
+from models.insight.reads import all_normed
 from models.insight.theory import he_twice
 from models.insight.verdict import EXPLODING, LARGE_UPDATE
 from models.insight.words import change_in_words, decades, factor, of_their_size, times_larger
@@ -23,9 +24,9 @@ GROWN = 10.0  # factor by which the end of the stream must have grown in trainin
 
 @dataclass(frozen=True)
 class PostMortem:
-    """The likeliest cause, and the last good and first bad step by site, (S,) each, or -1 if there is none.
+    """What the tape shows, and the last good and first bad step by site, (S,) each, or -1 if there is none.
 
-    `first`: the changes that the cause suggests, by their names in `remedy.ORDER`.
+    `first`: the changes that this suggests, by their names in `remedy.ORDER`.
     """
 
     kind: str
@@ -38,8 +39,8 @@ class PostMortem:
 
 
 @dataclass(frozen=True)
-class Cause:
-    """A cause: its name, its evidence in words (empty if it does not fit), and what to try first."""
+class Trail:
+    """A rule: its name, what it saw in words (empty if it does not fit), and what to try first."""
 
     kind: str
     evidence: Callable[[RunConfig, Trace], str]
@@ -85,30 +86,29 @@ def _overflow(_cfg: RunConfig, trace: Trace) -> str:
     grown = f"multiplies the stream by {_per_sublayer(good)}" if len(good) > 1 else "leaves it"
     return (
         f"Before any update: each sublayer {grown}, and {max(1, len(good) - 1)} are enough to leave the range of "
-        "float32. The net at its start is the cause: no learning rate helps."
+        "float32. No learning rate helps."
     )
 
 
 def _loud_stream(cfg: RunConfig, trace: Trace) -> str:
     stream, gradient = stream_change(trace), gradient_change(trace)
-    if stream < math.log10(EXPLODING):
+    if stream < math.log10(EXPLODING) or all_normed(cfg):
         return ""
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, and "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. "
-        f"{he_twice(cfg) or 'Depth with nothing to hold the stream is the cause.'}"
-    )
+        f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. {he_twice(cfg)}"
+    ).rstrip()
 
 
-def _loud_gradient(_cfg: RunConfig, trace: Trace) -> str:
+def _loud_gradient(cfg: RunConfig, trace: Trace) -> str:
     stream, gradient = stream_change(trace), gradient_change(trace)
-    if gradient < math.log10(EXPLODING):
+    # Behind norms a gradient that is smaller where the stream is larger harms nobody.
+    if gradient < math.log10(EXPLODING) or (all_normed(cfg) and stream > gradient / 2):
         return ""
     return (
         f"Before training {change_in_words('the stream', stream, 'over depth')}, but "
         f"{change_in_words('its gradient', gradient, 'on the way back')}{_first_update(trace)}. Each sublayer "
-        f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}, and depth with nothing to hold it "
-        "is the cause."
+        f"multiplies the gradient by about {_per_sublayer(trace.grad_rms[0][::-1])}."
     )
 
 
@@ -117,10 +117,7 @@ def _fierce(_cfg: RunConfig, trace: Trace) -> str:
     if worst is None or worst[2] < LARGE_UPDATE:
         return ""
     step, block, size = worst
-    return (
-        f"Update {step} changed the weights of block {block} by {of_their_size(size)}: the steps were too large from "
-        "the start."
-    )
+    return f"Update {step} changed the weights of block {block} by {of_their_size(size)}."
 
 
 def _grown(_cfg: RunConfig, trace: Trace) -> str:
@@ -164,25 +161,25 @@ def _largest_update(trace: Trace) -> tuple[int, int, float] | None:
     return max(measured, key=lambda update: update[2], default=None)
 
 
-RULES: tuple[Cause, ...] = (
-    Cause(
+RULES: tuple[Trail, ...] = (
+    Trail(
         "overflow at initialisation",
         _overflow,
         ("init_gain", "skip_scale", "residual", "norm", "placement", "branch_scale", "init"),
     ),
-    Cause(
+    Trail(
         "stream explodes over depth",
         _loud_stream,
         ("residual", "norm", "placement", "branch_scale", "skip_scale", "init", "lr", "warmup"),
     ),
-    Cause(
+    Trail(
         "gradient explodes over depth",
         _loud_gradient,
         ("residual", "norm", "placement", "branch_scale", "lr", "warmup"),
     ),
-    Cause("updates too large", _fierce, ("lr", "warmup", "clip")),
-    Cause("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
+    Trail("updates too large", _fierce, ("lr", "warmup", "clip")),
+    Trail("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
 )
-UNEXPLAINED = Cause(
-    "unexplained", lambda cfg, trace: "No rule here explains it; smaller steps may help.", ("lr", "warmup", "clip")
+UNEXPLAINED = Trail(
+    "unexplained", lambda cfg, trace: "Nothing on the tape was unusual before.", ("lr", "warmup", "clip")
 )

@@ -1,17 +1,21 @@
 """Remedies: changes that may help a run that diverged or learned nothing. `instruments.trial` finds those that do."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from models.answers import Tried
-from models.insight.baseline import LEARNT, loss_of_guessing
-from models.insight.outcome import final_loss
+from models.insight.baseline import BETTER, LEARNT, loss_of_guessing
+from models.insight.outcome import learned
 from models.spec import NORMS, RunConfig, knobs, plan
 from models.spec.arrangements import architecture_fields
 from models.spec.overrides import value_in_words
 from models.trace import Trace
 
+STEPS = 30  # of a trial, besides a warm-up, and past the step at which the run diverged
+LONGER = 120  # where the loss still falls, or has come down to guessing and may be about to pass it
+LONGEST = 300  # where no change learns sooner: as long as the run, but no longer than this
 NEARLY = 1.05  # times the loss of guessing, below which a trial may be about to learn
 USUAL_RATES = {"sgd": 0.1, "momentum": 0.01, "adam": 1e-3, "adamw": 1e-3}
 WARMUP = 30  # steps of the warm-up that is offered
@@ -47,22 +51,36 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str]
     return tuple(offered.values())
 
 
+def judged(
+    *, steps: int, start: float, before: float, end: float, held_out: float, diverged: int, guessing: float
+) -> Tried:
+    """A trial by its losses; `before`: the mean of as many steps before the last."""
+
+    def below(share: float, unseen: float = math.inf) -> bool:
+        return diverged < 0 and end < min(start, share * guessing) and held_out < unseen * guessing
+
+    learns, better, steady = below(LEARNT, 1.0), below(BETTER, BETTER), below(NEARLY)
+    falling = diverged < 0 and end < BETTER * before
+    return Tried(steps, start, end, held_out, diverged, learns, better, steady, falling)
+
+
 def ranked(remedies: Sequence[Remedy], tried: Sequence[Tried], *, diverged: bool) -> list[int]:
     """The indices of the remedies that helped in a trial: single changes before several, then by loss.
 
-    If none learns, a run that `diverged` is helped by any that comes down to guessing: some tasks take longer than a
-    trial.
+    If none learns, those that are slightly better than guessing; if there is none either, a run that `diverged` is
+    helped by any that comes down to guessing: some tasks take longer than a trial.
     """
     learning = [at for at, trial in enumerate(tried) if trial.learns]
+    better = [at for at, trial in enumerate(tried) if trial.better]
     steady = [at for at, trial in enumerate(tried) if trial.steady]
-    return sorted(learning or steady * diverged, key=lambda at: (remedies[at].several, tried[at].end))
+    return sorted(learning or better or steady * diverged, key=lambda at: (remedies[at].several, tried[at].end))
 
 
 def failed(cfg: RunConfig, trace: Trace, row: int) -> bool:
-    """Whether a run diverges after this row, or has, or ends here no better than guessing."""
+    """Whether a run diverges after this row, or has, or ends here without having learned."""
     if trace.divergence is not None:
         return row >= trace.divergence.rest
-    return row == cfg.steps and final_loss(trace) >= LEARNT * loss_of_guessing(cfg.task)
+    return row == cfg.steps and not learned(trace, loss_of_guessing(cfg.task))
 
 
 def _changes(cfg: RunConfig) -> dict[str, dict[str, Any]]:

@@ -5,7 +5,6 @@ A sentence that changes at every step, but only in its numbers, is a template.
 
 from collections.abc import Mapping
 
-from models.insight.baseline import loss_of_guessing
 from models.insight.starts import became
 from models.insight.verdict import (
     activation_sentence,
@@ -31,8 +30,7 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
-        "loss": _template(loss_sentence(trace, row, loss_of_guessing(cfg.task)), trace, row)
-        + ("" if row else _others(cfg, first.kind)),
+        "loss": _template(loss_sentence(trace, row, cfg.task), trace, row) + ("" if row else _others(cfg, first.kind)),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",

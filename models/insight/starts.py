@@ -1,119 +1,116 @@
-"""What became of other nets that started alike, or whose early updates were as large: counted, and said in words.
+"""What became of small nets that were drawn at random, by their verdict before any update; said of nets like them.
 
-`python -m benchmarks verdicts` draws small nets at random, trains them and prints these tables; `held-out` draws
-others. They are split by net, optimiser and task, because the parts differ: what holds for most transformers holds for
-half of the MLPs. Nothing is said of a net whose net, optimiser and task were not drawn.
+`python -m benchmarks verdicts` draws them from GRID, trains them and prints COUNTS. The rules of `verdict` were chosen
+on other draws. Nothing is said of a net that differs in any field from all that was drawn.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from models.spec import RunConfig
+from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, STACKS, RunConfig, knobs
 from models.spec.cautions import note
+from models.spec.overrides import mix_ln
+from models.spec.schedule import learning_rates
 
-STEPS = 200  # that each net was trained for
-EARLY, UPDATE_DEPTH = 8, 16  # the last step of an early update; blocks of the deepest net whose updates were counted
-LEAST, SHAPES = 20, 3  # nets, and shapes among them, below which nothing is said
-WORDS = {"Few": (0.0, 0.3), "About half": (0.4, 0.6), "Most": (0.7, 1.0)}  # and the shares of nets that they stand for
+STEPS = 300  # that each net was trained for
+LEAST = 20  # nets, below which nothing is said
+SLOW = 1 / 3  # of the least sum of learning rates over a run: with less nothing much can be learned
 
-# By net the depths, by optimiser the learning rates that were drawn.
-DEPTHS = {"mlp": (2, 4, 8, 16, 32, 64), "transformer": (2, 4, 8, 16)}
-RATES = {"momentum": (0.003, 0.01, 0.03, 0.1), "adam": (3e-4, 1e-3, 3e-3, 1e-2)}
-TASKS = {"digits": "the digits", "spiral": "the spiral", "book": "the book"}
-OPTIMIZERS = {"momentum": "momentum", "adam": "Adam"}
-NETS = {"mlp": "MLPs", "transformer": "transformers"}
+Values = tuple[object, ...]
 
-
-class Group(NamedTuple):
-    """A part of the nets that were drawn."""
-
-    net: str
-    optimizer: str
-    task: str
+# What was drawn, by field. Numbers in between count as drawn; any other field had its net's default.
+GRID: Mapping[str, Values] = {
+    "residual": (True, False),
+    "placement": tuple(PLACEMENTS),
+    "norm": tuple(NORMS),
+    "activation": tuple(ACTIVATIONS),
+    "layers_per_branch": (1, 2),
+    "branch_scale": (0.1, 1.0, 2.0, "1/sqrt(depth)", "zero gate", "layer scale"),
+    "skip_scale": (0.5, 0.8, 1.0, 1.5, 2.0, "1/sqrt(2)", "deepnorm", "depth"),
+    "input_scale": ("one", "1/sqrt(block)"),
+    "stack": tuple(STACKS),
+    "skip_repeats": (1, 2),
+    "qk_norm": (False, True),
+    "init": tuple(INITS),
+    "init_gain": (0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
+}
+OF_NET: Mapping[str, Mapping[str, Values]] = {
+    "mlp": {
+        "task": ("digits", "digits", "spiral"),
+        "optimizer": ("momentum", "momentum", "sgd", "adam", "adam", "adamw"),
+        "depth": (2, 4, 8, 16, 32, 64),
+        "width": (16, 32, 64),
+        "batch": (16, 32, 64),
+    },
+    "transformer": {
+        "task": ("digits", "book"),
+        "optimizer": ("adam", "adam", "adamw", "momentum"),
+        "depth": (2, 4, 8, 16),
+        "width": (16, 32),
+        "batch": (8, 16),
+    },
+}
+# Learning rates with which a pre-norm net of such a size learns the task in STEPS: the least and the greatest.
+RATES: Mapping[tuple[str, str, str], tuple[float, float]] = {
+    ("mlp", "digits", "sgd"): (0.01, 0.3),
+    ("mlp", "digits", "momentum"): (0.003, 0.1),
+    ("mlp", "digits", "adam"): (3e-4, 0.01),
+    ("mlp", "digits", "adamw"): (3e-4, 0.01),
+    ("mlp", "spiral", "sgd"): (0.1, 0.3),
+    ("mlp", "spiral", "momentum"): (0.01, 0.05),
+    ("mlp", "spiral", "adam"): (1e-3, 0.01),
+    ("mlp", "spiral", "adamw"): (1e-3, 0.01),
+    ("transformer", "digits", "momentum"): (0.003, 0.05),
+    ("transformer", "digits", "adam"): (3e-4, 0.003),
+    ("transformer", "digits", "adamw"): (3e-4, 0.003),
+    ("transformer", "book", "momentum"): (0.03, 0.1),
+    ("transformer", "book", "adam"): (1e-3, 0.01),
+    ("transformer", "book", "adamw"): (1e-3, 0.01),
+}
+ANY = ("net", "seed", "device", "steps", "lr", "overrides")  # fields that are looked at otherwise, or not at all
 
 
 class Count(NamedTuple):
-    """How many of some `nets` learn, and of how many different shapes these nets are.
-
-    To learn is to end below nine tenths of the loss of guessing.
-    """
+    """How many of some nets learn, as `outcome.learned` says."""
 
     learn: int
     nets: int
-    shapes: int
-
-    @property
-    def word(self) -> str:
-        """A key of WORDS; empty where too few were counted, or the share lies between two words."""
-        share = self.learn / max(1, self.nets)
-        said = (word for word, (low, high) in WORDS.items() if low <= share <= high)
-        return next(said, "") if self.nets >= LEAST and self.shapes >= SHAPES else ""
 
 
-# By the verdict before any update.
-STARTS: dict[Group, dict[str, Count]] = {
-    Group("mlp", "adam", "digits"): {
-        "exploding": Count(0, 8, 1),
-        "healthy": Count(70, 72, 10),
-        "inert": Count(32, 32, 8),
-    },
-    Group("mlp", "adam", "spiral"): {
-        "healthy": Count(35, 51, 7),
-        "inert": Count(3, 5, 3),
-    },
-    Group("mlp", "momentum", "digits"): {
-        "collapsed": Count(0, 14, 3),
-        "exploding": Count(0, 8, 1),
-        "healthy": Count(46, 51, 8),
-        "inert": Count(16, 16, 2),
-        "vanishing": Count(4, 23, 4),
-    },
-    Group("mlp", "momentum", "spiral"): {
-        "collapsed": Count(1, 2, 1),
-        "exploding": Count(1, 5, 3),
-        "healthy": Count(28, 35, 6),
-        "inert": Count(8, 17, 3),
-        "vanishing": Count(0, 5, 2),
-    },
-    Group("transformer", "adam", "book"): {
-        "collapsed": Count(2, 4, 2),
-        "healthy": Count(20, 44, 7),
-        "inert": Count(6, 9, 2),
-        "vanishing": Count(0, 15, 2),
-    },
-    Group("transformer", "adam", "digits"): {
-        "collapsed": Count(0, 1, 1),
-        "diverged": Count(0, 2, 1),
-        "exploding": Count(0, 7, 2),
-        "healthy": Count(32, 34, 6),
-        "inert": Count(10, 12, 5),
-        "vanishing": Count(1, 8, 1),
-    },
-}
-# By whether an early update was large (`verdict.LARGE_UPDATE`), of nets that start healthy, at the learning rates above
-# and at ten times these.
-UPDATES: dict[tuple[str, str], dict[bool, Count]] = {  # by net and optimiser
-    ("mlp", "adam"): {False: Count(124, 136, 11), True: Count(12, 26, 11)},
-    ("mlp", "momentum"): {False: Count(76, 92, 8), True: Count(3, 14, 5)},
-}
+COUNTS: Mapping[str, Count] = {}
 
 
 def became(cfg: RunConfig, start: str) -> str:
     """What became of the nets like this one that had this verdict before any update; empty where that is not known."""
-    group = Group(cfg.net, cfg.optimizer, cfg.task)
-    count = STARTS.get(group, {}).get(start)
-    low, *_, high = RATES.get(cfg.optimizer, (1.0, 0.0))
-    if count is None or not count.word or note(cfg) or cfg.depth > DEPTHS[cfg.net][-1] or not low <= cfg.lr <= high:
+    rates = RATES.get((cfg.net, cfg.task, cfg.optimizer))
+    if rates is None or note(cfg):
         return ""
-    return (
-        f"{count.word} of the {NETS[cfg.net]} drawn at random that start like this learn {TASKS[cfg.task]} with "
-        f"{OPTIMIZERS[cfg.optimizer]} in {STEPS} steps."
+    reach, least = sum(learning_rates(cfg)), rates[0] * STEPS
+    if start in ("healthy", "inert", "borderline") and reach < SLOW * least:
+        return (
+            f"Slow: the learning rates of these {cfg.steps} steps add up to {reach:.1g}; small nets that learned had "
+            f"{least:.2g} or more."
+        )
+    count = COUNTS.get(start)
+    if count is None or count.nets < LEAST or not rates[0] <= cfg.lr <= rates[1] or not _drawn(cfg):
+        return ""
+    mostly = 2 * count.learn > count.nets
+    if cfg.steps < STEPS if mostly else cfg.steps > STEPS:
+        return ""
+    return f"Of {count.nets} small nets drawn at random that start like this, {count.learn} learn in {STEPS} steps."
+
+
+def _drawn(cfg: RunConfig) -> bool:
+    """Whether every field of a net is among what was drawn, or is the default."""
+    grid = {**GRID, **OF_NET[cfg.net]}
+    usual = {name: getattr(RunConfig, name) for name in knobs()} | NET_DEFAULTS[cfg.net]
+    return cfg.overrides in ((), mix_ln(cfg.depth)) and all(
+        _among(getattr(cfg, name), grid.get(name, (usual[name],))) for name in usual if name not in ANY
     )
 
 
-def after_updates(cfg: RunConfig, *, large: bool) -> str:
-    """How many of the nets like this one learn whose early updates were `large`: "Few of the MLPs drawn at random";
-    empty where that is not known.
-    """
-    count = UPDATES.get((cfg.net, cfg.optimizer), {}).get(large)
-    known = count and count.word and not note(cfg) and cfg.task in TASKS and cfg.depth <= UPDATE_DEPTH
-    return f"{count.word} of the {NETS[cfg.net]} drawn at random" if count and known else ""
+def _among(value: object, drawn: Values) -> bool:
+    """Whether a value was drawn, or is a number between two that were."""
+    numbers = [one for one in drawn if isinstance(one, int | float) and not isinstance(one, bool)]
+    between = isinstance(value, int | float) and numbers and min(numbers) <= value <= max(numbers)
+    return value in drawn or bool(between)

@@ -82,7 +82,7 @@ def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
 
 
 def he_twice(cfg: RunConfig) -> str:
-    """Why He's weights do not hold the signal of a branch of two matrices and one ReLU; empty for other nets."""
+    """Why He's weights let the signal of a branch of two matrices and one ReLU grow; empty for other nets."""
     bare = {norm for sub in plan(cfg).sublayers for norm in sub.norms} == {"none"}
     gains = branch_gains(cfg, "mlp")
     if (
@@ -90,11 +90,14 @@ def he_twice(cfg: RunConfig) -> str:
         or (cfg.init, cfg.activation, cfg.layers_per_branch) != ("he", "relu", 2)
         or not bare
         or not gains
+        or gains[0] <= 1
     ):
         return ""
+    from_gain = cfg.init_gain**4  # it stands in both matrices, and the mean square is a square
+    also = f"; the init gain of {number(cfg.init_gain)} by another {number(from_gain)}" if cfg.init_gain != 1 else ""
     return (
         "He's factor 2 makes up for one ReLU, but stands in both matrices of a branch, which multiplies the mean "
-        f"square by {number(gains[0])} (see lesson 8)."
+        f"square by {number(gains[0] / from_gain)} (see lesson 8){also}."
     )
 
 

@@ -2,8 +2,8 @@
 
 Stream gradient, weight gradient and sample cosine are read together: a net can have level gradients and still turn all
 inputs into nearly one direction, and a plain net's stream gradient can fall over depth while its weight gradients stay
-level. `python -m benchmarks verdicts` counts what became of nets by their verdict before training (`starts`), on which
-the thresholds rest.
+level. What counts is what branches and head read: behind a norm the stream may have any size. `python -m benchmarks
+verdicts` counts what became of nets by their verdict before training (`starts`), on which the thresholds rest.
 """
 
 import math
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from addnorm import findings
-from models.insight.baseline import LEARNT
+from models.insight.baseline import BETTER, LEARNT, loss_of_guessing, name_of_guessing
+from models.insight.reads import ADAM, BOUNDING, all_normed, first_drop, first_update, head_normed
 from models.insight.theory import he_twice
 from models.insight.words import (
     UNCHANGED_DECADES,
@@ -26,24 +27,39 @@ from models.insight.words import (
     two_places,
     vectors,
 )
-from models.spec import RunConfig
+from models.spec import RunConfig, plan
+from models.spec.plan import normed_over_batch
+from models.spec.scales import GATES
 from models.trace import Frame, Trace, site_in_words
 
-EXPLODING = 100.0  # factor by which the signal grows over depth, or the gradient on its way back
-VANISHING = findings.VANISHING  # factor by which one of them falls
+# The factor by which the signal that the head reads is larger or smaller than at its start. Adam's steps do not grow
+# and fall with the gradient, so that it copes with more.
+EXPLODING, VANISHING = 30.0, 1e3
+ADAM_EXPLODING, ADAM_VANISHING = 1e3, 1e6
+LOUD_GRADIENT = 1e4  # by which the gradient grows on its way back, beyond what the signal grows
+LARGE, SMALL = 10.0, 5.0  # the same, from which a start is borderline
+BORDERLINE = 1.5  # decades by which the gradient changes on its way back, from which a start is borderline
+DEEP = 8  # sublayers without a residual, from which a start is borderline
+NORMS_PASSED = 32  # norms on the residual path, from which it is
+OVERSHOT = 1.5  # times the loss, by which a first gradient step would lower it, from which it is
 COLLAPSED = findings.ALIKE  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
-LARGE_UPDATE = 0.3  # of a block's weights in one step (`starts.UPDATES`)
+ONE_DIRECTION, FEW_DIRECTIONS = 1.5, 1.8  # in which samples differ, where the head reads them
+LARGE_UPDATE = 0.3  # of a block's weights in one step
 LAST = 20  # rows whose mean loss counts: a single batch says less
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
+FEW_TOKENS = 8  # of a batch, below which the statistics of batch norm are mostly noise
 
 THRESHOLDS = (
-    f"Exploding: the signal over depth, or the gradient on its way back, becomes more than {EXPLODING:g} times larger. "
-    f"Vanishing: one of them becomes more than {VANISHING:g} times smaller. Collapsed: different samples end with a "
-    f"mean cosine above {COLLAPSED:g}. Inert: no branch reaches {INERT:g} of the stream. Large updates: a block "
-    f"changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a block's ReLU units give 0 for "
-    "all of a fixed set of about 128 samples or tokens. Stream gradient, weight gradient and cosine are read together."
+    "Judged is what branches and head read: behind a norm the stream may have any size. Exploding: the signal becomes "
+    f"more than {EXPLODING:g} times larger over depth ({ADAM_EXPLODING:,g} with Adam), or its gradient grows "
+    f"{LOUD_GRADIENT:,.0f} times more than that. Vanishing: one of them becomes more than {VANISHING:,g} times smaller "
+    f"({ADAM_VANISHING:,.0f} with Adam). Collapsed: samples end with a mean cosine above {COLLAPSED:g}, or differ in "
+    f"fewer than {ONE_DIRECTION:g} directions. Borderline: near one of these. Inert: no branch reaches {INERT:g} of "
+    f"the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} "
+    "of a block's ReLU units give 0 for all of a fixed set of about 128 samples or tokens. A net whose loss has fallen "
+    "below 90% of that of guessing is none of the first four."
 )
 
 
@@ -51,7 +67,7 @@ THRESHOLDS = (
 class Verdict:
     """A verdict and the sentence that says why.
 
-    Kinds: diverged, exploding, vanishing, collapsed, inert, dead, large updates, healthy.
+    Kinds: diverged, exploding, vanishing, collapsed, borderline, inert, dead, large updates, healthy.
     """
 
     kind: str
@@ -107,34 +123,43 @@ def directions(cosine: float) -> str:
     """How far vectors of this mean cosine point the same way."""
     if cosine < APART:
         return "in different directions"
-    return "in nearly one direction" if cosine > COLLAPSED else "much alike, but not in one direction"
+    return "in nearly the same direction" if cosine > COLLAPSED else "similar, but still distinct"
 
 
-def loss_sentence(trace: Trace | None, row: int, guessing: float) -> str:
+def loss_sentence(trace: Trace | None, row: int, task: str) -> str:
     """The training loss at one row of a tape, if there is one; that of the last rows compared with guessing."""
+    guessing, name = loss_of_guessing(task), name_of_guessing(task)
+    guess = f"{name} is {guessing:.2f}"
     if trace is None or len(trace) == 0:
-        return f"Not trained yet. Chance is {guessing:.2f}."
+        return f"Not trained yet. {guess[0].upper()}{guess[1:]}."
     loss, frame = float(trace.loss[row]), trace.frame_at(row)
     if not math.isfinite(loss):
         return f"The loss is not finite at step {row}."
     if row == 0:
-        return f"Step 0: not trained yet, loss {number(loss)}; chance is {guessing:.2f}."
+        return f"Step 0: not trained yet, loss {number(loss)}; {guess}."
+    accuracy, held_out = "", math.nan
+    if frame is not None and math.isfinite(frame.held_out_accuracy):
+        held_out = frame.held_out_loss
+        accuracy = f", held-out accuracy {frame.held_out_accuracy:.0%}{_of_step(frame, row)}"
     # A single batch says little. Up to LAST rows, of the later half of the run so far.
     lately = float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
+    standing = _standing(lately, held_out, float(trace.loss[0]), guessing)
+    return f"Step {row}: loss {number(loss)}{accuracy}; {guess}: {standing}."
+
+
+def _standing(lately: float, held_out: float, first: float, guessing: float) -> str:
+    """How a mean training loss stands against guessing, and the last held-out loss (NaN: not measured)."""
+    if lately < LEARNT * guessing and held_out >= guessing:
+        return f"better than that in training, not on held-out samples ({number(held_out)})"
     if lately < 0.5 * guessing:
-        relation = "it learns"
-    elif lately < LEARNT * guessing:
-        relation = "it begins to learn"
-    elif lately <= 1.1 * guessing:
-        relation = "no better than chance"
-    elif lately < float(trace.loss[0]):
-        relation = "not yet as good as chance"
-    else:
-        relation = "worse than chance"
-    accuracy = ""
-    if frame is not None and math.isfinite(frame.held_out_accuracy):
-        accuracy = f", held-out accuracy {frame.held_out_accuracy:.0%}{_of_step(frame, row)}"
-    return f"Step {row}: loss {number(loss)}{accuracy}; chance is {guessing:.2f}: {relation}."
+        return "it learns"
+    if lately < LEARNT * guessing:
+        return "it begins to learn"
+    if lately < BETTER * guessing and held_out < BETTER * guessing:
+        return "slightly better than that"
+    if lately <= 1.1 * guessing:
+        return "no better than that"
+    return "not yet as good as that" if lately < first else "worse than that"
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
@@ -147,74 +172,166 @@ def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
 
     On row 0, the untrained net, the first also says why it starts like this, where He's weights are the reason.
     """
-    frame, what = trace.frame_at(row), vectors(cfg)
-    act_rms, grad_rms, branch_rms, weight_grad_rms = (
-        series[row] for series in (trace.act_rms, trace.grad_rms, trace.branch_rms, trace.weight_grad_rms)
-    )
-    if not all(np.isfinite(series).all() for series in (act_rms, grad_rms, branch_rms, weight_grad_rms)):
+    seen = _Seen(cfg, trace, row)
+    if not seen.finite:
         return [Verdict("diverged", "Not finite: some numbers have left the range of the machine.")]
-    sample_cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)
-    of_step = _of_step(frame, row) if frame else ""
-    stream, gradient = decades(act_rms[0], act_rms[-1]), decades(grad_rms[-1], grad_rms[0])
-    cosine = f"{sample_cosine[-1]:.2f}{of_step}"
-    wrong: list[Verdict] = []
-    collapsed = float(sample_cosine[-1]) > COLLAPSED >= float(sample_cosine[0])
-    one_direction = f"all {what} end in nearly one direction (mean cosine {cosine})"
-    if max(stream, gradient) > math.log10(EXPLODING):
-        why = "" if row else he_twice(cfg)
-        wrong.append(Verdict("exploding", f"Exploding: {_both(stream, gradient)}. {why}".rstrip()))
-    elif min(stream, gradient) < -math.log10(VANISHING):
-        also = f", and {one_direction}" if collapsed else ""
-        wrong.append(
-            Verdict(
-                "vanishing",
-                f"Vanishing: {_both(stream, gradient)}{_yet_level(weight_grad_rms, stream, gradient)}{also}.",
-            )
-        )
-    elif collapsed:
-        wrong.append(
-            Verdict("collapsed", f"Collapsed: sizes look fine ({_both(stream, gradient)}), but {one_direction}.")
-        )
-    elif branch_rms.max() < INERT * act_rms.max():
-        wrong.append(
-            Verdict(
-                "inert",
-                "Inert branches: no block adds anything noticeable to the stream; training has to switch the branches "
-                "on.",
-            )
-        )
-    updated = [
-        past.update_to_weight for past in trace.frames if past.step < row and np.isfinite(past.update_to_weight).any()
-    ]
-    wrong += _large_updates(updated[-1] if updated else np.empty(0))
-    wrong += _dead_units(frame.dead_units if frame else np.empty(0), of_step, what)
-    last = float(sample_cosine[-1])
-    end = f", and {what} end {directions(last)} (mean cosine {cosine})" if math.isfinite(last) else ""
-    return wrong or [Verdict("healthy", f"Healthy: {_both(stream, gradient)}{end}.")]
+    wrong = [one for one in (_signal(seen), *_updates(seen), _dead_units(seen)) if one]
+    return wrong or [_inert(seen) or Verdict("healthy", f"Healthy: {seen.sizes}{seen.end}.")]
 
 
-def _large_updates(update_to_weight: np.ndarray) -> list[Verdict]:
-    """The verdict that an update changed much of a block's weights, if one did."""
-    finite = np.where(np.isfinite(update_to_weight), update_to_weight, 0.0)
-    if finite.max(initial=0.0) <= LARGE_UPDATE:
+class _Seen:
+    """What a row shows of a net: sizes in decades, and what its head reads."""
+
+    def __init__(self, cfg: RunConfig, trace: Trace, row: int) -> None:
+        self.cfg, self.trace, self.row, self.what = cfg, trace, row, vectors(cfg)
+        act, grad, self.branch, self.weight = (
+            series[row] for series in (trace.act_rms, trace.grad_rms, trace.branch_rms, trace.weight_grad_rms)
+        )
+        self.finite = all(np.isfinite(series).all() for series in (act, grad, self.branch, self.weight))
+        self.largest = float(act.max())
+        self.stream, self.gradient = decades(act[0], act[-1]), decades(grad[-1], grad[0])
+        self.growth = self.gradient - max(self.stream, 0.0)  # of the gradient, beyond what the signal grows
+        self.frame = trace.frame_at(row)
+        self.cosine = self.frame.sample_cosine if self.frame else np.full(len(trace.sites), np.nan)
+        size, apart, directions = map(float, self.frame.head_input) if self.frame else (math.nan,) * 3
+        self.normed, self.head_normed = all_normed(cfg), head_normed(cfg)
+        reads_stream = cfg.stack == "single" and plan(cfg).final_norm == "none"
+        self.size = float(act[-1]) if reads_stream else size  # the first is measured in every row
+        self.directions = directions
+        # Of all that the head reads, the part that differs between samples; a cosine of COLLAPSED has this much.
+        least = math.sqrt(1 - COLLAPSED)
+        small = self.size < 1 / SMALL
+        self.alike = apart < least * min(self.size, 1.0) and not small and not self.cosine[0] > COLLAPSED
+        lately = float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
+        adam = cfg.optimizer in ADAM
+        self.most, self.least = (ADAM_EXPLODING, 1 / ADAM_VANISHING) if adam else (EXPLODING, 1 / VANISHING)
+        self.learned = row > 0 and lately < LEARNT * loss_of_guessing(cfg.task)
+
+    @property
+    def sizes(self) -> str:
+        """How signal and gradient change over depth, in words."""
+        through = ", read through norms" if self.normed and self.stream > math.log10(EXPLODING) else ""
+        return (
+            f"{change_in_words('the signal', self.stream, 'over depth')}{through}, "
+            f"{change_in_words('its gradient', self.gradient, 'on the way back')}"
+        )
+
+    @property
+    def end(self) -> str:
+        """Where samples end, in words; empty where they have no direction."""
+        last = float(self.cosine[-1])
+        if not math.isfinite(last):
+            return ""
+        yet = ", but the head can tell them apart" if last > COLLAPSED and not self.alike else ""
+        return f", and {self.what} end up {directions(last)} (mean cosine {last:.2f}{self.of_step}){yet}"
+
+    @property
+    def of_step(self) -> str:
+        """The step of the frame in words, if it is not that of the row."""
+        return _of_step(self.frame, self.row) if self.frame else ""
+
+
+def _signal(seen: _Seen) -> Verdict | None:
+    """The verdict on signal and gradient over depth, if something is wrong with them and the net has not learned."""
+    if seen.learned:
+        return None
+    lost = seen.gradient < math.log10(seen.least)
+    if seen.size > seen.most or (seen.growth > math.log10(LOUD_GRADIENT) and not seen.normed):
+        culprit = "the head reads a signal that is far too large" if seen.size > seen.most else "the gradient grows"
+        why = "" if seen.row else he_twice(seen.cfg)
+        return Verdict("exploding", f"Exploding: {culprit}; {seen.sizes}. {why}".rstrip())
+    if seen.size < seen.least:
+        return Verdict(
+            "vanishing",
+            f"Vanishing: hardly any signal reaches the head, so it answers every one of the {seen.what} alike; "
+            f"{seen.sizes}{_yet_level(seen)}.",
+        )
+    if seen.alike or (seen.directions < ONE_DIRECTION and seen.head_normed):
+        also = ", and its gradient vanishes" if lost else ""
+        return Verdict("collapsed", f"Collapsed{also}: {_alike(seen)}; {seen.sizes}.")
+    if lost and not seen.normed:
+        return Verdict("vanishing", f"Vanishing: hardly any gradient comes back; {seen.sizes}{_yet_level(seen)}.")
+    near = _borderline(seen)
+    return Verdict("borderline", f"Borderline: {near}; {seen.sizes}.") if near else None
+
+
+def _alike(seen: _Seen) -> str:
+    """That samples have become alike, and by which block."""
+    if not seen.alike:
+        return f"{seen.what} differ in hardly more than one direction, so the head can hardly tell them apart"
+    first = np.flatnonzero(seen.cosine > COLLAPSED)
+    last = f"mean cosine {float(seen.cosine[-1]):.2f}{seen.of_step}"
+    by = f" by {site_in_words(seen.trace.sites[first[0]])}" if len(first) else ""
+    return f"all {seen.what} look the same{by}, so the head cannot tell them apart ({last})"
+
+
+def _borderline(seen: _Seen) -> str:
+    """What brings a net near a verdict; empty where nothing does."""
+    cfg = seen.cfg
+    tokens = cfg.batch * cfg.tokens
+    live = [one for one in plan(cfg).sublayers if not one.identity] if cfg.stack == "single" else []
+    bare = sum(not one.skip for one in live)
+    passed = sum(one.norm_add in BOUNDING for one in live if one.skip)
+    drop = first_drop(cfg, seen.trace) if not (seen.row or seen.head_normed) else 0.0
+    near = {
+        f"{seen.what} differ in hardly more than one direction where the head reads them": seen.directions
+        < FEW_DIRECTIONS,
+        f"the head reads a signal of size {number(seen.size, 2)}, where 1 is usual": not 1 / SMALL
+        <= seen.size
+        <= LARGE,
+        "little gradient comes back to the first blocks": seen.gradient < -BORDERLINE,
+        "the gradient grows on its way back": seen.growth > BORDERLINE and not seen.normed,
+        f"no residual carries the signal past {bare} sublayers": bare >= DEEP,
+        f"the residual runs through {passed} norms": passed >= NORMS_PASSED,
+        f"the first step overshoots, to first order by {number(drop, 2)} times the loss": drop > OVERSHOT,
+        f"without norms, {cfg.optimizer} hardly trains a transformer": cfg.net == "transformer"
+        and not seen.normed
+        and cfg.optimizer not in ADAM,
+        f"batch norm takes its mean and variance from {tokens} {seen.what}, which are mostly noise": tokens < FEW_TOKENS
+        and normed_over_batch(cfg),
+    }
+    return next((reason for reason, holds in near.items() if holds), "")
+
+
+def _inert(seen: _Seen) -> Verdict | None:
+    """The verdict that no branch adds anything yet, and whether training can change that."""
+    if seen.branch.max() >= INERT * seen.largest:
+        return None
+    learned = seen.cfg.branch_scale in GATES or seen.cfg.init == "zero last"
+    then = "training switches them on" if learned else "the net is linear in effect so far"
+    return Verdict("inert", f"Inert branches: no block adds anything noticeable to the stream yet; {then}.")
+
+
+def _updates(seen: _Seen) -> list[Verdict]:
+    """The verdict that an update changes much of a block's weights: the first, later the last that was measured."""
+    if seen.row == 0:
+        sizes, said = first_update(seen.cfg, seen.trace), "the first one will change"
+    else:
+        measured = [
+            past.update_to_weight
+            for past in seen.trace.frames
+            if past.step < seen.row and np.isfinite(past.update_to_weight).any()
+        ]
+        sizes, said = measured[-1] if measured else np.empty(0), "the last one that was measured changed"
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    if sizes.max(initial=0.0) <= LARGE_UPDATE:
         return []
-    block, size = int(finite.argmax()) + 1, float(finite.max())
-    return [
-        Verdict(
-            "large updates",
-            f"Large updates: the last one that was measured changed the weights of block {block} by "
-            f"{of_their_size(size)}.",
-        )
-    ]
+    block, size = int(sizes.argmax()) + 1, float(sizes.max())
+    return [Verdict("large updates", f"Large updates: {said} the weights of block {block} by {of_their_size(size)}.")]
 
 
-def _dead_units(dead_units: np.ndarray, of_step: str, what: str) -> list[Verdict]:
+def _dead_units(seen: _Seen) -> Verdict | None:
     """The verdict that most units of some block are dead, if they are."""
-    if not (dead_units > DEAD).any():
-        return []
-    block, share = int(np.nanargmax(dead_units)) + 1, float(np.nanmax(dead_units))
-    silent = f"{share:.0%} of the units of block {block} give 0 for all {what} of a fixed set{of_step}"
-    return [Verdict("dead", f"Dead units: {silent}; from such {what} they learn nothing.")]
+    dead = seen.frame.dead_units if seen.frame else np.empty(0)
+    if not (dead > DEAD).any():
+        return None
+    block, share = int(np.nanargmax(dead)) + 1, float(np.nanmax(dead))
+    one = seen.what.removesuffix("s")
+    return Verdict(
+        "dead",
+        f"Dead units: {share:.0%} of block {block}'s units output 0 for every {one} in a fixed test set{seen.of_step}, "
+        "so they learn nothing from them.",
+    )
 
 
 def _of_step(frame: Frame, row: int) -> str:
@@ -222,22 +339,16 @@ def _of_step(frame: Frame, row: int) -> str:
     return f" at step {frame.step}" if frame.step != row else ""
 
 
-def _both(stream: float, gradient: float) -> str:
-    return (
-        f"{change_in_words('the signal', stream, 'over depth')}, "
-        f"{change_in_words('its gradient', gradient, 'on the way back')}"
-    )
-
-
-def _yet_level(weight_grad_rms: np.ndarray, stream: float, gradient: float) -> str:
+def _yet_level(seen: _Seen) -> str:
     """The remark that the weight gradients are level although the stream gradient falls, if they are, and why."""
-    if weight_grad_rms.min() <= 0:
+    if seen.weight.min() <= 0:
         return ""
-    spread = decades(weight_grad_rms.min(), weight_grad_rms.max())
+    spread = decades(seen.weight.min(), seen.weight.max())
     if spread >= 1:
         return ""
-    size = number(float(np.median(weight_grad_rms)), 1)
-    if max(stream, gradient) < -1 and abs(stream - gradient) < 1:  # a weight's gradient is input times gradient
+    size = number(float(np.median(seen.weight)), 1)
+    if max(seen.stream, seen.gradient) < -1 and abs(seen.stream - seen.gradient) < 1:
+        # A weight's gradient is input times gradient.
         return f"; weight gradients are level, about {size}: where a block's input is large, its gradient is small"
     return (
         f"; the weight gradients are level across blocks, within a factor of {factor(spread)} around {size}: late "

@@ -58,7 +58,8 @@ def change_in_words(name: str, change: float, path: str) -> str:
     if math.isinf(change):
         return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
     if abs(change) < UNCHANGED_DECADES:
-        return f"{name} stays within a factor of {factor(change)} {path}"
+        size = "the same size" if factor(change) == "1" else f"within a factor of {factor(change)}"
+        return f"{name} stays {size} {path}"
     return f"{name} becomes {times_larger(change)} {path}"
 
 

@@ -18,10 +18,10 @@ from models.nets import Net
 from models.nets.build import matrix_size
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch
+from models.spec.schedule import learning_rates
 from models.tasks.base import NO_LOSS
 from models.training import Replays, Snapshot, Work, cross_entropy
 from models.training.replay import even_steps, within
-from models.training.schedule import learning_rates
 
 LOOKS = 8  # steps at which the sharpness is measured, the last of them the one that was asked for
 ITERATIONS = 100

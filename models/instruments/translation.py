@@ -13,11 +13,11 @@ from torch import Tensor
 from models.answers import Translation
 from models.nets.translator import Translator, shifted
 from models.spec import TASKS, RunConfig
+from models.spec.schedule import learning_rates
 from models.spec.tasks import SYMBOLS
 from models.tasks import TaskData, open_task
 from models.training import Replays, Work, build_optimizer, cross_entropy, resolve_device
 from models.training.replay import SLICE_SECONDS, even_steps
-from models.training.schedule import learning_rates
 
 TRANSLATED = ("copy", "reverse", "sort")
 LOOKS = 13  # steps at which the net is measured, including 0 and the last

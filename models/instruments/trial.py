@@ -1,49 +1,76 @@
-"""Trials of changes to a run that failed: each is trained for a few steps before anyone is told that it helps."""
+"""Trials of changes to a run that failed: each is trained before anyone is told that it helps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+import torch
+
 from models.answers import Trial, Tried
-from models.insight.baseline import LEARNT, loss_of_guessing
-from models.insight.remedy import NEARLY, candidates
+from models.insight.baseline import loss_of_guessing
+from models.insight.outcome import LAST
+from models.insight.remedy import LONGER, LONGEST, STEPS, candidates, judged
 from models.spec import RunConfig
-from models.training import Replays, Run, Work
+from models.training import Replays, Run, Work, cross_entropy
+from models.training.modes import evaluating
 from models.training.replay import trained, within
 
-STEPS = 30  # of a trial, besides a warm-up: a bad change shows in its first steps
-LONGER = 90  # steps where the loss has come down to guessing and may be about to pass it
 MOST_WARMUP = 60
 ENOUGH = 3  # trials that learn, after which no further changes are tried
-LAST = 5  # steps whose mean loss is the result
+BEST = 2  # trials that go on to LONGEST
 
 
 def trial(
-    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], step: int = 0
+    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], lost: int = -1, step: int = 0
 ) -> Work[Trial]:
     """The results of training `candidates(cfg, first, without)` in order, until ENOUGH of them learn.
 
-    `step` is not used: a trial starts where the run did.
+    `lost`: the step at which the run diverged, or -1. `step` is not used: a trial starts where the run did.
     """
-    remedies, tried = candidates(cfg, first, without), []
+    remedies = candidates(cfg, first, without)
+    runs: list[Run] = []
+    tried: list[Tried] = []
     for at, remedy in enumerate(remedies):
-        changed = replace(cfg, **remedy.fields)
-        run = Run(changed, probe=False, frames=False)
+        run = Run(replace(cfg, **remedy.fields), probe=False, frames=False)
+        further = max(lost, 0) + min(run.cfg.warmup, MOST_WARMUP)
         for steps in (STEPS, LONGER):
-            goal = min(cfg.steps, steps + min(changed.warmup, MOST_WARMUP))
-            low, high = (at + done / (goal + LONGER) for done in (run.step, goal))
+            goal = min(cfg.steps, LONGEST, steps + further)
+            low, high = (at + done / (LONGER + further + LONGEST) for done in (run.step, goal))
             yield from within(trained(run, goal), low / len(remedies), high / len(remedies))
             result = _result(run)
-            if result.learns or not result.steady:
+            if result.learns or not (result.steady or result.falling):
                 break
+        runs.append(run)
         tried.append(result)
         if sum(result.learns for result in tried) == ENOUGH:
             break
+    if not any(result.learns for result in tried):
+        steady = [at for at, result in enumerate(tried) if result.steady]
+        for at in sorted(steady, key=lambda at: tried[at].held_out)[:BEST]:
+            yield from within(trained(runs[at], min(cfg.steps, LONGEST)), 0.99, 1.0)
+            tried[at] = _result(runs[at])
     return Trial(tuple(tried))
 
 
 def _result(run: Run) -> Tried:
     loss = run.trace().loss
-    start, end, guessing = float(loss[0]), float(loss[-LAST:].mean()), loss_of_guessing(run.cfg.task)
-    learns, steady = (run.divergence is None and end < min(start, share * guessing) for share in (LEARNT, NEARLY))
+    window = min(LAST, max(1, len(loss) // 6))
+    before, end = (float(np.mean(part)) for part in (loss[-2 * window : -window], loss[-window:]))
     lost = run.divergence.step if run.divergence else -1
-    return Tried(run.step, start, end, lost, learns, steady)
+    held_out = _held_out(run) if lost < 0 else float("inf")
+    return judged(
+        steps=run.step,
+        start=float(loss[0]),
+        before=before,
+        end=end,
+        held_out=held_out,
+        diverged=lost,
+        guessing=loss_of_guessing(run.cfg.task),
+    )
+
+
+def _held_out(run: Run) -> float:
+    """The loss on held-out samples, nats."""
+    x, y = run.task.held_out
+    with evaluating(run.model), torch.no_grad():
+        return float(cross_entropy(run.model(x), y))

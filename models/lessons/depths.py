@@ -46,7 +46,7 @@ WARMUP = Lesson(
         "Liu 2020 (Admin: what makes it hard to train)": "https://arxiv.org/abs/2004.08249",
         "Huang 2020 (T-Fixup)": "https://proceedings.mlr.press/v119/huang20f.html",
     },
-    code=Code("models/training/schedule.py", "learning_rates"),
+    code=Code("models/spec/schedule.py", "learning_rates"),
     challenge=Challenge(
         "Make post-norm end well: a held-out accuracy of 80% after the last of 150 steps. You may change only "
         "warm-up and schedule.",

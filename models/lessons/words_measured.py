@@ -1,6 +1,17 @@
 """Glossary terms for measurements, verdicts and runs; see `words`."""
 
-from models.insight.verdict import COLLAPSED, DEAD, EXPLODING, INERT, LARGE_UPDATE, VANISHING
+from models.insight.verdict import (
+    ADAM_EXPLODING,
+    ADAM_VANISHING,
+    COLLAPSED,
+    DEAD,
+    EXPLODING,
+    INERT,
+    LARGE_UPDATE,
+    LOUD_GRADIENT,
+    ONE_DIRECTION,
+    VANISHING,
+)
 from models.lessons.words import EVERYWHERE, LABS, Term
 
 MEASURED: dict[str, Term] = {
@@ -114,19 +125,23 @@ MEASURED: dict[str, Term] = {
     ),
     # --- verdicts ---
     "exploding": Term(
-        f"The verdict where the signal over depth, or the gradient on its way back, becomes more than {EXPLODING:g} "
-        "times larger.",
+        f"The verdict where the signal that the head reads becomes more than {EXPLODING:g} times larger over depth "
+        f"({ADAM_EXPLODING:,g} with Adam), or its gradient grows {LOUD_GRADIENT:,.0f} times more than that.",
         see=("vanishing",),
     ),
     "vanishing": Term(
-        f"The verdict where the signal over depth, or the gradient on its way back, becomes more than {VANISHING:g} "
-        "times smaller.",
+        f"The verdict where the signal that the head reads, or its gradient, becomes more than {VANISHING:,g} times "
+        f"smaller ({ADAM_VANISHING:,.0f} with Adam).",
         see=("exploding",),
     ),
     "collapsed": Term(
-        f"The verdict where different samples, or tokens, end with a mean cosine above {COLLAPSED:g}: nearly the same "
-        "direction.",
+        f"The verdict where the head can hardly tell samples, or tokens, apart: their mean cosine is above "
+        f"{COLLAPSED:g}, or they differ in fewer than {ONE_DIRECTION:g} directions (participation ratio).",
         see=("sample cosine",),
+    ),
+    "borderline": Term(
+        "The verdict near exploding, vanishing or collapsed: such nets may learn or fail.",
+        see=("exploding", "vanishing", "collapsed"),
     ),
     "inert": Term(
         f"The verdict where no branch reaches {INERT:g} of the stream.",

@@ -26,6 +26,10 @@ def _of_task(cfg: RunConfig) -> list[str]:
     """Why a configuration cannot learn its task, or need not."""
     sentences: list[str] = []
     kind = TASKS[cfg.task].kind
+    if kind == "points" and cfg.activation == "identity" and cfg.task != "linear":
+        sentences.append(
+            "Without an activation only norms bend what this net computes: it can hardly tell these points apart."
+        )
     if kind not in ("sequence", "text"):
         return sentences
     if cfg.net == "mlp" and kind == "sequence":

@@ -9,6 +9,7 @@ from torch import Tensor
 from models.nets import build_model, stacked
 from models.spec import RunConfig
 from models.spec.pairings import differing
+from models.spec.schedule import learning_rates
 from models.tasks import open_task
 from models.trace import frame_steps
 from models.training.batched_frames import BatchedFrameTaker
@@ -16,7 +17,6 @@ from models.training.batched_rows import BatchedRowWriter
 from models.training.loop import Loop
 from models.training.loss import cross_entropies
 from models.training.optimizers import Rates, build_optimizer
-from models.training.schedule import learning_rates
 
 # Fields that change neither the shape of a net nor what a step computes.
 MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")

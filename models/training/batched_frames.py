@@ -32,16 +32,16 @@ class BatchedFrameTaker(FrameTaker):
         x, y = (part.expand(self.runs, *part.shape).flatten(1, 2) for part in self.task.held_out)
         with torch.no_grad():
             with evaluating(self.model):
-                cosine, dead, logits = self._pass(x)
+                seen, logits = self._pass(x)
             if self._modes_differ:
                 with statistics_kept(self.model):
-                    cosine, dead, _ = self._pass(x[:, : self._tokens])
+                    seen, _ = self._pass(x[:, : self._tokens])
         counted = y != NO_LOSS
         loss = cross_entropies(logits, y).tolist()
         accuracy = (((logits.argmax(-1) == y) & counted).sum(1) / counted.sum(1)).tolist()
         return [
-            Frame(step, cosine[run], self._no_update(), loss[run], accuracy[run], {}, dead[run])
-            for run in range(self.runs)
+            Frame(step, cosine, self._no_update(), loss[run], accuracy[run], {}, dead, head)
+            for run, (cosine, dead, head) in enumerate(zip(*seen, strict=True))
         ]
 
     def _update_to_weight(self) -> Iterable[np.ndarray]:

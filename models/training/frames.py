@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from addnorm.cosine import mean_cosines
-from addnorm.probe import watching
+from addnorm.probe import accumulate_dtype, watching
 from models.nets import Net
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch
@@ -23,6 +23,14 @@ from models.training.modes import evaluating, statistics_kept
 from models.training.ten import Ten
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
+
+
+class OfSubset(NamedTuple):
+    """What a pass shows of each run's fixed subset, as in `Frame`: (K, S), (K, depth) and (K, 3)."""
+
+    sample_cosine: np.ndarray
+    dead_units: np.ndarray
+    head_input: np.ndarray
 
 
 class FrameTaker:
@@ -61,14 +69,11 @@ class FrameTaker:
         """The frame after the last update, one per run, if frames are taken at all."""
         return self._frames(step) if step in self.steps else []
 
-    def fixed_subset(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean cosine between the tokens of a fixed subset, (S,), and the share of ReLU units dead on it, (depth,).
-
-        The second is empty without ReLUs.
-        """
+    def fixed_subset(self) -> OfSubset:
+        """What a pass in train mode shows of the fixed subset."""
         with torch.no_grad(), statistics_kept(self.model):
-            cosine, dead, _ = self._pass(self.task.held_out[0][: self._samples])
-        return cosine[0], dead[0]
+            seen, _ = self._pass(self.task.held_out[0][: self._samples])
+        return seen
 
     def first_picture(self) -> dict[str, Any]:
         """The part of the task's picture that is shown before training, and the way of ten samples."""
@@ -79,15 +84,16 @@ class FrameTaker:
     def _frames(self, step: int) -> list[Frame]:
         x, y = self.task.held_out
         with evaluating(self.model), torch.no_grad():
-            (cosine,), (dead,), logits = self._pass(x)
+            seen, logits = self._pass(x)
             counted = y != NO_LOSS
             loss = F.cross_entropy(logits[counted], y[counted]).item()
             accuracy = (logits.argmax(-1) == y)[counted].float().mean().item()
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
         picture |= self._ten.journey(self.model)
         if self._modes_differ:
-            cosine, dead = self.fixed_subset()
-        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead)]
+            seen = self.fixed_subset()
+        (cosine,), (dead,), (head,) = seen
+        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead, head)]
 
     def _update_to_weight(self) -> Iterable[np.ndarray]:
         """|change| / |weights| by block since `before_update`, one array per run."""
@@ -103,18 +109,28 @@ class FrameTaker:
     def _no_update(self) -> np.ndarray:
         return np.full(len(self.matrices), np.nan, dtype=np.float32)
 
-    def _pass(self, x: Tensor) -> tuple[np.ndarray, np.ndarray, Tensor]:
-        """Sample cosine (K, S) and dead units (K, depth) over each run's fixed subset, and the logits of all of x."""
+    def _pass(self, x: Tensor) -> tuple[OfSubset, Tensor]:
+        """What is seen of each run's fixed subset, and the logits of all of x."""
         with (
-            watching(self.model.stream.stream_taps, gradients=False) as probe,
+            watching([*self.model.stream.stream_taps, self.model.final_norm], gradients=False) as probe,
             counting_dead(self.model, self._subset) as counted,
         ):
             logits = self.model(x)
-            stream = [self._subset(tensor) for tensor in probe.tensors()]
+            *stream, read = [self._subset(tensor) for tensor in probe.tensors()]
         cosine = torch.stack([mean_cosines(tensor) for tensor in stream], dim=1).float()
         dead = shares(counted, self.model) if counted else torch.empty(len(cosine), 0)
-        return cosine.cpu().numpy(), dead.cpu().numpy(), logits
+        return OfSubset(*(part.cpu().numpy() for part in (cosine, dead, _sizes(read)))), logits
 
     def _subset(self, tensor: Tensor) -> Tensor:
         """The vectors of the fixed subset by run, (K, N, D)."""
         return tensor[: self._samples].flatten(0, -2)[None]
+
+
+def _sizes(x_KND: Tensor) -> Tensor:
+    """RMS of each of K sets of N vectors, RMS of the differences from their mean, and their directions: (K, 3)."""
+    x = x_KND.to(accumulate_dtype(x_KND.device))
+    apart = x - x.mean(1, keepdim=True)
+    squares = apart.transpose(1, 2) @ apart
+    total = squares.diagonal(dim1=1, dim2=2).sum(1)
+    directions = total.square() / squares.square().sum((1, 2))
+    return torch.stack([x.square().mean((1, 2)).sqrt(), apart.square().mean((1, 2)).sqrt(), directions], 1).float()

@@ -5,6 +5,7 @@ from torch import Tensor
 
 from models.nets import build_model
 from models.spec import RunConfig
+from models.spec.schedule import learning_rates
 from models.tasks import open_task
 from models.trace import Divergence, Frame, Trace, frame_steps
 from models.training.frames import FrameTaker
@@ -12,7 +13,6 @@ from models.training.loop import Loop
 from models.training.loss import cross_entropy
 from models.training.optimizers import Rates, build_optimizer
 from models.training.rows import RowWriter, block_matrices
-from models.training.schedule import learning_rates
 
 
 class Run(Loop):
@@ -71,11 +71,11 @@ def before_training(cfg: RunConfig) -> Run:
     The frame has only the part of its picture that is quick to make.
     """
     run = Run(cfg, frames=False)
-    cosine, dead = run._taker.fixed_subset()
+    (cosine,), (dead,), (head,) = run._taker.fixed_subset()
     picture = run._taker.first_picture()
     run.advance(1)
     blank = np.full(cfg.depth, np.nan, dtype=np.float32)
-    run._frames[0] = [Frame(0, cosine, blank, np.nan, np.nan, picture, dead)]
+    run._frames[0] = [Frame(0, cosine, blank, np.nan, np.nan, picture, dead, head)]
     return run
 
 

@@ -246,7 +246,7 @@ def test_a_file_of_a_diverged_run_says_where_it_ended() -> None:
     rows = np.full((2, columns.width), np.nan, np.float32)
     trace = trace_of(columns, rows, divergence=Divergence(1, "activation", "b01", 1))
     cfg = RunConfig(depth=1)
-    assert findings(cfg, trace)[0] == "Diverged at step 1: the first non-finite tensor is the activation at block 1."
+    assert findings(cfg, trace)[0] == "Diverged at step 1: the numbers overflow first in the activation of block 1."
     assert findings(cfg, trace)[0] in about_html(cfg, trace, {})
     assert "<td>1 of 300</td>" in about_html(cfg, trace, {})
 

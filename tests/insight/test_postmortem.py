@@ -100,7 +100,9 @@ def test_no_norm_without_a_skip_is_blamed_where_there_is_none(cfg):
 
 
 def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
-    found = postmortem(RunConfig(depth=2), rows(([1, 0.1, 0.01], [1e4, 1e2, 1]), ([1, np.nan, 1], [1, 1, 1])))
+    found = postmortem(
+        RunConfig(depth=2, norm="none"), rows(([1, 0.1, 0.01], [1e4, 1e2, 1]), ([1, np.nan, 1], [1, 1, 1]))
+    )
     assert found.kind == "gradient explodes over depth"
     assert (
         "the stream becomes 100 times smaller over depth, but its gradient becomes 10,000 times larger"
@@ -122,15 +124,28 @@ def test_what_the_gradient_did_while_the_stream_grew_is_measured(arrangement):
 
 
 def test_a_start_that_is_called_healthy_is_not_blamed():
-    """One threshold for both: what the verdict lets pass before training is no cause after it."""
-    for growth in (0.9 * EXPLODING, 1.1 * EXPLODING):
-        trace = rows(([1, 1, growth], [1, 1, 1]), ([1, 1, growth], [1, 1, 1]), ([1, np.nan, 1], [1, 1, 1]))
-        exploding = verdict(RunConfig(depth=2), trace, 0).kind == "exploding"
-        assert (
-            (postmortem(RunConfig(depth=2), trace).kind == "stream explodes over depth")
-            == exploding
-            == (growth > EXPLODING)
-        )
+    """One threshold for both: what the verdict lets pass before training is not brought up after it."""
+    for cfg, read_bare in ((RunConfig(depth=2, norm="none"), True), (RunConfig(depth=2), False)):
+        for growth in (0.9 * EXPLODING, 1.1 * EXPLODING):
+            trace = rows(([1, 1, growth], [1, 1, 1]), ([1, 1, growth], [1, 1, 1]), ([1, np.nan, 1], [1, 1, 1]))
+            exploding = verdict(cfg, trace, 0).kind == "exploding"
+            assert exploding == (growth > EXPLODING and read_bare)
+            assert (postmortem(cfg, trace).kind == "stream explodes over depth") == exploding
+
+
+def test_a_stream_behind_norms_is_not_blamed_where_the_learning_rate_ends_the_run():
+    """Three blocks with an init gain of 10 learn at 0.01; at 3 they diverge, as with a gain of 1."""
+    cfg = RunConfig(depth=3, init_gain=10.0, lr=3.0, width=32, batch=32, steps=60, device="cpu")
+    trace = trained(cfg).trace()
+    assert trace.divergence is not None
+    assert decades(*trace.act_rms[0, [0, -1]]) > np.log10(EXPLODING)
+    found = postmortem(cfg, trace)
+    assert found.kind not in ("stream explodes over depth", "gradient explodes over depth")
+    assert "cause" not in found.sentence
+    assert found.first[0] == "lr"
+    good = trained(replace(cfg, lr=0.01)).trace()
+    assert good.divergence is None
+    assert good.loss[-20:].mean() < 1.0
 
 
 def rows(*profiles: tuple[list[float], list[float]]):

@@ -269,16 +269,16 @@ def updated(sizes, gradient=(1.0, 1.0, 1.0)):
     ],
 )
 def test_the_least_update_is_named_too_and_called_usual_only_near_the_usual(sizes, words):
-    said = update_sentence(RunConfig(**TINY, optimizer="sgd"), updated(sizes), 9)
+    said = update_sentence(updated(sizes), 9)
     assert said.startswith("The update of step 8 ")
     assert said.endswith(words)
 
 
 def test_an_update_is_not_praised_where_the_gradient_behind_it_vanishes():
-    said = update_sentence(RunConfig(**TINY), updated((1e-3, 2e-3), (1e-6, 1e-3, 1.0)), 9)
+    said = update_sentence(updated((1e-3, 2e-3), (1e-6, 1e-3, 1.0)), 9)
     assert said.endswith("The gradient behind it becomes 1.0·10⁶ times smaller on the way back.")
     assert "learn" not in said
-    assert update_sentence(RunConfig(**TINY), updated((1e-3, 2e-3)), 8) == "No update has been measured yet."
+    assert update_sentence(updated((1e-3, 2e-3)), 8) == "No update has been measured yet."
 
 
 @pytest.mark.parametrize(("width", "lr", "share"), [(64, 1e-3, 0.008), (256, 1e-3, 0.016), (64, 3e-3, 0.024)])

@@ -4,7 +4,6 @@ import asyncio
 import base64
 import gzip
 import json
-import math
 import re
 from hashlib import sha256
 from itertools import pairwise
@@ -168,7 +167,7 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
     for row in range(len(trace)):
         assert said(tape, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
         assert said(tape, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
-        assert said(tape, "loss", row).startswith(loss_sentence(trace, row, math.log(10)))
+        assert said(tape, "loss", row).startswith(loss_sentence(trace, row, "digits"))
         judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
         assert said(tape, "verdict", row) == f"Step {row} · {judged}"
     for changes in tape.log.said({}).values():

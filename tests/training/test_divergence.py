@@ -33,7 +33,7 @@ def test_the_sentence_names_step_block_and_site(diverged):
     found = diverged.divergence
     assert found.block == int(found.site[1:3]) > 0
     assert str(found.step) in found.sentence()
-    assert f"{found.quantity} at {site_in_words(found.site)}." in found.sentence()
+    assert f"{found.quantity} of {site_in_words(found.site)}." in found.sentence()
     assert f"block {found.block}" in found.sentence()
 
 
@@ -119,9 +119,9 @@ def test_the_first_bad_tensor_is_the_first_that_a_step_computes(places, first):
 
 def test_a_sentence_for_every_place():
     assert Divergence(2, "loss", "the head").sentence() == (
-        "Diverged at step 2: the first non-finite tensor is the loss at the head."
+        "Diverged at step 2: the numbers overflow first in the loss."
     )
-    assert Divergence(2, "gradient norm").sentence().endswith("is the gradient norm.")
+    assert Divergence(2, "gradient norm").sentence().endswith("in the gradient norm.")
 
 
 # --- the change that is offered ---

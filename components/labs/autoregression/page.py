@@ -15,7 +15,6 @@ from components.labs.autoregression.text import NAME, control
 from components.labs.parts import parts
 from components.shell import session
 from components.shell.link import defined
-from components.shell.naming import chance
 from components.shell.text import badge
 from components.shell.waiting import poll_while
 from components.stage.lines import written
@@ -113,7 +112,7 @@ def _stage(cfg: RunConfig) -> At:
 
 def _loss(cfg: RunConfig) -> None:
     """The loss, below what the net says."""
-    untrained = loss_sentence(None, 0, chance(cfg))
+    untrained = loss_sentence(None, 0, cfg.task)
     loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=200)
     below(NAME, "loss", [loss])
 

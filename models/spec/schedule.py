@@ -2,7 +2,7 @@
 
 import math
 
-from models.spec import RunConfig
+from models.spec.config import RunConfig
 
 
 def learning_rates(cfg: RunConfig) -> list[float]:
