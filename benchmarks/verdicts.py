@@ -18,7 +18,7 @@ from models.spec.cautions import note
 from models.trace import Trace
 from models.training.batched import MAY_DIFFER, Batched
 
-COUNT, SEED = 300, 3  # the rules were chosen on 688 other nets, before these were drawn
+COUNT, SEED = 204, 3  # the rules were chosen on 688 other nets, before these were drawn
 TOGETHER = 4  # configurations of one shape, which are trained as one, at learning rates over the whole range
 BLOWN_UP = 2.0  # times the loss of guessing: a run that ends above has diverged, whether or not a number left float32
 OUTCOMES = ("learns", "learns nothing", "diverges")
@@ -40,8 +40,9 @@ def configurations(count: int = COUNT, seed: int = SEED) -> list[RunConfig]:
     others any mixture of their parts.
     """
     dice = Random(seed)
+    # Left out: tasks that the app says such a net cannot learn.
     shapes = (_drawn(dice) for _ in count_up())
-    learnable = (drawn for drawn in shapes if not any(map(note, drawn)))  # what the app cautions of is left out
+    learnable = (drawn for drawn in shapes if not any(note(replace(cfg, init="fan-in")) for cfg in drawn))
     return [cfg for drawn in islice(learnable, count // TOGETHER) for cfg in drawn]
 
 

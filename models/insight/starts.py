@@ -77,7 +77,16 @@ class Count(NamedTuple):
     nets: int
 
 
-COUNTS: Mapping[str, Count] = {}
+COUNTS: Mapping[str, Count] = {
+    "borderline": Count(31, 53),
+    "collapsed": Count(4, 20),
+    "dead": Count(4, 4),
+    "diverged": Count(0, 3),
+    "exploding": Count(0, 9),
+    "healthy": Count(78, 86),
+    "inert": Count(7, 10),
+    "vanishing": Count(0, 19),
+}
 
 
 def became(cfg: RunConfig, start: str) -> str:
