@@ -132,10 +132,10 @@ def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
     visitor = person("Playground", f"depth=16&width=16&batch=32&steps={STEPS}&init_gain=2").reads("This network")
     visitor.chooses("Norm", "none")
     visitor.reads("residual only")
-    visitor.presses(TRAIN, "Diverged at step", "Tried for").rests()
+    visitor.presses(TRAIN, "Diverged at step", "What would help?").rests()
     broken = visitor.address
     assert "norm=none" in broken
-    visitor.presses(re.compile("^Set "))
+    visitor.presses("Apply")
     until(visitor.tab, lambda: visitor.address != broken, "the address of the remedy")
     visitor.trains(last=STEPS).reads("done", f"Step {STEPS}: loss")
     assert "Diverged" not in visitor.says

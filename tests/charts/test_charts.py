@@ -122,7 +122,7 @@ def test_a_site_without_a_cosine_is_marked_and_a_series_without_any_is_left_out(
     some, none, low = all_drawn(
         [cosine_chart(sites=_sites(3), series=two), _cosine(lost), _cosine(np.array([-0.9, 0.4]))]
     )
-    assert [trace["name"] for trace in some["data"]] == ["now", "no direction"]
+    assert [trace["name"] for trace in some["data"]] == ["now", "no direction from here"]
     assert some["data"][1]["x"] == [1]
     assert none["data"] == []
     assert none["layout"]["annotations"][0]["text"] == "nothing measured yet"

@@ -19,7 +19,7 @@ from models.trace import Columns, Frame, Trace, rows_of, trace_of
 from models.training import Run
 
 STEPS = 12
-FRAMES = ("frame_steps", "sample_cosine", "update_to_weight", "dead_units", "held_out")
+FRAMES = ("frame_steps", "sample_cosine", "update_to_weight", "dead_units", "head_input", "held_out")
 FILE = Path(__file__).with_name("runs.npz")
 SENTENCES = Path(__file__).with_name("sentences.json")
 SHORT = {"steps": STEPS, "depth": 6, "width": 16, "batch": 8}
@@ -69,6 +69,7 @@ def numbers(trace: Trace) -> dict[str, np.ndarray]:
         "sample_cosine": np.stack([frame.sample_cosine for frame in frames]),
         "update_to_weight": np.stack([frame.update_to_weight for frame in frames]),
         "dead_units": np.stack([frame.dead_units for frame in frames]),
+        "head_input": np.stack([frame.head_input for frame in frames]),
         "held_out": np.array([[frame.held_out_loss, frame.held_out_accuracy] for frame in frames]),
     }
 
@@ -78,8 +79,8 @@ def recorded(cfg: RunConfig, kept: Mapping[str, np.ndarray]) -> Trace:
     arranged = plan(cfg)
     series = zip(*(kept[name] for name in FRAMES), strict=True)
     frames = [
-        Frame(int(step), cosine, ratio, float(held_out[0]), float(held_out[1]), dead_units=dead)
-        for step, cosine, ratio, dead, held_out in series
+        Frame(int(step), cosine, ratio, float(held_out[0]), float(held_out[1]), dead_units=dead, head_input=read)
+        for step, cosine, ratio, dead, read, held_out in series
     ]
     return trace_of(Columns(arranged.sites, arranged.branches, cfg.depth), kept["rows"], frames)
 

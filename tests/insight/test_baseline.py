@@ -73,7 +73,7 @@ def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
 def test_the_glossary_calls_chance_the_best_answer_that_does_not_look_at_the_question():
     """Not the same probability for every class: that costs more on the book, and in `sort` for every place."""
     sense = ENTRIES["chance"].senses[0]
-    assert "best answer that does not look at the question" in sense.text
+    assert "loss of the best constant guess" in sense.text
     assert sense.formula == r"-\sum_c p_c\ln p_c"
     costs = {task: math.log(TASKS[task].classes) - loss_of_guessing(task) for task in TASKS}
     assert min(costs.values()) > -1e-9

@@ -521,7 +521,7 @@ def test_an_example_is_found_by_the_number_that_its_name_had(
 def test_an_example_whose_name_is_gone_is_said_to_be_gone() -> None:
     page = linked("residual", example="examples-2-and-3-in-a-row-post-norm")
     assert page.selectbox(key="residual_preset").value == next(iter(WALKS))
-    assert "There is no example of that name" in words(page)
+    assert "There is no example with that name" in words(page)
 
 
 def test_an_example_alone_is_its_whole_address() -> None:
@@ -609,7 +609,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         },
         [
             "The table table from the link was not used. 'o' is not a number.",
-            "There is no method of that name: b.",
+            "There is no method with that name: b.",
             "bias 1e9 became 100",
         ],
         {"bias": "100"},
@@ -621,7 +621,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
             "up to 1,000,000,000",
             "The table wk",
             "1,800 characters; a link holds at most 1,500",
-            "There is no padding of that name",
+            "There is no padding with that name",
         ],
         {"d_model": "1"},
     ),
@@ -637,8 +637,8 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         },
         [
             "two columns or more",
-            "no z of that name: inf",
-            "no activations of that name",
+            "no z with that name: inf",
+            "no activations with that name",
             "depth 0 became 1; legal is 1 to 100",
         ],
         {"mode": "factors-of-my-own", "depth": "1"},
@@ -648,7 +648,7 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
         [
             "It contains no numbers.",
             "repeats 1e30 became 4; legal is 1 to 4",
-            "no skip of that name",
+            "no skip with that name",
             "depth 2.9 became 2",
         ],
         {"repeats": "4", "dlcl": "1", "depth": "2"},
@@ -656,15 +656,15 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
     "autoregression": (
         {"task": "digits", "depth-book": "1", "steps-book": "50", "temperature": "-1", "end-book": "ab", "place": "99"},
         [
-            "There is no task of that name: digits",
+            "There is no task with that name: digits",
             "temperature -1 became 0; legal is 0 to 5",
-            "no place of that name: 99",
+            "no place with that name: 99",
         ],
         {"depth-book": "1", "steps-book": "50"},
     ),
     "maps": (
         {"map": "your-own", "spec": "{}", "cell": "plain-1-1"},
-        ["The link's map could not be used. This specification has version None", "no cell of that name"],
+        ["The link's map could not be used. This specification has version None", "no cell with that name"],
         {"map": "your-own"},
     ),
 }

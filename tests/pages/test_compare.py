@@ -232,7 +232,7 @@ def test_the_column_under_change_stands_in_the_address_and_old_addresses_open() 
     assert linked.button_group(key="compare_target").value == "B"
     assert linked.toggle(key="residual").value is False
     press(press(compare(**query, change="b"), "Add a column"), "Remove C")
-    assert "no change of that name" in words(compare(**query, change="d"))
+    assert "no change with that name" in words(compare(**query, change="d"))
 
 
 def test_a_change_that_one_column_cannot_take_is_refused_in_a_sentence_and_changes_nothing() -> None:

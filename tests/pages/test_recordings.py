@@ -177,7 +177,7 @@ def test_a_recording_stands_in_the_address_and_so_does_what_stands_beside_it(fol
     assert [run["recording"] for run in declared(page)["runs"]] == ["日本.jsonl", "run.jsonl"]
     page.selectbox(key="recordings_recording").set_value("Run.jsonl").run()
     assert address(sound(page)) == {"recording": "Run.jsonl", "beside": "run.jsonl"}
-    assert "There is no recording of that name" in words(page_of(recording="../Run.jsonl"))
+    assert "There is no recording with that name" in words(page_of(recording="../Run.jsonl"))
 
 
 def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(folder: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
 
 def test_factors_are_said_in_two_digits():
     assert [share(0.0), share(3.0), times(1234.0)] == ["nothing", "3 times", "1,200 times"]
-    assert [share(0.998), share(0.62), share(0.3)] == ["all", "62%", "1/3"]
+    assert [share(0.998), share(0.62), share(0.3)] == ["all", "62%", "1/3.3"]
 
 
 def test_the_conclusion_is_of_the_runs_as_they_came_out():
