@@ -97,7 +97,7 @@ class RunLog:
 
     `length`: whole rows. `opening`: frame 0 as a page draws it before training; `begun`: whether there is more. By
     seed, `divergences` and `framed`, the step of the last frame (-1: none). `spoken`: the rows about which sentences
-    have been made. `nbytes`: of rows and events.
+    have been made. `in_memory`: the disk is full, and the writer has to tell its readers. `nbytes`: of rows and events.
     """
 
     head: LogHead | None
@@ -105,6 +105,7 @@ class RunLog:
     nbytes: int
     done: bool
     begun: bool
+    in_memory: bool
     opening: Frame | None
     divergences: list[Divergence | None]
     framed: list[int]
@@ -113,6 +114,7 @@ class RunLog:
     _offset: int
     _rows: np.ndarray
     _frames: list[list[Frame]]
+    _unwritten: list[Message]
     _said: dict[str, list[tuple[int, str]]]
     _traces: tuple[tuple[int, int], list[Trace]] | None
 
@@ -125,6 +127,8 @@ class RunLog:
     def read(self) -> "RunLog":
         """Reads what has been appended. A log that is not there, or no longer, stays as it is."""
         with self._lock:
+            if self.in_memory:
+                return self
             try:
                 if self.head is None:
                     self._read_head()
@@ -133,7 +137,7 @@ class RunLog:
                 size = (self.folder / ROWS).stat().st_size // self._row_bytes
                 self.length = max(self.length, size)
                 self.begun = self.begun or self.length > 1
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 pass
             self.nbytes = self._offset + self.length * self._row_bytes
             return self
@@ -174,34 +178,82 @@ class RunLog:
             return [trace_of(self.head.columns, *parts) for parts in zip(rows, frames, ends, strict=True)]
 
     def begin(self, head: LogHead) -> None:
-        """Begins the log, or goes on with the one that is there if it has the same head."""
+        """Begins the log, or goes on with the one that is there if it has the same head. On a full disk, in memory."""
         with self._lock:
-            self.read()
-            if self.head == head and self.exists():
-                os.truncate(self.folder / ROWS, self.length * self._row_bytes)
-                os.truncate(self.folder / EVENTS, self._offset)
-                return
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir(parents=True)
-            for name in (ROWS, EVENTS):
-                (self.folder / name).touch()
-            unfinished = self.folder / f"{HEAD}.part"
-            unfinished.write_text(json.dumps(packed(head)), encoding="utf-8")
-            unfinished.replace(self.folder / HEAD)
-            self._forget()
-            self.read()
+            try:
+                self._begin(head)
+            except OSError:
+                self._forget()
+                self._adopt(head)
+                self.in_memory = True
+
+    def _begin(self, head: LogHead) -> None:
+        self.read()
+        if self.head == head and self.exists():
+            os.truncate(self.folder / ROWS, self.length * self._row_bytes)
+            os.truncate(self.folder / EVENTS, self._offset)
+            return
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        for name in (ROWS, EVENTS):
+            (self.folder / name).touch()
+        unfinished = self.folder / f"{HEAD}.part"
+        unfinished.write_text(json.dumps(packed(head)), encoding="utf-8")
+        unfinished.replace(self.folder / HEAD)
+        self._forget()
+        self.read()
 
     def append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
-        """Appends rows, then events. FileNotFoundError if the log has been deleted."""
+        """Appends rows, then events. FileNotFoundError if the log has been deleted. On a full disk, in memory."""
         with self._lock:
+            if self.in_memory:
+                return self._hold_back(rows, events)
             os.stat(self.folder / ROWS)
-            self._write(ROWS, np.ascontiguousarray(rows, "<f4").tobytes())
-            self._write(EVENTS, b"".join(map(line_of, events)))
-            self.read()
+            try:
+                self._append(rows, events)
+            except FileNotFoundError:
+                raise
+            except OSError:
+                self._hold_back(rows, events)
+            return None
+
+    def unwritten(self) -> list[Message]:
+        """What has been appended in memory since this was asked last: pieces for `hold`."""
+        with self._lock:
+            pieces, self._unwritten = self._unwritten, []
+            return pieces
+
+    def hold(self, start: int, rows: np.ndarray, events: Sequence[Message], head: LogHead) -> None:
+        """Takes rows from `start` on, and events, that are in no file; what is known of them already is left out."""
+        with self._lock:
+            if self.head is None:
+                self._adopt(head)
+            if not self.in_memory:
+                self._rows, self.in_memory = np.array(self._mapped()), True
+            if start > self.length:
+                return
+            self._rows = np.concatenate([self._rows.reshape(-1, rows.shape[1]), rows[self.length - start :]])
+            self.length = len(self._rows)
+            for event in events:
+                self._hear(event)
+            self._offset += 1
+            self.begun = self.begun or self.length > 1
+            self.nbytes = self._rows.nbytes
+
+    def _hold_back(self, rows: np.ndarray, events: Sequence[Message]) -> None:
+        assert self.head is not None
+        piece: Message = {"start": self.length, "rows": rows, "events": list(events)}
+        self.hold(head=self.head, **piece)
+        self._unwritten.append(piece)
+
+    def _append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
+        self._write(ROWS, np.ascontiguousarray(rows, "<f4").tobytes())
+        self._write(EVENTS, b"".join(map(line_of, events)))
+        self.read()
 
     def exists(self) -> bool:
-        """Whether its files are there."""
-        return (self.folder / ROWS).exists()
+        """Whether its files are there, or it needs none."""
+        return self.in_memory or (self.folder / ROWS).exists()
 
     def delete(self) -> None:
         """Deletes the files. What was read of them stays readable."""
@@ -212,7 +264,8 @@ class RunLog:
     def _forget(self) -> None:
         self.head = self.opening = self._traces = None
         self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
-        self.done = self.begun = False
+        self.done = self.begun = self.in_memory = False
+        self._unwritten = []
         self.divergences, self.framed, self._frames = [], [], []
         self._said, self.spoken = {}, 0
         self._rows = np.empty((0, 0), np.float32)
@@ -236,7 +289,10 @@ class RunLog:
 
     def _read_head(self) -> None:
         with (self.folder / HEAD).open("rb") as stream:
-            self.head = head = unpacked(LogHead, json.loads(stream.read(LARGEST_HEAD)))
+            self._adopt(unpacked(LogHead, json.loads(stream.read(LARGEST_HEAD))))
+
+    def _adopt(self, head: LogHead) -> None:
+        self.head = head
         self._row_bytes = 4 * head.seeds * head.columns.width
         self.divergences = [None] * head.seeds
         self._frames = [[] for _ in range(head.seeds)]
@@ -256,11 +312,12 @@ class RunLog:
             self.opening = unpacked(Frame, event["frame"])
         elif event["kind"] == "frame":
             frame = unpacked(Frame, event["frame"])
-            self._frames[event["seed"]].append(frame)
-            self.begun, self.framed[event["seed"]] = True, frame.step
+            if frame.step > self.framed[event["seed"]]:
+                self._frames[event["seed"]].append(frame)
+                self.begun, self.framed[event["seed"]] = True, frame.step
         elif event["kind"] == "divergence":
             self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
-        elif event["kind"] == "said":
+        elif event["kind"] == "said" and event["rows"] > self.spoken:
             self.spoken = event["rows"]
             for kind, changes in event["changes"].items():
                 self._said.setdefault(kind, []).extend((row, sentence) for row, sentence in changes)

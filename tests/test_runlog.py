@@ -1,5 +1,6 @@
 """A run log: what is appended is what is read, whatever was cut off, deleted or begun again."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -143,3 +144,28 @@ def test_a_killed_writer_loses_nothing_that_was_appended(tmp_path: Path) -> None
         process.send_signal(signal.SIGKILL)
     assert RunLog(tmp_path / "run").length == 9
     assert len(RunLog(tmp_path / "run").frames()) == 5  # of steps 0, 1, 2, 4 and 8
+
+
+@pytest.mark.parametrize("full", [0, 9], ids=["from the start", "half way"])
+def test_on_a_full_disk_a_run_goes_on_in_memory_and_its_readers_are_told(
+    full: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_log: RunLog, name: str, data: bytes) -> None:
+        if data:
+            raise OSError(errno.ENOSPC, "no space left")
+
+    run, log, reader = Run(CFG), RunLog(tmp_path / "run"), RunLog(tmp_path / "run")
+    begin_log(run, log)
+    run.advance(full)
+    append_to_log(run, log)
+    monkeypatch.setattr(RunLog, "_write", refused)
+    for _ in range(4):
+        run.advance(7)
+        run.close()
+        append_to_log(run, log)
+        assert log.in_memory
+        assert log.head is not None
+        for piece in (*log.unwritten(), {"start": 0, "rows": run.rows(), "events": []}):
+            reader.read().hold(head=log.head, **piece)
+        assert_same(reader.traces()[0], run.trace())
+    assert reader.done

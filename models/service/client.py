@@ -165,11 +165,11 @@ class Trainer:
         with self._results.lock:
             tape = self._results.tape(cfg, seeds)
             if not tape.before():
+                tape = self._results.kept(cfg, seeds)
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
                 if answer is None or answer.error:
                     return Answer(None, answer.error) if answer else None
                 self._results.forget(OPENED, cfg, {"seeds": seeds})  # the log is the answer
-                tape = self._results.kept(cfg, seeds)
                 tape.log.read()
             return Answer(found) if (found := tape.before()) else None
 

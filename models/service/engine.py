@@ -132,8 +132,11 @@ class Engine:
         self.slots.move_to_end(key)
         self.wanted[key] = None
         slot.goals = [RowGoal(*goal) for goal in message["goals"]]
-        if slot.run is not None:
-            self._write(key, slot, 0, 0.0)  # the reader may have deleted its log
+        if slot.run is not None:  # the reader may have deleted its log, or dropped what was in memory alone
+            if slot.log.in_memory:
+                slot.log = RunLog(slot.log.folder)
+                begin_log(slot.run, slot.log)
+            self._write(key, slot, 0, 0.0)
         self._make_room()
         return None
 
@@ -214,7 +217,7 @@ class Engine:
             head, rows, events = opening(cfg, seeds)
             log.begin(head)
             log.append(rows[log.length :], events)
-        self.emit({"kind": "progress", "key": key, "length": log.length, "done": log.done, "seconds": 0.0})
+        self._tell(key, log, log.length)
         return Opened()
 
     def _live(self, cfg: RunConfig) -> Run | None:
@@ -317,8 +320,14 @@ class Engine:
         run, log = slot.run, slot.log
         assert run is not None
         append_to_log(run, log)
-        told = {"length": run.length, "done": run.done, "added": added}
-        self.emit({"kind": "progress", "key": key, "seconds": time.monotonic() - began if added else 0.0} | told)
+        self._tell(key, log, run.length, added, time.monotonic() - began if added else 0.0)
+
+    def _tell(self, key: str, log: RunLog, length: int, added: int = 0, seconds: float = 0.0) -> None:
+        """Says how far a run is: its rows, of which some were added in some seconds, and what is in no file."""
+        told: Message = {"key": key, "length": length, "done": log.done, "added": added, "seconds": seconds}
+        if log.in_memory:
+            told |= {"head": packed(log.head), "unwritten": log.unwritten()}
+        self.emit({"kind": "progress"} | told)
 
     def _refuse(self, key: str, error: Exception) -> None:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})

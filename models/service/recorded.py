@@ -22,11 +22,13 @@ def log_of(cfg: RunConfig) -> Path:
     return FOLDER / f"{'residual' if cfg.residual else 'no residual'}, {cfg.norm if cfg.norm != 'none' else 'no norm'}"
 
 
-@cache
 def recorded(cfg: RunConfig) -> Trace | None:
     """Row 0 and frame 0 of this configuration's run; None for all but RECORDED, and where its log cannot be read."""
-    if cfg not in RECORDED:
-        return None
+    return _read(cfg) if cfg in RECORDED else None
+
+
+@cache
+def _read(cfg: RunConfig) -> Trace | None:
     try:
         return next(iter(RunLog(log_of(cfg)).before()), None)
     except (ValueError, KeyError, TypeError):

@@ -24,9 +24,7 @@ def open_folder(most: int) -> Path:
     """
     named = os.environ.get(FOLDER, "").strip()
     if not named:
-        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return folder
+        return _temporary()
     if named.isdecimal():
         raise ValueError(f"{FOLDER} is {named}; legal is a folder: how many runs train in turns is PLAYGROUND_PLACES")
     folder = Path(named).expanduser().resolve()
@@ -36,9 +34,19 @@ def open_folder(most: int) -> Path:
         lock.acquire(blocking=False)
     except Timeout:
         event("runs_folder_in_use")
-        return Path(tempfile.mkdtemp(prefix=PREFIX))
+        return _temporary()
     _locks[folder] = lock
     _shorten(folder, most)
+    return folder
+
+
+def _temporary() -> Path:
+    """A folder of the server's own; where none can be made, a path that can be none, and logs stay in memory."""
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    except OSError:
+        return Path(os.devnull) / PREFIX
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 

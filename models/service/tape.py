@@ -5,8 +5,9 @@ from collections import deque
 from pathlib import Path
 from threading import RLock
 
-from models.runlog import RunLog, folder_of
+from models.runlog import LogHead, RunLog, folder_of
 from models.service.demand import Demand, RowGoal
+from models.service.messages import unpacked
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace
@@ -126,6 +127,8 @@ class RunHistory:
         """Reads what a slice of training has appended."""
         with self._lock:
             known = self.length
+            for piece in message.get("unwritten", ()):
+                self.log.hold(head=unpacked(LogHead, message["head"]), **piece)
             self.log.read()
             self._behind = message["length"] < self.log.length and not message["done"]
             if self.length > known:

@@ -67,7 +67,7 @@ def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: S
     *stranger, teacher = asyncio.run(story())
     assert sum("Shown now" in said for said in stranger) == OF_ADDRESS
     assert all("Your network already has" in said for said in stranger if "Shown now" not in said)
-    assert "with the code **ABCD**" in teacher
+    assert "with the code <b>ABCD</b>" in teacher
 
 
 def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server) -> None:
@@ -81,7 +81,7 @@ def test_a_key_that_a_stranger_has_put_into_a_link_opens_nothing(server: Server)
         return told
 
     teacher, stranger, closes, query = asyncio.run(story())
-    assert "with the code **WXYZ**" in teacher
+    assert "with the code <b>WXYZ</b>" in teacher
     assert "key=known" not in query
     assert "key=" in query
     assert "Class WXYZ has ended" in stranger  # what is said of a code that no class has

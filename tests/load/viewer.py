@@ -177,10 +177,9 @@ class Viewer:
 
     @property
     def text(self) -> str:
-        """All markdown, captions and alerts on the page, a line each."""
-        return "\n".join(
-            getattr(shown.element, kind).body for kind in ("markdown", "alert") for shown in self._elements(kind)
-        )
+        """All markdown, captions, alerts and HTML on the page, a line each."""
+        kinds = ("markdown", "alert", "html")
+        return "\n".join(getattr(shown.element, kind).body for kind in kinds for shown in self._elements(kind))
 
     @property
     def progress(self) -> str:

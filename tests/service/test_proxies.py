@@ -160,7 +160,7 @@ def test_behind_nginx_a_class_is_opened_where_its_students_are_seated(tmp_path: 
             await teacher.settled()
             await teacher.press("Open a class")
             await teacher.settled()
-            assert f"with the code **{code}**" in teacher.text
+            assert f"with the code <b>{code}</b>" in teacher.text
         student = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         student.open(f"{url}/join", timeout=30).close()  # has a seat elsewhere, maybe
         with student.open(f"{url}/join?c={code.lower()}", timeout=30) as page:

@@ -48,11 +48,11 @@ def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
     shutil.copytree(recorded.FOLDER, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
     (recorded.log_of(RunConfig()) / HEAD).write_bytes(text)
-    recorded.recorded.cache_clear()
+    recorded._read.cache_clear()
     try:
         assert recorded.recorded(RunConfig()) is None
     finally:
-        recorded.recorded.cache_clear()
+        recorded._read.cache_clear()
 
 
 @pytest.fixture
