@@ -165,7 +165,7 @@ def preset(sessions: int, seconds: float, gap: float, query: str) -> list[Figure
 LED = (  # what the teacher presses, and what every student reads then
     ("Reveal", "The class guessed"),
     ("Next", LESSONS["vanishing"].question),
-    ("Reveal", "The class: "),
+    ("Reveal", "The class guessed"),
     ("Next", LESSONS["skip"].question),
 )
 
