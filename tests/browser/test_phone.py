@@ -122,9 +122,14 @@ def test_a_shorter_verdict_moves_nothing_that_stands_below_it(visitors):
     page = drawn(visitors(link(seed=20, depth=16, norm="none", init_gain=2), **PHONE))
     verdict = page.locator(".stage-headline").first
     expect(verdict).to_contain_text("Exploding")
-    long, at = verdict.inner_text(), button(settled(page), "Train").bounding_box()
+
+    def below() -> float:
+        """Pixels from the verdict's top to the button; a press may scroll the page."""
+        return button(settled(page), "Train").bounding_box()["y"] - verdict.bounding_box()["y"]
+
+    long, at = verdict.inner_text(), below()
     press(page, "Train")
     expect(verdict).to_contain_text("Diverged")
     until_at_rest(page)
     assert len(verdict.inner_text()) < len(long) / 2
-    assert button(settled(page), "Train").bounding_box() == pytest.approx(at, abs=1)
+    assert below() == pytest.approx(at, abs=1)
