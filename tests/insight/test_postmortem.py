@@ -96,7 +96,7 @@ def test_no_norm_without_a_skip_is_blamed_where_there_is_none(cfg):
     if gradient > 2 > stream:
         assert f"its gradient becomes {factor(gradient)} times larger" in said
         rate = 10 ** (gradient / (len(trace.sites) - 1))
-        assert f"multiplies the gradient by about {rate:.2g}," in said
+        assert f"multiplies the gradient by about {rate:.2g}." in said
 
 
 def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
