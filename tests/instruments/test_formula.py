@@ -293,4 +293,4 @@ def test_a_narrow_deep_net_strays_with_a_skip_too_unless_a_norm_holds_the_sum_or
     assert over_the_law("residual only", 16) < 0.5 * over_the_law("residual only", 64)
     for normed in ("pre-norm", "post-norm"):
         assert over_the_law(normed, 16) == pytest.approx(1, abs=0.25)
-    assert "with a residual or without, unless a norm stands after the sum or on what the branch reads" in FORMULA.help
+    assert "A norm keeps the stream at its law, but not the gradient" in FORMULA.help

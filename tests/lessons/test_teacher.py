@@ -301,7 +301,7 @@ def test_a_post_mortem_offers_no_remedy_that_is_hidden_nor_a_way_to_compare_that
         page = playground(**bad, hide=hide)
         page.session_state["instrument"] = "Post-mortem"
         tried(trained(sound(page.run())))
-        assert "Likeliest cause" in words(page)
+        assert "This run failed. What would help?" in words(page)
         return [one.label for one in page.button if "remedy_" in str(one.key)]
 
     every = remedies("")
