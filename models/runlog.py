@@ -284,7 +284,7 @@ class RunLog:
     def _write(self, name: str, data: bytes) -> None:
         if data:
             file = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
-            with open(file, "wb", buffering=0) as stream:
+            with open(file, "wb") as stream:  # buffered: a disk that takes a part only is an error
                 stream.write(data)
 
     def _read_head(self) -> None:

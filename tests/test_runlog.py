@@ -169,3 +169,27 @@ def test_on_a_full_disk_a_run_goes_on_in_memory_and_its_readers_are_told(
             reader.read().hold(head=log.head, **piece)
         assert_same(reader.traces()[0], run.trace())
     assert reader.done
+
+
+FILLED = """
+import resource
+import sys
+from pathlib import Path
+from models.runlog import RunLog
+from models.spec import RunConfig
+from models.training import Run
+from models.training.logged import append_to_log, begin_log
+run, log = Run(RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")), RunLog(Path(sys.argv[1]))
+begin_log(run, log)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+run.advance(9)
+append_to_log(run, log)
+print(log.in_memory, len(log.rows()), [frame.step for frame in log.frames()] == [frame.step for frame in run.frames])
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bounds the size of files")
+def test_a_disk_that_takes_a_part_only_is_full(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", FILLED, str(tmp_path / "run")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "9", "True"]
