@@ -26,7 +26,8 @@ def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
     except FileNotFoundError:
         begin_log(run, log)
         log.append(run.rows(), _new_events(run, log))
-    log.append(run.rows(log.length), _new_words(run.cfg, log) + [END] * (run.done and not log.done))
+    if words := _new_words(run.cfg, log) + [END] * (run.done and not log.done):
+        log.append(run.rows(log.length), words)
 
 
 def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
