@@ -21,7 +21,7 @@ const REST_SECONDS = 0.4 // after the last move, before the server hears where t
 const SETTLED_SECONDS = 0.2 // after the last move, before what is out of sight is drawn
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
 const LEAVING_SECONDS = 2 // after a link or Back, in which the next page is there
-const EAGER_SECONDS = 3 // within which a page has heard of a control
+const EAGER_SECONDS = 10 // within which a page has heard of a control
 const LATE_SECONDS = 10 // after which a growing recording without news is looked at again
 const PROJECTED = 20 // pixels of the page's type for which a projector's charts are enlarged
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
@@ -70,7 +70,7 @@ for (const kind of ["pointerdown", "keydown"])
 const WAYS = "a[href], [data-testid=stBaseButton-tertiary]"
 let tookWay = Number.NEGATIVE_INFINITY
 const noteWay = () => {
-  tookWay = clock()
+  tookWay = touched = clock()
 }
 window.addEventListener("popstate", noteWay)
 window.addEventListener("click", (event) => event.target.closest?.(WAYS) && noteWay(), true)
@@ -198,9 +198,11 @@ class Stage {
     const fresh = name !== this.name
     if (fresh) {
       const { playhead, tapes: before, names: had } = this
-      // Who presses Train before the page has heard of a moved control wants to train what the control says.
-      const late = !playhead.shown || clock() - this.pressedAt < EAGER_SECONDS
-      const eager = playhead.playing && touched <= this.pressedAt && late
+      // Who presses Train before the page has heard of a moved control wants to train what the control says,
+      // even if the run of before had so few rows that it has been played to its end since.
+      const recent = clock() - this.pressedAt < EAGER_SECONDS
+      const plays = playhead.playing ? !playhead.shown || recent : playhead.ended && recent
+      const eager = plays && touched <= this.pressedAt
       if (had) this.keep()
       Object.assign(this, { name, names })
       const opened = (run, number) => {
