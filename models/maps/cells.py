@@ -161,9 +161,12 @@ def units(spec: MapSpec) -> tuple[Unit, ...]:
     return tuple(Unit(tuple(runs), alike.steps, *step_parts(alike)) for runs, alike in every)
 
 
-def refused(spec: MapSpec, machine: Machine) -> str:
-    """Why this map cannot be run on a machine and what would fit, in a sentence; empty if it can."""
-    if spec.runs > MOST_RUNS:  # before any of them is made
+def refused(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
+    """Why this map cannot be run on a machine and what would fit, in a sentence; empty if it can.
+
+    `cluster`: a scheduler shares it out, so only its single runs are bounded.
+    """
+    if spec.runs > MOST_RUNS and not cluster:  # before any of them is made
         of_seeds = f" of {spec.seeds} seeds" if spec.seeds > 1 else ""
         return f"This map has {spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}; at most {MOST_RUNS:,} are taken."
     try:
@@ -176,7 +179,7 @@ def refused(spec: MapSpec, machine: Machine) -> str:
             taken = f"a step would take {step:.2g} s"
             return f"A cell of this map is over the budget of one run ({_place(spec, unit.runs[0][0])}): {taken}."
     seconds = sum(unit.seconds(machine) for unit in every)
-    if seconds > MAP_SECONDS:
+    if seconds > MAP_SECONDS and not cluster:
         share = MAP_SECONDS / seconds
         return (
             f"This map is over budget: its {spec.cells:,} cells would take about {duration(seconds)} of one core, and "

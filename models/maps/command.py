@@ -47,7 +47,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Computes the map and writes it; returns the exit code. ValueError with a sentence for bad input."""
     spec = MapSpec.from_json(read_text(given.spec))
-    if not given.force and (refusal := refused(spec, this_machine())):
+    scheduler = os.environ.get(SCHEDULER, "")
+    alone = not scheduler or given.fall_back
+    if not given.force and (refusal := refused(spec, this_machine(), cluster=not alone)):
         raise ValueError(
             refusal if "not a legal configuration" in refusal else f"{refusal} --force runs it all the same."
         )
@@ -63,7 +65,7 @@ def run(given: argparse.Namespace) -> int:
     try:
         if given.fresh:
             store.forget()
-        stopped = _compute(store, given, enough)
+        stopped = _compute(store, scheduler, given, enough)
         if given.out:
             _write(store, given.out)
     except OSError as error:
@@ -74,9 +76,8 @@ def run(given: argparse.Namespace) -> int:
     return 130 if stopped else 0
 
 
-def _compute(store: MapStore, given: argparse.Namespace, enough: threading.Event) -> bool:
+def _compute(store: MapStore, scheduler: str, given: argparse.Namespace, enough: threading.Event) -> bool:
     """Computes what is missing; returns whether it was stopped by hand."""
-    scheduler = os.environ.get(SCHEDULER, "")
     try:
         return _watched(store, scheduler, given.jobs, enough)
     except ClusterError as problem:

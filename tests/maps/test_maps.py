@@ -259,6 +259,18 @@ def test_a_map_of_too_many_runs_is_refused_before_any_of_them_is_made(monkeypatc
         assert f"at most {MOST_RUNS:,}" in refused(spec, Machine())
 
 
+def test_a_scheduler_has_no_limit_of_runs_and_one_of_each_run():
+    """The example of docs/scaling.md: 9,600 runs, 600 units, 77,000 s of one core."""
+    lrs, depths = tuple(0.001 * k for k in range(1, 21)), tuple(range(30, 80, 5))
+    base = (("width", 32), ("batch", 32), ("steps", 1000))
+    wide = MapSpec(Axis("lr", lrs), Axis("depth", depths), tuple(ARRANGEMENTS)[:6], base, 8)
+    assert wide.runs == 9_600
+    assert refused(wide, Machine())
+    assert refused(wide, Machine(), cluster=True) == ""
+    slow = replace(wide, base=(("width", 256), ("batch", 512), ("steps", 1000)))
+    assert "over the budget of one run" in refused(slow, Machine(), cluster=True)
+
+
 def test_what_is_refused_is_not_kept():
     before = units.cache_info().currsize
     for depth in range(50, 128):

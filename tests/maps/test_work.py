@@ -337,6 +337,31 @@ def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_number
     assert len(pd.read_parquet(tmp_path / "map.parquet")) == len(there.outcomes())
 
 
+@pytest.mark.full
+def test_a_map_of_two_thousand_runs_is_for_a_cluster_alone(tmp_path, scheduler, worker, monkeypatch, capsys):
+    from models.cli import main
+
+    rates, depths = tuple(0.001 * k for k in range(1, 21)), tuple(range(1, 6))
+    base = (*BASE[:2], ("steps", 2))
+    large = MapSpec(Axis("lr", rates), Axis("depth", depths), ("plain", "pre-norm", "post-norm", "ReZero"), base, 5)
+    assert large.runs == 2_000
+    (tmp_path / "spec.json").write_text(large.to_json())
+    command = ["map", str(tmp_path / "spec.json"), "--folder", str(tmp_path)]
+    assert main(command) == 2
+    assert "2,000 runs" in capsys.readouterr().err
+    for _ in range(2):
+        worker()
+    monkeypatch.setenv("MAPS_SCHEDULER", scheduler)
+    assert main(command) == 0
+    done = MapStore(large, tmp_path).done()
+    assert sum(len(kept["runs"]) for kept in done.values()) == 2_000
+    for at in (0, len(done) - 1):
+        here, there = (
+            [run["final_loss"] for run in kept["runs"]] for kept in (run_unit(large.to_json(), at), done[at])
+        )
+        assert there == pytest.approx(here, rel=1e-5)
+
+
 def refusal(tmp_path, scheduler, monkeypatch, capsys):
     """What the command says of a cluster that cannot compute a map: one sentence."""
     from models.cli import main
