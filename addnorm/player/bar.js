@@ -14,17 +14,18 @@ const HTML = `
 </div>`
 
 export class Bar {
+  /** @type {{ down?: PointerEvent, row?: number } | undefined} */
+  finger
+
   // `moves`: functions by name: play, pause, step, reset, seek(row), speed(word).
   constructor(place, moves) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
-    Object.assign(this, {
-      main: find(".stage-main"),
-      scrub: find(".stage-scrub"),
-      range: find("input"),
-      output: find("output"),
-      select: find("select"),
-    })
+    this.main = find(".stage-main")
+    this.scrub = find(".stage-scrub")
+    this.range = find("input")
+    this.output = find("output")
+    this.select = find("select")
     this.select.append(...Object.keys(SPEEDS).map((word) => new Option(word, word)))
     this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
     find(".stage-step").onclick = () => moves.step()
@@ -38,7 +39,7 @@ export class Bar {
     }
     // A finger on the slider may be about to scroll the page: it counts once it goes sideways, or when it is lifted.
     const counts = () => {
-      const { row = this.shown } = this.finger ?? {}
+      const row = this.finger?.row ?? this.shown
       this.finger = undefined
       if (row !== this.shown) moves.seek(row)
     }
@@ -62,7 +63,8 @@ export class Bar {
 
   // `start`: the word on the main button while the playhead rests.
   show(playhead, start) {
-    Object.assign(this, { playing: playhead.playing, shown: playhead.shown })
+    this.playing = playhead.playing
+    this.shown = playhead.shown
     write(this.main, playhead.playing ? "Pause" : start)
     this.main.style.setProperty("--letters", start.length)
     this.main.classList.toggle("playing", playhead.playing)

@@ -316,7 +316,7 @@ const AXES = {
   // The top is at most four times the larger of guessing (`chance`) and the first loss; larger losses leave the plot.
   loss(traces, { chance = 0 }, held) {
     const losses = traces.flatMap((trace) => Array.from(trace.whole ?? []))
-    if (losses.some((value) => value < 0)) return AXES.linear(traces, { guides: [0] }, held)
+    if (losses.some((value) => value < 0)) return AXES.linear(traces, { bounds: undefined, guides: [0] }, held)
     const largest = losses.reduce((most, value) => (finite(value) ? Math.max(most, value) : most), -Infinity)
     const first = losses.find(finite)
     const top = finite(largest)

@@ -34,10 +34,11 @@ let plotly // one promise for all charts of a page
 
 // Loads plotly, which puts itself on the window, from its address.
 export const load = (address) => {
-  if (window.Plotly) return Promise.resolve(window.Plotly)
+  const page = /** @type {any} */ (window)
+  if (page.Plotly) return Promise.resolve(page.Plotly)
   plotly ??= import(address).then(() => {
-    if (!window.Plotly) throw new Error("plotly did not announce itself")
-    return window.Plotly
+    if (!page.Plotly) throw new Error("plotly did not announce itself")
+    return page.Plotly
   })
   return plotly
 }
@@ -110,19 +111,21 @@ export const themeOf = (el) => {
 }
 
 export class Chart {
+  /** @type {object | undefined} of plotly's buttons */
+  config
+
   constructor(place) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
-    Object.assign(this, {
-      place,
-      drawing: find(".stage-place"),
-      sentence: find("p"),
-      el: find(".stage-chart"),
-      alt: find(".stage-alt"),
-      table: find(".stage-table"),
-      button: find("button"),
-    })
-    Object.assign(this, { held: {}, undone: 0 })
+    this.place = place
+    this.drawing = find(".stage-place")
+    this.sentence = find("p")
+    this.el = find(".stage-chart")
+    this.alt = find(".stage-alt")
+    this.table = find(".stage-table")
+    this.button = find("button")
+    this.held = {}
+    this.undone = 0
     this.alt.id = `stage-alt-${++charts}`
     this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
@@ -134,7 +137,9 @@ export class Chart {
 
   declare(panel) {
     if (this.panel?.fit !== panel.fit) this.held = {}
-    Object.assign(this, { panel, given: undefined, measured: undefined })
+    this.panel = panel
+    this.given = undefined
+    this.measured = undefined
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", `${panel.title}, chart`)
@@ -173,7 +178,10 @@ export class Chart {
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
     const nets = now.tapes.map(({ link }) => link).join(" ")
-    if (nets !== this.nets) Object.assign(this, { nets, held: {} }) // the axes are those of the nets shown
+    if (nets !== this.nets) {
+      this.nets = nets
+      this.held = {}
+    } // the axes are those of the nets shown
     if (this.isMap && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
     this.painted = now.time
     this.figure = filled(figure, { ...now, dark: theme.dark }, this.held)
@@ -207,7 +215,8 @@ export class Chart {
     const displayModeBar = hovers && !panel.scrubs && "hover"
     this.config ??= { ...CONFIG, displayModeBar, modeBarButtonsToAdd: [undo()] }
     this.unzoom = () => {
-      Object.assign(this, { undone: this.undone + 1, painted: 0 })
+      this.undone = this.undone + 1
+      this.painted = 0
       this.draw(now, Plotly, theme)
     }
     const fresh = !this.live
@@ -221,7 +230,9 @@ export class Chart {
 
   clear(Plotly) {
     if (this.live) Plotly?.purge(this.el)
-    Object.assign(this, { live: false, given: undefined, figure: undefined })
+    this.live = false
+    this.given = undefined
+    this.figure = undefined
     this.alt.textContent = ""
     this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
   }

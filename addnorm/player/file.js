@@ -14,7 +14,11 @@ const unpacked = ({ textContent }) => {
 // In place of a connection: all messages are there from the beginning.
 class Messages {
   constructor(messages, changed) {
-    Object.assign(this, { messages, changed, connected: true, trainer: null, refusal: "" })
+    this.messages = messages
+    this.changed = changed
+    this.connected = true
+    this.trainer = null
+    this.refusal = ""
   }
 
   hello(_ticket, tapes) {

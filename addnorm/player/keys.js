@@ -25,7 +25,7 @@ export const listen = (moves) => {
     const focused = event.composedPath()[0]
     if (!moves[name] || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
     if (!(focused instanceof Element) || focused.closest(FIELD)) return
-    const button = focused.closest("button, a, summary, [role=button]")
+    const button = /** @type {HTMLElement | null} */ (focused.closest("button, a, summary, [role=button]"))
     if (name === "space" && button && !clicked) return
     event.preventDefault()
     event.stopImmediatePropagation() // else R would make Streamlit rerun the page

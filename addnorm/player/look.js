@@ -72,6 +72,7 @@ export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#fff
 // A name cut in the middle to fit the legend of a narrow chart; its end often is the step.
 const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
 
+/** @param {{ name: string, role: number | string, bind?: { of?: string, fold?: string }, thin?: boolean }} declared */
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const run = typeof role === "number"
   const own = run

@@ -18,7 +18,13 @@ export const reach = (tapes) => {
 export class Playhead {
   // `stride`: steps from one row to the next.
   constructor(last, speed = "full speed") {
-    Object.assign(this, { last, speed, stride: 1, position: 0, furthest: 0, playing: false, ended: false })
+    this.last = last
+    this.speed = speed
+    this.stride = 1
+    this.position = 0
+    this.furthest = 0
+    this.playing = false
+    this.ended = false
     this.arrivals = []
   }
 
@@ -28,7 +34,10 @@ export class Playhead {
 
   // The first `tick` begins again from 0 if the playhead is at the end.
   play(now) {
-    Object.assign(this, { playing: true, pressed: true, ended: false, ticked: now })
+    this.playing = true
+    this.pressed = true
+    this.ended = false
+    this.ticked = now
     this.arrivals = []
   }
 
@@ -44,7 +53,9 @@ export class Playhead {
 
   reset() {
     this.pause()
-    Object.assign(this, { position: 0, furthest: 0, ended: false })
+    this.position = 0
+    this.furthest = 0
+    this.ended = false
   }
 
   seek(row) {

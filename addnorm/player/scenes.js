@@ -26,7 +26,8 @@ class Choice {
       label.append(word)
       return box
     })
-    Object.assign(this, { residual, norm })
+    this.residual = residual
+    this.norm = norm
     this.el.oninput = () => {
       this.say()
       clearTimeout(this.due)
@@ -53,9 +54,16 @@ class Choice {
 }
 
 export class Scenes {
+  /** @type {ResizeObserver | undefined} */
+  sized
+
   // `entered()` is called whenever another scene comes to the middle; `at` is its number, counted from 0.
   constructor(root, { entered }) {
-    Object.assign(this, { root, entered, at: 0, until: 0, parts: [] })
+    this.root = root
+    this.entered = entered
+    this.at = 0
+    this.until = 0
+    this.parts = []
     this.list = root.querySelector(".stage-scenes")
     this.picture = root.querySelector(".stage-picture")
     this.places = root.querySelector(".stage-places")

@@ -40,20 +40,25 @@ const mixed = (scale, share, dark) => {
 const word = (value) => (value === 0 ? "exactly 0" : Number.isFinite(value) ? brief(value) : "not finite")
 
 export class LivingStack {
+  /** @type {number | undefined} of its place, told by the stage */
+  width
+
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =
       '<div class="stage-stack" role="group"><div class="stage-opened"></div><div class="stage-columns"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div></div><p class="stage-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
-    Object.assign(this, { place, toggled, scales, chosen: 0, lives: true }) // drawn in every frame of a run that plays
-    Object.assign(this, {
-      group: find(".stage-stack"),
-      opened: find(".stage-opened"),
-      columns: find(".stage-columns"),
-      canvas: find("canvas"),
-      row: find(".stage-blocks"),
-      said: find("p"),
-    })
+    this.place = place
+    this.toggled = toggled
+    this.scales = scales
+    this.chosen = 0
+    this.lives = true // drawn in every frame of a run that plays
+    this.group = find(".stage-stack")
+    this.opened = find(".stage-opened")
+    this.columns = find(".stage-columns")
+    this.canvas = find("canvas")
+    this.row = find(".stage-blocks")
+    this.said = find("p")
     this.row.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
       if (!step) return

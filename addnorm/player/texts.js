@@ -4,6 +4,9 @@ import { made, onPlainClick, write } from "./dom.js"
 
 // The verdict above the charts; after a divergence, where it began. Before training also where to look.
 export class Headline {
+  /** @type {number | undefined} of its place, told by the stage */
+  width
+
   constructor(place) {
     this.el = made(place, "p", "stage-headline")
     this.label = made(this.el, "strong")
@@ -36,7 +39,8 @@ export class Headline {
     this.across = this.width
     if (other) this.el.style.minHeight = ""
     else if (letters <= this.longest) return // measuring has the browser lay out the page
-    Object.assign(this, { net, longest: letters })
+    this.net = net
+    this.longest = letters
     this.el.style.minHeight = `${this.el.getBoundingClientRect().height}px`
   }
 }
@@ -106,7 +110,8 @@ export class Text {
   }
 
   declare(panel) {
-    Object.assign(this, { panel, drawn: undefined })
+    this.panel = panel
+    this.drawn = undefined
     this.note.textContent = panel.note
   }
 

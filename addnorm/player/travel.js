@@ -96,7 +96,10 @@ class Net {
 
   // `asks`: whether its fate is to be guessed; `tells`: whether it is said under its picture.
   declare({ label, title, of, asks, tells, options, question }) {
-    Object.assign(this, { label, of, asks, name: `${title}: ${label}` })
+    this.label = label
+    this.of = of
+    this.asks = asks
+    this.name = `${title}: ${label}`
     this.below.hidden = !tells
     write(this.heading, label)
     if (asks && !this.field.children.length) {
@@ -190,6 +193,7 @@ class Net {
       const [x, y] = to(dot)
       const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
       const fill = { fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }
+      /** @type {any[]} */
       const looks = far(dot) > 1 ? arrow(dot, dotSize) : ["circle", { r: dotSize }]
       group.append(
         ...[{ class: "ground" }, fill].map((own) => svg(looks[0], { ...looks[1], ...own })),
@@ -272,6 +276,9 @@ class Net {
 }
 
 export class Travel {
+  /** @type {boolean | undefined} whether it is out of sight, told by the stage */
+  away
+
   constructor(home) {
     const el = made(home, "figure", "stage-travel")
     this.list = made(el, "ol", "stage-travel-nets")
@@ -300,15 +307,25 @@ export class Travel {
       this.tabulate()
     }
     this.switch.setAttribute("aria-expanded", "false")
-    Object.assign(this, { home, el, nets: [], share: 0, began: null, revealed: new Set(), played: false })
+    this.home = home
+    this.el = el
+    this.nets = []
+    this.share = 0
+    this.began = null
+    this.revealed = new Set()
+    this.played = false
   }
 
   declare(panel) {
     if (this.panel && String(this.panel.runs) !== String(panel.runs)) {
       this.pause()
-      Object.assign(this, { share: 0, played: false, trains: false, revealed: new Set() }) // another scene
+      this.share = 0
+      this.played = false
+      this.trains = false
+      this.revealed = new Set() // another scene
     }
-    Object.assign(this, { panel, measured: undefined })
+    this.panel = panel
+    this.measured = undefined
     this.el.setAttribute("aria-label", panel.title)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
     this.switch.setAttribute("aria-label", `Table of ${panel.title}`)
@@ -344,7 +361,8 @@ export class Travel {
       this.share = 1
       return this.paint()
     }
-    Object.assign(this, { share: 0, began: clock() })
+    this.share = 0
+    this.began = clock()
     this.go()
   }
 

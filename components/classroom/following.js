@@ -24,6 +24,7 @@ const write = () => {
   for (const place of document.querySelectorAll(".class-numbers"))
     if (place.textContent !== told.said) place.textContent = told.said
   for (const [question, counts] of Object.entries(told.guesses ?? {})) {
+    /** @type {any} */
     const list = document.querySelector(`.class-bars[data-question="${question}"]`)
     list?.style.setProperty(
       "--all",

@@ -6,7 +6,7 @@ const SHOWN_MILLISECONDS = 2000
 const shared = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
 
 // A frame's own policy, where the browser tells it: to try and be denied is an error in its console.
-const allowed = () => document.featurePolicy?.allowsFeature("clipboard-write") ?? true
+const allowed = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true
 
 export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")

@@ -10,7 +10,8 @@ export default function ({ data }) {
   const asked = settings !== undefined && data.settings !== settings
   settings = data.settings
   if (!asked) return
-  document.querySelector("[data-testid=stExpandSidebarButton]")?.click()
+  const opener = /** @type {HTMLElement | null} */ (document.querySelector("[data-testid=stExpandSidebarButton]"))
+  opener?.click()
   const content = () => document.querySelector("[data-testid=stSidebarUserContent]")
   setTimeout(() => content()?.scrollIntoView({ block: "start" }), OPENING)
 }
