@@ -11,6 +11,7 @@ from addnorm.player.charts import Figure, figure_of, frame_of
 from components.charts.bindings import fixed_trace
 from components.charts.colour import SIGNAL
 from components.charts.parts import over_blocks, places
+from models.insight.baseline import label_of_guessing, loss_of_guessing
 
 ROLES = ("now", "ghost", "pinned", "other", "formula", "initial")  # what the browser has a look for
 LOOKS = ("now", "other", "formula")  # of some lines, one after the other
@@ -29,6 +30,11 @@ class Series:
     role: str = "now"
     start: int = 0
     hue: str = ""
+
+
+def guessing_level(task: str) -> list[dict[str, Any]]:
+    """The loss of guessing as a level of a chart: its name and where it is."""
+    return [{"name": label_of_guessing(task), "at": loss_of_guessing(task)}]
 
 
 def by_name(lines: Mapping[str, np.ndarray | Sequence[float]], roles: Sequence[str] = LOOKS) -> list[Series]:
@@ -53,7 +59,8 @@ def depth_profile(
     linear one what is not finite.
 
     `x`: the title of the x axis, for places that are not sites. `how`: `zero`, the name of the marks on a log axis, if
-    they stand for all values that are not above 0; `bounds` of a linear axis, which else covers all values and guides.
+    they stand for all values that are not above 0; `bounds` of a linear axis, which else covers all values and guides;
+    `levels`: guides with a name.
     """
     lines = [fixed_line(one) for one in series]
     how |= {"axis": axis, "guides": list(guides)}

@@ -7,9 +7,9 @@ from addnorm.player.charts import HUES as RECORDED_HUES
 from addnorm.player.charts import STEP, Figure, crosses_of, figure_of, frame_of, map_of
 from components.charts.bindings import AtFrame, Binding, Crosses, Frames, Map, Past, Row, bound
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import Series, cosines_over, fixed_line, over_places
+from components.charts.depth import Series, cosines_over, fixed_line, guessing_level, over_places
 from components.charts.parts import places
-from models.insight.baseline import loss_of_guessing, name_of_guessing
+from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 
 THIN = " (thin lines: before training)"  # of a title: the nets before training are thin lines
@@ -37,7 +37,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
     ]
-    how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": _guess(guessing, cfg.task)}
+    how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": guessing_level(cfg.task)}
     return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **how)
 
 
@@ -105,17 +105,17 @@ def losses(
     labels: Sequence[str],
     *,
     steps: int,
-    chance: float,
-    task: str = "digits",
+    task: str,
     seeds: int = 1,
     against: bool = False,
     held_out: bool = False,
 ) -> Figure:
     """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run.
 
-    `task`: whose loss of guessing `chance` is. `held_out`: the losses of the held-out split, at the frames.
+    `task`: whose loss of guessing is a level. `held_out`: the losses of the held-out split, at the frames.
     """
-    top = 1.6 * chance
+    guessing = loss_of_guessing(task)
+    top = 1.6 * guessing
     title = "Held-out loss" if held_out else "Loss"
     layout = frame_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
@@ -128,7 +128,7 @@ def losses(
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
-    how = {"guides": [0.0 if against else chance], "levels": [] if against else _guess(chance, task)}
+    how = {"guides": [0.0 if against else guessing], "levels": [] if against else guessing_level(task)}
     return figure_of(traces, layout, hue=LOSS, line="line", top=top, **how)
 
 
@@ -153,11 +153,6 @@ def _line(name: str, role: str | int, binding: Binding) -> dict[str, Any]:
 def _thin(label: str, run: int, binding: Binding) -> dict[str, Any]:
     """The thin line of a run before training, without markers and not in the legend."""
     return _line(f"{label}, step 0", run, binding) | {"thin": True}
-
-
-def _guess(at: float, task: str) -> list[dict[str, Any]]:
-    """The loss of guessing, with its name in the chart."""
-    return [{"name": name_of_guessing(task).removeprefix("the "), "at": at}]
 
 
 def _fold(seeds: int) -> str:

@@ -11,7 +11,7 @@ from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
-from components.shell.naming import chance, names_of, settings
+from components.shell.naming import names_of, settings
 from components.shell.text import explained
 from components.stage.panels import COLUMNS as SPANNED
 from components.stage.panels import (
@@ -119,7 +119,6 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     first = configurations[0]
     loss: dict[str, Any] = {
         "steps": max(cfg.steps for cfg in configurations),
-        "chance": chance(first),
         "task": first.task,
         **how,
     }

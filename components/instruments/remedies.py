@@ -10,7 +10,7 @@ from components.stage.answer import answer
 from components.stage.view import View
 from models import answers
 from models.answers import Tried
-from models.insight.baseline import loss_of_guessing, name_of_guessing
+from models.insight.baseline import guess_in_words
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
 from models.insight.words import number
@@ -56,7 +56,7 @@ def found(view: View) -> Found:
     failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)
     if not offers:
         longest = max(trial.steps for trial in tried)
-        guess = f"{name_of_guessing(cfg.task)} ({loss_of_guessing(cfg.task):.2f})"
+        guess = guess_in_words(cfg.task)
         none = f"None of the {len(tried)} changes tried does clearly better than {guess} in {longest} steps."
         return Found([], none, failed=failed)
     return Found(offers, failed=failed, cause=_cause([(every[at], tried[at]) for at in helped], lost))

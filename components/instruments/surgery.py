@@ -12,7 +12,7 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, branch_weights
 from models import answers
 from models.answers import Lesions, Question, Value
-from models.insight.baseline import loss_of_guessing
+from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import normed_over_batch
@@ -37,13 +37,13 @@ def _operated(panel: InstrumentPanel) -> None:
         panel.say(cut_sentence(_named(found.args), found.value.loss, found.value.accuracy, found.value.changed))
 
 
-def loss_chart(names: Sequence[str], value: Lesions, guessing: float) -> Figure:
+def loss_chart(names: Sequence[str], value: Lesions, task: str) -> Figure:
     """The held-out loss by the block that is cut (depth,), with those of the intact net and of guessing."""
     series = [
         Series("block skipped", value.skipped_loss),
         Series("branches zeroed", value.zeroed_loss, "other"),
         Series("intact", np.full(len(names), value.loss), "ghost"),
-        Series("chance", np.full(len(names), guessing), "formula"),
+        Series(label_of_guessing(task), np.full(len(names), loss_of_guessing(task)), "formula"),
     ]
     return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", hue=LOSS, sites=names, series=series)
 
@@ -108,9 +108,8 @@ def _named(args: dict[str, Any]) -> str:
 def _lesions(panel: InstrumentPanel, found: Measured[Lesions]) -> None:
     value, cfg = found.value, found.cfg
     names = block_names(range(1, cfg.depth + 1))
-    guessing = loss_of_guessing(cfg.task)
-    panel.row(loss_chart(names, value, guessing), accuracy_chart(names, value))
-    panel.say(lesion_sentence(names, value.loss, value.skipped_loss, guessing))
+    panel.row(loss_chart(names, value, cfg.task), accuracy_chart(names, value))
+    panel.say(lesion_sentence(names, value.loss, value.skipped_loss, loss_of_guessing(cfg.task)))
     st.caption(" ".join(["One net of one seed, its held-out split, nothing trained after the cut.", *_cautions(cfg)]))
 
 
@@ -144,5 +143,5 @@ SURGERY = Instrument(
     "block alone: skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = "
     "N_add(skip(x_(l-1)) + 0), in which only the branch is gone. In an ensemble of short paths a block is hardly "
     "missed; in a plain chain everything depends on each. A swap exchanges the weights of two blocks, which asks how "
-    "much their order matters. Chance is the loss of the best answer that does not look at the question.",
+    "much their order matters.",
 )

@@ -7,7 +7,6 @@ import streamlit as st
 
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel
-from components.shell.naming import chance
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.tickets import At
@@ -40,7 +39,7 @@ def compared(
     name: str, labels: Sequence[str], cfgs: Sequence[RunConfig], shared: str
 ) -> tuple[dict[str, InstrumentPanel], bool]:
     """The player over the losses of nets of one task, and a panel for each net (see `views`)."""
-    losses = figures.losses(list(labels), steps=cfgs[0].steps, chance=chance(cfgs[0]))
+    losses = figures.losses(list(labels), steps=cfgs[0].steps, task=cfgs[0].task)
     at = stage(name, list(cfgs), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
     found, waiting = views(cfgs, at)
     return {

@@ -11,7 +11,6 @@ from components.classroom import answers
 from components.lessons import progress
 from components.shell import projector
 from components.shell.hide import any_hidden, hidden
-from components.shell.naming import chance
 from components.shell.session import Key
 from components.shell.text import badge, explained
 from components.shell.ways_on import to_compare
@@ -77,7 +76,7 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
     """One of a lesson's charts: a key of TITLES."""
     nets, names = list(lesson.nets.values()), list(lettered(lesson))
     if kind == "loss":
-        return figures.losses(names, steps=max(cfg.steps for cfg in nets), chance=chance(nets[0]))
+        return figures.losses(names, steps=max(cfg.steps for cfg in nets), task=nets[0].task)
     sites = max((plan(cfg).sites for cfg in nets), key=len)
     if kind == "sample_cosine":
         return figures.cosines(sites, names, start=True)

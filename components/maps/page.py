@@ -19,6 +19,7 @@ from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
+from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
@@ -199,9 +200,10 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
 
 def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
     """The colours, what all cells have in common, and where and when a recording was made."""
-    kind, guessing = MEASURES[measure], chance(configs(spec, cells(spec)[0])[0])
+    kind, task = MEASURES[measure], configs(spec, cells(spec)[0])[0].task
     unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
-    beyond = f" Losses above {number(guessing * BEYOND, 2)} ({BEYOND:g} times chance) share the last colour."
+    most = f"{number(loss_of_guessing(task) * BEYOND, 2)} ({BEYOND:g} times {name_of_guessing(task)})"
+    beyond = f" Losses above {most} share the last colour."
     st.caption(f"{kind.label}{unit}, one colour scale for all panels.{beyond * (measure == LOSS)}")
     st.caption(_setting(spec))
     if recorded is not None:

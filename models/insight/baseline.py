@@ -34,6 +34,16 @@ def name_of_guessing(task: str) -> str:
     return "chance" if uniform else "the best constant guess"
 
 
+def guess_in_words(task: str) -> str:
+    """The loss of guessing by its name: "chance (2.30)"."""
+    return f"{name_of_guessing(task)} ({loss_of_guessing(task):.2f})"
+
+
+def label_of_guessing(task: str) -> str:
+    """The name of the loss of guessing, for a line or a column."""
+    return name_of_guessing(task).removeprefix("the ")
+
+
 def entropy(counts: Iterable[float]) -> float:
     """Entropy in nats of a distribution given by counts or weights."""
     positive = [count for count in counts if count > 0]

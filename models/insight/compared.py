@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.baseline import BETTER, LEARNT, loss_of_guessing, name_of_guessing
+from models.insight.baseline import BETTER, LEARNT, guess_in_words, loss_of_guessing
 from models.insight.words import number
 from models.trace import Trace
 
@@ -37,8 +37,7 @@ class _Stand:
 
 def ahead(runs: Runs, row: int, task: str) -> str:
     """Which run has the lowest held-out loss at a row, by what, and whether all seeds agree."""
-    guessing, name = loss_of_guessing(task), name_of_guessing(task)
-    guess = f"{name} ({guessing:.2f})"
+    guessing, guess = loss_of_guessing(task), guess_in_words(task)
     stands = {name: _stand(traces, row) for name, traces in runs.items()}
     order = sorted(stands, key=lambda name: stands[name].middle)
     best, second = (stands[name] for name in order[:2])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from models.insight.baseline import LEARNT
+from models.insight.baseline import LEARNT, guess_in_words, loss_of_guessing
 from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
@@ -83,30 +83,30 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
         )
     share = cost / (guessing - intact)
     fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
+    lost = f"over {FATAL:.0%} of what it has learned is lost"
     if fatal == 0 and slight == len(cost):
         fate = "no single block is missed"
     elif fatal == len(cost):
-        fate = "without any one of them it is at chance, or worse"
+        fate = f"without any one of them {lost}"
     else:
-        lost = f", and without any one of {fatal} it does no better than chance" if fatal else ""
-        fate = f"{slight} of {len(cost)} are hardly missed{lost}"
+        without = f", and without any one of {fatal} {lost}" if fatal else ""
+        fate = f"{slight} of {len(cost)} are hardly missed{without}"
     return f"Taking one block out changes the held-out loss, {figures}: {fate}."
 
 
-def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], guessing: float, step: int) -> str:
+def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:
     """What the feed-forward nets of a transformer contribute, compared with attention.
 
     `losses`: held-out losses of the whole net (key "") and of nets trained without one kind of sublayer (a key of
     PARTS). `cuts`: those of the whole net with all sublayers of a kind skipped.
     """
-    whole = losses[""]
+    whole, guessing = losses[""], loss_of_guessing(task)
     if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
         return f"At step {step} a held-out loss is not finite: nothing can be compared."
     if whole > LEARNT * guessing:
         return (
-            f"At step {step} the whole net has a held-out loss of {number(whole)}, chance {number(guessing)}: nothing "
-            "is "
-            "learned yet."
+            f"At step {step} the whole net has not learned yet: its held-out loss is {number(whole)}; "
+            f"{guess_in_words(task)}."
         )
     missed = (losses["ffn"] - whole) / (guessing - whole)
     does = "no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse"

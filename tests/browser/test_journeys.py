@@ -150,6 +150,19 @@ def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
     comparison.reads("Diverged at step", f"step {STEPS}")
 
 
+def test_what_is_slightly_better_than_guessing_is_offered_and_said_so_on_both_pages(person):
+    """The post-mortem once rejected what reached 2.9 where the best constant guess is 3.07, and Compare denied it."""
+    stuck = "net=transformer&task=book&depth=12&width=16&batch=8&optimizer=adam&lr=0.003&steps=60&placement=post-norm"
+    visitor = person("Playground", stuck).trains(last=60)
+    visitor.reads("the best constant guess is 3.07: no better than that", "What would help?", "slightly better")
+    visitor.picks("Post-mortem")
+    visitor.reads("Compare with a run that differs only in")
+    assert "None of the" not in visitor.says
+    visitor.main.get_by_role("button", name="initialisation zero last").click()
+    visitor.arrives("Compare").rests("Train all")
+    visitor.reads("At step 60, B is slightly better than the best constant guess (3.07).")
+
+
 def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
     author = person("Playground", SMALL + "&seed=31").trains(last=STEPS)
     author.unfolds("Export and share")

@@ -100,7 +100,7 @@ def figures() -> dict[str, list[Figure]]:
     found["weights"].append(update_chart("t", BLOCKS, np.array([0.5, 1e-3])))
     found["loss"] += [
         moving.loss(RunConfig()),
-        moving.losses(LABELS, steps=9, chance=2.3, seeds=2),
+        moving.losses(LABELS, steps=9, task="digits", seeds=2),
         recorded_loss(["A", "B"]),
         sharpness_chart(np.arange(3), ONES, ONES),
         slice_map(np.arange(3.0), np.arange(9.0).reshape(3, 3)),

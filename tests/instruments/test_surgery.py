@@ -281,7 +281,7 @@ def test_a_run_that_diverged_has_no_lesions_to_compare():
     assert not np.isfinite(found.loss)
     names = [block_name(block) for block in range(1, 9)]
     assert "not finite" in lesion_sentence(names, found.loss, found.skipped_loss, 2.3)
-    drawn(loss_chart(names, found, 2.3))
+    drawn(loss_chart(names, found, "digits"))
 
 
 def test_the_sentences_judge_by_their_numbers():
@@ -294,11 +294,12 @@ def test_the_sentences_judge_by_their_numbers():
     assert "before anything is cut" in cut_sentence("b02 skipped", [math.nan, 0.5], [0.9, 0.1], 1.0)
     names = ["b01", "b02", "b03"]
     assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
-    assert "without any one of them it is at chance" in lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
+    every = lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
+    assert "without any one of them over 90% of what it has learned is lost" in every
     some = lesion_sentence(names, 0.3, np.array([4.0, 0.3, 0.31]), 2.3)
     assert (
-        "most for block 1 (+3.7), +0.01 for the median block: 2 of 3 are hardly missed, and without any one of 1"
-        in some
+        "most for block 1 (+3.7), +0.01 for the median block: 2 of 3 are hardly missed, and without any one of 1 "
+        "over 90% of what it has learned is lost" in some
     )
     assert "has not learned yet" in lesion_sentence(names, 2.3, np.array([2.3, 2.3, 2.2]), 2.3)
 
@@ -307,7 +308,7 @@ def test_the_sentences_judge_by_their_numbers():
 def test_plotly_accepts_the_charts(values):
     value = Lesions(0.5, 0.9, values, values, values, values)
     names = [block_name(at + 1) for at in range(len(values))]
-    for figure in all_drawn([*(loss_chart(names, value, 2.3), accuracy_chart(names, value))]):
+    for figure in all_drawn([*(loss_chart(names, value, "digits"), accuracy_chart(names, value))]):
         assert json.loads(json.dumps(figure, allow_nan=False)) == figure
 
 
@@ -339,3 +340,11 @@ def test_the_panel_says_where_there_is_nothing_to_operate_on():
     page.session_state["instrument_surgery_operation"] = UNNORM
     sound(page.run())
     assert "No slot of block 3 holds a norm." in words(page)
+
+
+@pytest.mark.parametrize(("task", "name"), [("digits", "chance"), ("book", "best constant guess")])
+def test_the_loss_of_guessing_is_named_as_elsewhere(task, name):
+    """3.07 on the book is not chance, which would be ln 75."""
+    losses = np.array([9.0])
+    chart = loss_chart(["b01"], Lesions(0.5, 0.9, losses, losses, losses, losses), task)
+    assert [trace["name"] for trace in chart["data"]][-1] == name

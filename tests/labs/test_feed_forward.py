@@ -40,12 +40,14 @@ def test_what_all_three_share_is_drawn_alike():
         ),
         ((0.5, 1.0, 2.0), "does worse than"),
         ((0.5, 0.4, 2.0), "does no worse than"),
-        ((2.7, 2.7, 2.7), "nothing is learned yet"),
+        ((2.7, 2.7, 2.7), "has not learned yet"),
         ((0.5, math.nan, 2.0), "nothing can be compared"),
     ],
 )
 def test_the_sentence_says_what_was_measured(losses, said):
-    sentence = trained_without(dict(zip(("", "ffn", "attn"), losses, strict=True)), {"ffn": 3.5, "attn": 3.0}, 2.77, 7)
+    sentence = trained_without(
+        dict(zip(("", "ffn", "attn"), losses, strict=True)), {"ffn": 3.5, "attn": 3.0}, "copy", 7
+    )
     assert sentence.startswith("At step 7 ")
     assert said in sentence
     if "beside" in said:
@@ -55,7 +57,7 @@ def test_the_sentence_says_what_was_measured(losses, said):
 def test_plotly_accepts_the_chart():
     losses = {"ffn": np.array([1.0, np.nan]), "attn": np.array([1.0, 2.0])}
     value = Sublayers(0.5, 0.9, {kind: Without(loss, loss, 1.0, 0.9) for kind, loss in losses.items()})
-    drawn(cut_chart(["block 1", "block 2"], value, 2.77))
+    drawn(cut_chart(["block 1", "block 2"], value, "copy"))
 
 
 def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process):

@@ -69,7 +69,7 @@ else:
         Chart(title, figure=figures.profiles(title, track, sites, labels))
         for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms"))
     ]
-    charts.append(Chart("Loss", figure=figures.losses(labels, steps=cfg.steps, chance=2.3)))
+    charts.append(Chart("Loss", figure=figures.losses(labels, steps=cfg.steps, task="digits")))
 
 counts = st.session_state
 counts["reruns"] = counts.get("reruns", 0) + 1

@@ -120,7 +120,7 @@ def test_all_figures_travel_as_json():
         figures.step_map("Map", "grad_rms", SITES, SMALL.steps),
         figures.profiles("Activation", "act_rms", SITES, ["A", "B"], seeds=3, against=True),
         figures.ratios("Share", "branch_rms", "act_rms", SITES[1:], [("A", "now"), ("B", "other")], unit="share"),
-        figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3),
+        figures.losses(["A", "B"], steps=9, task="digits", seeds=3),
         figures.cosines(SITES, ["A", "B"]),
     ]
     for figure in made:

@@ -17,6 +17,7 @@ from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import enlarged
 from components.playground.presets import PRESETS
+from models.insight.baseline import loss_of_guessing
 from models.insight.fate import GROWN
 from models.insight.lens import SHOWN
 from models.training import profile_at_init
@@ -500,7 +501,7 @@ def folded(values: np.ndarray, *, log: bool) -> tuple[np.ndarray, np.ndarray, np
 def test_seeds_are_drawn_as_their_geometric_median_in_a_band_from_the_least_to_the_greatest(seeds):
     given = [rows_of(np.random.default_rng(at), seeds) for at in (seeds, 10 + seeds)]
     profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], seeds=seeds)
-    loss = figures.losses(["A", "B"], steps=9, chance=2.3, seeds=seeds)
+    loss = figures.losses(["A", "B"], steps=9, task="digits", seeds=seeds)
     code = SEVERAL + "return [profile, loss].map((figure) => bind.filled(figure, now, {}).data)"
     over_depth, over_steps = run(code, given=given, profile=profile, loss=loss)
     for run_, rows in enumerate(given):
@@ -530,7 +531,7 @@ def test_what_all_seeds_have_lost_is_marked_once():
 def test_the_difference_divides_by_the_first_and_subtracts_its_loss_as_far_as_both_go():
     given = [[[[3, 1, 2]], [[2, 4, 8]], [[1, 1, 1]]], [[[3, 1, 2]], [[5, 2, 2]]]]
     profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], against=True)
-    loss = figures.losses(["A", "B"], steps=9, chance=2.3, against=True)
+    loss = figures.losses(["A", "B"], steps=9, task="digits", against=True)
     code = """
     now.furthest = 2
     return [profile, loss].map((figure) => bind.filled(figure, now, {}).data.map(({ y }) => y))
@@ -561,12 +562,12 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     const drawn = (furthest) => bind.filled(figure, { ...now, furthest }, {}).data.filter(({ mode }) => mode === "markers")
     return [drawn(0), drawn(1), drawn(3)]
     """
-    figure = figures.losses(["A one", "B two"], steps=9, chance=2, seeds=2)
+    figure = figures.losses(["A one", "B two"], steps=9, task="digits", seeds=2)
     before, first, both = run(SEVERAL + code, given=given, figure=figure)
     assert before == []
     assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
     assert [trace["x"] for trace in both] == [[1], [3]]
-    assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 3.2)]] * 2
+    assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 1.6 * loss_of_guessing("digits"))]] * 2
     assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == run("return look.shade(hue, 1)", hue=LOSS)
     assert [trace["showlegend"] for trace in both] == [True, False]
 
@@ -601,7 +602,7 @@ MEASURE = "const measure = (text, size) => (text.length * size) / 2\n"
 
 
 def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_keeps_it():
-    figure = figures.losses(["A a net of some name", "B another of such a name"], steps=9, chance=2.3)
+    figure = figures.losses(["A a net of some name", "B another of such a name"], steps=9, task="digits")
     code = """
     const cross = { name: "diverged", legendgroup: "diverged", mode: "markers" }
     const held = {}
@@ -674,19 +675,21 @@ def test_marks_stay_in_the_legend_of_lines_that_are_named_at_their_ends():
     assert made["data"][-1]["x"] == [0, 1]  # the first line ends before its zero
 
 
-def test_the_loss_of_guessing_is_named_at_its_level_beside_the_lines():
-    figure = figures.losses(["A", "B"], steps=9, chance=2.3)
+@pytest.mark.parametrize(("task", "name"), [("digits", "chance"), ("copy", "chance"), ("book", "best constant guess")])
+def test_the_loss_of_guessing_is_named_at_its_level_beside_the_lines(task, name):
+    figure = figures.losses(["A", "B"], steps=9, task=task)
+    at = loss_of_guessing(task)
     code = (
         MEASURE
         + """
     const drawn = bind.filled(figure, STILL, {})
-    return [400, 40].map((width) => label.labelled(figure, drawn, { width, height: 300 }, {}, measure, false))
+    return [600, 40].map((width) => label.labelled(figure, drawn, { width, height: 300 }, {}, measure, false))
     """
     )
     wide, narrow = run(code, figure=figure)
     (names,) = wide["data"]
-    assert (names["text"], names["x"], names["y"]) == (["\u2002chance"], [9], [pytest.approx(2.3)])
-    assert [(one["text"], one["y"]) for one in narrow["layout"]["annotations"]][-1] == ("chance", 2.3)
+    assert (names["text"], names["x"], names["y"]) == ([f"\u2002{name}"], [9], [pytest.approx(at)])
+    assert [(one["text"], one["y"]) for one in narrow["layout"]["annotations"]][-1] == (name, at)
 
 
 RECORDED = """
@@ -807,7 +810,7 @@ def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the
     return bind.filled(figure, now, {}).data.map(({ name, x, y }) => [name, x, y])
     """
     row = [[2, 1, 1]] * 3
-    figure = figures.losses(["A", "B"], steps=9, chance=2.3, seeds=3, against=against, held_out=True)
+    figure = figures.losses(["A", "B"], steps=9, task="digits", seeds=3, against=against, held_out=True)
     drawn = {
         name: dict(zip(x, y, strict=True)) for name, x, y in run(SEVERAL + code, given=[[row] * 2] * 2, figure=figure)
     }

@@ -11,13 +11,13 @@ from components.charts.parts import Figure
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.shell.address import url_param
-from components.shell.naming import chance
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Sublayers
+from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.insight.surgery import trained_without
 from models.spec import RunConfig
 from models.spec.overrides import PARTS
@@ -75,13 +75,13 @@ def watch(cfgs: list[RunConfig]) -> bool:
     return (bool(panels) and _show(panels)) or waiting
 
 
-def cut_chart(names: list[str], value: Sublayers, guessing: float) -> Figure:
+def cut_chart(names: list[str], value: Sublayers, task: str) -> Figure:
     """Held-out loss by the block (depth,) whose attention or feed-forward net is skipped, beside the intact net's."""
     series = [
         Series("feed-forward skipped", value.without["ffn"].loss),
         Series("attention skipped", value.without["attn"].loss, "other"),
         Series("intact", np.full(len(names), value.loss), "ghost"),
-        Series("chance", np.full(len(names), guessing), "formula"),
+        Series(label_of_guessing(task), np.full(len(names), loss_of_guessing(task)), "formula"),
     ]
     return depth_profile(
         title="Held-out loss by cut sublayer", unit="cross-entropy", hue=LOSS, sites=names, series=series
@@ -92,10 +92,10 @@ def _show(panels: dict[str, InstrumentPanel]) -> bool:
     asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
     found = {name: one for name, one in asked.items() if one is not None}
     if len(found) == len(NETS):
-        whole, guessing = found[WHOLE], chance(panels[WHOLE].cfg)
+        whole, task = found[WHOLE], panels[WHOLE].cfg.task
         losses = {kind: found[name].value.loss for name, kind in NETS.items()}
         cuts = {kind: whole.value.without[kind].all_loss for kind in PARTS}
-        st.markdown(f"**{trained_without(losses, cuts, guessing, whole.step)}** {badge('measured')}")
+        st.markdown(f"**{trained_without(losses, cuts, task, whole.step)}** {badge('measured')}")
         cut = {f"{WHOLE}, then its {word} skipped": whole.value.without[kind] for kind, word in PARTS.items()}
         rows = {name: (one.all_loss, one.all_accuracy) for name, one in cut.items()}
         trained = {f"trained: {name}": (one.value.loss, one.value.accuracy) for name, one in found.items()}
@@ -110,11 +110,10 @@ def _show(panels: dict[str, InstrumentPanel]) -> bool:
             },
         )
         names = [f"block {block}" for block in range(1, whole.cfg.depth + 1)]
-        static_chart(cut_chart(names, whole.value, guessing), "Held-out loss by cut sublayer", f"{NAME}_cut")
+        static_chart(cut_chart(names, whole.value, task), "Held-out loss by cut sublayer", f"{NAME}_cut")
         st.caption(
-            "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. Chance is "
-            f"{number(guessing, 3)} nats. A net trained without a part has learned to do without it; a net that loses "
-            "it has not."
+            "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. A net trained without "
+            "a part has learned to do without it; a net that loses it has not."
         )
     to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
     return any(panel.waiting for panel in panels.values())

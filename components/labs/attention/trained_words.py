@@ -1,6 +1,7 @@
 """Sentences and figures about positions inside trained nets."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -36,10 +37,10 @@ def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int)
 
 
 def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
-    """Share of positions read correctly, by site; dotted: chance."""
-    title, unit = "Position read from the stream", "share read correctly; dotted: chance"
-    series, guides = by_name(accuracy), (chance,)
-    return linear_profile(title=title, unit=unit, hue=SIGNAL, sites=sites, series=series, bounds=SHARE, guides=guides)
+    """Share of positions read correctly, by site, beside that of guessing."""
+    title, unit = "Position read from the stream", "share read correctly"
+    how: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE}
+    return linear_profile(title=title, unit=unit, hue=SIGNAL, sites=sites, series=by_name(accuracy), **how)
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:

@@ -7,18 +7,18 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import Series, linear_profile
+from components.charts.depth import Series, guessing_level, linear_profile
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.labs.long import by_button
 from components.shell.address import url_param
-from components.shell.naming import chance
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.stage.view import sentence
 from models import answers
 from models.answers import Translation
+from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.spec import TASKS, RunConfig
 
 KEY = "attention_translation"
@@ -70,7 +70,7 @@ def _show(cfg: RunConfig, found: Translation) -> None:
     steps = [int(step) for step in found.steps]
     choice = url_param(f"{KEY}_step", steps[-1], name="at-step", among=steps)
     at = steps.index(int(st.select_slider("Step", steps, **choice)))
-    st.markdown(f"**{said(found, at, chance(cfg))}** {badge('measured')}")
+    st.markdown(f"**{said(found, at, cfg.task)}** {badge('measured')}")
     block, heads = cfg.depth, found.looks.shape[2]
     one, two = st.columns(2)
     if cfg.depth > 1:
@@ -83,7 +83,7 @@ def _show(cfg: RunConfig, found: Translation) -> None:
     with left:
         static_chart(looks_map(found, at, block - 1, head), "Cross-attention", f"{KEY}_looks", height=420)
     with right:
-        static_chart(loss_chart(found, chance(cfg)), "Loss of the pair", f"{KEY}_loss", height=420)
+        static_chart(loss_chart(found, cfg.task), "Loss of the pair", f"{KEY}_loss", height=420)
     named_table(
         "What it writes",
         {
@@ -100,17 +100,18 @@ def _show(cfg: RunConfig, found: Translation) -> None:
     )
 
 
-def said(found: Translation, at: int, guessing: float) -> str:
+def said(found: Translation, at: int, task: str) -> str:
     """What the pair can do at a step, and how much cross-attention falls on the symbol to be written."""
     aim, held_out = found.aim[at], float(found.held_out[at])
     if not np.isfinite(held_out):
         return f"At step {int(found.steps[at])} the held-out loss is not finite."
     block, head = np.unravel_index(int(aim.argmax()), aim.shape)
+    guess = f"{number(loss_of_guessing(task), 3)} for {name_of_guessing(task)}"
     return (
-        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (chance "
-        f"{number(guessing, 3)}), and {found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block "
-        f"{block + 1} aims best: {aim.max():.0%} of its weight is on source positions that hold the symbol to be "
-        f"written; equal weights would put {found.even:.0%} there."
+        f"At step {int(found.steps[at])} the held-out loss is {number(held_out, 3)} nats (against {guess}), and "
+        f"{found.accuracy[at]:.1%} of the symbols are right. Head {head + 1} of block {block + 1} aims best: "
+        f"{aim.max():.0%} of its weight is on source positions that hold the symbol to be written; equal weights would "
+        f"put {found.even:.0%} there."
     )
 
 
@@ -133,7 +134,7 @@ def looks_map(found: Translation, at: int, block: int, head: int) -> Figure:
     )
 
 
-def loss_chart(found: Translation, guessing: float) -> Figure:
+def loss_chart(found: Translation, task: str) -> Figure:
     """Training and held-out loss at the steps of the looks."""
     steps, loss = found.steps, np.asarray(found.loss, float)
     series = [
@@ -144,8 +145,9 @@ def loss_chart(found: Translation, guessing: float) -> Figure:
         title="Loss of the pair",
         x="step",
         sites=steps.tolist(),
-        unit="nats; dotted: chance",
+        unit="nats",
         hue=LOSS,
         series=series,
-        guides=(0.0, guessing),
+        guides=(0.0, loss_of_guessing(task)),
+        levels=guessing_level(task),
     )

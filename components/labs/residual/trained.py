@@ -96,7 +96,7 @@ def _show(views: list[View]) -> None:
             "task": [TASKS[view.cfg.task] for view in views],
             "step": [view.row for view in views],
             "loss": [number(float(view.trace.loss[view.row]), 3) for view in views],
-            "chance": [number(chance(view.cfg), 3) for view in views],
+            "best constant guess": [number(chance(view.cfg), 3) for view in views],
             "branch share, RMS over blocks": [
                 number(float(np.sqrt(np.mean(found[view.cfg.task] ** 2))), 3) for view in views
             ],
