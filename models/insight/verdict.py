@@ -210,9 +210,10 @@ class _Seen:
     @property
     def sizes(self) -> str:
         """How signal and gradient change over depth, in words."""
+        name = "the batch's signal"  # apart from that of the ten samples, which are drawn
         through = ", read through norms" if self.normed and self.stream > math.log10(EXPLODING) else ""
         return (
-            f"{change_in_words('the signal', self.stream, 'over depth')}{through}, "
+            f"{change_in_words(name, self.stream, 'over depth')}{through}, "
             f"{change_in_words('its gradient', self.gradient, 'on the way back')}"
         )
 

@@ -401,14 +401,14 @@ def test_a_verdict_says_of_which_step_the_cosine_is_where_that_is_another():
     ("profiles", "kind", "words"),
     [
         ({}, "healthy", "samples end up in different directions (mean cosine 0.40)"),
-        ({"act": (1, 10, 100, 1000)}, "exploding", "the signal becomes 1,000 times larger over depth"),
+        ({"act": (1, 10, 100, 1000)}, "exploding", "the batch's signal becomes 1,000 times larger over depth"),
         ({"grad": (2e4, 100, 10, 1)}, "exploding", "its gradient becomes 20,000 times larger on the way back"),
         ({"grad": (1000, 100, 10, 1)}, "borderline", "the gradient grows on its way back"),
         ({"cfg": RunConfig(depth=8, residual=False)}, "borderline", "no residual carries the signal past 8 sublayers"),
         ({"cfg": RunConfig(placement="post-norm")}, "borderline", "the residual runs through 32 norms"),
-        ({"act": (1, 0.1, 0.01, 9e-4)}, "vanishing", "the signal becomes 1,100 times smaller over depth"),
+        ({"act": (1, 0.1, 0.01, 9e-4)}, "vanishing", "the batch's signal becomes 1,100 times smaller over depth"),
         ({"grad": (9e-4, 0.01, 0.1, 1)}, "vanishing", "its gradient becomes 1,100 times smaller on the way back"),
-        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the signal reaches exactly 0"),
+        ({"act": (1, 1, 0, 0), "grad": (0, 0, 1, 1)}, "vanishing", "the batch's signal reaches exactly 0"),
         (
             SAME,
             "collapsed",
@@ -446,7 +446,7 @@ def test_what_the_head_reads_counts_not_the_stream_behind_a_norm():
     loud = {"act": (1, 10, 100, 1000), "grad": (1000, 100, 10, 1), "branch": (9, 90, 900)}
     found = headline(**loud, cfg=NORMED)
     assert found.kind == "healthy"
-    assert "the signal becomes 1,000 times larger over depth, read through norms" in found.sentence
+    assert "the batch's signal becomes 1,000 times larger over depth, read through norms" in found.sentence
     assert headline(**loud).kind == "exploding"
     apart = headline(cosine=(0.1, 0.9, 0.99, 1.0), head=(16.0, 1.0, 7.0), act=(1, 4, 8, 9.5))
     assert apart.kind == "healthy"

@@ -21,6 +21,7 @@ from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
 from components.classroom.board import answered
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
+from components.shell.waiting import WAITS
 from components.stage import connection
 from components.stage.tickets import TICKETS
 from components.stage.view import View, look
@@ -210,6 +211,22 @@ def test_the_right_bar_is_marked_though_the_nets_were_measured_while_the_page_wa
     page = joined()
     assert [one for one in bars(page) if one.startswith("✓")]
     assert "The answer is" in words(page)
+
+
+def test_the_teachers_page_waits_for_what_marks_the_right_bar_once_it_is_revealed(
+    board: Board, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a lesson that training decides, the right bar was marked only when something else drew the page again."""
+    known: list[str] = []
+    monkeypatch.setattr(answers_of_nets, "right", lambda question: (known or [""])[0])
+    teacher = desk(**{"class": CODE, "key": key})
+    waits = WAITS.of("teacher_results").name
+    assert not teacher.session_state[waits][0]
+    press(teacher, "Reveal")
+    assert teacher.session_state[waits][0]
+    assert not [one for one in bars(teacher) if one.startswith("✓")]
+    known.append(OPTIONS[1])
+    assert [one.startswith("✓") for one in bars(sound(teacher.run()))] == [False, True, False]
 
 
 def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: Board, key: str) -> None:
