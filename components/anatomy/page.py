@@ -5,28 +5,25 @@ from dataclasses import replace
 import streamlit as st
 
 from components.anatomy.stack_row import stack_row
-from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import Series, depth_profile
+from components.charts import figures
+from components.charts.depth import Series
 from components.charts.diagram import show_diagram
 from components.controls.panel import excepted
 from components.shell import session
 from components.shell.address import put, put_again, url_param
 from components.shell.hide import any_hidden, hidden
-from components.shell.session import Key
-from components.shell.static_chart import static_chart
-from components.shell.text import badge
+from components.stage.panels import Chart, ten_samples
 from components.stage.profiles import profile_of
-from components.stage.view import View, look, trouble
-from models.insight.verdict import activation_sentence, gradient_sentence
+from components.stage.stage import stage
+from components.stage.view import look, trouble
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
 from models.spec.overrides import PARTS, in_words, with_override
 
 BLOCK = "anatomy_block"
-SENTENCE_HEIGHT = 84  # three lines in half of the page, so that the charts below never jump
-
-ANATOMY_VIEW: Key[View | None] = Key("anatomy_view", None)
+TRAVEL = 190  # pixels of the ten samples' picture
+PROFILES = {"Signal by depth": ("act_rms", "activation"), "Gradient by depth": ("grad_rms", "gradient")}
 
 
 def three_views(cfg: RunConfig, block: int) -> None:
@@ -67,37 +64,24 @@ def one_block(cfg: RunConfig) -> int:
 
 
 def signal(cfg: RunConfig) -> bool:
-    """The profiles at initialisation, with the unchanged stack's as a ghost. Returns whether they are still to come."""
-    found, waiting = look(cfg)
-    view: View | None = found or ANATOMY_VIEW.get()
+    """A player over the net: the way of ten samples with the loss beside it, signal and gradient with those of the
+    unchanged stack as a ghost. Returns whether that is still to come.
+    """
+    _, waiting = look(cfg)
     whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
     refused = trouble(cfg) if waiting else ""
     if refused:
         st.error(refused)
-    if view is None:
-        st.caption("torch is loading in the trainer")
-        return not refused
-    ANATOMY_VIEW.put(view)
-    if view.recorded:
-        st.caption(f"torch is loading in the trainer · {badge('recorded')}")
-    now, before = profile_of(view), profile_of(whole) if whole else None
-    sites = view.trace.sites
-    for column, title, key, hue, sentence in zip(
-        st.columns(2),
-        ("Signal by depth", "Gradient by depth"),
-        ("act_rms", "grad_rms"),
-        (SIGNAL, GRADIENT),
-        (activation_sentence(sites, now.act_rms), gradient_sentence(sites, now.grad_rms)),
-        strict=True,
+    before, panels = profile_of(whole) if whole else None, []
+    for title, track, says in (
+        ("Signal by depth", "act_rms", "activation"),
+        ("Gradient by depth", "grad_rms", "gradient"),
     ):
-        with column:
-            if not hidden("verdict"):
-                with st.container(height=SENTENCE_HEIGHT, border=False):
-                    st.markdown(sentence)
-            series = [Series("no block changed", getattr(before, key), "ghost")] if before else []
-            series.append(Series("as set", getattr(now, key), "now"))
-            figure = depth_profile(title=title, unit="RMS", hue=hue, sites=sites, series=series)
-            static_chart(figure, title, f"anatomy_{key}")
+        others = [Series("no block changed", getattr(before, track), "ghost")] if before else []
+        figure = figures.profile(title, track, plan(cfg).sites, others=others)
+        panels.append(Chart(title, span=6, figure=figure, says="" if hidden("verdict") else says))
+    ways = [ten_samples(TRAVEL, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
+    stage("anatomy", [cfg], [*ways, *panels], facts=[f"seed {cfg.seed}, 1 seed"])
     return waiting and not refused
 
 

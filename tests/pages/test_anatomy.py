@@ -6,11 +6,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.anatomy.stack_row import _block
+from components.stage.panels import COLUMNS
+from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.code import block_code
 from models.spec.equation import equation
 from models.spec.overrides import with_override
-from tests.app_page import SMALL, address, by_link, configuration, line, sound, words
+from tests.app_page import SMALL, address, by_link, charts, configuration, line, sound, words
+from tests.stage_page import declared, panels
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -96,6 +99,15 @@ def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_w
     assert broken[:2] == whole[:2], "nothing changes before the block"
     assert broken[2] != whole[2]
     assert line(page, "Signal by depth", "ghost") == whole
+
+
+def test_ten_samples_travel_through_the_changed_net_with_its_loss_beside_them() -> None:
+    page = anatomy(overrides="2.residual.false")
+    (travel,) = panels(page, "travel").values()
+    assert list(charts(page)) == ["Loss", "Signal by depth", "Gradient by depth"]
+    (run,) = declared(page)["runs"]
+    assert run["link"] == key_of(configuration(page))
+    assert travel["span"] + panels(page, "chart")["Loss"]["span"] == COLUMNS
 
 
 def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:
