@@ -504,6 +504,7 @@ def in_another_process(how: str, path: str) -> None:
     """Trains, lets another process run the watched model, and trains on. The main program of a process of its own."""
     from torch import multiprocessing
 
+    torch.set_num_threads(1)  # a fork has none of the others, for which it would wait
     model = net()
     optimizer = sgd(model)
     with watch(model, path, optimizer=optimizer) as recorder:
