@@ -4,15 +4,17 @@
     rows.f32       rows of little-endian float32, all of one width; row 0 is the net before training
     events.jsonl   frames, divergences, what is said from which row on, and the end, one JSON object a line
 
-What is written never changes; a row or a line that is cut off is not read. No torch.
+What is written never changes; a row or a line that is cut off is not read. Readers know a row once its frame and what
+is said of it are there, so that all of them go on with a log from a row. No torch.
 """
 
 import json
 import os
 import shutil
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +29,7 @@ from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
 HEAD, ROWS, EVENTS = "head.json", "rows.f32", "events.jsonl"
 LARGEST_HEAD = 2**20  # bytes
+MOST_ROWS = 10**7
 
 
 def fingerprint() -> dict[str, str]:
@@ -44,14 +47,9 @@ def made_here() -> str:
     return " ".join(f"{what} {which}" for what, which in fingerprint().items())
 
 
-def opening_event(frame: Frame) -> Message:
-    """Frame 0 of the first seed without held-out figures, as it is drawn before anybody trains."""
-    return {"kind": "opening", "frame": packed(frame)}
-
-
-def frame_event(frame: Frame, seed: int) -> Message:
-    """A frame of the seed at an index."""
-    return {"kind": "frame", "seed": seed, "frame": packed(frame)}
+def frame_event(frame: Frame, seed: int, *, draft: bool = False) -> Message:
+    """A frame of the seed at an index. `draft`: without held-out figures, until a run that is trained has the whole."""
+    return {"kind": "frame", "seed": seed, "frame": packed(frame), "draft": draft}
 
 
 def divergence_event(divergence: Divergence, seed: int) -> Message:
@@ -86,7 +84,7 @@ class LogHead:
     device: str
     made_by: str
 
-    @property
+    @cached_property
     def cfg(self) -> RunConfig:
         """The configuration. ValueError if it is none of this version."""
         return config_from(self.query)
@@ -95,21 +93,20 @@ class LogHead:
 class RunLog:
     """The log in a folder, as far as it was there when it was last read: one writer, many readers. Thread-safe.
 
-    `length`: whole rows. `opening`: frame 0 as a page draws it before training; `begun`: whether there is more. By
-    seed, `divergences` and `framed`, the step of the last frame (-1: none). `spoken`: the rows about which sentences
-    have been made. `in_memory`: the disk is full, and the writer has to tell its readers. `nbytes`: of rows and events.
+    `length`: the rows that are known. By seed, `divergences` and `framed`, the step of the last whole frame (-1: none).
+    `spoken`: the rows about which sentences have been made. `in_memory`: the disk is full, and the writer has to tell
+    its readers. `nbytes`: of rows and events.
     """
 
     head: LogHead | None
     length: int
     nbytes: int
     done: bool
-    begun: bool
     in_memory: bool
-    opening: Frame | None
     divergences: list[Divergence | None]
     framed: list[int]
     spoken: int
+    _writes: bool
     _row_bytes: int
     _offset: int
     _rows: np.ndarray
@@ -135,8 +132,7 @@ class RunLog:
                 self._read_events()  # before the rows, which are written first: no end is known before its rows
                 assert self.head is not None
                 size = (self.folder / ROWS).stat().st_size // self._row_bytes
-                self.length = max(self.length, size)
-                self.begun = self.begun or self.length > 1
+                self.length = max(self.length, size if self._writes else min(size, self.spoken))
             except (FileNotFoundError, NotADirectoryError):
                 pass
             self.nbytes = self._offset + self.length * self._row_bytes
@@ -162,20 +158,28 @@ class RunLog:
                 self._traces = state, [self._trace(seed, self.head.columns) for seed in range(self.head.seeds)]
             return self._traces[1]
 
-    def said(self, since: Mapping[str, int]) -> dict[str, list[tuple[int, str]]]:
-        """By kind the sentences, each with the row from which it holds, but for the first so many of a kind."""
-        with self._lock:
-            return {kind: said[since.get(kind, 0) :] for kind, said in self._said.items()}
+    def trace(self) -> Trace | None:
+        """The trace of the first seed; None before the first row."""
+        return next(iter(self.traces()), None)
 
-    def before(self) -> list[Trace]:
-        """Row 0 of each seed as it is drawn before training, the first with its frame; none until that is known."""
+    def said(self, since: int = 0, until: int = MOST_ROWS) -> dict[str, list[tuple[int, str]]]:
+        """By kind the sentences that begin to hold in these rows, each with its row."""
         with self._lock:
-            if not self.length or self.head is None or self.opening is None:
-                return []
-            frames = [(self.opening,), *[()] * (self.head.seeds - 1)]
-            rows = self._mapped()[:1].reshape(self.head.seeds, 1, -1)
-            ends = [end if end and end.step == 0 else None for end in self.divergences]
-            return [trace_of(self.head.columns, *parts) for parts in zip(rows, frames, ends, strict=True)]
+            return {
+                kind: said[bisect_left(said, (since,)) : bisect_left(said, (until,))]
+                for kind, said in self._said.items()
+            }
+
+    @property
+    def trained(self) -> bool:
+        """Whether there is more than the net before training."""
+        return self.length > 1 or self.done
+
+    @property
+    def rest(self) -> int:
+        """The last step so far; once all seeds have diverged, the one at which the player comes to rest."""
+        ends = [end.rest for end in self.divergences if end is not None]
+        return max(ends) if ends and len(ends) == len(self.divergences) else max(0, self.length - 1)
 
     def begin(self, head: LogHead) -> None:
         """Begins the log, or goes on with the one that is there if it has the same head. On a full disk, in memory."""
@@ -186,6 +190,7 @@ class RunLog:
                 self._forget()
                 self._adopt(head)
                 self.in_memory = True
+            self._writes = True
 
     def _begin(self, head: LogHead) -> None:
         self.read()
@@ -237,7 +242,6 @@ class RunLog:
             for event in events:
                 self._hear(event)
             self._offset += 1
-            self.begun = self.begun or self.length > 1
             self.nbytes = self._rows.nbytes
 
     def _hold_back(self, rows: np.ndarray, events: Sequence[Message]) -> None:
@@ -262,9 +266,9 @@ class RunLog:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _forget(self) -> None:
-        self.head = self.opening = self._traces = None
+        self.head = self._traces = None
         self.length, self.nbytes, self._row_bytes, self._offset = 0, 0, 4, 0
-        self.done = self.begun = self.in_memory = False
+        self.done = self.in_memory = self._writes = False
         self._unwritten = []
         self.divergences, self.framed, self._frames = [], [], []
         self._said, self.spoken = {}, 0
@@ -308,13 +312,11 @@ class RunLog:
                 self._offset += len(line)
 
     def _hear(self, event: Message) -> None:
-        if event["kind"] == "opening":
-            self.opening = unpacked(Frame, event["frame"])
-        elif event["kind"] == "frame":
-            frame = unpacked(Frame, event["frame"])
-            if frame.step > self.framed[event["seed"]]:
-                self._frames[event["seed"]].append(frame)
-                self.begun, self.framed[event["seed"]] = True, frame.step
+        if event["kind"] == "frame":
+            frame, seed = unpacked(Frame, event["frame"]), event["seed"]
+            if frame.step > self.framed[seed]:
+                self._frames[seed] = [one for one in self._frames[seed] if one.step < frame.step] + [frame]
+                self.framed[seed] = -1 if event["draft"] else frame.step
         elif event["kind"] == "divergence":
             self.divergences[event["seed"]] = unpacked(Divergence, event["divergence"])
         elif event["kind"] == "said" and event["rows"] > self.spoken:
@@ -322,7 +324,7 @@ class RunLog:
             for kind, changes in event["changes"].items():
                 self._said.setdefault(kind, []).extend((row, sentence) for row, sentence in changes)
         elif event["kind"] == "end":
-            self.done = self.begun = True
+            self.done = True
 
     def _trace(self, seed: int, columns: Columns) -> Trace:
         divergence = self.divergences[seed]

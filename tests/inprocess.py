@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from models.answers import Question, Value
-from models.service.client import Requester, RunHistory, Trainer, question_message
+from models.service.client import Requester, Trainer, WantedLog, question_message
 from models.service.demand import NOBODY
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.result_cache import TAPE_BYTES, ResultCache
@@ -50,7 +50,7 @@ class InProcessTrainer(Trainer):
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
-    ) -> RunHistory:
+    ) -> WantedLog:
         with self._results.lock:
             tape = self._results.kept(cfg, seeds)
             self._results.expire()

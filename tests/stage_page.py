@@ -13,9 +13,10 @@ import numpy as np
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from models.service.client import RunHistory, trainer
+from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 from models.trace import Trace
+from tests.load.tapes import Came, Tapes
 
 
 def declared(page: AppTest, name: str = "") -> dict[str, Any]:
@@ -34,7 +35,7 @@ def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]
     return {panel["title"]: panel for data in said for panel in data["panels"] if panel["kind"] == kind}
 
 
-def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[RunHistory]:
+def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[WantedLog]:
     """The tapes of the stage, trained to a step, the last one if none is named, or to where they end before."""
     seeds = declared(page, name)["runs"][0]["seeds"]
     found = []
@@ -78,13 +79,19 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
             getattr(tape.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(tape, bind["track"])[row]
         )
         return [_written(value) for value in found]
-    opening = said["opening"]
+    came = drawn_first(page, name)[bind["run"]]
     if bind["of"] == "frame":
-        return list(opening["frames"][0][bind["track"]])
-    start, width = next(
-        (one["start"], one["width"]) for one in opening["header"]["tracks"] if one["name"] == bind["track"]
-    )
-    return [_written(float(value)) for value in opening["row"][start : start + width]]
+        return list(came.frames[0][bind["track"]])
+    track = next(one for one in came.header["tracks"] if one["name"] == bind["track"])
+    return [_written(float(value)) for value in came.matrix()[0, track["start"] :][: track["width"]]]
+
+
+def drawn_first(page: AppTest, name: str = "") -> list[Came]:
+    """What the stage is given to draw of each run before its connection is there."""
+    said, tapes = declared(page, name), Tapes()
+    tapes.runs = [Came() for _ in said["runs"]]
+    tapes.draw(said["messages"])
+    return tapes.runs
 
 
 def _written(value: float) -> float | None:

@@ -14,7 +14,7 @@ from models.runlog import EVENTS, HEAD, ROWS, RunLog
 from models.spec import RunConfig
 from models.trace import Trace, rows_of
 from models.training import Run, SeedRuns
-from models.training.logged import append_to_log, begin_log
+from models.training.logged import append_to_log, begin_log, opening
 
 CFG = RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")
 LOST = RunConfig(depth=32, width=16, batch=8, steps=20, norm="none", lr=10.0, init_gain=3.0, device="cpu")
@@ -78,12 +78,12 @@ def test_a_reader_gets_what_is_appended_and_keeps_what_it_has(tmp_path: Path) ->
     assert_same(reader.traces()[0], run.trace())
 
 
-@pytest.mark.parametrize(("file", "cut"), [(ROWS, 3), (ROWS, 1), (EVENTS, 5)])
-def test_what_is_cut_off_is_not_read_and_is_written_again(file: str, cut: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "cut", "known"), [(ROWS, 3, 13), (ROWS, 1, 13), (EVENTS, 5, 7)])
+def test_what_is_cut_off_is_not_read_and_is_written_again(file: str, cut: int, known: int, tmp_path: Path) -> None:
     logged(CFG, tmp_path / "run", steps=8)
     path = tmp_path / "run" / file
     os.truncate(path, path.stat().st_size - cut)
-    assert RunLog(tmp_path / "run").length == (13 if file == ROWS else 14)
+    assert RunLog(tmp_path / "run").length == known  # of rows of which nothing is said yet, readers know nothing
     run = logged(CFG, tmp_path / "run")
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
 
@@ -117,6 +117,21 @@ def test_a_deleted_log_is_written_anew(tmp_path: Path) -> None:
     run.advance(4)
     append_to_log(run, log)
     assert_same(RunLog(tmp_path / "run").traces()[0], run.trace())
+
+
+def test_a_run_goes_on_with_the_row_that_was_written_for_who_only_looked(tmp_path: Path) -> None:
+    head, rows, events = opening(CFG, 1)
+    log = RunLog(tmp_path / "run")
+    log.begin(head)
+    log.append(rows, events)
+    looked = RunLog(tmp_path / "run")
+    assert (looked.length, looked.trained, len(looked.frames())) == (1, False, 1)
+    assert np.isnan(looked.frames()[0].held_out_loss)
+    said = looked.said()
+    run = logged(CFG, tmp_path / "run")
+    assert_same(looked.read().traces()[0], run.trace())  # its whole frame 0 too
+    assert looked.trained
+    assert looked.said(0, 1) == said
 
 
 KILLED = """

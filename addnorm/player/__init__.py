@@ -68,9 +68,15 @@ def declaration(runs: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str,
         "facts": [],
         "scenes": [],
         "scene": 1,
+        "messages": [],
         "by": BY,
         **more,
     }
+
+
+def in_json(messages: Iterable[str | bytes]) -> list[Any]:
+    """Messages as a list within JSON: those of bytes as text in base64, the others as what they say."""
+    return [base64.b64encode(one).decode() if isinstance(one, bytes) else json.loads(one) for one in messages]
 
 
 def recordings_that_play(
@@ -98,7 +104,6 @@ def file_that_plays(
     `parts`: what a stage and its parts declare, from top to bottom; `messages`: what a connection would send about its
     runs, in order; `below`: HTML after the player, `still`: HTML until the player runs, both escaped by the caller.
     """
-    sent = [base64.b64encode(one).decode() if isinstance(one, bytes) else json.loads(one) for one in messages]
     return PAGE.format(
         policy=POLICY,
         title=escape(title),
@@ -109,7 +114,7 @@ def file_that_plays(
         still=still,
         below=below,
         parts=_json(parts),
-        messages=_packed(_json(sent).encode()),
+        messages=_packed(_json(in_json(messages)).encode()),
     )
 
 

@@ -112,7 +112,7 @@ const folded = (bind, { seeds }, of) => {
 const atFrames = (bind, tape, now) => {
   const { track, fold, seed } = bind
   const found = new Map()
-  if (!tape?.have || !started(now)) return found
+  if (!tape?.length || !started(now)) return found
   for (const one of fold ? tape.frames.keys() : [seed])
     for (const frame of tape.frames[one] ?? [])
       if (frame.step <= now.furthest && frame[track] !== null)
@@ -229,7 +229,7 @@ const FILL = {
     const { track, seed } = trace.bind
     const [steps, words] = [[], []]
     const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
-    if (tape.have && started(now)) {
+    if (tape.length && started(now)) {
       for (let row = 0; row < tape.until(Math.min(now.furthest, ended)); row++) {
         const step = tape.step(row)
         const value = tape.number(track, step, seed)

@@ -5,7 +5,7 @@ import { brief } from "./tape.js"
 
 const SIDE = 8 // pixels of a digit
 const AROUND = [46, 6, 16, 14] // pixels around the plot of a curve whose type has 12: left, right, top, bottom
-const INKS = "0123456789abcdefg" // twin of lines.py
+const INKS = "0123456789abcdefg" // twin of feed.py
 
 // A digit as an SVG with a square for each pixel that is not empty, in the colour of the text.
 const picture = (image) => {

@@ -1,9 +1,7 @@
 // The host of a stage in a file: what a server would send stands in the page, and there is nobody to tell.
 
 import { mount } from "./stage.js"
-import { headed, hear } from "./tape.js"
-
-const bytes = (letters) => Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0))
+import { bytes } from "./tape.js"
 
 // The text that was compressed.
 const unpacked = ({ textContent }) => {
@@ -11,35 +9,10 @@ const unpacked = ({ textContent }) => {
   return new Response(packed.pipeThrough(new DecompressionStream("gzip"))).text()
 }
 
-// In place of a connection: all messages are there from the beginning.
-class Messages {
-  constructor(messages, changed) {
-    this.messages = messages
-    this.changed = changed
-    this.connected = true
-    this.trainer = null
-    this.refusal = ""
-  }
-
-  hello(_ticket, tapes) {
-    for (const message of this.messages) {
-      if (typeof message !== "string") hear(tapes[message.run], message)
-      else {
-        const [run, start, count, , rows] = headed(bytes(message).buffer)
-        tapes[run].receive(start, count, rows)
-      }
-    }
-    this.messages = []
-    this.changed()
-  }
-
-  wish() {}
-  say() {}
-  rest() {}
-  close() {}
-}
-
 const nobody = () => {}
+// In place of a connection: nothing more will come.
+const still = { hello: nobody, wish: nobody, rest: nobody, say: nobody, close: nobody }
+const connection = { connected: true, trainer: null, refusal: "", ...still }
 
 // Plays what stands in the page: what its parts declare, and, compressed, the messages about its runs and plotly.
 export const play = async (main) => {
@@ -47,7 +20,8 @@ export const play = async (main) => {
   const packed = [...document.querySelectorAll("script[type='application/gzip']")]
   const [messages, plotly] = await Promise.all(packed.map(unpacked))
   document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }))
-  const host = { connect: (changed) => new Messages(JSON.parse(messages), changed) }
+  parts.find(({ runs }) => runs).messages = JSON.parse(messages)
+  const host = { connect: () => connection }
   const [empty] = main.children
   const components = parts.map((data) => {
     const parentElement = main.appendChild(document.createElement("section"))

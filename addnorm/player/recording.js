@@ -186,8 +186,6 @@ export class RecordedTape extends Tape {
       summed: new Map(),
       last: 0,
       length: 0,
-      have: 0,
-      recorded: true,
     })
     this.touch(0)
     this.become(this.standing())
@@ -201,7 +199,7 @@ export class RecordedTape extends Tape {
   standing() {
     const error = this.gone || this.problem
     const { device = "", parameters = 0 } = this.header?.said ?? {}
-    return { ...this.state, done: Boolean(this.ended || this.readAt), error, device, parameters }
+    return { ...this.state, recorded: true, done: Boolean(this.ended || this.readAt), error, device, parameters }
   }
 
   // The file of this name, and from which byte on it will come: a new file comes from its beginning.
@@ -312,7 +310,7 @@ export class RecordedTape extends Tape {
     this.steps.push(step)
     this.count += 1
     this.first ??= this.lostAt(this.count - 1)
-    Object.assign(this, { seconds, last: step, length: step + 1, have: step + 1 })
+    Object.assign(this, { seconds, last: step, length: step + 1 })
     this.touch(step)
   }
 

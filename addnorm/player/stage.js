@@ -12,7 +12,7 @@ import { Playhead, reach } from "./playhead.js"
 import { RecordedTape } from "./recording.js"
 import { Scenes } from "./scenes.js"
 import { LivingStack } from "./stack.js"
-import { brief, Tape } from "./tape.js"
+import { brief, hear, Tape, written } from "./tape.js"
 import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
 import { Travel } from "./travel.js"
 
@@ -186,7 +186,7 @@ class Stage {
     }
     if (once(data.reset)) this.moves.reset()
     // A recording that begins by itself rests where motion is unwelcome.
-    if (once(data.start) && !(calm() && this.active.every((tape) => tape.recorded))) this.moves.play()
+    if (once(data.start) && !(calm() && this.active.every((tape) => tape.state.recorded))) this.moves.play()
     this.theme = themeOf(this.root)
     this.bar.show(this.playhead, this.word) // before the first frame: a button that gets its word later moves the rest
     this.go()
@@ -223,9 +223,9 @@ class Stage {
       this.before = data.kept ? placeBefore(name) : undefined
       if (eager) this.playhead.play(clock())
       this.pageAt = ""
-    } else {
-      for (const [at, run] of data.runs.entries()) if (run.opening) this.tapes[at].open(run.opening)
     }
+    const empty = this.tapes.map((tape) => !tape.header) // the others know more than the page
+    for (const message of data.messages.map(written)) if (empty[message.run]) hear(this.tapes[message.run], message)
     if (fresh || data.ticket !== this.ticket) {
       this.ticket = data.ticket
       this.greet()
@@ -239,7 +239,7 @@ class Stage {
 
   // After a reload the playhead stands where it stood, once the rows are there: nothing is trained for who only looks.
   recall(tapes) {
-    if (!this.before || !tapes.every((tape) => tape.over || tape.have > this.before.position)) return
+    if (!this.before || !tapes.every((tape) => tape.over || tape.length > this.before.position)) return
     const { position, furthest } = this.before
     Object.assign(this.playhead, { position, furthest })
     this.before = undefined
@@ -495,9 +495,9 @@ class Stage {
   }
 
   stopAtLoss(before) {
-    const [{ have }] = this.tapes
+    const [tape] = this.tapes
     const target = this.data.stop_loss
-    const reached = this.playhead.stopAt(before, have, target, (row) => this.tapes[0].number("loss", row))
+    const reached = this.playhead.stopAt(before, tape.length, target, (row) => tape.number("loss", row))
     if (reached !== null) this.stopped = `stopped: the loss has reached ${target} at step ${reached}`
   }
 
@@ -558,7 +558,7 @@ class Stage {
     const troubles = [...new Set(errors)].join(" ")
     write(this.error, troubles)
     const text = [...facts, ...(this.without ? [this.without] : [])].join(" · ")
-    const kind = tapes.some((tape) => tape.recorded) ? "recorded" : "measured"
+    const kind = tapes.some((tape) => tape.state.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")

@@ -24,13 +24,12 @@ export const brief = (value, digits = 3) => {
 }
 
 export class Tape {
-  constructor({ link, seeds, last, opening }) {
-    Object.assign(this, { link, seeds, last, header: null, length: 0, have: 0, recorded: false, fresh: 0 })
+  constructor({ link, seeds, last }) {
+    Object.assign(this, { link, seeds, last, header: null, length: 0, fresh: 0 })
     this.rows = new Float32Array(0)
     this.frames = Array.from({ length: seeds }, () => [])
     this.said = {}
     this.state = { done: false, fates: [], error: "", place: 0, rate: 0, recomputing: false, parameters: 0, device: "" }
-    if (opening) this.open(opening)
   }
 
   // Marks a row and all after it as changed; the stage sets `fresh` back to Infinity when it draws them.
@@ -38,9 +37,14 @@ export class Tape {
     this.fresh = Math.min(this.fresh, row)
   }
 
-  // How a connection asks for it.
+  // How a connection asks for it: from which row on, which is the first while those that are here come with the app.
   get asks() {
-    return { link: this.link, seeds: this.seeds, have: this.have }
+    return { link: this.link, seeds: this.seeds, have: this.state.recorded ? 0 : this.length }
+  }
+
+  // Whether there is more than the net before training.
+  get trained() {
+    return this.length > 1 || this.state.done
   }
 
   receive(start, count, data) {
@@ -95,18 +99,7 @@ export class Tape {
     this.width = header.width * header.seeds
   }
 
-  // Takes row 0, which comes before the tape.
-  open({ header, row, frames, said, recorded }) {
-    if (this.have) return
-    this.describe(header)
-    this.put(0, 1, Float32Array.from(row, Number), true)
-    this.frames[0] = frames
-    this.said = said
-    this.touch(0)
-    this.recorded = recorded
-  }
-
-  put(start, count, numbers, before = false) {
+  put(start, count, numbers) {
     if (start > this.length) return // no server of ours sends a gap
     const end = start + count
     if (end * this.width > this.rows.length) {
@@ -118,29 +111,22 @@ export class Tape {
     this.rows.set(numbers, start * this.width)
     this.touch(start)
     this.length = Math.max(this.length, end)
-    if (!before) {
-      this.have = Math.max(this.have, end)
-      this.recorded = false
-    }
+  }
+
+  // Takes what holds from a row on, in place of what is known from there.
+  replace(known, news, rowOf) {
+    const from = rowOf(news[0])
+    while (known.length && rowOf(known.at(-1)) >= from) known.pop()
+    known.push(...news)
+    this.touch(from)
   }
 
   add(seed, frames) {
-    const kept = this.frames[seed]
-    this.touch(Math.min(...frames.map((frame) => frame.step)))
-    for (const frame of frames)
-      if (this.have === 0 || !kept.length || frame.step > kept.at(-1).step) kept.push(frame)
-      else kept[kept.findIndex((one) => one.step === frame.step)] = frame
+    this.replace(this.frames[seed], frames, ({ step }) => step)
   }
 
   say(said) {
-    for (const [kind, changes] of Object.entries(said)) {
-      const kept = (this.said[kind] ??= [])
-      this.touch(changes[0][0])
-      for (const change of changes) {
-        while (kept.length && kept.at(-1)[0] >= change[0]) kept.pop()
-        kept.push(change)
-      }
-    }
+    for (const [kind, changes] of Object.entries(said)) this.replace((this.said[kind] ??= []), changes, ([row]) => row)
   }
 
   become(state) {
@@ -150,7 +136,7 @@ export class Tape {
 
   // How many rows there are up to a step.
   until(step) {
-    return Math.min(step + 1, this.have)
+    return Math.min(step + 1, this.length)
   }
 
   step(row) {
@@ -198,24 +184,31 @@ export class Tape {
   sentence(kind, at) {
     const row = Math.max(0, Math.min(at, this.length - 1))
     const [, template] = this.said[kind]?.findLast(([from]) => from <= row) ?? []
-    if (!template) return ""
-    const loss = this.have > row ? brief(this.number("loss", row)) : ""
-    return template.replace("{step}", row).replace("{loss}", loss)
+    if (!template || !this.length) return ""
+    return template.replace("{step}", row).replace("{loss}", brief(this.number("loss", row)))
   }
 }
 
-// Changes a tape by a message about it, as a server sends them.
+// The rows of a message: run, first row, number of rows, turn of the hello; the rows follow.
+const rowsOf = (buffer) => {
+  const [run, start, count, turn] = new Uint32Array(buffer, 0, HEAD_BYTES / 4)
+  return { kind: "rows", run, start, count, turn, data: new Uint8Array(buffer, HEAD_BYTES) }
+}
+
+export const bytes = (letters) => Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0))
+
+// A message as it stands in a page or a file, where rows are text.
+export const written = (message) => (typeof message === "string" ? rowsOf(bytes(message).buffer) : message)
+
+// Changes a tape by a message about it, wherever it comes from.
 export const hear = (tape, message) => {
   if (message.kind === "header") tape.describe(message)
-  else if (message.kind === "opening") tape.open(message)
+  else if (message.kind === "rows") tape.receive(message.start, message.count, message.data)
   else if (message.kind === "frames") tape.add(message.seed, message.frames)
   else if (message.kind === "said") tape.say(message.said)
   else if (message.kind === "state") tape.become(message)
   else if (message.kind === "file") tape.follow(message)
 }
-
-// The head of rows: run, first row, number of rows, turn of the hello; their bytes follow.
-export const headed = (buffer) => [...new Uint32Array(buffer, 0, HEAD_BYTES / 4), new Uint8Array(buffer, HEAD_BYTES)]
 
 export class Connection {
   constructor(address, changed) {
@@ -300,17 +293,10 @@ export class Connection {
   }
 
   take(data) {
-    if (typeof data !== "string") {
-      const [run, start, count, turn, rows] = headed(data)
-      if (turn === this.turn) this.tapes[run]?.receive(start, count, rows)
-    } else {
-      const message = JSON.parse(data)
-      const tape = this.tapes[message.run]
-      if (message.kind === "trainer") this.trainer = message
-      else if (message.turn !== this.turn || !tape)
-        return // a reply to an earlier hello
-      else hear(tape, message)
-    }
+    const message = typeof data === "string" ? JSON.parse(data) : rowsOf(data)
+    const tape = this.tapes[message.run]
+    if (message.kind === "trainer") this.trainer = message
+    else if (message.turn === this.turn && tape) hear(tape, message) // no reply to an earlier hello
     this.changed()
   }
 }

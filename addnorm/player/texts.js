@@ -117,7 +117,7 @@ export class Text {
 
   draw(now) {
     const tape = now.tapes[this.panel.run]
-    const later = tape?.have ? null : this.panel.later
+    const later = tape?.trained ? null : this.panel.later
     const frame = later ?? tape?.frame(now.shown)
     if (frame === this.drawn) return
     this.drawn = frame

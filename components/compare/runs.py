@@ -60,11 +60,13 @@ def watch(*, against: bool = False) -> None:
         st.info(sentence)
     names = dict(zip(letters, configurations, strict=False))
     tapes = {letter: trainer().tape(cfg, seeds) for letter, cfg in names.items()}
-    traces = {letter: tape.traces() for letter, tape in tapes.items()}
+    traces = {letter: tape.traces() if tape.trained else [] for letter, tape in tapes.items()}
     share.check(traces)
     step = place(NAME, configurations, seeds).step
     # A column that was added may still be on its way there.
-    there = {letter: traces[letter] for letter, tape in tapes.items() if tape.length > step or tape.done}
+    there = {
+        letter: traces[letter] for letter, tape in tapes.items() if tape.trained and (tape.length > step or tape.done)
+    }
     _said(step, there, configurations[0].task, without=clash.keys())
     panels, large = _texts(configurations) if seeds == 1 else [], projector.on()  # several seeds at once write none
     panels += _charts(configurations, seeds, against=against, without=clash.keys())

@@ -18,7 +18,7 @@ from components.stage.stage import stage
 from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lesson import Lesson
-from models.service.client import RunHistory, trainer
+from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 
@@ -120,7 +120,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     return runs.awaited(at.step, [tape])
 
 
-def _verdict(lesson: Lesson, cfg: RunConfig, tape: RunHistory | None) -> None:
+def _verdict(lesson: Lesson, cfg: RunConfig, tape: WantedLog | None) -> None:
     """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
     if tape is None:
         st.caption("Train it: the challenge is judged when the run ends.")

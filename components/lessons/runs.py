@@ -18,7 +18,7 @@ from components.stage.panels import COLUMNS, Chart, Headline, Panel, Travel
 from components.stage.stage import below, stage
 from components.stage.view import look
 from models.lessons.lesson import Finding, Lesson
-from models.service.client import RunHistory, trainer
+from models.service.client import WantedLog, trainer
 from models.spec import RunConfig, plan
 
 TITLES = {
@@ -57,12 +57,12 @@ def watch(lesson: Lesson, start: str = "") -> bool:
     return awaited(at.step, tapes)
 
 
-def watched(step: int, tapes: list[RunHistory]) -> bool:
+def watched(step: int, tapes: list[WantedLog]) -> bool:
     """Whether a playhead at a step has reached the end of all tapes."""
     return all(tape.done for tape in tapes) and step >= max(tape.rest for tape in tapes)
 
 
-def awaited(step: int, tapes: list[RunHistory]) -> bool:
+def awaited(step: int, tapes: list[WantedLog]) -> bool:
     """Whether a playhead rests at a step whose rows are still to come."""
     return any(step >= tape.length and not (tape.done or tape.error) for tape in tapes if step)
 

@@ -162,7 +162,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
 
 def _look_again(view: View) -> None:
     """Reruns the page once a run has rows and the export panel is open, which lies outside this fragment."""
-    there = bool(view.tape and view.tape.length)
+    there = view.trained
     if ROWS.get() != (view.cfg, there):
         known = ROWS.get()
         ROWS.put((view.cfg, there))

@@ -35,9 +35,7 @@ def take_home(cfg: RunConfig, view: View | None) -> None:
     """A folded panel; while closed it computes nothing."""
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
-            shown = (
-                view if view is not None and view.cfg == cfg and view.tape is not None and view.tape.length else None
-            )
+            shown = view if view is not None and view.cfg == cfg and view.trained else None
             _downloads(cfg, shown)
             _link(cfg, shown)
             _bring_in()
@@ -46,7 +44,7 @@ def take_home(cfg: RunConfig, view: View | None) -> None:
 def check(view: View) -> None:
     """If the link carries a digest of numbers: whether this run reproduces them."""
     digest = st.query_params.get("digest")
-    if digest and view.tape is not None and view.tape.length:
+    if digest and view.trained:
         share.say(compare(digest, view.trace, share.torch_version()))
 
 

@@ -53,8 +53,10 @@ def answer(
 
 def before_training(cfg: RunConfig, seeds: int, *, owner: Requester, wait: float) -> Reply[list[Trace]]:
     """Asks for row 0 of each seed on behalf of `owner`, and waits for so many seconds."""
-    found = trainer().before(cfg, seeds, wait, owner)
-    return Reply() if found is None else _reply(found)
+    found = trainer().opened(cfg, seeds, wait, owner)
+    if found is None or found.value is None:
+        return Reply() if found is None else Reply(refusal=sentence(found.error))
+    return Reply([trace.first(1) for trace in found.value.traces()])
 
 
 def _reply(found: Answer[Value]) -> Reply[Value]:

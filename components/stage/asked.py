@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+from models.runlog import MOST_ROWS
 from models.service.client import config_from, key_of
 from models.spec import RunConfig
 from models.spec.query import MOST_KEYS
@@ -13,7 +14,7 @@ from models.spec.query import MOST_KEYS
 LONGEST = 2**17  # characters of a message: room for eight of the longest links
 LONGEST_LINK = 2**14
 LONGEST_TICKET = 100
-MOST_RUNS, MOST_SEEDS, MOST_ROWS = 8, 8, 10**7
+MOST_RUNS, MOST_SEEDS = 8, 8
 MOST_BYTES, LONGEST_NAME = 2**32, 255
 PER_SECOND, BURST = 20.0, 60.0  # messages of one connection
 

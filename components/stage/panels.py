@@ -206,7 +206,7 @@ class Declared(Panel):
 class Text(Panel):
     """The text that a language model writes after a fixed prompt, in the last frame at or before the playhead.
 
-    `label`: who writes, if not "the net". `later`: the `step` and the `picture` (`lines.written`) of a recorded frame,
+    `label`: who writes, if not "the net". `later`: the `step` and the `picture` (`feed.written`) of a recorded frame,
     shown until the net is trained here.
     """
 

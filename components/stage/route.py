@@ -17,7 +17,7 @@ from components.shell.player import module
 from components.stage.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
 from components.stage.connection import HELLO_SECONDS, PageConnection, serve
 from components.stage.crowd import Crowd
-from components.stage.lines import RunFeed
+from components.stage.feed import RunFeed
 from components.stage.news import News
 from components.stage.recordings import RecordingFeed
 from components.stage.tickets import TICKETS, At

@@ -12,16 +12,17 @@ from typing import Any, Literal, TypedDict, Unpack
 import streamlit as st
 
 from addnorm.player import declaration as told
+from addnorm.player import in_json
 from components.shell import projector, session
 from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
-from components.stage.lines import before, opening
+from components.stage.asked import AskedRun
+from components.stage.feed import RunFeed
 from components.stage.panels import Link, Panel
 from components.stage.scenes import Scene
 from components.stage.tickets import TICKETS, At
 from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
-from models.service.recorded import recorded
 from models.spec import RunConfig
 
 Tells = Literal["never", "rest", "follow"]
@@ -84,7 +85,7 @@ def stage(
     at = place(name, runs, seeds)
     links = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
     how.setdefault("tells", "rest")
-    data = declaration(runs, panels, seeds=seeds, openings=_openings(trained, seeds), at=at, scenes=scenes, **how)
+    data = declaration(runs, panels, seeds=seeds, first=_first_rows(runs, seeds), at=at, scenes=scenes, **how)
     ticket = TICKETS.hand(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
     data |= {"speed": projector.SPEED} if projector.on() else {}
@@ -139,21 +140,21 @@ def declaration(
     panels: Sequence[Panel],
     *,
     seeds: int = 1,
-    openings: Sequence[dict[str, Any] | None] = (),
+    first: Sequence[str | bytes] = (),
     at: At = At(),  # noqa: B008 - frozen
     scenes: Sequence[Scene] = (),
     **how: Unpack[Playing],
 ) -> dict[str, Any]:
-    """What the player reads of a stage. `openings`: row 0 of every trained run, as far as known."""
-    first = iter(openings)
+    """What the player reads of a stage. `first`: messages that come before any of its connection."""
     return told(
         [
             {"link": _link(run), "recording": run.name}
             if isinstance(run, RecordingRef)
-            else {"link": _link(run), "seeds": seeds, "last": run.steps, "opening": next(first, None)}
+            else {"link": _link(run), "seeds": seeds, "last": run.steps}
             for run in runs
         ],
         [panel.to_json(len(runs), seeds) for panel in panels],
+        messages=in_json(first),
         at=[at.step, at.playing],
         scenes=[one.to_json(len(runs), seeds) for one in scenes],
         **how,
@@ -189,18 +190,23 @@ def seen_scene(name: str) -> int:
     return scene if type(scene) is int else 0
 
 
-def _openings(runs: Sequence[RunConfig], seeds: int) -> list[dict[str, Any] | None]:
-    """Row 0 of every run, which is sent with the page so that it is drawn at once; None where it takes too long."""
-    service = trainer()
+def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[str | bytes]:
+    """Row 0 of every run, which is sent with the page so that it is drawn at once; not where it takes too long."""
+    service, feeds = (
+        trainer(),
+        [
+            RunFeed(at, AskedRun(run, seeds, have=0, want=0), owner=None)
+            for at, run in enumerate(runs)
+            if isinstance(run, RunConfig)
+        ],
+    )
     state = service.status().state
-    if state == "starting":
-        traces = [recorded(cfg) if seeds == 1 else None for cfg in runs]
-        there = zip(runs, traces, strict=True)
-        return [None if trace is None else opening(cfg, [trace], recorded=True) for cfg, trace in there]
     until = time.monotonic() + (PROFILE_SECONDS if state == "ready" else 0.0)
-    for cfg in runs:
-        before(service, cfg, seeds)  # asks for all before it waits for the first
-    return [before(service, cfg, seeds, max(0.0, until - time.monotonic())) for cfg in runs]
+    for feed in feeds if state != "starting" else []:
+        service.opened(feed.cfg, seeds)  # asks for all before it waits for the first
+    for feed in feeds if state == "ready" else []:
+        service.opened(feed.cfg, seeds, max(0.0, until - time.monotonic()))
+    return [message for feed in feeds for message in feed.messages(service, until=1)]
 
 
 def _said(key: str, what: str, kind: type, heard: Callable[[Any], None] | None) -> None:

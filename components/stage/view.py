@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from models.service.client import RunHistory, trainer
+from models.service.client import WantedLog, trainer
 from models.service.recorded import recorded
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -20,7 +20,7 @@ class View:
     cfg: RunConfig
     trace: Trace
     row: int
-    tape: RunHistory | None = None
+    tape: WantedLog | None = None
     recorded: bool = False
 
     @property
@@ -28,21 +28,22 @@ class View:
         """The last frame at or before the row."""
         return self.trace.frame_at(self.row)
 
+    @property
+    def trained(self) -> bool:
+        """Whether there is more than the net before training."""
+        return self.tape is not None and self.tape.trained
+
 
 def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
     """The view at a step, and whether a later call may give a better one. Trains nothing: the stage asks for that."""
     service = trainer()
-    tape = service.tape(cfg)
-    trace = tape.trace()
-    if trace is not None and len(trace) > 0:
+    state = service.status().state
+    found = service.opened(cfg, wait=PROFILE_SECONDS if state == "ready" else 0.0)
+    if found is not None and found.value is not None and (trace := found.value.trace()) is not None:
         row = min(step, len(trace) - 1)
-        return View(cfg, trace, row, tape), row < step and not tape.done
-    ready = service.status().state == "ready"
-    before = service.before(cfg, wait=PROFILE_SECONDS if ready else 0.0)
-    if before is not None and before.value is not None:
-        return View(cfg, before.value[0], 0, tape), step > 0
-    if service.status().state == "starting" and (trace := recorded(cfg)) is not None:
-        return View(cfg, trace, 0, tape, recorded=True), True
+        return View(cfg, trace, row, found.value), row < step and not found.value.done
+    if state == "starting" and (log := recorded(cfg)) is not None and (trace := log.trace()) is not None:
+        return View(cfg, trace, 0, service.tape(cfg), recorded=True), True
     return None, True
 
 
@@ -52,8 +53,8 @@ def trouble(cfg: RunConfig) -> str:
     status = service.status()
     if status.state == "failed":
         return status.sentence
-    before = service.before(cfg)
-    error = service.tape(cfg).error or (before.error if before is not None else "")
+    found = service.opened(cfg)
+    error = service.tape(cfg).error or (found.error if found is not None else "")
     return sentence(error) if error else ""
 
 

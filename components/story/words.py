@@ -9,7 +9,7 @@ from models.insight.baseline import LEARNT
 from models.insight.fate import growth
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share, times
 from models.insight.words import number
-from models.service.client import RunHistory
+from models.service.client import WantedLog
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -20,7 +20,7 @@ class Seen:
 
     cfg: RunConfig
     view: View | None
-    tape: RunHistory
+    tape: WantedLog
 
     @property
     def before(self) -> Trace | None:

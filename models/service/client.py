@@ -14,25 +14,22 @@ from models.answers import OPENED, Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.kept import KeptRuns
 from models.service.messages import config_from, key_of, tape_key
 from models.service.recorded import recorded
 from models.service.result_cache import TAPE_BYTES, Listener, ResultCache, question_message
 from models.service.runs import close_folder, open_folder
-from models.service.tape import RunHistory
+from models.service.wanted import WantedLog
 from models.service.wire import Message
 from models.service.worker_process import WorkerProcess
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated
-from models.trace import Trace
 
 __all__ = [
     "Answer",
     "Requester",
-    "RunHistory",
-    "Source",
     "Status",
     "Trainer",
+    "WantedLog",
     "close_trainer",
     "config_from",
     "key_of",
@@ -95,13 +92,13 @@ class Trainer:
             waiting = len(self._results.queue)
             return len(self._results.wanted()) - waiting, waiting
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
         """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
         return self._results.tape(cfg, seeds)
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
-    ) -> RunHistory:
+    ) -> WantedLog:
         """Asks for `until` rows for the next `seconds`; repeated while somebody watches. With no more rows than there
         are already, it ends what this owner asked for. After an error it is tried again, but not at once.
 
@@ -125,7 +122,7 @@ class Trainer:
         with self._results.lock:
             self._results.listeners.append(Listener(hear))
 
-    def place(self, tape: RunHistory) -> int:
+    def place(self, tape: WantedLog) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
         return self._results.place(tape)
 
@@ -158,20 +155,23 @@ class Trainer:
                 return Answer(None, status.sentence)
             return answer
 
-    def before(
+    def opened(
         self, cfg: RunConfig, seeds: int = 1, wait: float = 0.0, owner: Requester | None = None
-    ) -> Answer[list[Trace]] | None:
-        """Row 0 of each seed before training, or None if it is not there within `wait` seconds. Trains nothing."""
+    ) -> Answer[WantedLog] | None:
+        """The tape of a configuration with its row 0 at least, or None if that is not there within `wait` seconds.
+
+        Trains nothing.
+        """
         with self._results.lock:
             tape = self._results.tape(cfg, seeds)
-            if not tape.before():
+            if not tape.length:
                 tape = self._results.kept(cfg, seeds)
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
                 if answer is None or answer.error:
                     return Answer(None, answer.error) if answer else None
                 self._results.forget(OPENED, cfg, {"seeds": seeds})  # the log is the answer
-                tape.log.read()
-            return Answer(found) if (found := tape.before()) else None
+                tape.read()
+            return Answer(tape) if tape.length else None
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer is done, from 0 to 1."""
@@ -275,8 +275,6 @@ class Trainer:
                 self._results.greet()
         return None
 
-
-Source = Trainer | KeptRuns  # of runs, as far as they are there
 
 # When this module is reloaded (an editor saves it), it must find the existing trainer, so it is kept on `sys`.
 _slot: dict[str, Any] = sys.__dict__.setdefault(

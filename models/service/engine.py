@@ -10,13 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from models.answers import OF_TORCH, OPENED, Opened
 from models.instruments import INSTRUMENTS
 from models.log import event, told
-from models.runlog import LogHead, RunLog, divergence_event, folder_of, opening_event
+from models.runlog import RunLog, folder_of
 from models.service.demand import RowGoal
 from models.service.messages import config_from, key_of, packed, tape_key
 from models.service.questions import QUESTIONS
@@ -25,8 +24,8 @@ from models.service.wire import Message
 from models.spec import RunConfig
 from models.spec.budget import Machine, held_bytes, over_budget
 from models.spec.limits import LIMITS
-from models.training import Replays, Run, SeedRuns, Work, available_devices, before_training
-from models.training.logged import append_to_log, begin_log, head_of
+from models.training import Replays, Run, SeedRuns, Work, available_devices
+from models.training.logged import append_to_log, begin_log, opening, seeds_of
 
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 64
@@ -136,7 +135,7 @@ class Engine:
             if slot.log.in_memory:
                 slot.log = RunLog(slot.log.folder)
                 begin_log(slot.run, slot.log)
-            self._write(key, slot, 0, 0.0)
+            self._write(key, slot)
         self._make_room()
         return None
 
@@ -164,14 +163,14 @@ class Engine:
         self._at("")
         try:
             if slot.run is None:
-                slot.run = Run(slot.cfg) if slot.seeds == 1 else SeedRuns(slot.cfg, _seeds(slot.cfg, slot.seeds))
+                slot.run = Run(slot.cfg) if slot.seeds == 1 else seeds_of(slot.cfg, slot.seeds)
                 begin_log(slot.run, slot.log)
                 event("run_begun", run=key, device=slot.run.device)
             ready = time.monotonic()
             left = None if seconds is None else seconds - (ready - began)
             added = slot.run.advance(goal - slot.run.step, left)
             slot.run.close()
-            self._write(key, slot, added, ready)
+            self._write(key, slot, time.monotonic() - ready if added else 0.0)
             if added and slot.run.done:
                 event("run_over", run=key, step=slot.run.step)
         except Exception as error:
@@ -213,7 +212,7 @@ class Engine:
         """Writes row 0 of a run, and of its first seed frame 0 without held-out figures, unless they are there."""
         key = tape_key(cfg, seeds)
         log = self.slots[key].log if key in self.slots else RunLog(folder_of(self.runs, key))
-        if log.read().opening is None or not log.exists():
+        if not log.read().length or not log.exists():
             head, rows, events = opening(cfg, seeds)
             log.begin(head)
             log.append(rows[log.length :], events)
@@ -315,16 +314,15 @@ class Engine:
         except ValueError as unsendable:
             self.emit(reply | {"value": None, "error": sentence(unsendable)})
 
-    def _write(self, key: str, slot: Slot, added: int, began: float) -> None:
-        """Appends to the log what it lacks of a run, and tells the reader."""
-        run, log = slot.run, slot.log
-        assert run is not None
-        append_to_log(run, log)
-        self._tell(key, log, run.length, added, time.monotonic() - began if added else 0.0)
+    def _write(self, key: str, slot: Slot, seconds: float = 0.0) -> None:
+        """Appends to the log what it lacks of a run, which took so many seconds, and tells the reader."""
+        assert slot.run is not None
+        append_to_log(slot.run, slot.log)
+        self._tell(key, slot.log, slot.run.length, seconds)
 
-    def _tell(self, key: str, log: RunLog, length: int, added: int = 0, seconds: float = 0.0) -> None:
-        """Says how far a run is: its rows, of which some were added in some seconds, and what is in no file."""
-        told: Message = {"key": key, "length": length, "done": log.done, "added": added, "seconds": seconds}
+    def _tell(self, key: str, log: RunLog, length: int, seconds: float = 0.0) -> None:
+        """Says how far a run is, how long its new rows took, if there are any, and what is in no file."""
+        told: Message = {"key": key, "length": length, "seconds": seconds}
         if log.in_memory:
             told |= {"head": packed(log.head), "unwritten": log.unwritten()}
         self.emit({"kind": "progress"} | told)
@@ -367,23 +365,8 @@ def sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {text}"
 
 
-def opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Message]]:
-    """Head, row 0 and events of a run before training."""
-    first = before_training(cfg)
-    run: Run | SeedRuns = first
-    if seeds > 1:
-        run = SeedRuns(cfg, _seeds(cfg, seeds), frames=False)
-        run.advance(1)
-    ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
-    return head_of(run), run.rows()[:1], [opening_event(first.frames[0]), *ends]
-
-
 def _held(slot: Slot) -> float:
     return held_bytes(slot.cfg) * slot.seeds
-
-
-def _seeds(cfg: RunConfig, seeds: int) -> range:
-    return range(cfg.seed, cfg.seed + seeds)
 
 
 def _within_budget(cfg: RunConfig, seeds: int = 1) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from models.answers import Value
-from models.service.tape import RETRY_SECONDS
+from models.service.wanted import RETRY_SECONDS
 
 WISH_SECONDS = 80.0  # that rows or an answer stay wanted: more than the minute between two polls of a hidden tab
 

@@ -10,11 +10,11 @@ import torch
 
 from models.runlog import RunLog
 from models.service import spoken
-from models.service.engine import opening
 from models.service.messages import packed
 from models.service.recorded import FOLDER, RECORDED, log_of
 from models.service.wire import line_of
 from models.training import Run
+from models.training.logged import opening
 
 
 def main() -> None:

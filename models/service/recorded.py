@@ -9,7 +9,6 @@ from pathlib import Path
 
 from models.runlog import RunLog
 from models.spec import RunConfig
-from models.trace import Trace
 
 RECORDED = tuple(
     RunConfig(residual=residual, norm=norm) for norm in (RunConfig().norm, "none") for residual in (True, False)
@@ -22,14 +21,15 @@ def log_of(cfg: RunConfig) -> Path:
     return FOLDER / f"{'residual' if cfg.residual else 'no residual'}, {cfg.norm if cfg.norm != 'none' else 'no norm'}"
 
 
-def recorded(cfg: RunConfig) -> Trace | None:
-    """Row 0 and frame 0 of this configuration's run; None for all but RECORDED, and where its log cannot be read."""
+def recorded(cfg: RunConfig) -> RunLog | None:
+    """The log of this configuration before training; None for all but RECORDED, and where it cannot be read."""
     return _read(cfg) if cfg in RECORDED else None
 
 
 @cache
-def _read(cfg: RunConfig) -> Trace | None:
+def _read(cfg: RunConfig) -> RunLog | None:
     try:
-        return next(iter(RunLog(log_of(cfg)).before()), None)
+        log = RunLog(log_of(cfg))
+        return log if log.traces() else None
     except (ValueError, KeyError, TypeError):
         return None

@@ -15,7 +15,7 @@ from models.log import event, told
 from models.service.demand import NOBODY, Demand, Requester
 from models.service.interface import Answer
 from models.service.messages import tape_key, unpacked
-from models.service.tape import RunHistory
+from models.service.wanted import WantedLog
 from models.service.wire import Message, size
 from models.spec import RunConfig
 
@@ -83,26 +83,26 @@ class ResultCache:
         self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
         self.lock = RLock()
         self.changed = Condition(self.lock)
-        self.tapes: OrderedDict[str, RunHistory] = OrderedDict()
+        self.tapes: OrderedDict[str, WantedLog] = OrderedDict()
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.at = ""  # the question that the worker works on now
-        self.aimed: dict[str, RunHistory] = {}  # tapes with goals
+        self.aimed: dict[str, WantedLog] = {}  # tapes with goals
         self.open: dict[str, OpenQuestion] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
         self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
         self.listeners: list[Listener] = []
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
+    def tape(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
         """The tape of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
         key = tape_key(cfg, seeds)
         with self.lock:
             if key not in self.tapes:
-                return RunHistory(cfg, key, seeds, self.runs)
+                return WantedLog(cfg, key, seeds, self.runs)
             self.tapes.move_to_end(key)
             return self.tapes[key]
 
-    def kept(self, cfg: RunConfig, seeds: int = 1) -> RunHistory:
+    def kept(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
         """The tape of a configuration, which enters the cache: for callers that may have it trained."""
         with self.lock:
             tape = self.tape(cfg, seeds)
@@ -110,12 +110,12 @@ class ResultCache:
             self._drop_tapes()
             return tape
 
-    def wanted(self) -> list[RunHistory]:
+    def wanted(self) -> list[WantedLog]:
         """The tapes of which somebody wants more rows."""
         with self.lock:
             return [tape for tape in self.aimed.values() if tape.wanted]
 
-    def want(self, tape: RunHistory, who: Requester, until: int, seconds: float) -> None:
+    def want(self, tape: WantedLog, who: Requester, until: int, seconds: float) -> None:
         """Records that `who` wants rows of a tape for the next `seconds`; all steps include the closing row."""
         self.turn_to(who, {tape.key} | who.runs, {key: other.demand for key, other in self.aimed.items()})
         tape.demand.want(who, min(until, tape.cfg.steps), seconds)
@@ -188,7 +188,7 @@ class ResultCache:
         """Keeps the rows of all tapes readable once their files are gone."""
         with self.lock:
             for tape in self.tapes.values():
-                tape.log.rows()
+                tape.rows()
 
     def forget(self, question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> None:
         """Forgets the answer to a question."""
@@ -226,7 +226,7 @@ class ResultCache:
             self.open.pop(key, None)
             self.shares.pop(key, None)
 
-    def place(self, tape: RunHistory) -> int:
+    def place(self, tape: WantedLog) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
         with self.lock:
             return self.queue.index(tape.key) + 1 if tape.key in self.queue and tape.wanted else 0
@@ -282,15 +282,15 @@ class ResultCache:
             held -= self.answers.popitem(last=False)[1].nbytes
 
     def _drop_tapes(self) -> None:
-        """Drops tapes to make room, those without a row first, but none in training: it would be computed again."""
-        held = sum(tape.nbytes for tape in self.tapes.values())
+        """Drops tapes to make room, untrained ones first, but none in training: it would be computed again."""
+        held = sum(tape.size + tape.nbytes for tape in self.tapes.values())
         if held <= self.tape_bytes:
             return
-        for key, tape in sorted(list(self.tapes.items())[:-1], key=lambda held: held[1].length > 0):
+        for key, tape in sorted(list(self.tapes.items())[:-1], key=lambda held: held[1].trained):
             if held > self.tape_bytes and not tape.wanted:
-                held -= tape.nbytes
+                held -= tape.size + tape.nbytes
                 del self.tapes[key]
-                tape.log.delete()
+                tape.delete()
 
 
 def question_message(
@@ -308,7 +308,7 @@ def question_message(
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
 
 
-def goals_message(tape: RunHistory) -> Message:
+def goals_message(tape: WantedLog) -> Message:
     """The message of a tape's goals to the engine."""
     query = tape.cfg.to_query()
     return {"kind": "goals", "key": tape.key, "query": query, "seeds": tape.seeds, "goals": tape.told}

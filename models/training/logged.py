@@ -1,11 +1,15 @@
 """Runs in their logs: what a log lacks of a run is appended, and what it has is not written again."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from models.insight.said import changes
 from models.runlog import END, LogHead, RunLog, divergence_event, frame_event, made_here, said_event
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.training.batched import SeedRuns
-from models.training.run import Run
+from models.training.run import Run, before_training
 
 
 def head_of(run: Run | SeedRuns) -> LogHead:
@@ -17,6 +21,24 @@ def head_of(run: Run | SeedRuns) -> LogHead:
 def begin_log(run: Run | SeedRuns, log: RunLog) -> None:
     """Begins the log of a run; one that is there already is gone on with."""
     log.begin(head_of(run))
+
+
+def seeds_of(cfg: RunConfig, seeds: int, *, frames: bool = True) -> SeedRuns:
+    """A configuration's run from its own seed up, for so many seeds."""
+    return SeedRuns(cfg, range(cfg.seed, cfg.seed + seeds), frames=frames)
+
+
+def opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Message]]:
+    """Head, row 0 and events of a run before training."""
+    first = before_training(cfg)
+    run: Run | SeedRuns = first
+    if seeds > 1:
+        run = seeds_of(cfg, seeds, frames=False)
+        run.advance(1)
+    trace = replace(run.traces()[0], frames=tuple(first.frames))
+    ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
+    said = said_event(1, changes(cfg, trace, range(1), {}))
+    return head_of(run), run.rows()[:1], [frame_event(first.frames[0], 0, draft=True), *ends, said]
 
 
 def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
@@ -44,10 +66,8 @@ def _new_events(run: Run | SeedRuns, log: RunLog) -> list[Message]:
 
 
 def _new_words(cfg: RunConfig, log: RunLog) -> list[Message]:
-    """What is to be said of the first seed's rows that nothing has been said of yet."""
-    traces = log.traces()
-    rows = range(log.spoken, len(traces[0]) if traces else 0)
-    if not rows:
+    """What is to be said of rows that nothing has been said of yet, for the first seed as far as it got."""
+    if (trace := log.trace()) is None or log.spoken >= log.length:
         return []
-    new = changes(cfg, traces[0], rows, {kind: said[-1][1] for kind, said in log.said({}).items()})
-    return [said_event(rows.stop, new)] * bool(new)
+    last = {kind: said[-1][1] for kind, said in log.said().items()}
+    return [said_event(log.length, changes(cfg, trace, range(log.spoken, len(trace)), last))]

@@ -12,7 +12,7 @@ from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
 from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
-from components.stage.lines import written
+from components.stage.feed import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation

@@ -175,7 +175,7 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     assert bars(sound(teacher.run())) == [f"{OPTIONS[0]}: 0", f"{OPTIONS[1]}: 1", f"{OPTIONS[2]}: 0"]
     assert board.now(CODE).answered == (1,)  # type: ignore[union-attr]
     press(teacher, "Reveal")
-    before = [trainer().before(cfg, wait=PATIENCE).value[0] for cfg in LESSONS[LESSON].nets.values()]
+    before = [trainer().opened(cfg, wait=PATIENCE).value.trace() for cfg in LESSONS[LESSON].nets.values()]
     right = LESSONS[LESSON].before(before).answer  # type: ignore[misc]
     for page in (teacher, student, late, projector):
         found = bars(sound(page.run()))

@@ -75,8 +75,7 @@ class Stage(Tapes):
         if fresh:
             self.runs = [Came() for _ in data["runs"]]
             self.head, self.playing, self.told = 0, False, (0, False)
-        for came, run in zip(self.runs, data["runs"], strict=True):
-            came.opening = run["opening"] or came.opening
+        self.draw(data["messages"])
         if not before:
             self._spawn(self._hold())
         elif fresh or before["ticket"] != data["ticket"]:
@@ -157,7 +156,7 @@ class Stage(Tapes):
         """Says what is shown and which rows of it are here."""
         wants = self._wishes()["wants"]
         runs = [
-            {"link": run["link"], "seeds": run["seeds"], "have": len(came.rows), "want": want}
+            {"link": run["link"], "seeds": run["seeds"], "have": came.has, "want": want}
             for run, came, want in zip(self.data["runs"], self.runs, wants, strict=True)
         ]
         self._noted = {}

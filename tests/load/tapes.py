@@ -2,6 +2,7 @@
 browser: what is said on it, and what has come. Knows no socket.
 """
 
+import base64
 import json
 import struct
 import time
@@ -19,7 +20,6 @@ class Came:
     """What has come of one run. `arrivals`: when (`time.monotonic`) how many rows were there."""
 
     header: dict[str, Any] = field(default_factory=dict)
-    opening: dict[str, Any] = field(default_factory=dict)
     rows: dict[int, np.ndarray] = field(default_factory=dict)
     frames: list[dict[str, Any]] = field(default_factory=list)
     said: dict[str, list[Any]] = field(default_factory=dict)
@@ -38,7 +38,12 @@ class Came:
     @property
     def sites(self) -> list[str]:
         """The names of the sites, once row 0 is there."""
-        return list((self.header or self.opening.get("header", {})).get("sites", []))
+        return list(self.header.get("sites", []))
+
+    @property
+    def has(self) -> int:
+        """The rows that it need not be sent again: none while they are those that come with the app."""
+        return 0 if self.state.get("recorded") else len(self.rows)
 
     def matrix(self) -> np.ndarray:
         """The rows in their order."""
@@ -46,8 +51,7 @@ class Came:
 
     def sentence(self, kind: str, row: int) -> str:
         """What is said of a row, its numbers not filled in."""
-        said = self.said or self.opening.get("said", {})
-        return next((str(sentence) for start, sentence in reversed(said.get(kind, [])) if start <= row), "")
+        return next((str(sentence) for start, sentence in reversed(self.said.get(kind, [])) if start <= row), "")
 
     def take(self, start: int, rows: np.ndarray) -> None:
         """Files rows."""
@@ -59,6 +63,10 @@ class Came:
         for kind, changes in said.items():
             kept = self.said.setdefault(kind, [])
             kept[:] = [held for held in kept if held[0] < changes[0][0]] + changes
+
+    def see(self, frames: list[dict[str, Any]]) -> None:
+        """Files frames of the first seed, in place of those that are known from their first step on."""
+        self.frames[:] = [held for held in self.frames if held["step"] < frames[0]["step"]] + frames
 
 
 class Tapes:
@@ -74,22 +82,35 @@ class Tapes:
         self.turn += 1
         return {"kind": "hello", "turn": self.turn, "ticket": ticket, "runs": list(runs)}
 
+    def draw(self, messages: list[str | dict[str, Any]]) -> None:
+        """Takes what came with a page, for runs of which nothing has come yet."""
+        empty = [not came.header for came in self.runs]
+        for message in messages:
+            sent = base64.b64decode(message) if isinstance(message, str) else message
+            if empty[HEAD.unpack_from(sent)[0] if isinstance(sent, bytes) else sent["run"]]:
+                self._file(sent)
+
     def file(self, message: str | bytes) -> None:
-        """Takes what came; the answer to an earlier hello is nothing to it."""
+        """Takes what came over the connection; the answer to an earlier hello is nothing to it."""
+        sent = message if isinstance(message, bytes) else json.loads(message)
+        turn = HEAD.unpack_from(sent)[3] if isinstance(sent, bytes) else sent.get("turn", self.turn)
+        if turn == self.turn:
+            self._file(sent)
+
+    def _file(self, message: bytes | dict[str, Any]) -> None:
         if isinstance(message, bytes):
-            run, start, count, turn = HEAD.unpack_from(message)
-            if turn == self.turn:
-                self.runs[run].take(start, np.frombuffer(message, "<f4", offset=HEAD.size).reshape(count, -1))
+            run, start, count, _ = HEAD.unpack_from(message)
+            self.runs[run].take(start, np.frombuffer(message, "<f4", offset=HEAD.size).reshape(count, -1))
             return
-        told = json.loads(message)
-        kind = told.pop("kind")
+        kind, told = message["kind"], {name: value for name, value in message.items() if name not in ("kind", "turn")}
         if kind == "trainer":
             self.trainer = told
-        elif told.pop("turn") == self.turn:
-            came = self.runs[told.pop("run")]
-            if kind == "frames":
-                came.frames += told["frames"]
-            elif kind == "said":
-                came.say(told["said"])
-            else:
-                setattr(came, kind, told)
+            return
+        came = self.runs[told.pop("run")]
+        if kind == "frames":
+            if told["seed"] == 0:
+                came.see(told["frames"])
+        elif kind == "said":
+            came.say(told["said"])
+        else:
+            setattr(came, kind, told)

@@ -24,7 +24,7 @@ from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, changed, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
-from tests.stage_page import bound, declared, panels, rests, runs, says, tapes
+from tests.stage_page import bound, declared, drawn_first, panels, rests, runs, says, tapes
 from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -318,7 +318,7 @@ def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> 
     ]
     assert [bool(one["note"]) for one in texts.values()] == [True, False]
     assert [panel["kind"] for panel in declared(page)["panels"]][:3] == ["text", "text", "travel"]
-    samples = [run["opening"]["frames"][0]["picture"]["sample"] for run in declared(page)["runs"]]
+    samples = [came.frames[0]["picture"]["sample"] for came in drawn_first(page)]
     assert len(samples[0]) == len(samples[1]) == 12
     page.slider(key="compare_seeds").set_value(2)
     assert not panels(sound(page.run()), "text")
@@ -337,8 +337,7 @@ def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_sh
     kept, lost = (bound(page, trace) for trace in lines)
     assert kept[-1] < 0.7
     assert lost[-1] > 0.95
-    for run, fate in zip(declared(page)["runs"], ("stay distinct", "merge"), strict=True):
-        assert run["opening"]["frames"][0]["journey"]["fate"] == fate
+    assert [came.frames[0]["journey"]["fate"] for came in drawn_first(page)] == ["stay distinct", "merge"]
     page.toggle(key="compare_difference").set_value(True)
     assert "Sample cosine by depth" not in charts(sound(page.run())), "a cosine over another says nothing"
 

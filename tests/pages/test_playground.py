@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.playground.presets import PRESETS
-from components.stage.lines import frame_json
+from components.stage.feed import frame_json
 from models.insight.said import said_at
 from models.service.client import trainer
 from models.service.worker_process import ROOT
@@ -187,12 +187,12 @@ def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
 def test_the_profile_before_training_is_row_0_of_the_tape(query):
     page = playground(**SMALL | query, seed="21")
     cfg = configuration(page)
-    assert trainer().tape(cfg).length == 0
+    assert not trainer().tape(cfg).trained
     profiles = [name for name in charts(page) if name.endswith(ENDINGS)]
     assert len(profiles) == 4
     promised = {name: line(page, name) for name in profiles}
     tapes(page, 1)
-    assert trainer().tape(cfg).length > 0
+    assert trainer().tape(cfg).trained
     assert {name: line(page, name) for name in profiles} == promised
 
 

@@ -31,7 +31,7 @@ from tests.app_page import (
     unfolded,
     words,
 )
-from tests.stage_page import declared, rests, tapes
+from tests.stage_page import declared, drawn_first, rests, tapes
 
 EVIL = {
     "unknown keys": {"widht": "64", "__class__": "x", "a b": "1", "": "1"},
@@ -242,7 +242,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     page = trained(playground(**query))
     cfg = configuration(page)
     tape = trainer().tape(cfg)
-    found, trace = tape.divergence, tape.trace()
+    (found,), trace = tape.divergences, tape.trace()
     said = said_at(cfg, trace, found.step)
     assert said["kind"] == "diverged"
     assert f"Diverged at step {found.step}" in said["verdict"]
@@ -293,8 +293,8 @@ def test_a_device_that_is_not_there_is_refused_in_a_sentence():
     absent = next(device for device in ("mps", "cuda") if device not in trainer().status().devices)
     page.selectbox(key="device").select(absent)
     sound(page.run())
-    assert [run["opening"] for run in declared(page)["runs"]] == [None]  # the browser keeps the picture and says why
+    assert declared(page)["messages"] == []  # the browser keeps the picture and says why
     assert trouble(configuration(page)) == f"Device is {absent}, and this machine has none; legal here is auto, cpu."
     page.selectbox(key="device").select("cpu")
     sound(page.run())
-    assert declared(page)["runs"][0]["opening"]
+    assert len(drawn_first(page)[0].rows) == 1

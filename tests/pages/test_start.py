@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from components.charts.diagram import small_diagram
-from components.stage.lines import INKS, frame_json
+from components.stage.feed import INKS, frame_json
 from components.start.cells import CELLS
 from components.start.words import Ended, conclusion
 from models.insight.fate import FATES

@@ -96,7 +96,6 @@ WEB = (
     "models.claims",
     "models.maps",
     "models.service.client",
-    "models.service.kept",
     "models.service.recorded",
     "models.service.spoken",
     "models.export",

@@ -398,7 +398,7 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
         trainer.ask(Question("slow", dict), small(1), owner=Requester("anna", "panel"), path=str(path))
         until(lambda: first.length and pieces(path), "work on both")
         trainer.want(long[1], 5000, owner=Requester("anna", "second"))
-        trainer.before(small(1), owner=Requester("anna", "another panel"))
+        trainer.opened(small(1), owner=Requester("anna", "another panel"))
         assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
         finished(other)  # what ben wants goes on
         until(
@@ -421,7 +421,7 @@ def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> N
         for session in ("anna", "ben"):
             trainer.ask(Question("slow", dict), small(1), owner=Requester(session, "panel"), path=str(path))
         trainer.want(small(61), 40, owner=Requester("anna", "second"))
-        trainer.before(small(1), owner=Requester("anna", "another panel"))
+        trainer.opened(small(1), owner=Requester("anna", "another panel"))
         assert finished(tape).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")

@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from components.start.cells import CELLS
+from models.insight.said import said_at
 from models.runlog import HEAD
 from models.service import client, recorded
 from models.spec import RunConfig
@@ -17,15 +18,16 @@ from models.trace import Frame
 from models.training import profile_at_init
 from tests.app_page import APP, PATIENCE, line, playground, sound
 from tests.inprocess import InProcessTrainer
-from tests.stage_page import declared
+from tests.stage_page import drawn_first
 
 NEVER_UP = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 
 @pytest.mark.parametrize("cfg", recorded.RECORDED, ids=str)
 def test_the_recording_is_what_a_fresh_computation_gives(cfg):
-    kept, fresh = recorded.recorded(cfg), profile_at_init(cfg)
-    assert kept is not None
+    kept, fresh = recorded.recorded(cfg).trace(), profile_at_init(cfg)
+    said = {kind: sentences[0][1] for kind, sentences in recorded.recorded(cfg).said().items()}
+    assert said == said_at(cfg, kept, 0), "python -m models.service.record"
     assert kept.sites == fresh.sites
     for name in ("step", "loss", "lr", "act_rms", "grad_rms", "branch_rms", "weight_grad_rms", "grad_norm"):
         # Another processor adds in another order: float32 rounding over 32 blocks, no more.
@@ -68,32 +70,32 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
     trainer_that_never_comes_up, monkeypatch
 ):
     page = playground()
-    assert first_row(page)["recorded"]
+    assert first_row(page).state["recorded"]
     drawn = line(page, "Signal by depth")
-    np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).act_rms[0], rtol=1e-3)
+    np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).trace().act_rms[0], rtol=1e-3)
     client.close_trainer()
     monkeypatch.setattr(client, "Trainer", InProcessTrainer)
     sound(page.run())
-    assert not first_row(page)["recorded"]
+    assert not first_row(page).state["recorded"]
     np.testing.assert_allclose(line(page, "Signal by depth"), drawn, rtol=1e-3)
 
 
 def test_all_four_nets_of_start_are_drawn_until_the_trainer_is_up(trainer_that_never_comes_up):
     page = sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
-    assert [run["opening"]["recorded"] for run in declared(page)["runs"]] == [True] * 4
+    assert [came.state["recorded"] for came in drawn_first(page)] == [True] * 4
 
 
 def first_row(page):
     """What the stage is given to draw before its connection is there."""
-    return declared(page)["runs"][0]["opening"]
+    return drawn_first(page)[0]
 
 
 def test_the_first_page_is_drawn_once_while_the_trainer_starts(trainer_that_never_comes_up, monkeypatch):
     again = []
     monkeypatch.setattr(st, "rerun", lambda: again.append("a look that nobody had to ask for"))
-    assert first_row(playground())["recorded"]
+    assert first_row(playground()).state["recorded"]
     assert not again
 
 
 def test_another_network_waits_for_its_own_numbers(trainer_that_never_comes_up):
-    assert first_row(playground(depth="8")) is None
+    assert not first_row(playground(depth="8")).header

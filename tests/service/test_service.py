@@ -25,9 +25,9 @@ from hypothesis.extra import numpy as st_np
 
 from models import answers
 from models.answers import Question
-from models.runlog import ROWS, LogHead, RunLog, made_here
+from models.runlog import ROWS, LogHead, RunLog, made_here, said_event
 from models.service import client, engine, result_cache, wire
-from models.service.client import RunHistory, Trainer
+from models.service.client import Trainer, WantedLog
 from models.service.demand import NOBODY
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache
@@ -57,12 +57,12 @@ def bent(setup: str) -> Trainer:
     return Trainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
 
 
-def finished(tape: RunHistory) -> RunHistory:
+def finished(tape: WantedLog) -> WantedLog:
     until(lambda: tape.done or tape.error, "the end of the run")
     return tape
 
 
-def rows_of(tape: RunHistory) -> np.ndarray:
+def rows_of(tape: WantedLog) -> np.ndarray:
     trace = tape.trace()
     assert trace is not None
     return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
@@ -180,7 +180,7 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None
         np.testing.assert_array_equal(frame.update_to_weight, same_frame.update_to_weight)
         assert frame.held_out_loss == same_frame.held_out_loss
         assert frame.picture.keys() == same_frame.picture.keys()
-    assert (tape.parameters, tape.device, tape.error) == (run.parameters, "cpu", "")
+    assert (tape.head.parameters, tape.head.device, tape.error) == (run.parameters, "cpu", "")
 
 
 def test_a_wish_for_some_rows_is_not_exceeded(worker: Trainer) -> None:
@@ -235,7 +235,7 @@ def test_divergence_ends_the_tape_and_says_where(worker: Trainer) -> None:
     run = Run(cfg)
     run.advance(200)
     assert run.divergence is not None
-    assert tape.divergence == run.divergence
+    assert tape.divergences == [run.divergence]
     assert tape.done
     trace = tape.trace()
     assert trace is not None
@@ -252,7 +252,7 @@ def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
     tape = worker.want(cfg, 10)
     until(lambda: tape.error, "the refusal")
     assert tape.error.startswith(f"device is {absent}")
-    answer = worker.before(cfg, wait=PATIENCE)
+    answer = worker.opened(cfg, wait=PATIENCE)
     assert answer is not None
     assert answer.value is None
     assert answer.error == tape.error
@@ -265,7 +265,7 @@ def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
     until(lambda: tape.error, "the refusal")
     sentence = over_budget(cfg)  # by now the worker has said how fast this machine is
     assert tape.error == sentence
-    answer = worker.before(cfg, wait=PATIENCE)
+    answer = worker.opened(cfg, wait=PATIENCE)
     assert answer is not None
     assert answer.error == sentence
 
@@ -294,12 +294,15 @@ def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
 
 
 def test_the_profile_is_row_0_of_the_tape(worker: Trainer) -> None:
-    answer = worker.before(SMALL, wait=PATIENCE)
+    cfg = replace(SMALL, seed=31)
+    answer = worker.opened(cfg, wait=PATIENCE)
     assert answer is not None
     assert answer.value is not None
-    (trace,) = answer.value
-    tape = worker.want(SMALL, 1)
-    until(lambda: tape.length, "a row")
+    trace = answer.value.trace()
+    assert trace is not None
+    assert (len(trace), answer.value.trained) == (1, False)
+    tape = worker.want(cfg, 3)
+    until(lambda: tape.trained, "rows")
     row = tape.trace()
     assert row is not None
     np.testing.assert_array_equal(trace.act_rms[0], row.act_rms[0])
@@ -525,7 +528,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
     trainer = Trainer(command, back_off=[0.01])
     try:
         tape = trainer.want(SMALL, 10)
-        answer = trainer.before(SMALL, wait=PATIENCE)
+        answer = trainer.opened(SMALL, wait=PATIENCE)
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "ended 5 times in a row" in trainer.status().sentence
         assert "exit code 7" in trainer.status().sentence or "did not start" in trainer.status().sentence
@@ -542,7 +545,7 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
     "needed",
     [
         lambda trainer: trainer.want(SMALL, 10),
-        lambda trainer: trainer.before(SMALL),
+        lambda trainer: trainer.opened(SMALL),
         lambda trainer: trainer.ask(answers.SMALL_TOKENS, RunConfig()),
         Trainer.begin,
     ],
@@ -554,7 +557,7 @@ def test_a_worker_that_rests_is_started_by_what_is_not_recorded(
     trainer = Trainer([sys.executable, "-c", f"open({str(begun)!r}, 'w')"], back_off=[60.0], rest=600.0)
     try:
         trainer.want(SMALL, 0)
-        assert trainer.before(RunConfig()) is None
+        assert trainer.opened(RunConfig()) is None
         assert not trainer._needed.is_set()
         needed(trainer)
         until(begun.exists, "the worker")
@@ -645,14 +648,14 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     old, new = (kept.kept(RunConfig(seed=seed, steps=5000)) for seed in (1, 2))
     for at, tape in enumerate((old, new)):
         kept.apply(progress(tape, 2000))
-        os.utime(tape.log.folder / ROWS, (at, at))
+        os.utime(tape.folder / ROWS, (at, at))
     folder = open_folder(60_000)
-    assert (folder, old.log.exists(), new.log.exists()) == (tmp_path.resolve(), False, True)
+    assert (folder, old.exists(), new.exists()) == (tmp_path.resolve(), False, True)
     other = open_folder(60_000)
     assert is_temporary(other)
     for opened in (folder, other):
         close_folder(opened)
-    assert (new.log.exists(), other.exists()) == (True, False)
+    assert (new.exists(), other.exists()) == (True, False)
     monkeypatch.setenv(FOLDER, "64")
     with pytest.raises(ValueError, match="PLAYGROUND_PLACES"):
         open_folder(60_000)
@@ -670,7 +673,7 @@ cfg = RunConfig(depth=2, width=16, steps=10, device="cpu")
 tape = trainer.want(cfg, 10)
 while not tape.done: time.sleep(0.01)
 assert trainer.status().state == "ready" and trainer.status().versions["torch"]
-assert trainer.before(cfg, wait=60).value
+assert trainer.opened(cfg, wait=60).value
 assert trainer.ask(Question("nonsense", dict), cfg, wait=60).error
 refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 10)
 while not refused.error: time.sleep(0.01)
@@ -717,13 +720,13 @@ def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
 # Bounds
 
 
-def progress(tape: RunHistory, rows: int) -> dict[str, Any]:
+def progress(tape: WantedLog, rows: int) -> dict[str, Any]:
     """Writes `rows` rows of a run with one site, as the engine would, and says what it would say."""
-    log = RunLog(tape.log.folder)
+    log = RunLog(tape.folder)
     if not log.exists():
         log.begin(LogHead(tape.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", made_here()))
-    log.append(np.zeros((rows, 6), np.float32), [])
-    return {"kind": "progress", "key": tape.key, "length": log.length, "done": False, "seconds": 0.1}
+    log.append(np.zeros((rows, 6), np.float32), [said_event(log.length + rows, {})])
+    return {"kind": "progress", "key": tape.key, "length": log.length, "seconds": 0.1}
 
 
 def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted(tmp_path: Path) -> None:
@@ -735,9 +738,7 @@ def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wa
         kept.apply(progress(tape, 2000))
     assert list(kept.tapes) == [tapes[1].key, tapes[3].key]
     assert tapes[0].trace() is not None
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
-        tape.log.folder.name for tape in (tapes[1], tapes[3])
-    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(tape.folder.name for tape in (tapes[1], tapes[3]))
 
 
 def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -752,7 +753,7 @@ def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pyte
     trainer.want(RunConfig(depth=2, width=16, steps=6, seed=4, device="cpu"), 3)
     assert len(trainer._engine.slots) == 2
     _, forgotten = trainer._results.tapes.popitem(last=False)
-    forgotten.log.delete()
+    forgotten.delete()
     tape = trainer.want(cfgs[0], 3)
     assert rows_of(tape).tobytes() == expected(cfgs[0], 3).tobytes()
 
@@ -780,7 +781,7 @@ def test_a_tape_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp
         kept.kept(RunConfig(depth=depth, overrides=odd, seed=seed))
     taken = (tracemalloc.get_traced_memory()[0] - began) / count
     tracemalloc.stop()
-    weighed = sum(tape.nbytes for tape in kept.tapes.values()) / len(kept.tapes)
+    weighed = sum(tape.size + tape.nbytes for tape in kept.tapes.values()) / len(kept.tapes)
     assert 0.8 * taken < weighed < 3 * taken
 
 
@@ -791,7 +792,7 @@ def test_empty_tapes_are_dropped_before_any_with_rows(tmp_path: Path) -> None:
     for seed in range(1, 200):
         kept.kept(RunConfig(seed=seed))
     assert finished_long_ago.key in kept.tapes
-    assert sum(tape.nbytes for tape in kept.tapes.values()) < 160_000
+    assert sum(tape.size + tape.nbytes for tape in kept.tapes.values()) < 160_000
 
 
 @pytest.mark.parametrize("long", [{"text": "\x01" * 10**6}, {"row": [0.0] * 10**4}])
@@ -954,7 +955,7 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
     try:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
         assert "nothing restarts it any more" in trainer.status().sentence
-        answer = trainer.before(SMALL)
+        answer = trainer.opened(SMALL)
         assert answer is not None
         assert answer.error == trainer.status().sentence
     finally:
@@ -975,7 +976,7 @@ def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
     assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
     assert trainer.status().state == "ready"
     assert trainer.status().versions["torch"] == torch.__version__
-    answer = trainer.before(SMALL)
+    answer = trainer.opened(SMALL)
     assert answer is not None
     assert answer.value is not None
     refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 5)

@@ -25,7 +25,7 @@ from components.charts.depth import Series
 from components.shell import player
 from components.stage import file, panels, stage
 from components.stage.asked import AskedRun
-from components.stage.lines import RunFeed
+from components.stage.feed import RunFeed
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of, opened
 from components.stage.tickets import TICKETS
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
@@ -33,6 +33,7 @@ from models.service.client import Requester, key_of
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns
 from tests.inprocess import InProcessTrainer
+from tests.stage_page import drawn_first
 
 SMALL = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
 SITES = plan(SMALL).sites
@@ -158,7 +159,7 @@ def tape():
 
 
 def said(tape, kind: str, row: int) -> str:
-    text = [sentence for at, sentence in tape.log.said({})[kind] if at <= row][-1]
+    text = [sentence for at, sentence in tape.said()[kind] if at <= row][-1]
     return text.replace("{step}", str(row)).replace("{loss}", number(float(tape.trace().loss[row])))
 
 
@@ -170,9 +171,9 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
         assert said(tape, "loss", row).startswith(loss_sentence(trace, row, "digits"))
         judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
         assert said(tape, "verdict", row) == f"Step {row} · {judged}"
-    for changes in tape.log.said({}).values():
+    for changes in tape.said().values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))
-    assert len(tape.log.said({})["loss"]) < len(trace)
+    assert len(tape.said()["loss"]) < len(trace)
 
 
 # --- a run on its way ---
@@ -186,9 +187,11 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
         Requester("a", "here", "part", frozenset({key_of(SMALL)})),
     )
     messages = line.messages(trainer, rate=False)
-    assert json.loads(next(messages))["kind"] == "opening"
+    assert json.loads(next(messages))["kind"] == "header"
     assert trainer.want(SMALL, SMALL.steps).done  # while the browser takes what was sent
-    assert [json.loads(message)["done"] for message in messages] == [False]
+    *_, state = messages
+    assert not json.loads(state)["done"]
+    assert line.sent == 1
     *_, state = line.messages(trainer, rate=False)
     assert json.loads(state)["done"]
     assert line.sent == SMALL.steps + 1
@@ -216,8 +219,11 @@ def test_a_page_hands_over_a_ticket_for_its_runs_and_row_0_of_each():
     sent = json.loads(at.get("bidi_component")[0].proto.json)
     assert [run["link"] for run in sent["runs"]] == [key_of(SMALL)]
     assert TICKETS.owner(sent["ticket"]).runs == {key_of(SMALL)}
-    opening = sent["runs"][0]["opening"]
-    assert len(opening["row"]) == opening["header"]["width"]
+    (came,) = drawn_first(at)
+    assert came.matrix().shape == (1, came.header["width"])
+    assert came.frames[0]["step"] == 0
+    assert came.said["loss"][0][0] == 0
+    assert not came.over
     assert sent["at"] == [0, False]
     again = json.loads(at.run().get("bidi_component")[0].proto.json)
     assert again == sent  # so that the browser does not begin anew

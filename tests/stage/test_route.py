@@ -104,19 +104,21 @@ def test_whoever_comes_back_gets_the_rows_that_are_missing(url: str) -> None:
         rest = page.hello(SMALL, have=20).until_done().runs[0]
     assert sorted(rest.rows) == sorted(whole.rows)[20:]
     assert all(np.array_equal(rest.rows[at], whole.rows[at]) for at in rest.rows)
-    assert rest.said == whole.said
+    assert rest.said == {
+        kind: late for kind, said in whole.said.items() if (late := [change for change in said if change[0] >= 20])
+    }
+    assert [frame["step"] for frame in rest.frames] == [frame["step"] for frame in whole.frames if frame["step"] >= 19]
 
 
 def test_before_training_a_page_gets_row_0_with_its_sentences_and_trains_nothing(url: str) -> None:
     cfg = other(51)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg))
-        while not page.runs[0].opening:
-            page.take()
-    opening = page.runs[0].opening
-    assert np.array_equal(np.array(opening["row"], np.float32), computed(cfg)[0])
-    assert opening["said"]["loss"][0][1].startswith("Step 0: not trained yet, loss ")
-    assert client.trainer().tape(cfg).length == 0
+        came = page.until_rows(1).runs[0]
+    assert np.array_equal(came.matrix(), computed(cfg)[:1])
+    assert came.sentence("loss", 0).startswith("Step 0: not trained yet, loss ")
+    assert [frame["step"] for frame in came.frames] == [0]
+    assert client.trainer().tape(cfg).length == 1
 
 
 def test_seeds_of_one_run_come_side_by_side(url: str) -> None:

@@ -17,7 +17,7 @@ from components.shell import session
 from components.shell.link import defined
 from components.shell.text import badge
 from components.shell.waiting import poll_while
-from components.stage.lines import written
+from components.stage.feed import written
 from components.stage.panels import COLUMNS, Chart, Text, writes
 from components.stage.stage import Tells, below, place, stage
 from components.stage.tickets import At

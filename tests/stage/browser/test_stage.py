@@ -190,9 +190,9 @@ OVERTAKEN = """async ({ script, data, kept }) => {
     return [Boolean(before), same, length, plays]
 }"""
 STAGE = {
-    "name": "mounted", "ticket": "", "runs": [{"link": "", "seeds": 1, "last": 9, "opening": None}],
+    "name": "mounted", "ticket": "", "runs": [{"link": "", "seeds": 1, "last": 9}],
     "panels": [{"kind": "heading", "key": "one", "title": "Mounted", "run": 0, "span": 12, "row": 0}],
-    "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now",
+    "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now", "messages": [],
     "by": {},
 }  # fmt: skip
 STATIC = {
