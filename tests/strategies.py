@@ -3,21 +3,34 @@
 from hypothesis import strategies as st
 
 from models.spec import RunConfig, knobs
+from models.spec.knob import Knob
 from models.spec.overrides import OVERRIDE_KEYS
 from models.spec.rules import repaired
 
 
 def legal_values(name: str) -> st.SearchStrategy:
-    """Any legal value of a field, its bounds among them."""
+    """Any legal value of a run's field, its bounds among them."""
     kinds, knob = knobs()[name]
+    numbers = st.floats(knob.low, knob.high) | st.sampled_from([knob.low, knob.high])
+    if knob.choices is None and float in kinds:
+        return numbers | st.sampled_from(list(knob.rules)) if knob.rules else numbers
+    return legal(kinds, knob)
+
+
+def legal(kinds: tuple[type, ...], knob: Knob) -> st.SearchStrategy:
+    """Any legal value of a field by its knob; of a number that is not whole, one that an address holds in full."""
     if kinds == (bool,):
         return st.booleans()
     if knob.choices is not None:
-        return st.sampled_from(list(knob.choices))
+        one = st.sampled_from(list(knob.choices)) if knob.choices else st.nothing()
+        return st.lists(one, unique=True).map(tuple) if knob.many else one
     if int in kinds:
         return st.integers(int(knob.low), int(knob.high))
-    numbers = st.floats(knob.low, knob.high) | st.sampled_from([knob.low, knob.high])
-    return numbers | st.sampled_from(list(knob.rules)) if knob.rules else numbers
+    if float in kinds:
+        return st.floats(knob.low, knob.high).map(lambda value: knob.clamp(float(f"{value:.10g}"))) | st.sampled_from(
+            [float(knob.low), float(knob.high)]
+        )
+    return st.text(st.characters(codec="utf-8"), max_size=min(int(knob.high), 40)).filter(str.isprintable)
 
 
 @st.composite

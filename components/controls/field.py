@@ -5,31 +5,32 @@ from typing import Any
 
 import streamlit as st
 
+from components.controls import form
 from components.shell import session
 from components.shell.link import help_of
 from models.spec import knobs
+from models.spec.settings import of_run
 
 LONGEST_SCALE = 40  # characters of a scale that is typed in
 
 
-def widget(name: str, value: Any, *, key: str, step: float = 0.001, before: Sequence[Any] = (), **more: Any) -> None:
+def widget(
+    name: str, value: Any, *, key: str, control: str = "", step: float = 0.001, before: Sequence[Any] = (), **more: Any
+) -> None:
     """Draws the widget of a field under a key; `value`: the field's value; `step`: of numbers that are not whole.
 
     `before`: words or numbers that may be chosen too, listed before the field's own choices.
     """
     kinds, knob = knobs()[name]
-    fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
-    if kinds == (bool,):
-        st.toggle(knob.label, **fixed)
-    elif knob.rules is not None:
+    if knob.rules is not None:
         plain: list[float | str] = [*before, 0.5, 1.0, 2.0, *knob.rules]
-        st.selectbox(knob.label, plain if value in plain else [value, *plain], accept_new_options=True, **fixed)
-    elif knob.choices is not None:
-        st.selectbox(knob.label, [*before, *knob.choices], **fixed)
-    elif kinds == (int,):
-        st.number_input(knob.label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
-    else:
-        st.number_input(knob.label, float(knob.low), float(knob.high), step=step, format="%g", **fixed)
+        options = plain if value in plain else [value, *plain]
+        fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
+        st.selectbox(knob.label, options, accept_new_options=True, **fixed)
+        return
+    choices = None if knob.choices is None else dict.fromkeys([*before, *knob.choices])
+    step = knob.step if int in kinds else step
+    form.control(key, name, kinds, of_run(name, choices=choices, step=step, control=control), **more)
 
 
 def field(

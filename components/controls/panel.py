@@ -34,7 +34,6 @@ MADE: Key[str] = Key("arrangement_made", CUSTOM)  # the name of what the control
 FOLDED = ("network", "training", "expert")  # groups of controls
 DRAWN_ON = Key("controls_drawn_on", "")  # the page
 UNFOLDED: Key[set[str]] = Key("groups_unfolded", set())  # those that this visit has opened, on whichever page
-SLIDERS = {"depth", "width", "heads", "expansion", "layers_per_branch", "skip_repeats"}
 
 
 def draw(
@@ -114,19 +113,12 @@ def _fields(place: DeltaGenerator, names: Iterable[str], differ: Mapping[str, st
 
 def _field(name: str, knob: Knob) -> None:
     """Draws the widget of a field under the field's name; its state survives not being drawn."""
-    fixed: dict[str, Any] = {"key": name, "persist_state": "session", "disabled": _idle(name)}
-    if name == "net":
-        choices = list(knob.choices or ())
-        fixed |= {"help": help_of(name), "on_change": _follow_net}
-        st.segmented_control(knob.label, choices, required=True, **fixed)
-    elif name == "task":
-        told = sentence(TASKS[str(session.field("task"))].reading)
-        widget(name, session.field(name), **fixed, help=f"{told} {help_of(name)}")
-    elif name in SLIDERS:
-        fixed |= {"help": help_of(name), "on_change": _follow_depth if name == "depth" else None}
-        st.slider(knob.label, int(knob.low), int(knob.high), step=int(knob.step), **fixed)
-    else:
-        widget(name, session.field(name, 1.0), **fixed)
+    more: dict[str, Any] = {"persist_state": "session", "disabled": _idle(name)}
+    if name == "task":
+        more["help"] = f"{sentence(TASKS[str(session.field('task'))].reading)} {help_of(name)}"
+    if name in FOLLOWED:
+        more["on_change"] = FOLLOWED[name]
+    widget(name, session.field(name, 1.0), key=name, control=knob.control, **more)
 
 
 def _idle(name: str) -> bool:
@@ -151,6 +143,9 @@ def _follow_depth() -> None:
         put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
     else:
         put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
+
+
+FOLLOWED = {"net": _follow_net, "depth": _follow_depth}  # what a change of a field also sets
 
 
 def _arrangement_menu(made: str, arrange: Callable[[], None]) -> None:

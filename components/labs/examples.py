@@ -1,14 +1,24 @@
 """Worked examples of a lab, and the numbered names of their tokens and features."""
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Annotated, TypeVar
 
 import streamlit as st
 
+from components.controls import form
 from components.shell import session
-from components.shell.address import url_param
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 Example = TypeVar("Example")
+
+
+@dataclass(frozen=True)
+class Examples(Settings):
+    """Which example is loaded."""
+
+    preset: Annotated[str, Knob("Examples", choices={}, link="example", width=416)] = ""
 
 
 def choose(
@@ -19,19 +29,22 @@ def choose(
     first: str = "",
     name: str = "example",
     again: bool = False,
-    shown: Callable[[str], str] = str,
+    words: Mapping[str, str] | None = None,
 ) -> str:
-    """A list of examples; choosing one hands it to `load`, as does the button `again`. Returns the chosen name."""
-    state = f"{key}_preset"
+    """A list of examples; choosing one hands it to `load`, as does the button `again`. Returns the chosen name.
+
+    `name`: in the address; `words`: what stands for a name that holds other words in addresses.
+    """
 
     def put() -> None:
-        load(examples[session.widget_value(state)])
+        load(examples[session.widget_value(f"{key}_preset")])
 
-    choice = url_param(state, first or next(iter(examples)), name=name, among=examples)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = str(st.selectbox("Examples", list(examples), format_func=shown, on_change=put, width=416, **choice))
-        if again:
-            st.button("Load example", key=f"{key}_again", on_click=put)
+    knob = Knob("Examples", choices=dict.fromkeys(examples) | dict(words or {}), link=name, width=416)
+    usual = Examples(first or next(iter(examples)))
+    line = st.container(horizontal=True, vertical_alignment="bottom")
+    chosen = form.draw(Examples, key, usual, places=[line], legal={"preset": knob}, on_change=put).preset
+    if again:
+        line.button("Load example", key=f"{key}_again", on_click=put)
     return chosen
 
 

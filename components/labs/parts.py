@@ -1,14 +1,25 @@
 """A lab as tabs; the address names the open one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from components.shell.address import url_param
+from components.controls import form
+from models.spec.knob import Knob
+from models.spec.settings import Settings
+
+
+@dataclass(frozen=True)
+class Part(Settings):
+    """The open tab."""
+
+    part: Annotated[str, Knob("Part", choices={})] = ""
 
 
 def parts(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
     """A tab for each title. All are drawn, because settings of one are used in others and kept in the address."""
-    state = str(url_param(f"{key}_part", titles[0], name="part", among=titles)["key"])
-    return st.tabs(titles, key=state, on_change="rerun")
+    form.keep(Part, key, Part(titles[0]), legal={"part": titles})
+    return st.tabs(titles, key=f"{key}_part", on_change="rerun")

@@ -5,8 +5,7 @@ visitor comes back to a page through the navigation, its address is restored, an
 """
 
 import math
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,17 +15,11 @@ import streamlit as st
 from components.shell.session import Key, has_value, set_widget, widget_value
 from components.shell.streamlits_own import from_history
 from models.log import event
-from models.spec.query import FOREIGN, LONGEST_VALUE, TRUTH, harmless
-
-# Slugs of options that have another name by now.
-RENAMED = {
-    "a-sequence-that-is-said-again": "a-repeated-sequence",
-    "a-sequence-that-is-said-in-order": "a-sequence-in-order",
-}
+from models.spec.knob import Knob
+from models.spec.query import FOREIGN, LONGEST_VALUE, Near, taken, written
 
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
-NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")  # the prefix of options in addresses from before 2026-11-22
 
 HERE = Key("address_here", "")  # the current page
 # By key, the part of the address that the current page has adopted or written.
@@ -45,7 +38,6 @@ PUT: Key[dict[str, tuple[list[Any], Any, dict[str, str]]]] = Key("address_put", 
 UNTOLD = Key("address_untold", False)  # whether the run that put a value has not ended yet
 # By key of the address, the message about an illegal value, and the value that was adopted instead.
 SAID: Key[dict[str, tuple[str, Any]]] = Key("address_said", {})
-NOUNS = {"error": "claim"}  # a key of the address whose page has another word for it
 
 
 def arrive(page: str, visit: Mapping[str, str]) -> None:
@@ -118,9 +110,9 @@ def settle() -> None:
     However often, a click makes one history entry (`history.js`).
     """
     UNTOLD.put(False)
-    for name, (key, default, written) in KEPT.get().items():
+    for name, (key, default, text_of) in KEPT.get().items():
         value = widget_value(key, default)
-        stage({name: None if value == default else written(value)})
+        stage({name: None if value == default else text_of(value)})
     staged = STAGED.get()
     STAGED.put({})
     query = {key: value for key, value in st.query_params.to_dict().items() if key not in staged}
@@ -139,56 +131,64 @@ def adopting(*names: str) -> Iterator[bool]:
     TAKEN.mutable().update(says)
 
 
+def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Near = None) -> None:
+    """Keeps a widget's value in the address under `name`, unless it is the default. Call it before the widget.
+
+    A message about an illegal value, to which `near` adds what may have been meant, stays until the widget is moved. A
+    default that has changed is adopted if the address is silent. What is no choice any more gives way to the default,
+    and a number out of bounds to the nearest.
+    """
+    text, known, said = st.query_params.get(name), DEFAULTS.mutable(), SAID.mutable()
+    default = list(default) if knob.many else default
+    with adopting(name) as fresh:
+        before = known.get(name)
+        moved = text is None and before is not None and before[0] == widget and before[1] != default
+        if fresh or moved or not has_value(widget):
+            value, wrong = default, ""
+            if fresh and text is not None:
+                value, wrong = taken(name, text, kinds, knob, default, near=near)
+            value = list(value) if knob.many else value
+            set_widget(widget, value)
+            said[name] = "" if RESTORED.get() else wrong, value
+        elif knob.choices is not None and not knob.many and widget_value(widget) not in (default, *knob.choices):
+            set_widget(widget, default)
+        elif knob.choices is None and {int, float}.intersection(kinds) and not knob.holds(widget_value(widget)):
+            set_widget(widget, kinds[0](knob.clamp(widget_value(widget))))
+        known[name] = (widget, default)
+    wrong, instead = said.get(name, ("", None))
+    if wrong and widget_value(widget) == instead:
+        st.info(wrong)
+    KEPT.mutable()[name] = (widget, default, partial(written, knob=knob))
+
+
 def url_param(
     key: str,
     default: Any,
     *,
     name: str,
     among: Iterable[Any] | None = None,
-    bounds: tuple[float, float] | None = None,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
     many: bool = False,
     exact: bool = False,
-    near: Callable[[str], str] = lambda _: "",
+    near: Near = None,
 ) -> dict[str, Any]:
-    """The keyword arguments of a widget whose value is kept in the address under `name`, unless it is the default.
-
-    Call it right before the widget. `among`: the widget's options, of which it holds one, or with `many` a list.
-    `bounds`: of a number, or of the length of a text. `exact`: options are written in the address letter by letter.
-    `near`: adds to the message about an illegal address what may have been meant; the message stays until the widget is
-    moved. A default that has changed is adopted if the address is silent, and replaces a value that is no option any
-    more.
-    """
-    text, options = st.query_params.get(name), None if among is None else list(among)
-    known, said = DEFAULTS.mutable(), SAID.mutable()
-    with adopting(name) as fresh:
-        before = known.get(name)
-        moved = text is None and before is not None and before[0] == key and before[1] != default
-        if fresh or moved or not has_value(key):
-            asked = text if fresh else None
-            value, wrong = _adopted(name, asked, default, options, bounds, many=many, exact=exact, near=near)
-            set_widget(key, value)
-            said[name] = wrong, value
-        elif options is not None and not many and widget_value(key) not in (default, *options):
-            set_widget(key, default)
-        known[name] = (key, default)
-    wrong, instead = said.get(name, ("", None))
-    if wrong and widget_value(key) == instead:
-        st.info(wrong)
-    plain = exact or (options is None and isinstance(default, str))
-    KEPT.mutable()[name] = (key, default, str if plain else partial(_text, many=many))
+    """As `keep`, for a widget that no form declares: the arguments of the widget."""
+    high = bounds[1] if bounds[1] < math.inf else LONGEST_VALUE if isinstance(default, str) else math.inf
+    choices = None if among is None else dict.fromkeys(among)
+    keep(
+        key,
+        name,
+        (type(default),),
+        Knob("", "", bounds[0], high, choices=choices, many=many, exact=exact),
+        default,
+        near=near,
+    )
     return {"key": key, "persist_state": "session"}
 
 
 def base(page: str) -> str:
     """The app's address, which may have a path, as a visitor of this page has it; empty if unknown."""
     return (st.context.url or "").partition("?")[0].removesuffix("/").removesuffix(f"/{page}")
-
-
-def slug(option: object) -> str:
-    """An option as written in an address: a number, or lower-case letters and digits with dashes between words."""
-    if isinstance(option, int | float) and not isinstance(option, bool):
-        return f"{option:.10g}"
-    return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or str(option)
 
 
 def _repeats() -> bool:
@@ -222,71 +222,3 @@ def _write(query: dict[str, str]) -> None:
     ECHOES.put([echo for echo in (*ECHOES.get(), before) if echo != query][-MOST_ECHOES:])
     if query != before:
         st.query_params.from_dict(query)
-
-
-def _adopted(
-    name: str,
-    text: str | None,
-    default: Any,
-    options: list[Any] | None,
-    bounds: tuple[float, float] | None,
-    *,
-    many: bool,
-    exact: bool,
-    near: Callable[[str], str],
-) -> tuple[Any, str]:
-    """The value that an address asks for, or else the default, and what is wrong with it in words."""
-    if text is None:
-        return default, ""
-    try:
-        value = _parsed(text, default, options, bounds, many=many, exact=exact)
-    except ValueError:
-        return default, f"There is no {NOUNS.get(name, name)} with that name: {harmless(text)}.{near(text)}"
-    number = bounds and isinstance(value, int | float)
-    if bounds and number and float(text[:40]) != value and not RESTORED.get():
-        return (
-            value,
-            f"From the link: {name} {harmless(text)} became {value:g}; legal is {bounds[0]:g} to {bounds[1]:g}.",
-        )
-    return value, ""
-
-
-def _text(value: object, *, many: bool) -> str:
-    return ",".join(slug(one) for one in value) if many and isinstance(value, Collection) else slug(value)
-
-
-def _parsed(
-    text: str,
-    default: Any,
-    options: list[Any] | None,
-    bounds: tuple[float, float] | None,
-    *,
-    many: bool,
-    exact: bool = False,
-) -> Any:
-    """The value of a text: an option by its slug, a list of them, a truth value, words, or the nearest legal number.
-
-    ValueError for anything else.
-    """
-    low, high = bounds or (-math.inf, math.inf)
-    if exact and options is not None:
-        return options[options.index(text)]  # which raises ValueError
-    if options is not None:
-        named = {slug(option): option for option in options}
-        assert len(named) == len(options), "two options would be one in the address"
-        asked = [slug(one) for one in (text.split(",") if many else [text]) if one]
-        asked = [one if one in named else RENAMED.get(one, NUMBERED.sub("", one)) for one in asked]
-        if not set(asked) <= set(named) or not (asked or many):
-            raise ValueError(text)
-        values = [named[one] for one in asked]
-        return values if many else values[0]
-    if isinstance(default, bool):
-        if text.lower() not in TRUTH:
-            raise ValueError(text)
-        return TRUTH[text.lower()]
-    if isinstance(default, str):
-        return "".join(one for one in text[:LONGEST_VALUE] if one.isprintable())[: int(min(high, LONGEST_VALUE))]
-    number = float(text[:40])
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return type(default)(min(max(number, low), high))

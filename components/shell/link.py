@@ -14,7 +14,9 @@ from components.shell import address
 from components.shell.session import Key
 from models.lessons.lessons import LESSONS as LESSONS_BY_KEY
 from models.spec import RunConfig, knobs
+from models.spec.knob import Knob
 from models.spec.query import FOREIGN
+from models.spec.settings import of_run
 
 # Absolute, because relative paths start at the main script, which is another one in tests.
 PAGES = Path(__file__).parents[2] / "pages"
@@ -62,10 +64,16 @@ def defined(tip: str, word: str) -> str:
 
 
 def help_of(field: str) -> str:
-    """The help text of a configuration's field, with the way to its lesson if it has one."""
-    knob = knobs()[field][1]
+    """The help text of a run's field, with the way to its term, and to its lesson if it has one."""
+    return tip(field, of_run(field)) or ""
+
+
+def tip(field: str, knob: Knob) -> str | None:
+    """The help text of a field by its knob; None without one."""
+    if not knob.word:
+        return knob.help or None
     lesson = f" [Lesson {list(LESSONS_BY_KEY).index(field) + 1}](lessons?lesson={field})" if field in TAUGHT else ""
-    return defined(knob.help + lesson, knob.label)
+    return defined(knob.help + lesson, knob.word)
 
 
 def dismiss_notes() -> None:

@@ -1,10 +1,9 @@
 """The fields of a run, each with its default, label, help, bounds and choices. Illegal combinations are in `rules`."""
 
-from dataclasses import dataclass, fields
-from functools import cache
-from typing import Annotated, get_args, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated
 
-from models.spec.knob import Knob, whole
+from models.spec.knob import Knob, Knobs, knobs_of, whole
 from models.spec.overrides import Override
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
@@ -32,7 +31,9 @@ class Fields:
     The defaults are the first lesson: pre-norm learns the digits, and without the skip or the norm it does not.
     """
 
-    net: Annotated[str, Knob("Net", "What a block is made of.", choices=NETS, group="network")] = "mlp"
+    net: Annotated[str, Knob("Net", "What a block is made of.", choices=NETS, group="network", control="segments")] = (
+        "mlp"
+    )
     task: Annotated[str, Knob("Task", "What the net is asked to learn.", choices=TASKS, group="task")] = "digits"
     depth: Annotated[
         int,
@@ -42,14 +43,22 @@ class Fields:
             1,
             128,
             group="network",
+            control="slider",
         ),
     ] = 32
-    width: Annotated[int, Knob("Width", "Features per token, the size of the stream.", 8, 512, 8, group="network")] = 64
-    heads: Annotated[int, Knob("Heads", "Attention heads; must divide the width.", 1, 16, nets=TRANSFORMER)] = 4
+    width: Annotated[
+        int, Knob("Width", "Features per token, the size of the stream.", 8, 512, 8, group="network", control="slider")
+    ] = 64
+    heads: Annotated[
+        int, Knob("Heads", "Attention heads; must divide the width.", 1, 16, nets=TRANSFORMER, control="slider")
+    ] = 4
     expansion: Annotated[
-        int, Knob("Expansion", "Hidden features of a two-layer branch, as a multiple of the width.", 1, 8)
+        int,
+        Knob("Expansion", "Hidden features of a two-layer branch, as a multiple of the width.", 1, 8, control="slider"),
     ] = 1
-    layers_per_branch: Annotated[int, Knob("Layers per branch", "1: act(Wx). 2: W2 act(W1 x).", 1, 2, nets=MLP)] = 2
+    layers_per_branch: Annotated[
+        int, Knob("Layers per branch", "1: act(Wx). 2: W2 act(W1 x).", 1, 2, nets=MLP, control="slider")
+    ] = 2
     activation: Annotated[
         str, Knob("Activation", "The non-linearity inside the branch.", choices=ACTIVATIONS, group="network")
     ] = "relu"
@@ -121,7 +130,14 @@ class Fields:
         "single"
     )
     skip_repeats: Annotated[
-        int, Knob("Skip repeats", "2: recursive skip, the stream is added and normalised once more (Liu 2020).", 1, 2)
+        int,
+        Knob(
+            "Skip repeats",
+            "2: recursive skip, the stream is added and normalised once more (Liu 2020).",
+            1,
+            2,
+            control="slider",
+        ),
     ] = 1
     init: Annotated[
         str,
@@ -171,15 +187,9 @@ class Fields:
         return TASKS[self.task].length(self.net)
 
 
-@cache
-def knobs() -> dict[str, tuple[tuple[type, ...], Knob]]:
+def knobs() -> Knobs:
     """The accepted types and the knob of every field, in order."""
-    hints = get_type_hints(Fields, include_extras=True)
-    by_name = {}
-    for field in fields(Fields):
-        kind, knob = get_args(hints[field.name])
-        by_name[field.name] = (tuple(k for k in get_args(kind) if isinstance(k, type)) or (kind,), knob)
-    return by_name
+    return knobs_of(Fields)
 
 
 def checked(name: str, value: object, kinds: tuple[type, ...], knob: Knob) -> object:

@@ -2,7 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, get_args, get_type_hints
 
 
 @dataclass(frozen=True)
@@ -74,24 +76,34 @@ class InitEntry(Entry):
 class Knob:
     """The legal values of a field, and how its control shows them.
 
-    Numbers have `low` and `high`, words have `choices`, scales have numbers and named `rules`.
+    Numbers have `low` and `high`, texts their longest length as `high`. Words have `choices`, by which stands, as text,
+    how each is shown where it is shown otherwise; with `many` a value is a tuple of them. Scales have numbers and named
+    `rules`. `link`: the field's name in an address, where it is another; `exact`: choices are written there letter by
+    letter. `control`: "slider", "segments" (choices side by side) or "steps" (choices on a slider) in place of the
+    usual one; `width` in pixels. `word`: the term of the glossary to which its help leads.
     """
 
     label: str
-    help: str
+    help: str = ""
     low: float = 0
     high: float = 0
-    step: float = 1
-    choices: Mapping[str, object] | None = None
+    step: float = 0
+    choices: Mapping[Any, object] | None = None
     rules: Mapping[str, object] | None = None
     group: str = "expert"
     log: bool = False
     nets: tuple[str, ...] = ("mlp", "transformer")
+    many: bool = False
+    link: str = ""
+    exact: bool = False
+    control: str = ""
+    width: int | None = None
+    word: str = ""
 
     def legal(self) -> str:
         """The legal values in words: "1 to 128", or "one of sgd, adam"."""
         if self.choices is not None:
-            return "one of " + ", ".join(self.choices)
+            return "one of " + ", ".join(map(str, self.choices))
         numbers = f"{self.low:g} to {self.high:g}"
         return numbers + (", or one of " + ", ".join(self.rules) if self.rules else "")
 
@@ -102,9 +114,9 @@ class Knob:
     def holds(self, value: object) -> bool:
         """Whether a value of the right type is legal."""
         if self.choices is not None:
-            return value in self.choices
+            return set(value) <= set(self.choices) if isinstance(value, tuple) else value in self.choices
         if isinstance(value, str):
-            return self.rules is not None and value in self.rules
+            return value in self.rules if self.rules is not None else len(value) <= self.high
         return isinstance(value, int | float) and math.isfinite(value) and self.low <= value <= self.high
 
 
@@ -117,3 +129,17 @@ def check_whole(name: str, value: object, low: int, high: int) -> None:
     """Raises ValueError unless a value is a whole number from `low` to `high`."""
     if not (isinstance(value, int) and whole(value) and low <= value <= high):
         raise ValueError(f"{name} is {value!r}; legal is a whole number from {low} to {high}")
+
+
+Knobs = Mapping[str, tuple[tuple[type, ...], Knob]]
+
+
+@cache
+def knobs_of(kind: type) -> Knobs:
+    """By name, the types and the knob of every field of a dataclass, in order."""
+    hints = get_type_hints(kind, include_extras=True)
+    by_name = {}
+    for field in fields(kind):
+        value, knob = get_args(hints[field.name])
+        by_name[field.name] = (tuple(one for one in get_args(value) if isinstance(one, type)) or (value,), knob)
+    return by_name

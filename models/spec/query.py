@@ -1,8 +1,8 @@
-"""Links: the fields of a run as text and back. Whatever a link from outside holds, the result is legal."""
+"""Links: the fields of a run, and of every form, as text and back. Whatever a link holds, the result is legal."""
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from models.spec import overrides as overrides_text
@@ -36,6 +36,13 @@ FOREIGN = frozenset(
         "word",
     }
 )
+# Slugs of choices that have another name by now, and the prefix of choices in addresses from before 2026-11-22.
+RENAMED = {
+    "a-sequence-that-is-said-again": "a-repeated-sequence",
+    "a-sequence-that-is-said-in-order": "a-sequence-in-order",
+}
+NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")
+NOUNS = {"error": "claim"}  # a key of the address whose page has another word for it
 PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
@@ -80,6 +87,73 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
     return values, notes
 
 
+def read(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
+    """The value of a text in an address: a choice, several, a truth value, words, or the nearest legal number.
+
+    ValueError for anything else.
+    """
+    if knob.many:
+        return tuple(_choice(one, knob) for one in text.split(",") if one)
+    if knob.choices is not None:
+        return _choice(text, knob)
+    if kinds == (bool,):
+        if text.lower() not in TRUTH:
+            raise ValueError(text)
+        return TRUTH[text.lower()]
+    if knob.rules and text in knob.rules:
+        return text
+    if not {int, float}.intersection(kinds):
+        return "".join(one for one in text[:LONGEST_VALUE] if one.isprintable())[: int(knob.high)]
+    number = float(text[:40])
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return float(knob.clamp(number)) if float in kinds else int(knob.clamp(round(number)))
+
+
+Near = Callable[[str], str] | None  # given a text that is not legal, what may have been meant
+
+
+def taken(
+    name: str, text: str, kinds: tuple[type, ...], knob: Knob, default: Any, *, near: Near = None
+) -> tuple[Any, str]:
+    """The value of a form's setting that an address asks for, or the default; and what is wrong with it, in words."""
+    try:
+        value = read(text, kinds, knob)
+    except ValueError:
+        return (
+            default,
+            f"There is no {NOUNS.get(name, name)} with that name: {harmless(text)}.{near(text) if near else ''}",
+        )
+    legal = f"legal is {knob.low:g} to {knob.high:g}"
+    return value, f"From the link: {name} {harmless(text)} became {value:g}; {legal}." if _moved(text, value) else ""
+
+
+def written(value: Any, knob: Knob) -> str:
+    """The value of a form's setting as text in an address."""
+    if knob.many:
+        return ",".join(map(slug, value))
+    return str(value) if knob.exact or (isinstance(value, str) and knob.choices is None) else slug(value)
+
+
+def slug(option: object) -> str:
+    """An option as written in an address: a number, or lower-case letters and digits with dashes between words."""
+    if isinstance(option, int | float) and not isinstance(option, bool):
+        return f"{option:.10g}"
+    return re.sub(r"[^a-z0-9.]+", "-", str(option).casefold()).strip("-") or str(option)
+
+
+def _choice(text: str, knob: Knob) -> Any:
+    """The choice that a text names, by itself or by its slug. ValueError for none."""
+    choices = knob.choices or {}
+    named = {str(one) if knob.exact else slug(one): one for one in choices}
+    assert len(named) == len(choices), "two options would be one in the address"
+    asked = text if knob.exact or not text else slug(text)
+    asked = asked if asked in named else RENAMED.get(asked, NUMBERED.sub("", asked))
+    if asked not in named:
+        raise ValueError(text)
+    return named[asked]
+
+
 JOINER = "\u2060"
 
 
@@ -121,26 +195,17 @@ def _text(value: object) -> str:
 
 def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: Any) -> tuple[Any, str]:
     """The value of a text, or the fallback; and a note if it is not what the text says, else an empty one."""
-    if kinds == (bool,):
-        if text.lower() in TRUTH:
-            return TRUTH[text.lower()], ""
-    elif str in kinds and knob.holds(text):
-        return text, ""
-    if int in kinds or float in kinds:
-        try:
-            number = float(text[:40])
-        except ValueError:
-            number = math.nan
-        if math.isfinite(number):
-            legal = knob.clamp(round(number) if int in kinds else number)
-            return (
-                int(legal) if int in kinds else legal
-            ), "" if legal == number else f"{key} {harmless(text)} became {legal:g}"
-    return (
-        fallback,
-        f"{key} {harmless(text)} is not {knob.legal() if kinds != (bool,) else 'true or false'}: {_text(fallback)} "
-        "instead",
-    )
+    try:
+        value = read(text, kinds, knob)
+    except ValueError:
+        legal = knob.legal() if kinds != (bool,) else "true or false"
+        return fallback, f"{key} {harmless(text)} is not {legal}: {_text(fallback)} instead"
+    return value, f"{key} {harmless(text)} became {value:g}" if _moved(text, value) else ""
+
+
+def _moved(text: str, value: object) -> bool:
+    """Whether a number is not the one that its text says."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and float(text[:40]) != value
 
 
 def _repair(values: dict[str, Any], notes: list[str]) -> None:

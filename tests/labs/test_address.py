@@ -13,7 +13,6 @@ from components.labs.attention import positions as attention_positions
 from components.labs.attention.shapes import CONTROLS
 from components.labs.autoregression import text as autoregression_text
 from components.maps.specification import FIRST
-from components.shell.address import slug
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
 from models.labs.chain import PRESETS
@@ -24,6 +23,7 @@ from models.maps import MapSpec
 from models.maps.cells import Cell, cells
 from models.maps.prepared import PREPARED
 from models.spec import ARRANGEMENTS
+from models.spec.query import slug
 from tests.app_page import address, back, by_link, charts, sound, walk, words
 from tests.labs_page import lab
 
@@ -649,9 +649,9 @@ BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
             "It contains no numbers.",
             "repeats 1e30 became 4; legal is 1 to 4",
             "no skip with that name",
-            "depth 2.9 became 2",
+            "depth 2.9 became 3",
         ],
-        {"repeats": "4", "dlcl": "1", "depth": "2"},
+        {"repeats": "4", "dlcl": "1", "depth": "3"},
     ),
     "autoregression": (
         {"task": "digits", "depth-book": "1", "steps-book": "50", "temperature": "-1", "end-book": "ab", "place": "99"},

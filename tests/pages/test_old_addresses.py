@@ -52,7 +52,7 @@ OPENS: list[tuple[str, str, dict[str, Any]]] = [
     ("labs/gradients", "z=inf&depth=0&lr=&seeds=3&activations=relu,x", {'gradients_z': 0.0, 'gradients_net_depth': 1, 'gradients_lr': 0.1, 'gradients_net_seeds': 1, 'gradients_shown': ['relu', 'gelu', 'tanh', 'sigmoid']}),
     ("labs/gradients", "norm=pre-norm&residual=yes&seeds=6", {'gradients_net_norm': 'pre-norm', 'gradients_net_residual': True, 'gradients_net_seeds': 6}),
     ("labs/residual", "example=example-18-no-norm", {'residual_preset': 'No norm'}),
-    ("labs/residual", "skip=abc&repeats=1e30&placement=&net=x&dlcl=2&depth=2.9", {'residual_skip': 1.0, 'residual_variants_repeats': 4, 'residual_placement': 'post-norm', 'residual_trained_net': 'pre-norm, branches off at first', 'residual_variants_dlcl': 1.0, 'residual_trained_depth': 2}),
+    ("labs/residual", "skip=abc&repeats=1e30&placement=&net=x&dlcl=2&depth=2.9", {'residual_skip': 1.0, 'residual_variants_repeats': 4, 'residual_placement': 'post-norm', 'residual_trained_net': 'pre-norm, branches off at first', 'residual_variants_dlcl': 1.0, 'residual_trained_depth': 3}),
     ("labs/residual", "net=rezero-a-gate-of-0-on-every-branch&relu=1&placement=none", {'residual_trained_net': 'ReZero: a gate of 0 on every branch', 'residual_relu': True, 'residual_placement': 'none'}),
     ("labs/autoregression", "example=a-sequence-that-is-said-again", {'autoregression_example': 'A repeated sequence', 'autoregression_task': 'copy'}),
     ("labs/autoregression", "task=digits&depth-book=1&steps-book=50&temperature=-1&end-book=ab&place=99", {'autoregression_task': 'book', 'autoregression_temperature': 0.0, 'autoregression_end_book': 'none', 'autoregression_position': 10}),

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from components.controls import panel
 from components.shell import address as address_keeper
 from components.shell import session
-from components.shell.address import _parsed
 from tests.app_page import (
     APP,
     PATIENCE,
@@ -267,29 +266,3 @@ def test_a_link_over_budget_keeps_its_address_and_shows_the_nearest_that_fits() 
 def test_what_a_link_hides_stands_in_the_address_of_every_page_of_the_visit() -> None:
     page = walk(playground(**SMALL, hide="verdict"), COMPARE)
     assert address(page)["hide"] == "verdict"
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        ("Layer Norm", "x", ["layer norm", "x"], None, False, "layer norm"),
-        ("layer-norm", "x", ["layer norm", "x"], None, False, "layer norm"),
-        ("b,a", [], ["a", "b"], None, True, ["b", "a"]),
-        ("", ["a"], ["a", "b"], None, True, []),
-        ("3", 1, [1, 2, 3], None, False, 3),
-        ("true", False, None, None, False, True),
-        ("9", 3, None, (1, 5), False, 5),
-        ("0.25", 1.0, None, (0.0, 2.0), False, 0.25),
-    ],
-)
-def test_a_value_is_read_as_it_is_written(case: tuple[str, Any, list[Any] | None, Any, bool, Any]) -> None:
-    text, default, options, bounds, many, value = case
-    found = _parsed(text, default, options, bounds, many=many)
-    assert found == value
-    assert type(found) is type(value)
-
-
-@pytest.mark.parametrize(("text", "default"), [("nan", 1.0), ("1e999", 1), ("x", 1), ("maybe", True), ("", 1.0)])
-def test_what_is_no_value_is_refused(text: str, default: Any) -> None:
-    with pytest.raises(ValueError, match=r".*"):
-        _parsed(text, default, None, None, many=False)

@@ -1,7 +1,8 @@
 """A chain of factors by hand: their product, the +1 of the residual, and the derivative by each weight."""
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
@@ -9,11 +10,9 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
+from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose, numbered
-from components.shell import session
-from components.shell.address import url_param
-from components.shell.link import defined, help_of
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, latex, named_table, number, typed
 from models.insight.gaussian import ACTIVATIONS
@@ -29,14 +28,14 @@ from models.labs.chain import (
     with_skip,
     with_skip_at_random,
 )
+from models.spec.knob import Knob
+from models.spec.settings import Settings, of_run
 
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
 FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
-FACTORS, TOKENS, RATES = (-3.0, 3.0), (-10.0, 10.0), (0.0001, 10.0)
 WRITTEN = 8  # factors up to which a product is written out in full
 IN_A_LINE = 3
-DEEPEST = 100
 NEEDS = (
     "a deep residual net also needs branches that add little beside what the stream carries: a norm before each does "
     "that from block to block, small initial weights or a gate that starts at 0 do it at once."
@@ -53,6 +52,39 @@ SAID = {
     ("large", "kept"): "It explodes without a residual, and the +1 tames it, because factors are negative.",
     ("large", "large"): f"It explodes with and without the +1: {NEEDS}",
 }
+
+
+@dataclass(frozen=True)
+class Chain(Settings):
+    """The factors of the chain: one for all layers, or a table of them."""
+
+    mode: Annotated[
+        str, Knob("Factors", choices={MODES[0]: MODES[0], MODES[1]: "custom factors"}, control="segments")
+    ] = MODES[0]
+    factor: Annotated[float, Knob(
+        "Factor", "The factor by which a layer multiplies the gradient: its weight times the slope of its activation.",
+        -3.0, 3.0, 0.05
+    )] = 0.5  # fmt: skip
+    depth: Annotated[int, Knob(
+        "Depth", "Layers of the chain, each with this factor.", 1, 100, link="length", control="slider", word="depth"
+    )] = 50  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Weight(Settings):
+    """One weight of the chain, and what it learns from."""
+
+    columns = (3, 2)
+
+    input: Annotated[float, Knob("Input $x_0$", low=-10.0, high=10.0, step=0.5)] = 1.0
+    target: Annotated[float, Knob("Target $t$", low=-10.0, high=10.0, step=0.5)] = 1.0
+    phi: Annotated[str, Knob(
+        "Activation of the chain",
+        "φ. The factor by which a layer multiplies the gradient is now its weight times the slope of φ at its z.",
+        choices=dict.fromkeys(ACTIVATIONS)
+    )] = "identity"  # fmt: skip
+    layer: Annotated[int, Knob("Layer", choices={})] = 1
+    lr: Annotated[float, of_run("lr", low=0.0001, high=10.0, step=0.01)] = 0.1
 
 
 def draw() -> None:
@@ -86,19 +118,14 @@ def chain_chart(factors: np.ndarray) -> Figure:
 def _example() -> ExampleChain:
     def load(preset: ExampleChain) -> None:
         factors = preset.factors
-        session.set_widget(f"{KEY}_mode", MODES[not _alike(factors)])
+        form.put(KEY, mode=MODES[not _alike(factors)])
         if _alike(factors):
-            session.set_widget(f"{KEY}_factor", factors[0])
-            session.set_widget(f"{KEY}_depth", len(factors))
+            form.put(KEY, factor=factors[0], depth=len(factors))
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
-    return PRESETS[choose(KEY, PRESETS, load, first=FIRST, shown=_in_words)]
-
-
-def _in_words(preset: str) -> str:
-    """A preset's name, which holds another word in addresses."""
-    return preset.replace("cancels its skip", "cancels its residual")
+    words = {name: name.replace("cancels its skip", "cancels its residual") for name in PRESETS}
+    return PRESETS[choose(KEY, PRESETS, load, first=FIRST, words=words)]
 
 
 def _alike(factors: tuple[float, ...]) -> bool:
@@ -107,23 +134,11 @@ def _alike(factors: tuple[float, ...]) -> bool:
 
 def _factors(preset: tuple[float, ...]) -> np.ndarray:
     """The factors (L,) that are set, from the first layer to the last."""
-    mode = st.segmented_control(
-        "Factors",
-        MODES,
-        format_func=lambda mode: mode.replace("factors of my own", "custom factors"),
-        required=True,
-        **url_param(f"{KEY}_mode", MODES[not _alike(preset)], name="mode", among=MODES),
-    )
     one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
-    if mode == MODES[0]:
-        left, right = st.columns(2)
-        tip = "The factor by which a layer multiplies the gradient: its weight times the slope of its activation."
-        choice = url_param(f"{KEY}_factor", one[0], name="factor", bounds=FACTORS)
-        factor = left.number_input("Factor", *FACTORS, step=0.05, format="%g", help=tip, **choice)
-        tip = defined("Layers of the chain, each with this factor.", "depth")
-        choice = url_param(f"{KEY}_depth", len(one), name="length", bounds=(1, DEEPEST))
-        depth = right.slider("Depth", 1, DEEPEST, help=tip, **choice)
-        return np.full(int(depth), float(factor))
+    usual = Chain(MODES[not _alike(preset)], one[0], len(one))
+    if form.draw(Chain, KEY, usual, only=["mode"]).mode == MODES[0]:
+        same = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
+        return np.full(same.depth, same.factor)
     values = table.table(
         f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=partial(numbered, "layer")
     )
@@ -183,33 +198,22 @@ def _updates(weights: np.ndarray) -> None:
         "prediction minus target, times the weights and slopes of all later layers, times its own slope, times its "
         "input:"
     )
-    left, middle, right = st.columns(3)
-    x = left.number_input(
-        "Input $x_0$", *TOKENS, step=0.5, **url_param(f"{KEY}_input", 1.0, name="input", bounds=TOKENS)
+    layers = range(1, len(weights) + 1)
+    at = form.draw(Weight, KEY, legal={"layer": layers})
+    bare, skipped = (
+        derivatives(weights, at.input, at.target, ACTIVATIONS[at.phi], skip=skip) for skip in (False, True)
     )
-    choice = url_param(f"{KEY}_target", 1.0, name="target", bounds=TOKENS)
-    target = middle.number_input("Target $t$", *TOKENS, step=0.5, **choice)
-    tip = "φ. The factor by which a layer multiplies the gradient is now its weight times the slope of φ at its z."
-    choice = url_param(f"{KEY}_phi", "identity", name="phi", among=ACTIVATIONS)
-    activation = str(right.selectbox("Activation of the chain", list(ACTIVATIONS), help=tip, **choice))
-    left, right = st.columns(2)
-    count = len(weights)
-    layers = range(1, count + 1)
-    at = int(left.selectbox("Layer", layers, **url_param(f"{KEY}_layer", 1, name="layer", among=layers)))
-    choice = url_param(f"{KEY}_lr", 0.1, name="lr", bounds=RATES)
-    rate = right.number_input("Learning rate", *RATES, step=0.01, format="%g", help=help_of("lr"), **choice)
-    bare, skipped = (derivatives(weights, x, target, ACTIVATIONS[activation], skip=skip) for skip in (False, True))
     for found, plus, words in ((bare, "", ""), (skipped, "1+", r"\text{with a residual}\\&")):
-        st.latex(_one_weight(found, weights, at, target, rate, plus=plus, words=words))
-    st.markdown(f"{changes(weights, rate, bare.by_weight, skipped.by_weight)} {badge('formula')}")
-    rows: dict[str, Any] = {"layer": range(1, count + 1), "weight": weights}
+        st.latex(_one_weight(found, weights, at.layer, at.target, at.lr, plus=plus, words=words))
+    st.markdown(f"{changes(weights, at.lr, bare.by_weight, skipped.by_weight)} {badge('formula')}")
+    rows: dict[str, Any] = {"layer": layers, "weight": weights}
     for found, words in ((bare, ""), (skipped, " with residual")):
         rows |= {
             f"input{words}": found.inputs,
             f"slope{words}": found.slopes,
             f"later layers{words}": found.later,
             f"derivative{words}": found.by_weight,
-            f"w - lr * derivative{words}": updated(weights, found.by_weight, rate),
+            f"w - lr * derivative{words}": updated(weights, found.by_weight, at.lr),
         }
     with st.popover("Every weight's derivative", icon=":material/table:", key=f"{KEY}_updates"):
         named_table(

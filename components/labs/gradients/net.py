@@ -1,7 +1,8 @@
 """A real network's gradient compared with the chain's product: measurement and formula on one axis."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
@@ -9,9 +10,8 @@ import streamlit as st
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
+from components.controls import form
 from components.labs.gradients.words import compared, expected
-from components.shell.address import url_param
-from components.shell.link import help_of
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge
@@ -24,15 +24,31 @@ from models.insight.gaussian import ACTIVATIONS
 from models.insight.theory import Law, law
 from models.spec import INITS as ALL_INITS
 from models.spec import RunConfig
+from models.spec.knob import Knob
+from models.spec.settings import Settings, of_run
 from models.trace import Trace
 
 KEY = "gradients_net"
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
 INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
-LAYERS, SEEDS = (1, 2), (1, 6)
-DEEPEST = 100
 
 NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_seen", None)
+
+
+@dataclass(frozen=True)
+class Net(Settings):
+    """The net that is measured."""
+
+    depth: Annotated[int, Knob("Depth of the net", low=1, high=100, control="slider")] = 50
+    residual: Annotated[bool, of_run("residual")] = False
+    activation: Annotated[str, of_run("activation", choices=ACTIVATIONS)] = next(iter(ACTIVATIONS))
+    init: Annotated[str, of_run("init", choices=dict.fromkeys(INITS))] = INITS[0]
+    norm: Annotated[str, Knob("Layer norm", choices=dict.fromkeys(NORMS))] = next(iter(NORMS))
+    layers: Annotated[int, of_run("layers_per_branch", choices={1: "1", 2: "2"}, control="segments")] = 1
+    seeds: Annotated[int, Knob(
+        "Seeds", "Six seeds, each with its own weights and first batch: the line is their geometric mean.",
+        choices={1: "1", 6: "6"}, control="segments"
+    )] = 1  # fmt: skip
 
 
 def draw() -> None:
@@ -49,32 +65,17 @@ def controls() -> tuple[RunConfig, int]:
         "the product."
     )
     one, two, three = st.columns(3)
-    with one:
-        depth = st.slider("Depth of the net", 1, DEEPEST, **_kept("depth", 50, bounds=(1, DEEPEST)))
-        residual = st.toggle("Residual", help=help_of("residual"), **_kept("residual", False))
-    with two:
-        choice = _kept("activation", next(iter(ACTIVATIONS)), among=ACTIVATIONS)
-        activation = st.selectbox("Activation", list(ACTIVATIONS), help=help_of("activation"), **choice)
-        init = st.selectbox("Initialisation", INITS, help=help_of("init"), **_kept("init", INITS[0], among=INITS))
-    with three:
-        norm = st.selectbox("Layer norm", list(NORMS), **_kept("norm", next(iter(NORMS)), among=NORMS))
-        left, right = st.columns(2)
-        tip, choice = help_of("layers_per_branch"), _kept("layers", LAYERS[0], among=LAYERS)
-        layers = left.segmented_control("Layers per branch", LAYERS, required=True, help=tip, **choice)
-        tip = "Six seeds, each with its own weights and first batch: the line is their geometric mean."
-        seeds = right.segmented_control(
-            "Seeds", SEEDS, required=True, help=tip, **_kept("seeds", SEEDS[0], among=SEEDS)
-        )
+    net = form.draw(Net, KEY, places=[one, one, two, two, three, *three.columns(2)])
     cfg = RunConfig(
-        depth=int(depth),
-        residual=bool(residual),
-        activation=str(activation),
-        init=str(init),
-        placement=NORMS[str(norm)],
-        norm="none" if norm == "no norm" else "layer norm",
-        layers_per_branch=int(layers or 1),
+        depth=net.depth,
+        residual=net.residual,
+        activation=net.activation,
+        init=net.init,
+        placement=NORMS[net.norm],
+        norm="none" if net.norm == "no norm" else "layer norm",
+        layers_per_branch=net.layers,
     )
-    return cfg, int(seeds or 1)
+    return cfg, net.seeds
 
 
 def watch(cfg: RunConfig, seeds: int) -> bool:
@@ -138,7 +139,3 @@ def _mean(values: np.ndarray) -> float:
     """The geometric mean of all finite positive values; NaN if there are none."""
     alive = values[np.isfinite(values) & (values > 0)].astype(float)
     return float(np.exp(np.log(alive).mean())) if len(alive) else float("nan")
-
-
-def _kept(name: str, default: Any, **legal: Any) -> dict[str, Any]:
-    return url_param(f"{KEY}_{name}", default, name=name, **legal)

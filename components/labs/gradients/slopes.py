@@ -1,7 +1,8 @@
 """Derivatives of activations: curves, maxima, and means under a Gaussian."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
@@ -9,30 +10,39 @@ import streamlit as st
 from addnorm.player.charts import Figure, figure_of, frame_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "gradients"
 REACH = 4.0
-SPREADS = (0.1, 5.0)
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+@dataclass(frozen=True)
+class Slopes(Settings):
+    """Whose derivatives are shown, at which input, and how widely inputs spread."""
+
+    columns = (1, 2)
+
+    shown: Annotated[
+        tuple[str, ...], Knob("Activations", choices=dict.fromkeys(ACTIVATIONS), many=True, link="activations")
+    ] = ("relu", "gelu", "tanh", "sigmoid")
+    z: Annotated[float, Knob("z", "The activation's input.", -REACH, REACH, 0.05, control="slider")] = 0.0
+    spread: Annotated[float, Knob(
+        "Spread of z", "The standard deviation of z. With fan-in weights and an input of RMS 1 it is 1.", 0.1, 5.0, 0.1,
+        control="slider"
+    )] = 1.0  # fmt: skip
 
 
 def draw() -> None:
     """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
-    choice = url_param(
-        f"{KEY}_shown", ["relu", "gelu", "tanh", "sigmoid"], name="activations", among=ACTIVATIONS, many=True
-    )
-    shown = st.multiselect("Activations", list(ACTIVATIONS), **choice)
-    left, right = st.columns(2)
-    choice = url_param(f"{KEY}_z", 0.0, name="z", bounds=(-REACH, REACH))
-    z = left.slider("z", -REACH, REACH, step=0.05, help="The activation's input.", **choice)
-    tip = "The standard deviation of z. With fan-in weights and an input of RMS 1 it is 1."
-    choice = url_param(f"{KEY}_spread", 1.0, name="spread", bounds=SPREADS)
-    spread = right.slider("Spread of z", *SPREADS, step=0.1, help=tip, **choice)
+    at = form.draw(Slopes, KEY)
+    shown, z, spread = at.shown, at.z, at.spread
     left, right = st.columns(2)
     for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):
         with column:

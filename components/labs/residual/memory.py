@@ -1,6 +1,7 @@
 """The stream as a memory: x + F(x) keeps x, and F = 0 is the identity; without the residual x is lost."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
@@ -8,30 +9,39 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, number, vector
 from models.labs.residual import WALKS, cosine, walk
+from models.spec.knob import Knob
 from models.spec.plan import block_name
+from models.spec.settings import Settings
 
 KEY = "residual_memory"
 EXAMPLE = WALKS["No norm"]
 BLOCKS, WIDTH = 24, 48
-SIZES, SEEDS = (0.0, 3.0), (0, 999)
+
+
+@dataclass(frozen=True)
+class Branches(Settings):
+    """The random branches that a token passes."""
+
+    columns = ()
+
+    size: Annotated[float, Knob(
+        "Size of F", "Multiplies the branch's output. At 0 the block is the identity.", 0.0, 3.0, 0.1, control="slider",
+        width=416
+    )] = 1.0  # fmt: skip
+    seed: Annotated[int, Knob("Seed of the branches", high=999, width=200)] = 0
 
 
 def draw() -> None:
     """The section."""
     x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        tip = "Multiplies the branch's output. At 0 the block is the identity."
-        choice = url_param(f"{KEY}_size", 1.0, name="size", bounds=SIZES)
-        size = st.slider("Size of F", *SIZES, step=0.1, help=tip, width=416, **choice)
-        choice = url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)
-        seed = int(st.number_input("Seed of the branches", *SEEDS, width=200, **choice))
-    _after_many_blocks(size, seed)
+    at = form.draw(Branches, KEY)
+    _after_many_blocks(at.size, at.seed)
     with st.expander("One block, with its numbers"):
-        _one_block(x, branch, size)
+        _one_block(x, branch, at.size)
 
 
 def _one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:

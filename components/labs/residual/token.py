@@ -1,26 +1,27 @@
 """Add & norm on one token, with its numbers: what each sublayer reads and writes, and what is left of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure, title_of
+from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose
 from components.labs.maps import signed_map
-from components.shell import session
-from components.shell.address import url_param
-from components.shell.link import defined
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number, vector
 from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
+from models.spec.knob import Knob
 from models.spec.placement import PLACEMENTS
+from models.spec.settings import Settings
 
 KEY = "residual"
 FIRST = "Attention, then feed-forward, post-norm"
-SKIPS = (0.0, 8.0)
 FEATURE = 34  # pixels: the height of a feature in the picture
 WRITTEN_OUT = 12  # features and operations up to which its cells show their numbers
 CHANNEL = (
@@ -31,21 +32,40 @@ CHANNEL = (
 )
 
 
+@dataclass(frozen=True)
+class Token(Settings):
+    """How the outputs of the branches are added to the token."""
+
+    columns = ()
+
+    placement: Annotated[str, Knob(
+        "Placement",
+        "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input.",
+        choices=dict.fromkeys(WALKED), word="placement"
+    )] = WALKED[0]  # fmt: skip
+    skip: Annotated[
+        float,
+        Knob("Skip weight", "The factor on the residual; 0 removes it.", 0.0, 8.0, 0.5, width=220, word="skip weight"),
+    ] = 1.0
+    relu: Annotated[bool, Knob(
+        "ReLU after the add",
+        "As in the first residual nets: the stream is relu(x + F). Not with a norm after the add.",
+        word="ReLU after the add"
+    )] = False  # fmt: skip
+
+
 def draw() -> np.ndarray:
     """The section. Returns the table: the token and the outputs of the branches (1 + M, D)."""
     left, right = st.columns(2)
     with left:
         example = _example()
-    help_ = "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input."
-    choice = url_param(f"{KEY}_placement", example.placement, name="placement", among=WALKED)
-    placement = str(right.selectbox("Placement", WALKED, help=defined(help_, "placement"), **choice))
+    usual = Token(example.placement)
+    placement = form.draw(Token, KEY, usual, only=["placement"], places=[right]).placement
     picture = st.container()
     values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        tip = defined("The factor on the residual; 0 removes it.", "skip weight")
-        choice = url_param(f"{KEY}_skip", 1.0, name="skip", bounds=SKIPS)
-        skip = float(st.number_input("Skip weight", *SKIPS, step=0.5, help=tip, width=220, **choice))
-        relu = _relu(placement)
+    normed = PLACEMENTS[placement].norm_add  # which takes the place of the ReLU
+    joined = form.draw(Token, KEY, usual, only=["skip", "relu"], idle=["relu"] if normed else ())
+    skip, relu = joined.skip, joined.relu and not normed
     steps = walk(values[0], values[1:], placement, skip=skip, relu=relu)
     if not steps:
         picture.info("Add a second row: it is the output of the first branch.")
@@ -88,16 +108,6 @@ def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
     return signed_map(title, rows=rows, columns=list(columns), values=values, unit="", x="", y="feature", texts=texts)
 
 
-def _relu(placement: str) -> bool:
-    """Whether a ReLU follows the add; a norm there takes its place."""
-    tip = defined(
-        "As in the first residual nets: the stream is relu(x + F). Not with a norm after the add.", "ReLU after the add"
-    )
-    normed = PLACEMENTS[placement].norm_add
-    chosen = st.toggle("ReLU after the add", disabled=normed, help=tip, **url_param(f"{KEY}_relu", False, name="relu"))
-    return bool(chosen) and not normed
-
-
 def row_names(count: int) -> list[str]:
     """Names of the rows: the token, then its branches."""
     return ["x", *(f"F{at}(x)" for at in range(1, count))]
@@ -120,8 +130,7 @@ def slip(example: Walk) -> str:
 def _example() -> Walk:
     def load(example: Walk) -> None:
         table.put(f"{KEY}_token", _rows(example))
-        session.set_widget(f"{KEY}_placement", example.placement)
-        session.set_widget(f"{KEY}_skip", 1.0)
+        form.put(KEY, placement=example.placement, skip=1.0)
 
     example = WALKS[choose(KEY, WALKS, load, first=FIRST)]
     if said := slip(example):
@@ -213,7 +222,7 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
     }
     named_table("What is left of every output", pd.DataFrame(shares))
     normed = layer_norm(steps[-1].after)
-    if not steps[-1].norm_add and PLACEMENTS[session.widget_value(f"{KEY}_placement")].final_norm:
+    if not steps[-1].norm_add and PLACEMENTS[form.held(Token, KEY).placement].final_norm:
         st.caption(f"This placement has a final norm, so the output head reads {vector(normed.values.round(3))}.")
 
 

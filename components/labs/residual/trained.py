@@ -1,13 +1,16 @@
 """Do layers step aside where little is needed? Branch shares of three nets that differ in their task."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts import figures
 from components.charts.parts import Figure
+from components.controls import form
 from components.labs import several
 from components.labs.residual.words import aside_sentence
-from components.shell.address import url_param
 from components.shell.naming import chance
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
@@ -16,6 +19,8 @@ from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import View
 from models.spec import RunConfig, plan
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 NAME = "residual_trained"
 SHARES = "Branch share by block"
@@ -27,8 +32,20 @@ NETS: dict[str, tuple[str, dict[str, object]]] = {
     "ReZero: a gate of 0 on every branch": ("ReZero", {}),
     "norm, no skip": ("plain + norm", {}),
 }
-DEPTHS = (2, 24)
 SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
+
+
+@dataclass(frozen=True)
+class Nets(Settings):
+    """What the three nets have in common."""
+
+    columns = (2,)
+
+    net: Annotated[str, Knob(
+        "Trained net", "How the branches start. Without a residual no layer can step aside: its branch is the stream.",
+        choices={name: name.replace("no skip", "no residual") for name in NETS}
+    )] = next(iter(NETS))  # fmt: skip
+    depth: Annotated[int, Knob("Blocks", low=2, high=24, control="slider")] = 12
 
 
 def draw() -> None:
@@ -43,17 +60,8 @@ def controls() -> list[RunConfig]:
         "Three nets that differ only in their task: **a straight line** needs no branch, **random sequences** have "
         "nothing to learn, **a spiral** needs the layers. Does a layer that is not needed add 0?"
     )
-    left, right = st.columns(2)
-    tip = "How the branches start. Without a residual no layer can step aside: its branch is the stream."
-    choice = url_param(f"{NAME}_net", next(iter(NETS)), name="net", among=NETS)
-    net = left.selectbox("Trained net", list(NETS), help=tip, format_func=_in_words, **choice)
-    depth = right.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 12, name="depth", bounds=DEPTHS))
-    return [configuration(str(net), task, int(depth)) for task in TASKS]
-
-
-def _in_words(net: str) -> str:
-    """A net's name, which holds another word in addresses."""
-    return net.replace("no skip", "no residual")
+    at = form.draw(Nets, NAME)
+    return [configuration(at.net, task, at.depth) for task in TASKS]
 
 
 def configuration(net: str, task: str, depth: int) -> RunConfig:

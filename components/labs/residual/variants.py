@@ -1,6 +1,8 @@
 """Other residuals on the same token: scaled, recursive, DeepNorm's, and DLCL's sums over all earlier outputs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -9,21 +11,43 @@ import streamlit as st
 from addnorm.player.charts import Figure, figure_of, frame_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, latex, named_table, number, vector
 from components.shell.ways_on import to_playground
 from models.insight.words import counted
 from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
 from models.spec import RunConfig
+from models.spec.knob import Knob
 from models.spec.scales import deepnorm_gain, scale_value
+from models.spec.settings import Settings
 
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
 DOTS = "How much is left of x, and of F"
 NAMES_WIDE = 150  # pixels
-WEIGHTS, REPEATS = (0.0, 8.0), (1, 4)
 ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
+
+
+@dataclass(frozen=True)
+class Variants(Settings):
+    """How strongly, and how often, the residual is added."""
+
+    columns = (2,)
+
+    weight: Annotated[float, Knob(
+        "Weight of the scaled skip", "The factor on the residual in N(weight * x + F).", 0.0, 8.0, 0.1,
+        control="slider"
+    )] = 2.0  # fmt: skip
+    repeats: Annotated[int, Knob(
+        "Repeats of the recursive skip",
+        "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper.", 1, 4, control="slider"
+    )] = 2  # fmt: skip
+    dlcl: Annotated[float, Knob(
+        "DLCL: weight of the token in what block 2 reads",
+        "The weight of y0, the token itself, in the input of block 2; the rest goes to y1. Learned; 0.5 at first.", 0.0,
+        1.0, 0.05, control="slider"
+    )] = 0.5  # fmt: skip
 
 
 def draw(values: np.ndarray) -> None:
@@ -31,16 +55,10 @@ def draw(values: np.ndarray) -> None:
     x, branches = values[0], values[1:]
     if not len(branches):
         return
-    left, right = st.columns(2)
-    tip = "The factor on the residual in N(weight * x + F)."
-    choice = url_param(f"{KEY}_weight", 2.0, name="weight", bounds=WEIGHTS)
-    weight = left.slider("Weight of the scaled skip", *WEIGHTS, step=0.1, help=tip, **choice)
-    tip = "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper."
-    choice = url_param(f"{KEY}_repeats", 2, name="repeats", bounds=REPEATS)
-    repeats = right.slider("Repeats of the recursive skip", *REPEATS, help=tip, **choice)
-    _cosines(x, branches, weight, repeats)
+    at = form.draw(Variants, KEY, only=["weight", "repeats"])
+    _cosines(x, branches, at.weight, at.repeats)
     with st.expander("Recursive skip, DeepNorm and DLCL with their numbers"):
-        _recursive(x, branches[0], repeats)
+        _recursive(x, branches[0], at.repeats)
         _deepnorm(x, branches[0], len(branches))
         _dlcl(x, branches)
     with st.container(horizontal=True):
@@ -175,9 +193,7 @@ def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     """What each block and the output head read, as sums of all earlier outputs."""
     weights = average_weights(len(branches))
     if len(branches) > 1:
-        tip = "The weight of y0, the token itself, in the input of block 2; the rest goes to y1. Learned; 0.5 at first."
-        choice = url_param(f"{KEY}_dlcl", 0.5, name="dlcl", bounds=(0.0, 1.0))
-        own = st.slider("DLCL: weight of the token in what block 2 reads", 0.0, 1.0, step=0.05, help=tip, **choice)
+        own = form.draw(Variants, KEY, only=["dlcl"], places=[st.container()]).dlcl
         weights[1] = [own, 1 - own]
     reads, outputs = combined(x, branches, weights)
     lines = []
