@@ -22,6 +22,8 @@ def draw(
     key: str,
     usual: Form | None = None,
     *,
+    of: str = "",
+    kept: bool = False,
     places: Sequence[DeltaGenerator] = (),
     only: Collection[str] | None = None,
     idle: Collection[str] = (),
@@ -32,15 +34,16 @@ def draw(
 
     `usual`: the defaults, where they depend on other things; so does what is `legal`, by field: choices (a mapping
     gives their words), the bounds of a number, or another knob. `places`: where the controls stand, in order, if not in
-    the columns of the form; `only`: the fields to draw, if not all; `idle`: those without an effect now; `more`:
-    arguments of every widget. A widget's key is the form's with the field's name.
+    the columns of the form; `of`: which of several forms of this kind it is, as one for each task; `only`: the fields
+    to draw, if not all; `kept`: `keep` was called before; `idle`: those without an effect now; `more`: arguments of
+    every widget.
     """
-    form = keep(kind, key, usual, only=only, legal=legal)
+    form = held(kind, key, usual, of=of) if kept else keep(kind, key, usual, of=of, only=only, legal=legal)
     names = [name for name in kind.knobs() if only is None or name in only]
     for name, place in zip(names, places or _places(kind, names), strict=True):
         kinds, knob = _knob(kind, name, legal)
         with place:
-            control(f"{key}_{name}", name, kinds, knob, disabled=name in idle, **more)
+            control(_widget(key, name, of), name, kinds, knob, disabled=name in idle, **more)
     return form
 
 
@@ -49,6 +52,7 @@ def keep(
     key: str,
     usual: Form | None = None,
     *,
+    of: str = "",
     only: Collection[str] | None = None,
     legal: Mapping[str, Legal] | None = None,
     near: Near = None,
@@ -57,25 +61,26 @@ def keep(
     for name in kind.knobs():
         if only is None or name in only:
             kinds, knob = _knob(kind, name, legal)
-            address.keep(f"{key}_{name}", knob.link or name, kinds, knob, getattr(usual or kind(), name), near=near)
-    return held(kind, key, usual)
+            link = "-".join(filter(None, (knob.link or name, of)))
+            address.keep(_widget(key, name, of), link, kinds, knob, getattr(usual or kind(), name), near=near)
+    return held(kind, key, usual, of=of)
 
 
-def held(kind: type[Form], key: str, usual: Form | None = None) -> Form:
+def held(kind: type[Form], key: str, usual: Form | None = None, *, of: str = "") -> Form:
     """What the controls of a form hold, drawn or not."""
     usual = usual or kind()
     found = {}
     for name, (kinds, knob) in kind.knobs().items():
-        value = session.widget_value(f"{key}_{name}", getattr(usual, name))
+        value = session.widget_value(_widget(key, name, of), getattr(usual, name))
         number = isinstance(value, int | float) and not isinstance(value, bool) and len(kinds) == 1
         found[name] = tuple(value) if knob.many else kinds[0](value) if number else value
     return kind(**found)
 
 
-def put(key: str, **values: Any) -> None:
+def put(key: str, *, of: str = "", **values: Any) -> None:
     """Sets controls of a form by field, before they are drawn or in a callback."""
     for name, value in values.items():
-        session.set_widget(f"{key}_{name}", list(value) if isinstance(value, tuple) else value)
+        session.set_widget(_widget(key, name, of), list(value) if isinstance(value, tuple) else value)
 
 
 def control(key: str, name: str, kinds: tuple[type, ...], knob: Knob, **more: Any) -> None:
@@ -106,6 +111,10 @@ def control(key: str, name: str, kinds: tuple[type, ...], knob: Knob, **more: An
         st.number_input(knob.label, low, high, step=step, **fixed)
 
 
+def _widget(key: str, name: str, of: str) -> str:
+    return "_".join(filter(None, (key, name, of)))
+
+
 def _knob(kind: type[Settings], name: str, legal: Mapping[str, Legal] | None) -> tuple[tuple[type, ...], Knob]:
     """The types and the knob of a field, with what is legal now."""
     kinds, knob = kind.knobs()[name]
@@ -121,6 +130,8 @@ def _knob(kind: type[Settings], name: str, legal: Mapping[str, Legal] | None) ->
 
 def _places(kind: type[Settings], names: Sequence[str]) -> list[DeltaGenerator]:
     """Where the controls of these fields stand, by the form's columns; a toggle stands on the line of its row."""
+    if len(names) == 1:
+        return [st.container()]
     if not kind.columns:
         return [st.container(horizontal=True, vertical_alignment="bottom")] * len(names)
     places: list[DeltaGenerator] = []

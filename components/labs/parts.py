@@ -13,7 +13,7 @@ from models.spec.settings import Settings
 
 
 @dataclass(frozen=True)
-class Part(Settings):
+class OpenPart(Settings):
     """The open tab."""
 
     part: Annotated[str, Knob("Part", choices={})] = ""
@@ -21,5 +21,5 @@ class Part(Settings):
 
 def parts(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
     """A tab for each title. All are drawn, because settings of one are used in others and kept in the address."""
-    form.keep(Part, key, Part(titles[0]), legal={"part": titles})
+    form.keep(OpenPart, key, OpenPart(titles[0]), legal={"part": titles})
     return st.tabs(titles, key=f"{key}_part", on_change="rerun")

@@ -125,7 +125,9 @@ def taken(
             f"There is no {NOUNS.get(name, name)} with that name: {harmless(text)}.{near(text) if near else ''}",
         )
     legal = f"legal is {knob.low:g} to {knob.high:g}"
-    return value, f"From the link: {name} {harmless(text)} became {value:g}; {legal}." if _moved(text, value) else ""
+    return value, f"From the link: {name} {harmless(text)} became {value:g}; {legal}." if _moved(
+        text, value, knob
+    ) else ""
 
 
 def written(value: Any, knob: Knob) -> str:
@@ -200,12 +202,13 @@ def _parsed(key: str, text: str, kinds: tuple[type, ...], knob: Knob, fallback: 
     except ValueError:
         legal = knob.legal() if kinds != (bool,) else "true or false"
         return fallback, f"{key} {harmless(text)} is not {legal}: {_text(fallback)} instead"
-    return value, f"{key} {harmless(text)} became {value:g}" if _moved(text, value) else ""
+    return value, f"{key} {harmless(text)} became {value:g}" if _moved(text, value, knob) else ""
 
 
-def _moved(text: str, value: object) -> bool:
-    """Whether a number is not the one that its text says."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and float(text[:40]) != value
+def _moved(text: str, value: object, knob: Knob) -> bool:
+    """Whether a number within bounds is not the one that its text says."""
+    number = knob.choices is None and isinstance(value, int | float) and not isinstance(value, bool)
+    return number and float(text[:40]) != value
 
 
 def _repair(values: dict[str, Any], notes: list[str]) -> None:

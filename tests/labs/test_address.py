@@ -10,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.labs.attention import positions as attention_positions
-from components.labs.attention.shapes import CONTROLS
 from components.labs.autoregression import text as autoregression_text
 from components.maps.specification import FIRST
 from models.insight.gaussian import ACTIVATIONS
@@ -197,7 +196,10 @@ VISITS: dict[str, tuple[str, list[Set], dict[str, str]]] = {
         "attention",
         [
             [("segmented_control", "attention_part", "Shapes")],
-            [("number_input", f"attention_shapes_{name}", 4 + at * 4) for at, name in enumerate(CONTROLS)],
+            [
+                ("number_input", f"attention_shapes_{name}", 4 + at * 4)
+                for at, name in enumerate(("tokens", "d_model", "heads", "d_v", "others"))
+            ],
         ],
         {"part": "shapes", "tokens": "4", "d_model": "8", "heads": "12", "d_v": "16", "others": "20"},
     ),

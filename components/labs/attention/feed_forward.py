@@ -1,6 +1,7 @@
 """What feed-forward nets add to a transformer: nets trained without them, and the whole net with them skipped."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
@@ -8,9 +9,9 @@ import streamlit as st
 from components.charts.colour import LOSS
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
+from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
@@ -20,17 +21,33 @@ from models.answers import Sublayers
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.insight.surgery import trained_without
 from models.spec import RunConfig
+from models.spec.knob import Knob
 from models.spec.overrides import PARTS
+from models.spec.settings import Settings
 
 NAME = "attention_feed_forward"
 WHOLE = "whole"
 NETS = {WHOLE: "", "no feed-forward": "ffn", "no attention": "attn"}
 # By task: steps in which the whole net learns it, and its positional encoding.
 TASKS = {"sort": (500, "sinusoidal"), "book": (400, "sinusoidal"), "recall": (600, "rotary")}
-DEPTHS, STEPS = (1, 6), (20, 1500)
 SIZE: dict[str, object] = {
     "net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NetsWithout(Settings):
+    """What the three nets have in common."""
+
+    task: Annotated[str, Knob("Task of the three nets", choices=dict.fromkeys(TASKS))] = "sort"
+    depth: Annotated[int, Knob("Blocks", low=1, high=6, link="blocks", control="slider")] = 2
+
+
+@dataclass(frozen=True)
+class TrainingSteps(Settings):
+    """How long they train on a task."""
+
+    steps: Annotated[int, Knob("Training steps", low=20, high=1500, step=20, link="updates")] = 500
 
 
 def draw() -> None:
@@ -48,17 +65,9 @@ def draw() -> None:
 def controls() -> list[RunConfig]:
     """The three nets that are set."""
     one, two, three = st.columns(3)
-    task = str(
-        one.selectbox(
-            "Task of the three nets", list(TASKS), **url_param(f"{NAME}_task", "sort", name="task", among=TASKS)
-        )
-    )
-    depth = two.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 2, name="blocks", bounds=DEPTHS))
-    key = f"{NAME}_steps_{task}"
-    steps = three.number_input(
-        "Training steps", *STEPS, step=20, **url_param(key, TASKS[task][0], name=f"updates-{task}", bounds=STEPS)
-    )
-    return [configuration(task, kind, int(depth), int(steps)) for kind in NETS.values()]
+    nets = form.draw(NetsWithout, NAME, places=[one, two])
+    steps = form.draw(TrainingSteps, NAME, TrainingSteps(TASKS[nets.task][0]), of=nets.task, places=[three]).steps
+    return [configuration(nets.task, kind, nets.depth, steps) for kind in NETS.values()]
 
 
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:

@@ -1,27 +1,50 @@
 """One attention head on editable tables: Q, K and V, scores, scaling, masks, softmax, weighted sum."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
 
+from components.controls import form
 from components.controls import number_table as table
 from components.labs.attention import head_cosine, head_learning
 from components.labs.attention import head_shown as shown
 from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
 from components.labs.examples import choose, numbered
-from components.shell import session
-from components.shell.address import url_param
 from components.shell.session import Key
 from components.shell.text import badge
 from models.labs.attention import attend, divisor, visible
 from models.labs.attention_examples import PROJECTIONS, Projection
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_head"
 CLOSER = (LEARNING, COSINE) = "How the matrices learn", "Dot product or cosine"
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
 
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
+
+
+@dataclass(frozen=True)
+class ShownHead(Settings):
+    """What the head sees, and what is looked at."""
+
+    token: Annotated[int, Knob("Query token", choices={})] = 0
+    scaled: Annotated[
+        bool,
+        Knob("Divide by √d_k", "Divides every score by the square root of the key size. Off: scores stay as they are."),
+    ] = True
+    causal: Annotated[
+        bool,
+        Knob("Causal mask", "A token sees itself and earlier tokens: scores of later tokens become minus infinity."),
+    ] = False
+    pads: Annotated[tuple[int, ...], Knob(
+        "Padding", "Tokens that only fill up the sequence: no token attends to them.", choices={}, many=True,
+        link="padding"
+    )] = ()  # fmt: skip
+    closer: Annotated[str | None, Knob("Look closer", choices=dict.fromkeys(CLOSER), control="segments")] = None
 
 
 def draw() -> None:
@@ -57,8 +80,7 @@ def draw() -> None:
     shown.scaling(with_it, without)
     shown.linear(x, (w_q, w_k, w_v), by)
     st.subheader("Look closer", anchor=False)
-    choice = url_param(f"{KEY}_closer", None, name="closer", among=CLOSER)
-    closer = st.segmented_control("Look closer", CLOSER, label_visibility="collapsed", **choice)
+    closer = form.draw(ShownHead, KEY, only=["closer"], label_visibility="collapsed").closer
     if closer == LEARNING:
         head_learning.draw(x, (w_q, w_k, w_v), at, head.divisor, seen)
     elif closer == COSINE:
@@ -69,10 +91,7 @@ def _example() -> str:
     def load(example: Projection) -> None:
         for part in PARTS:
             table.put(f"{KEY}_{part}", getattr(example, part))
-        session.set_widget(f"{KEY}_causal", example.causal)
-        session.set_widget(f"{KEY}_scaled", _scaled(example))
-        session.set_widget(f"{KEY}_pads", [])
-        session.set_widget(f"{KEY}_token", example.query)
+        form.put(KEY, causal=example.causal, scaled=_scaled(example), pads=(), token=example.query)
 
     return choose(KEY, PROJECTIONS, load, again=True)
 
@@ -83,17 +102,11 @@ def _scaled(example: Projection) -> bool:
 
 def _switches(names: Sequence[str], example: Projection) -> tuple[bool, bool, frozenset[int], int]:
     """Whether scores are scaled, whether later tokens are masked, which tokens are padding, and the query token."""
-    count, named = len(names), names.__getitem__
-    choice = url_param(f"{KEY}_token", example.query if example.query < count else 0, name="token", among=range(count))
-    at = st.selectbox("Query token", range(count), format_func=named, **choice)
-    tip = "Divides every score by the square root of the key size. Off: scores stay as they are."
-    scaled = st.toggle("Divide by √d_k", help=tip, **url_param(f"{KEY}_scaled", _scaled(example), name="scaled"))
-    tip = "A token sees itself and earlier tokens: scores of later tokens become minus infinity."
-    causal = st.toggle("Causal mask", help=tip, **url_param(f"{KEY}_causal", example.causal, name="causal"))
-    tip = "Tokens that only fill up the sequence: no token attends to them."
-    choice = url_param(f"{KEY}_pads", [], name="padding", among=range(count), many=True)
-    pads = st.multiselect("Padding", range(count), format_func=named, help=tip, **choice)
-    return bool(scaled), bool(causal), frozenset(pads), int(at)
+    tokens = dict(enumerate(names))
+    usual = ShownHead(example.query if example.query in tokens else 0, _scaled(example), example.causal)
+    legal, only = {"token": tokens, "pads": tokens}, ["token", "scaled", "causal", "pads"]
+    at = form.draw(ShownHead, KEY, usual, only=only, legal=legal)
+    return at.scaled, at.causal, frozenset(at.pads), at.token
 
 
 def _names(part: str, example: Projection) -> tuple[list[str], list[str]]:

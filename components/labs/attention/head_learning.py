@@ -1,5 +1,8 @@
 """How W_Q, W_K and W_V of one attention head learn: their gradients written out, and gradient descent."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -7,40 +10,39 @@ import streamlit as st
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
+from components.controls import form
 from components.labs.examples import numbered
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number, vector
 from models.labs.attention_learning import Learning, Matrices, descent, learning
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_learning"
 NAMES = ("W_Q", "W_K", "W_V")
-RATES, STEPS = (0.001, 10.0), (1, 300)
+
+
+@dataclass(frozen=True)
+class Descent(Settings):
+    """What the head is to learn, and how."""
+
+    columns = (3,)
+
+    target: Annotated[int, Knob(
+        "Target output: the value of",
+        "The loss is half the squared distance between the query token's output and this token's current value.",
+        choices={}, link="wish"
+    )] = 0  # fmt: skip
+    lr: Annotated[float, Knob("Learning rate", low=0.001, high=10.0, link="step-size")] = 0.1
+    steps: Annotated[int, Knob("Steps of descent", low=1, high=300, link="steps-down")] = 50
 
 
 def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray) -> None:
     """The target, its gradients, and gradient descent towards it."""
     count = len(x)
-    one, two, three = st.columns(3)
-    tip = "The loss is half the squared distance between the query token's output and this token's current value."
-    choice = url_param(f"{KEY}_target", count - 1, name="wish", among=range(count))
-    wish = int(
-        one.selectbox(
-            "Target output: the value of",
-            range(count),
-            format_func=numbered("token", count).__getitem__,
-            help=tip,
-            **choice,
-        )
-    )
-    lr = float(
-        two.number_input(
-            "Learning rate", *RATES, format="%g", **url_param(f"{KEY}_lr", 0.1, name="step-size", bounds=RATES)
-        )
-    )
-    steps = int(
-        three.number_input("Steps of descent", *STEPS, **url_param(f"{KEY}_steps", 50, name="steps-down", bounds=STEPS))
-    )
+    tokens = dict(enumerate(numbered("token", count)))
+    way = form.draw(Descent, KEY, Descent(count - 1), legal={"target": tokens})
+    wish, lr, steps = way.target, way.lr, way.steps
     target = x[wish] @ matrices[2]
     found = learning(x, matrices, at, target, by=by, seen=seen)
     if not np.isfinite(found.loss) or not found.head.seen[at].any():

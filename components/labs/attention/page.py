@@ -1,9 +1,10 @@
 """The attention lab: a choice of parts, and the chosen one."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated
 
-import streamlit as st
-
+from components.controls import form
 from components.labs.attention import feed_forward as attention_feed_forward
 from components.labs.attention import head as attention_head
 from components.labs.attention import positions as attention_positions
@@ -13,7 +14,8 @@ from components.labs.attention import scaling as attention_scaling
 from components.labs.attention import shapes as attention_shapes
 from components.labs.attention import trained as attention_trained
 from components.labs.attention import translation as attention_translation
-from components.shell.address import url_param
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention"
 PARTS: dict[str, Callable[[], None]] = {
@@ -29,8 +31,14 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 
+@dataclass(frozen=True)
+class AttentionPart(Settings):
+    """The open part."""
+
+    part: Annotated[str, Knob("Part", choices=dict.fromkeys(PARTS), control="segments")] = next(iter(PARTS))
+
+
 def draw() -> None:
     """The choice, and the part that is chosen."""
-    choice = url_param(f"{KEY}_part", next(iter(PARTS)), name="part", among=PARTS)
-    part = st.segmented_control("Part", list(PARTS), required=True, **choice)
-    PARTS[str(part)]()
+    part = form.draw(AttentionPart, KEY).part
+    PARTS[part]()

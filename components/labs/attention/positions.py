@@ -1,37 +1,61 @@
 """Positions: what is added or rotated, scores by distance, longer texts, and shuffled tokens."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
+from components.controls import form
 from components.labs.attention import position_words as said
 from components.labs.examples import choose
 from components.labs.maps import signed_map
-from components.shell import session
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from models.labs.position_kinds import KINDS, added, bias, one_head, scores
 from models.labs.positions import angles, by_distance, order_difference
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_positions"
 SINES = "sinusoidal"
 # Positions and features.
 EXAMPLES = {"32 positions, 16 features": (32, 16), "Four features": (8, 4), "128 positions, 64 features": (128, 64)}
-COUNTS, WIDTHS, SEEDS = (2, 128), range(2, 65, 2), (0, 999)
 TOKENS, FEATURES = 6, 8  # of the shuffling test
 ROUNDING = 1e-9
 
 
+@dataclass(frozen=True)
+class ShownPositions(Settings):
+    """The encoding, how many positions and features it has, and what is written out of it."""
+
+    columns = (1, 3)
+
+    kind: Annotated[str, Knob("Position", choices=dict.fromkeys(KINDS), link="encoding", control="segments")] = SINES
+    count: Annotated[int, Knob("Positions", low=2, high=128, link="positions", control="slider")] = 32
+    width: Annotated[int, Knob(
+        "Features", "Of a token; for rotary, of a query or key. An even number, because they come in pairs.", 2, 64, 2,
+        link="features", control="slider"
+    )] = 16  # fmt: skip
+    seed: Annotated[int, Knob(
+        "Seed", "Seeds the learned table, W_Q and W_K, the query and key, and the attention head below.", high=999
+    )] = 0  # fmt: skip
+    place: Annotated[int, Knob("Position written out", high=127)] = 1
+    projected: Annotated[bool, Knob(
+        "Through random W_Q and W_K", "What a head sees: rows times W_Q against rows times W_K. Off: row against row."
+    )] = False  # fmt: skip
+
+
 def draw() -> None:
     """The controls, and everything about the chosen encoding."""
-    kind, count, width, seed = _controls()
+    at = _controls()
+    kind, count, width, seed = at.kind, at.count, at.width, at.seed
     st.markdown(f"**{kind.capitalize()}**: {KINDS[kind]}.")
     if kind == SINES:
-        choice = url_param(f"{KEY}_place", 1, name="place", bounds=(0, count - 1))
-        place = int(st.number_input("Position written out", 0, count - 1, **choice))
+        place = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         st.markdown(f"{said.row(place, width)} {badge('formula')}")
     if kind in said.FORMULAS:
@@ -127,10 +151,7 @@ def order_sentence(rows: dict[str, dict[str, float]]) -> str:
 def _distance(kind: str, count: int, width: int, seed: int) -> None:
     projected = False
     if kind in (SINES, "learned"):
-        tip = "What a head sees: rows times W_Q against rows times W_K. Off: row against row."
-        projected = bool(
-            st.toggle("Through random W_Q and W_K", help=tip, **url_param(f"{KEY}_projected", False, name="projected"))
-        )
+        projected = form.draw(ShownPositions, KEY, only=["projected"]).projected
     table = scores(kind, count, width, seed=seed, projected=projected)
     st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
     static_chart(distance_chart(table), "Score by distance", f"{KEY}_distance")
@@ -155,23 +176,13 @@ def _order(seed: int) -> None:
     )
 
 
-def _controls() -> tuple[str, int, int, int]:
+def _controls() -> ShownPositions:
     def load(example: tuple[int, int]) -> None:
-        session.set_widget(f"{KEY}_count", example[0])
-        session.set_widget(f"{KEY}_width", example[1])
-        session.set_widget(f"{KEY}_kind", SINES)
+        form.put(KEY, count=example[0], width=example[1], kind=SINES)
 
     example = choose(KEY, EXAMPLES, load, name="table")
     if example == "Four features":
         st.info(said.slip())
-    choice = url_param(f"{KEY}_kind", SINES, name="encoding", among=KINDS)
-    kind = str(st.segmented_control("Position", list(KINDS), required=True, **choice))
-    one, two, three = st.columns(3)
-    choice = url_param(f"{KEY}_count", EXAMPLES[example][0], name="positions", bounds=COUNTS)
-    count = int(one.slider("Positions", *COUNTS, **choice))
-    tip = "Of a token; for rotary, of a query or key. An even number, because they come in pairs."
-    choice = url_param(f"{KEY}_width", EXAMPLES[example][1], name="features", among=WIDTHS)
-    width = int(two.slider("Features", min(WIDTHS), max(WIDTHS), step=WIDTHS.step, help=tip, **choice))
-    tip = "Seeds the learned table, W_Q and W_K, the query and key, and the attention head below."
-    seed = int(three.number_input("Seed", *SEEDS, help=tip, **url_param(f"{KEY}_seed", 0, name="seed", bounds=SEEDS)))
-    return kind, count, width, seed
+    return form.draw(
+        ShownPositions, KEY, ShownPositions(SINES, *EXAMPLES[example]), only=["kind", "count", "width", "seed"]
+    )

@@ -1,35 +1,41 @@
 """One token after another or all at once: sequential dependencies in a recurrent cell and in attention."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.controls import form
 from components.labs.attention.charts import waiting_graph
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table
 from models.labs.attention import reach
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_recurrence"
-COUNTS = (2, 12)
 TITLES = {True: "Recurrent cell", False: "Causal attention"}
+
+
+@dataclass(frozen=True)
+class ReadTokens(Settings):
+    """How long the sequence is."""
+
+    count: Annotated[int, Knob("Tokens", low=2, high=12, link="length", control="slider")] = 7
 
 
 def draw() -> None:
     """Both graphs, and the steps from every token to every position."""
-    count = int(st.slider("Tokens", *COUNTS, **url_param(f"{KEY}_count", 7, name="length", bounds=COUNTS)))
+    count = form.draw(ReadTokens, KEY).count
     found = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
     st.markdown(f"**{said(found[True], found[False])}** {badge('formula')}")
     st.latex(r"h_t=f(h_{t-1},x_t)\qquad\text{or}\qquad\mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d_k}}\right)V")
     for column, (recurrent, steps) in zip(st.columns(2), found.items(), strict=True):
         with column:
             title = TITLES[recurrent]
-            static_chart(
-                waiting_graph(title, steps, recurrent=recurrent),
-                title,
-                f"{KEY}_{recurrent}",
-                height=260,
-            )
+            static_chart(waiting_graph(title, steps, recurrent=recurrent), title, f"{KEY}_{recurrent}", height=260)
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
                 named_table(f"{title}: steps from token to position", table(steps))
     st.caption(

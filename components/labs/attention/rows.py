@@ -1,23 +1,38 @@
 """One row of scores: its softmax, the weighted sum of values, and numbers that cannot be weights."""
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
 
+from components.controls import form
 from components.controls import number_table as table
 from components.labs.attention.head_words import shares
 from components.labs.examples import choose, numbered
-from components.shell import session
-from components.shell.address import url_param
 from components.shell.text import badge, named_table, number, vector
 from models.labs.attention import entropy, softmax
 from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, AttentionRow
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_rows"
 FIRST = next(iter(ROWS))
-DIVISORS = (0.01, 100.0)
 SUMS_TO_ONE = 1e-3  # tolerance for the sum of rounded weights
+
+
+@dataclass(frozen=True)
+class ShownRow(Settings):
+    """What the numbers of the row are, and what is done with them."""
+
+    columns = (3,)
+
+    kind: Annotated[str, Knob("These are", choices=dict.fromkeys((SCORES, WEIGHTS)), control="segments")] = SCORES
+    by: Annotated[float, Knob(
+        "Divide scores by", "The square root of the key size: 2 for keys of 4 entries.", 0.01, 100.0, link="divisor"
+    )] = 1.0  # fmt: skip
+    weigh: Annotated[bool, Knob("Weight values with them")] = False
 
 
 def draw() -> None:
@@ -28,15 +43,9 @@ def draw() -> None:
     )
     if others:
         st.caption(f"Only the first of these {1 + len(others)} rows is used.")
-    left, middle, right = st.columns(3, vertical_alignment="bottom")
-    choice = url_param(f"{KEY}_kind", example.kind, name="kind", among=(SCORES, WEIGHTS))
-    kind = str(left.segmented_control("These are", [SCORES, WEIGHTS], required=True, **choice))
-    tip = "The square root of the key size: 2 for keys of 4 entries."
-    choice = url_param(f"{KEY}_by", example.by, name="divisor", bounds=DIVISORS)
-    by = middle.number_input("Divide scores by", *DIVISORS, format="%g", help=tip, **choice)
-    choice = url_param(f"{KEY}_weigh", bool(example.values), name="weigh")
-    with_values = right.toggle("Weight values with them", **choice)
-    st.markdown(f"{steps(numbers, kind, float(by))} {badge('formula')}")
+    row = form.draw(ShownRow, KEY, ShownRow(example.kind, example.by, bool(example.values)))
+    kind, by = row.kind, row.by
+    st.markdown(f"{steps(numbers, kind, by)} {badge('formula')}")
     weights = softmax(numbers / by) if kind == SCORES else numbers
     if kind == SCORES:
         named_table(
@@ -48,7 +57,7 @@ def draw() -> None:
                 "weight": [f"{weight:.5f}" for weight in weights],
             },
         )
-    if with_values:
+    if row.weigh:
         _weighed(weights, example)
 
 
@@ -109,9 +118,7 @@ def _weighed(weights: np.ndarray, example: AttentionRow) -> None:
 def _example() -> AttentionRow:
     def load(example: AttentionRow) -> None:
         table.put(f"{KEY}_row", np.array([example.numbers]))
-        session.set_widget(f"{KEY}_kind", example.kind)
-        session.set_widget(f"{KEY}_by", example.by)
-        session.set_widget(f"{KEY}_weigh", bool(example.values))
+        form.put(KEY, kind=example.kind, by=example.by, weigh=bool(example.values))
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 

@@ -1,6 +1,8 @@
 """Why scores are divided by √d_k: random queries and keys of many sizes, measured."""
 
+from dataclasses import astuple, dataclass
 from functools import lru_cache
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
@@ -8,15 +10,16 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import Figure
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_scaling"
 SIZES = (1, 4, 16, 64, 256)
 D_MODEL = 512
-SEEDS = (0, 999)
 DIVIDED = {"as they are": "none", "divided by √d_k": "√d_k", f"divided by √d_model = √{D_MODEL}": "√d_model"}
 ROLES = ("other", "now", "ghost")
 
@@ -30,13 +33,20 @@ def experiment(seed: int) -> dict[str, list[Sampled]]:
     }
 
 
+@dataclass(frozen=True)
+class KeyDraws(Settings):
+    """The size of the keys that is written out, and the draws."""
+
+    columns = (2,)
+
+    size: Annotated[int, Knob("Key size d_k", choices=dict.fromkeys(SIZES), link="d_k", control="steps")] = 64
+    seed: Annotated[int, Knob("Seed of the draws", high=999, link="draws")] = 0
+
+
 def draw() -> None:
     """The formula, the experiment, and its results."""
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
-    left, right = st.columns(2)
-    size = int(left.select_slider("Key size d_k", SIZES, **url_param(f"{KEY}_size", 64, name="d_k", among=SIZES)))
-    choice = url_param(f"{KEY}_seed", 0, name="draws", bounds=SEEDS)
-    seed = int(right.number_input("Seed of the draws", *SEEDS, **choice))
+    size, seed = astuple(form.draw(KeyDraws, KEY))
     found = experiment(seed)
     at = SIZES.index(size)
     st.markdown(f"**{said(found['as they are'][at], found['divided by √d_k'][at])}** {badge('measured')}")

@@ -1,23 +1,33 @@
 """Shapes: many attention heads in parallel, and attention between two sequences."""
 
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Annotated
+
 import pandas as pd
 import streamlit as st
 
-from components.shell import session
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.text import badge, named_table
 from components.stage.view import sentence
 from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_shapes"
-EXAMPLE = Sizes(tokens=5, d_model=512, heads=8, d_v=64, others=7)
-CONTROLS = {
-    "tokens": ("Tokens n", 32, "Of the sequence with the queries."),
-    "d_model": ("Features d_model", 1024, "Of a token."),
-    "heads": ("Heads h", 32, "They share the features equally: d_k = d_model / h."),
-    "d_v": ("Entries of a value d_v", 256, "Equal to d_k in most nets."),
-    "others": ("Tokens of the other sequence m", 32, "The input of an encoder."),
-}
+
+
+@dataclass(frozen=True)
+class Given(Settings):
+    """The sizes, at first those of an example."""
+
+    columns = (3,)
+
+    tokens: Annotated[int, Knob("Tokens n", "Of the sequence with the queries.", 1, 32)] = 5
+    d_model: Annotated[int, Knob("Features d_model", "Of a token.", 1, 1024)] = 512
+    heads: Annotated[int, Knob("Heads h", "They share the features equally: d_k = d_model / h.", 1, 32)] = 8
+    d_v: Annotated[int, Knob("Entries of a value d_v", "Equal to d_k in most nets.", 1, 256)] = 64
+    others: Annotated[int, Knob("Tokens of the other sequence m", "The input of an encoder.", 1, 32)] = 7
 
 
 def draw() -> None:
@@ -68,16 +78,7 @@ def said(sizes: Sizes, shapes: dict[str, Shape]) -> str:
 
 
 def _sizes() -> Sizes:
-    found: dict[str, int] = {}
-    for columns in (list(CONTROLS)[:3], list(CONTROLS)[3:]):
-        for column, name in zip(st.columns(3), columns, strict=False):
-            label, most, tip = CONTROLS[name]
-            choice = url_param(f"{KEY}_{name}", getattr(EXAMPLE, name), name=name, bounds=(1, most))
-            found[name] = int(column.number_input(label, 1, most, help=tip, **choice))
-
-    def again() -> None:
-        for name in CONTROLS:
-            session.set_widget(f"{KEY}_{name}", getattr(EXAMPLE, name))
-
+    given = form.draw(Given, KEY)
+    again = partial(form.put, KEY, **asdict(Given()))
     st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
-    return Sizes(**found)
+    return Sizes(**asdict(given))

@@ -1,18 +1,19 @@
 """Positions inside trained nets: how well they can be read after each sublayer, with and without residuals."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
 
 from components.charts.parts import site_word
+from components.controls import form
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs import several
 from components.labs.attention.position_words import claim
 from components.labs.attention.positions import distance_chart
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from components.labs.maps import signed_map
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
@@ -22,14 +23,29 @@ from models.answers import PositionProbe
 from models.labs.position_kinds import KINDS
 from models.labs.positions import by_distance
 from models.spec import RunConfig, plan
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 NAME = "attention_trained"
 NETS = {"with residuals": True, "without residuals": False}
 SIZE: dict[str, object] = {
     "net": "transformer", "task": "book", "width": 64, "heads": 4, "batch": 16, "lr": 0.003, "warmup": 50, "seed": 0
 }  # fmt: skip
-DEPTHS, STEPS = (1, 8), (20, 1000)
 LEARNED = "learned"
+
+
+@dataclass(frozen=True)
+class TrainedPair(Settings):
+    """What both nets have in common."""
+
+    columns = (3,)
+
+    position: Annotated[
+        str,
+        Knob("Position of both nets", "How both nets are told the positions of tokens.", choices=dict.fromkeys(KINDS)),
+    ] = next(iter(KINDS))
+    depth: Annotated[int, Knob("Blocks", low=1, high=8, control="slider")] = 6
+    steps: Annotated[int, Knob("Training steps", low=20, high=1000, step=20)] = 300
 
 
 def draw() -> None:
@@ -44,15 +60,8 @@ def draw() -> None:
 
 def controls() -> list[RunConfig]:
     """The two nets that are set."""
-    one, two, three = st.columns(3)
-    tip = "How both nets are told the positions of tokens."
-    choice = url_param(f"{NAME}_position", next(iter(KINDS)), name="position", among=KINDS)
-    position = one.selectbox("Position of both nets", list(KINDS), help=tip, **choice)
-    depth = two.slider("Blocks", *DEPTHS, **url_param(f"{NAME}_depth", 6, name="depth", bounds=DEPTHS))
-    steps = three.number_input(
-        "Training steps", *STEPS, step=20, **url_param(f"{NAME}_steps", 300, name="steps", bounds=STEPS)
-    )
-    return [configuration(residual, str(position), int(depth), int(steps)) for residual in NETS.values()]
+    pair = form.draw(TrainedPair, NAME)
+    return [configuration(residual, pair.position, pair.depth, pair.steps) for residual in NETS.values()]
 
 
 def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:

@@ -1,7 +1,8 @@
 """An encoder and a decoder trained here, and where the cross-attention looks at each step."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
@@ -10,8 +11,8 @@ from components.charts.colour import LOSS
 from components.charts.depth import Series, guessing_level, linear_profile
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
+from components.controls import form
 from components.labs.long import by_button
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
@@ -20,11 +21,27 @@ from models import answers
 from models.answers import Translation
 from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.spec import TASKS, RunConfig
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "attention_translation"
 ASKED = ("reverse", "sort", "copy")
-DEPTHS, STEPS, SEEDS = (1, 3), (20, 600), (0, 999)
 SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50}
+
+
+@dataclass(frozen=True)
+class TranslationPair(Settings):
+    """The pair that is trained, and what is shown of it."""
+
+    columns = (4, 1)
+
+    task: Annotated[str, Knob("Task of the pair", choices=dict.fromkeys(ASKED), link="pair-task")] = ASKED[0]
+    depth: Annotated[int, Knob("Blocks in each", low=1, high=3, link="pair-blocks", control="slider")] = 1
+    steps: Annotated[int, Knob("Training steps", low=20, high=600, step=20, link="pair-steps")] = 240
+    seed: Annotated[int, Knob("Seed", high=999, link="pair-seed")] = 0
+    step: Annotated[int, Knob("Step", choices={}, link="at-step", control="steps")] = 0
+    block: Annotated[int, Knob("Block of the decoder", choices={}, link="pair-block")] = 1
+    head: Annotated[str, Knob("Head of cross-attention", choices={}, link="pair-head")] = "mean of the heads"
 
 
 def draw() -> None:
@@ -41,17 +58,9 @@ def draw() -> None:
 
 def controls() -> RunConfig:
     """The net that is set."""
-    one, two, three, four = st.columns(4)
-    task = str(
-        one.selectbox("Task of the pair", ASKED, **url_param(f"{KEY}_task", ASKED[0], name="pair-task", among=ASKED))
-    )
-    depth = two.slider("Blocks in each", *DEPTHS, **url_param(f"{KEY}_depth", 1, name="pair-blocks", bounds=DEPTHS))
-    steps = three.number_input(
-        "Training steps", *STEPS, step=20, **url_param(f"{KEY}_steps", 240, name="pair-steps", bounds=STEPS)
-    )
-    seed = four.number_input("Seed", *SEEDS, **url_param(f"{KEY}_seed", 0, name="pair-seed", bounds=SEEDS))
-    st.caption(sentence(TASKS[task].reading))
-    return configuration(task, int(depth), int(steps), int(seed))
+    pair = form.draw(TranslationPair, KEY, only=["task", "depth", "steps", "seed"])
+    st.caption(sentence(TASKS[pair.task].reading))
+    return configuration(pair.task, pair.depth, pair.steps, pair.seed)
 
 
 def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig:
@@ -68,17 +77,17 @@ def watch(cfg: RunConfig) -> bool:
 def _show(cfg: RunConfig, found: Translation) -> None:
     """The selected step: what the net can do, and where it looks."""
     steps = [int(step) for step in found.steps]
-    choice = url_param(f"{KEY}_step", steps[-1], name="at-step", among=steps)
-    at = steps.index(int(st.select_slider("Step", steps, **choice)))
+    blocks = range(1, cfg.depth + 1)
+    names = ["mean of the heads", *(f"head {head + 1}" for head in range(found.looks.shape[2]))]
+    usual, legal = TranslationPair(step=steps[-1], block=cfg.depth), {"step": steps, "block": blocks, "head": names}
+    shown = form.draw(TranslationPair, KEY, usual, only=["step"], legal=legal)
+    at = steps.index(shown.step)
     st.markdown(f"**{said(found, at, cfg.task)}** {badge('measured')}")
-    block, heads = cfg.depth, found.looks.shape[2]
-    one, two = st.columns(2)
+    head_at, block_at = st.columns(2)
     if cfg.depth > 1:
-        choice = url_param(f"{KEY}_block", cfg.depth, name="pair-block", among=range(1, cfg.depth + 1))
-        block = int(two.selectbox("Block of the decoder", range(1, cfg.depth + 1), **choice))
-    names = ["mean of the heads", *(f"head {head + 1}" for head in range(heads))]
-    choice = url_param(f"{KEY}_head", names[0], name="pair-head", among=names)
-    head = names.index(str(one.selectbox("Head of cross-attention", names, **choice)))
+        shown = form.draw(TranslationPair, KEY, usual, only=["block"], legal=legal, places=[block_at])
+    shown = form.draw(TranslationPair, KEY, usual, only=["head"], legal=legal, places=[head_at])
+    block, head = shown.block if cfg.depth > 1 else 1, names.index(shown.head)
     left, right = st.columns(2)
     with left:
         static_chart(looks_map(found, at, block - 1, head), "Cross-attention", f"{KEY}_looks", height=420)

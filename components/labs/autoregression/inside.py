@@ -1,25 +1,37 @@
 """Earlier tokens never change, and how a prediction forms block by block, measured on the current text."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
+from components.controls import form
 from components.instruments.lens import distance_chart, lens_map, lens_rows
 from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.charts import looks_map, revision_chart
-from components.labs.autoregression.text import NAME, position_in
+from components.labs.autoregression.text import NAME, place
 from components.labs.autoregression.words import looks_sentence, revision_sentence
-from components.shell.address import url_param
 from components.shell.link import PAGES
 from components.shell.static_chart import static_chart
 from components.shell.text import badge
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Refinement
-from models.insight.lens import lens_sentence, shown
+from models.insight.lens import lens_sentence
 from models.spec import plan
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 ROW = 18  # pixels per site in the lens map
 RESIDUAL = PAGES / "labs" / "residual.py"
+
+
+@dataclass(frozen=True)
+class LensHead(Settings):
+    """Whose attention is shown."""
+
+    head: Annotated[str, Knob("Head", choices={})] = "mean of the heads"
 
 
 def revised(panel: InstrumentPanel, text: str, count: int) -> None:
@@ -51,15 +63,12 @@ def refined(panel: InstrumentPanel, text: str) -> None:
     if found is None:
         return
     value, cfg = found.value, found.cfg
-    tokens, sites = value.tokens, plan(cfg).sites
+    sites = plan(cfg).sites
     left, right = st.columns(2)
-    names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
-    places, choice = range(len(tokens)), position_in(found, text, "position", name="place")
-    position = int(left.selectbox("Position in the text", places, format_func=names.__getitem__, **choice))
+    with left:
+        position = place(found, text, "position")
     heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value.attention.shape[1]))]
-    head = heads.index(
-        str(right.selectbox("Head", heads, **url_param(f"{NAME}_head", heads[0], name="head", among=heads)))
-    )
+    head = heads.index(form.draw(LensHead, NAME, legal={"head": heads}, places=[right]).head)
     title = "Lens by site and token"
     height = max(240, min(460, ROW * len(sites) + 90))
     static_chart(lens_map(title, sites, value, position), title, f"{NAME}_lens", height=height)

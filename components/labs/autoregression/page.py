@@ -1,9 +1,13 @@
 """The autoregression lab: a small transformer trained here, and what it does with a prompt."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts import figures
+from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.labs.autoregression import inside as autoregression_inside
@@ -11,10 +15,9 @@ from components.labs.autoregression import rows as autoregression_rows
 from components.labs.autoregression import subwords as autoregression_subwords
 from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
-from components.labs.autoregression.text import NAME, control
+from components.labs.autoregression.text import NAME
 from components.labs.parts import parts
 from components.shell import session
-from components.shell.link import defined
 from components.shell.text import badge
 from components.shell.waiting import poll_while
 from components.stage.feed import written
@@ -27,9 +30,33 @@ from models.lessons.glossary import ARRANGEMENT
 from models.service.spoken import NETS, configuration, spoken
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 LOSS = "Loss of the transformer"
-DEPTHS, STEPS = (1, 8), (50, 3000)
+
+
+@dataclass(frozen=True)
+class LabNet(Settings):
+    """The example, and the net that continues it."""
+
+    example: Annotated[str, Knob(
+        "Example", "Sets the task, the prompt and how the net continues it.", choices=dict.fromkeys(EXAMPLES),
+        width=416
+    )] = next(iter(EXAMPLES))  # fmt: skip
+    task: Annotated[str, Knob("Task of the net", choices=dict.fromkeys(NETS))] = next(iter(NETS))
+    arrangement: Annotated[str, Knob(
+        "Arrangement", "How residual and norm are arranged around every sublayer.", choices=ARRANGEMENTS,
+        word=ARRANGEMENT
+    )] = "pre-norm"  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NetOfTask(Settings):
+    """How large the net of a task is, and how long it trains."""
+
+    depth: Annotated[int, Knob("Blocks", low=1, high=8, control="slider")] = 4
+    steps: Annotated[int, Knob("Training steps", low=50, high=3000, step=50)] = 1000
 
 
 def draw() -> None:
@@ -41,24 +68,16 @@ def draw() -> None:
 
 def controls() -> RunConfig | None:
     """Example, task and net. Returns the configuration, or None with an error on the page."""
-    tip, choice = (
-        "Sets the task, the prompt and how the net continues it.",
-        control("example", next(iter(EXAMPLES)), among=EXAMPLES),
-    )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        example = EXAMPLES[st.selectbox("Example", list(EXAMPLES), on_change=_take, help=tip, width=416, **choice)]
-        with st.popover("The net", icon=":material/tune:"):
-            task = str(st.selectbox("Task of the net", list(NETS), **control("task", example.task, among=NETS)))
-            st.caption(sentence(TASKS[task].reading))
-            tip = defined("How residual and norm are arranged around every sublayer.", ARRANGEMENT)
-            choice = control("arrangement", "pre-norm", among=ARRANGEMENTS)
-            arrangement = str(st.selectbox("Arrangement", list(ARRANGEMENTS), help=tip, **choice))
-            usual = dict(zip(("depth", "steps"), NETS[task], strict=False))
-            depth = st.slider("Blocks", *DEPTHS, **control("depth", usual["depth"], task, bounds=DEPTHS))
-            choice = control("steps", usual["steps"], task, bounds=STEPS)
-            steps = st.number_input("Training steps", *STEPS, step=50, **choice)
+    line = st.container(horizontal=True, vertical_alignment="bottom")
+    example = EXAMPLES[form.draw(LabNet, NAME, only=["example"], places=[line], on_change=_take).example]
+    with line.popover("The net", icon=":material/tune:"):
+        usual = LabNet(task=example.task)
+        task = form.draw(LabNet, NAME, usual, only=["task"]).task
+        st.caption(sentence(TASKS[task].reading))
+        arrangement = form.draw(LabNet, NAME, usual, only=["arrangement"]).arrangement
+        size = form.draw(NetOfTask, NAME, NetOfTask(*NETS[task][:2]), of=task)
     autoregression_text.adopt(task, example)
-    cfg = configuration(task, arrangement, int(depth), int(steps))
+    cfg = configuration(task, arrangement, size.depth, size.steps)
     if refusal := over_budget(cfg):
         st.error(refusal)
         return None
@@ -130,8 +149,5 @@ def _likely(view: View) -> None:
 def _take() -> None:
     """Puts an example into the controls."""
     example = EXAMPLES[str(session.widget_value(f"{NAME}_example"))]
-    session.set_widget(f"{NAME}_task", example.task)
-    session.set_widget(f"{NAME}_prompt_{example.task}", example.prompt)
-    session.set_widget(f"{NAME}_temperature", example.temperature)
-    session.set_widget(f"{NAME}_length", example.length)
-    session.set_widget(f"{NAME}_end_{example.task}", example.end)
+    form.put(NAME, task=example.task, temperature=example.temperature, length=example.length)
+    form.put(NAME, of=example.task, prompt=example.prompt, end=example.end)

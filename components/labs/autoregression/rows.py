@@ -1,32 +1,41 @@
 """How a token becomes a row of numbers: id, one-hot row, the table's row, and what enters the stream."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
+from components.controls import form
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import NAME, position_in
-from components.shell.address import url_param
+from components.labs.autoregression.text import NAME, place
 from components.shell.text import badge, named_table, number, vector
 from models.answers import LOOKUP, Lookup
 from models.insight.lens import shown
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 ENTRIES = 6  # of a row that are written out
 NEAREST = 4  # symbols
 GPT2 = 50_257, 768  # symbols and features of the smallest
 
 
+@dataclass(frozen=True)
+class LookUp(Settings):
+    """Whether a token's row is shown."""
+
+    rows: Annotated[bool, Knob("Show how a token is looked up")] = False
+
+
 def looked_up(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
-    if not st.toggle("Show how a token is looked up", **url_param(f"{NAME}_rows", False, name="rows")):
+    if not form.draw(LookUp, NAME).rows:
         return
     found = panel.ask(LOOKUP, text=text)
     if found is None:
         return
     value = found.value
-    tokens, places = value.tokens, range(len(value.tokens))
-    names = [f"{at}: {shown(token)}" for at, token in enumerate(tokens, start=1)]
-    choice = position_in(found, text, "row", name="row")
-    at = int(st.selectbox("Token", places, format_func=names.__getitem__, **choice))
+    at = place(found, text, "row")
     st.markdown(f"{steps(value, at)}  \n{counted(value)} {badge('measured')}")
     nearest, cosines = alike(value.table, int(value.ids[at]))
     named_table(

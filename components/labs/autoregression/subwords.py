@@ -1,23 +1,34 @@
 """Pieces of words as tokens: byte-pair encoding of the book, and how it splits a text."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import streamlit as st
 
+from components.controls import form
 from components.labs.autoregression.text import NAME
-from components.shell.address import url_param
 from components.shell.text import badge, named_table
 from models.insight.lens import shown
 from models.labs.subwords import MOST, READ, Join, learned, pieces
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 EXAMPLE = "The whale was unbelievably white."
-LONGEST = 80  # characters of a text
 LATEST = 8  # joins that are listed
+
+
+@dataclass(frozen=True)
+class Subwords(Settings):
+    """A text, and how many joins of the book's characters split it."""
+
+    subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
+    joins: Annotated[int, Knob("Joins", high=MOST, step=10, control="slider")] = 200
 
 
 def draw() -> None:
     """A text and a number of joins, and the tokens that come of them."""
-    choice = url_param(f"{NAME}_subword_text", EXAMPLE, name="pieces", bounds=(1, LONGEST))
-    text = str(st.text_input("Text to split", max_chars=LONGEST, **choice)) or EXAMPLE
-    count = int(st.slider("Joins", 0, MOST, step=10, **url_param(f"{NAME}_joins", 200, name="joins", bounds=(0, MOST))))
+    drawn = form.draw(Subwords, NAME)
+    text, count = drawn.subword_text or EXAMPLE, drawn.joins
     joins, symbols = learned()
     found = pieces(text, count)
     st.code(" | ".join(_seen(one) for one in found), language=None, wrap_lines=True)

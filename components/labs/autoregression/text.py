@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.tokens import candidates_chart
+from components.controls import form
 from components.instruments.lens import TEXTS
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.autoregression.examples import NO_END, PromptExample
 from components.labs.autoregression.words import reading_notes, stop_sentence
-from components.shell.address import url_param
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table
@@ -23,12 +23,45 @@ from models.answers import Continuation
 from models.insight.lens import shown, tempered
 from models.insight.words import counted
 from models.spec import TASKS, RunConfig
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 NAME = "autoregression"
 LONGEST_PROMPT = 500
 MOST_TEXTS = 16  # that a visitor finds again
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
-TEMPERATURES, SEEDS, LENGTHS = (0.0, 5.0), (0, 10**6), (1, 200)
+
+
+@dataclass(frozen=True)
+class Prompt(Settings):
+    """What the net continues, and where it stops; one for each task."""
+
+    prompt: Annotated[str, Knob("Prompt", high=LONGEST_PROMPT)] = ""
+    end: Annotated[str, Knob("End symbol", "Generation stops after this token or at the length limit.", choices={})] = (
+        NO_END
+    )
+
+
+@dataclass(frozen=True)
+class Generation(Settings):
+    """How the net continues a prompt."""
+
+    temperature: Annotated[float, Knob(
+        "Temperature", "0: the most probable token. Above 0: a random draw from p^(1/temperature), normalised.", 0.0,
+        5.0, 0.1
+    )] = 0.0  # fmt: skip
+    seed: Annotated[
+        int, Knob("Seed of the draws", "The same seed gives the same text. No effect at temperature 0.", high=10**6)
+    ] = 0
+    length: Annotated[int, Knob("Length", "Tokens per press of Generate.", 1, 200)] = 20
+
+
+@dataclass(frozen=True)
+class Places(Settings):
+    """Which tokens of the text are looked at."""
+
+    position: Annotated[int, Knob("Position in the text", choices={}, link="place")] = 0
+    row: Annotated[int, Knob("Token", choices={})] = 0
 
 
 @dataclass(frozen=True)
@@ -56,28 +89,21 @@ class Written:
 WRITTEN: Key[list[Written]] = Key("autoregression_written", [])  # the one shown is last
 
 
-def control(name: str, default: Any, task: str = "", **legal: Any) -> dict[str, Any]:
-    """`address.url_param` for a control of this page. `task`: for controls with a value per task."""
-    key, short = (joint.join(filter(None, parts)) for joint, parts in (("_", (NAME, name, task)), ("-", (name, task))))
-    return url_param(key, default, name=short, **legal)
-
-
-def position_in(found: Measured[Any], text: str, control: str, *, name: str) -> dict[str, Any]:
-    """As `address.url_param`, for a choice among the text's positions, while `found` is measured on that text."""
-    key, places = f"{NAME}_{control}", range(len(found.value.tokens))
-    if found.args != {"text": text}:  # still of another text, with other positions
-        return {"key": key, "persist_state": "session"}
-    return url_param(key, places[-1], name=name, among=places)
+def place(found: Measured[Any], text: str, name: str) -> int:
+    """Draws a choice among the positions of a text, a field of Places; the last, until another is chosen."""
+    tokens = found.value.tokens
+    names = {at: f"{at + 1}: {shown(token)}" for at, token in enumerate(tokens)}
+    last, other = len(tokens) - 1, found.args != {"text": text}  # still of another text, with other positions
+    drawn = form.draw(Places, NAME, Places(last, last), only=[name], legal={name: names}, kept=other)
+    return int(getattr(drawn, name))
 
 
 def adopt(task: str, example: PromptExample) -> None:
     """Takes prompt and settings from the address, before their controls are drawn."""
     own = example.task == task
-    control("prompt", example.prompt if own else TEXTS[task], task, bounds=(0, LONGEST_PROMPT))
-    control("temperature", example.temperature, bounds=TEMPERATURES)
-    control("seed", 0, bounds=SEEDS)
-    control("length", example.length, bounds=LENGTHS)
-    control("end", example.end if own else NO_END, task, among=_ends(task))
+    prompt = Prompt(example.prompt, example.end) if own else Prompt(TEXTS[task])
+    form.keep(Prompt, NAME, prompt, of=task, legal={"end": _ends(task)})
+    form.keep(Generation, NAME, Generation(example.temperature, length=example.length))
 
 
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
@@ -135,25 +161,18 @@ def _slides(cfg: RunConfig) -> bool:
 
 
 def _prompt(cfg: RunConfig) -> str:
-    key = f"{NAME}_prompt_{cfg.task}"
     ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers, separated by spaces"
-    typed = st.text_input(f"Prompt: {ways}", key=key, max_chars=LONGEST_PROMPT, persist_state="session")
-    return str(typed).replace("↵", "\n")
+    knob = Knob(f"Prompt: {ways}", high=LONGEST_PROMPT)
+    typed = form.draw(Prompt, NAME, of=cfg.task, only=["prompt"], legal={"prompt": knob}, kept=True).prompt
+    return typed.replace("↵", "\n")
 
 
 def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
     """Temperature, seed of the draws, length and end symbol ("" is none)."""
-    fixed: dict[str, Any] = {"persist_state": "session"}
-    tip = "0: the most probable token. Above 0: a random draw from p^(1/temperature), normalised."
-    temperature = st.number_input("Temperature", *TEMPERATURES, step=0.1, key=f"{NAME}_temperature", help=tip, **fixed)
-    tip = "The same seed gives the same text. No effect at temperature 0."
-    seed = st.number_input("Seed of the draws", *SEEDS, step=1, key=f"{NAME}_seed", help=tip, **fixed)
-    length = st.number_input(
-        "Length", *LENGTHS, step=1, key=f"{NAME}_length", help="Tokens per press of Generate.", **fixed
-    )
-    key, tip = f"{NAME}_end_{cfg.task}", "Generation stops after this token or at the length limit."
-    end = st.selectbox("End symbol", _ends(cfg.task), key=key, format_func=shown, help=tip, **fixed)
-    return round(float(temperature), 3), int(seed), int(length), "" if end == NO_END else str(end)
+    drawn = form.draw(Generation, NAME, kept=True)
+    ends = {end: shown(end) for end in _ends(cfg.task)}
+    end = form.draw(Prompt, NAME, of=cfg.task, only=["end"], legal={"end": ends}, kept=True).end
+    return round(drawn.temperature, 3), drawn.seed, drawn.length, "" if end == NO_END else end
 
 
 def _ends(task: str) -> tuple[str, ...]:

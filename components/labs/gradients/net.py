@@ -36,7 +36,7 @@ NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_see
 
 
 @dataclass(frozen=True)
-class Net(Settings):
+class MeasuredNet(Settings):
     """The net that is measured."""
 
     depth: Annotated[int, Knob("Depth of the net", low=1, high=100, control="slider")] = 50
@@ -65,7 +65,7 @@ def controls() -> tuple[RunConfig, int]:
         "the product."
     )
     one, two, three = st.columns(3)
-    net = form.draw(Net, KEY, places=[one, one, two, two, three, *three.columns(2)])
+    net = form.draw(MeasuredNet, KEY, places=[one, one, two, two, three, *three.columns(2)])
     cfg = RunConfig(
         depth=net.depth,
         residual=net.residual,

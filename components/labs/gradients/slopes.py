@@ -23,7 +23,7 @@ DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
 @dataclass(frozen=True)
-class Slopes(Settings):
+class ShownSlopes(Settings):
     """Whose derivatives are shown, at which input, and how widely inputs spread."""
 
     columns = (1, 2)
@@ -41,7 +41,7 @@ class Slopes(Settings):
 def draw() -> None:
     """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
-    at = form.draw(Slopes, KEY)
+    at = form.draw(ShownSlopes, KEY)
     shown, z, spread = at.shown, at.z, at.spread
     left, right = st.columns(2)
     for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):

@@ -1,24 +1,36 @@
 """The cost of scale: gradient descent on least squares with features of different scale, raw and standardised."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
 from components.charts.depth import by_name, depth_profile
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import MOST_STEPS, curvatures, descent_steps, features_apart, squares
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 RATIOS = [1, 2, 5, 10, 20, 50, 100]
-KEY = "normalization_ratio"
+
+
+@dataclass(frozen=True)
+class Ratio(Settings):
+    """How different the features' scales are."""
+
+    ratio: Annotated[
+        int, Knob("Scale of one feature relative to the other", choices=dict.fromkeys(RATIOS), control="steps")
+    ] = 100
 
 
 def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """Steps to converge by the ratio of the features' scales, raw and standardised."""
-    choice = url_param(KEY, 100, name="ratio", among=RATIOS)
-    ratio = int(st.select_slider("Scale of one feature relative to the other", RATIOS, **choice))
+    ratio = form.draw(Ratio, "normalization").ratio
     samples = features_apart(ratio)
     standard = normalised(samples, "z-score").values
     flat, steep = curvatures(samples)

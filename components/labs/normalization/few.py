@@ -1,6 +1,7 @@
 """What a norm does to overfitting and to the loss landscape: nets with and without one, trained on a few digits."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
@@ -8,8 +9,8 @@ import streamlit as st
 from components.charts.colour import LOSS
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
+from components.controls import form
 from components.labs.long import by_button
-from components.shell.address import url_param
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
@@ -17,10 +18,30 @@ from models import answers
 from models.answers import Overfitting
 from models.insight.few_samples import flatter, generalises
 from models.spec import RunConfig
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "normalization_few"
 NORMS = ("none", "layer norm", "batch norm")
-SAMPLES, RATES, STEPS, SEEDS = (20, 50, 100, 200, 500), (0.0001, 0.1), 240, 2
+STEPS, SEEDS = 240, 2
+
+
+@dataclass(frozen=True)
+class FewDigits(Settings):
+    """What the nets learn from, and how."""
+
+    columns = (3,)
+
+    samples: Annotated[
+        int,
+        Knob("Digits to learn from", choices=dict.fromkeys((20, 50, 100, 200, 500)), link="digits", control="steps"),
+    ] = 100
+    lr: Annotated[float, Knob("Learning rate of all nets", low=0.0001, high=0.1, link="rate")] = 0.01
+    level: Annotated[bool, Knob(
+        "Branches times 1/√depth",
+        "Without it the net without a norm starts training with a final stream about a quarter larger (measured "
+        "before training, six seeds), and no norm levels it before the head."
+    )] = True  # fmt: skip
 
 
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
@@ -36,20 +57,8 @@ def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) 
 
 def controls() -> tuple[RunConfig, int]:
     """The configuration that is set, and the number of samples."""
-    one, two, three = st.columns(3, vertical_alignment="bottom")
-    samples = int(
-        one.select_slider(
-            "Digits to learn from", SAMPLES, **url_param(f"{KEY}_samples", 100, name="digits", among=SAMPLES)
-        )
-    )
-    choice = url_param(f"{KEY}_lr", 0.01, name="rate", bounds=RATES)
-    lr = float(two.number_input("Learning rate of all nets", *RATES, format="%g", **choice))
-    tip = (
-        "Without it the net without a norm starts training with a final stream about a quarter larger (measured before "
-        "training, six seeds), and no norm levels it before the head."
-    )
-    level = bool(three.toggle("Branches times 1/√depth", help=tip, **url_param(f"{KEY}_level", True, name="level")))
-    return configuration(lr, level), samples
+    few = form.draw(FewDigits, KEY)
+    return configuration(few.lr, few.level), few.samples
 
 
 def configuration(lr: float, level: bool) -> RunConfig:

@@ -1,21 +1,32 @@
 """Batch norm in training and at inference: running statistics, and what happens when the data shift afterwards."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from components.controls import form
 from components.controls import number_table as table
-from components.shell.address import url_param
 from components.shell.session import Key
 from components.shell.text import badge, number
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "normalization"
-MODES = ("train", "eval")
-SHIFTS = (-100.0, 100.0)
 
 RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
 LEARNING_REFUSED = Key("normalization_refused", "")
+
+
+@dataclass(frozen=True)
+class Inference(Settings):
+    """Whose statistics batch norm uses, and how the data shift at inference."""
+
+    mode: Annotated[str, Knob("Mode", choices=dict.fromkeys(("train", "eval")), control="segments")] = "train"
+    shift: Annotated[float, Knob("Shift of the data at inference", "", -100.0, 100.0, 0.5, width=220)] = 0.0
 
 
 def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
@@ -24,8 +35,7 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
     running = RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
         running = fresh(len(features))
-    choice = url_param(f"{KEY}_mode", MODES[0], name="mode", among=MODES)
-    mode = st.segmented_control("Mode", MODES, required=True, **choice)
+    mode = form.draw(Inference, KEY, only=["mode"]).mode
 
     def learn(batches: int) -> None:
         try:
@@ -64,8 +74,7 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
 
 def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     """The data shifted at inference, and what that does to batch norm and layer norm."""
-    choice = url_param(f"{KEY}_shift", 0.0, name="shift", bounds=SHIFTS)
-    shift = st.number_input("Shift of the data at inference", *SHIFTS, step=0.5, format="%g", width=220, **choice)
+    shift = form.draw(Inference, KEY, only=["shift"]).shift
     moved = values + shift
     batch = np.abs(
         normalised(moved, "batch norm", running=running).values

@@ -1,19 +1,35 @@
 """What one outlier does to all other tokens: min-max and z-score compared with layer norm."""
 
+from dataclasses import astuple, dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, depth_profile
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from models.labs.normalization_laws import left_over, with_outlier
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "normalization"
 METHODS = ("min-max", "z-score", "layer norm")
-FURTHEST = (0.0, 1000.0)
 DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+
+
+@dataclass(frozen=True)
+class Outlier(Settings):
+    """In which feature the token is an outlier, and how far away."""
+
+    columns = (2,)
+
+    feature: Annotated[int, Knob("Feature", choices={})] = 0
+    far: Annotated[
+        float, Knob("Distance of the outlier", "In ranges of the feature, beyond its maximum.", 0.0, 1000.0)
+    ] = 10.0
 
 
 def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
@@ -21,13 +37,8 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     if len(values) < 3:
         st.info("This needs three tokens or more: one is moved away, and two or more stay.")
         return
-    left, right = st.columns(2)
-    features = range(values.shape[1])
-    choice = url_param(f"{KEY}_outlier_feature", 0, name="feature", among=features)
-    feature = int(left.selectbox("Feature", features, format_func=lambda at: f"feature {at + 1}", **choice))
-    tip = "In ranges of the feature, beyond its maximum."
-    choice = url_param(f"{KEY}_outlier_far", 10.0, name="far", bounds=FURTHEST)
-    far = float(right.number_input("Distance of the outlier", *FURTHEST, format="%g", help=tip, **choice))
+    features = {at: f"feature {at + 1}" for at in range(values.shape[1])}
+    feature, far = astuple(form.draw(Outlier, f"{KEY}_outlier", legal={"feature": features}))
     moved = with_outlier(values, row, feature, far)
     before, after = ({method: left_over(x, row, feature, method, eps) for method in METHODS} for x in (values, moved))
     least, greatest = moved[:, feature].min(), moved[:, feature].max()

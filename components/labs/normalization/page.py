@@ -1,10 +1,12 @@
 """The normalisation lab: a table of tokens, normalised live; cells that share statistics have one colour."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
 
+from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose
 from components.labs.normalization import table as tables
@@ -12,16 +14,15 @@ from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
 from components.labs.normalization.picture import picture
 from components.labs.normalization.steps import steps
-from components.shell import session
-from components.shell.address import url_param
 from components.shell.text import badge, typed
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, normalised
 from models.labs.tables import TABLES, ExampleTable
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "normalization"
 FIRST = "three tokens, layer norm"
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
-LEGAL = (-100.0, 100.0)  # of gain and bias
 TIPS = {
     "layer norm": "Training and inference do the same.",
     "rms norm": "No mean is subtracted.",
@@ -33,18 +34,55 @@ TIPS = {
 }
 
 
+@dataclass(frozen=True)
+class Norming(Settings):
+    """The method with its settings, and what is looked at."""
+
+    columns = ()
+
+    method: Annotated[str, Knob("Method", choices=dict.fromkeys(METHODS))] = "layer norm"
+    eps: Annotated[float, Knob("eps", choices={eps: f"{eps:g}" for eps in EPS}, control="steps", width=200)] = 1e-5
+    gain: Annotated[float, Knob("Gain", "", -100.0, 100.0, 0.1, width=130)] = 1.0
+    bias: Annotated[float, Knob("Bias", "", -100.0, 100.0, 0.1, width=130)] = 0.0
+    unbiased: Annotated[
+        bool,
+        Knob("Unbiased variance", "Divides the sum of squares by n - 1 instead of n. The norms of torch divide by n."),
+    ] = False
+    groups: Annotated[int, Knob(
+        "Groups", "1 group is layer norm; with as many groups as features, every number becomes 0.", choices={},
+        width=130
+    )] = 1  # fmt: skip
+    sequences: Annotated[int, Knob(
+        "Sequences", "The rows are split into this many sequences of equal length, each with its own statistics.",
+        choices={}, width=130
+    )] = 1  # fmt: skip
+    alpha: Annotated[float, Knob("alpha", "", 0.1, 3.0, 0.1, control="slider", width=200)] = 0.5
+    padding: Annotated[
+        tuple[int, ...], Knob("Padding tokens", "Rows that only fill up the batch.", choices={}, many=True)
+    ] = ()
+    left_out: Annotated[bool, Knob("Leave padding out of the statistics", link="leave")] = False
+    row: Annotated[int, Knob("Token", choices={}, link="token")] = 0
+    part: Annotated[str | None, Knob(
+        "Look closer",
+        choices={part: part.replace("swallows", "throws away").replace("against", "vs.") for part in PARTS},
+        control="segments"
+    )] = None  # fmt: skip
+
+
 def draw() -> None:
     """The whole lab."""
     left, right = st.columns(2)
     with left:
         example = _example()
-    method = right.selectbox("Method", list(METHODS), **_kept("method", example.method, among=METHODS))
+    usual = Norming(example.method, padding=_pads(example))
+    chosen = form.draw(Norming, KEY, usual, only=["method"], places=[right])
+    method = chosen.method
     shown = st.container()
     before, after = st.columns(2)
     with before:
         st.markdown("**In**")
         values = table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
-    settings = _settings(values, method, example)
+    settings = _settings(values, chosen, usual)
     if method == "batch norm":
         values, settings["running"] = memory(values, settings["counted"])
     names, features = table.names(KEY)
@@ -57,17 +95,8 @@ def draw() -> None:
             tables.result(found, method, names, features)
     row = _step_by_step(values, found, method, settings)
     st.subheader("Look closer", anchor=False)
-    choice = _kept("part", None, among=PARTS)
-    part = st.segmented_control(
-        "Look closer", list(PARTS), format_func=_in_words, label_visibility="collapsed", **choice
-    )
-    if part:
+    if part := form.draw(Norming, KEY, only=["part"], label_visibility="collapsed").part:
         PARTS[part](values, row, float(settings["eps"]), names)
-
-
-def _in_words(part: str) -> str:
-    """A part's name, which holds other words in addresses."""
-    return part.replace("swallows", "throws away").replace("against", "vs.")
 
 
 def _step_by_step(values: np.ndarray, found: NormedTable | None, method: str, settings: dict[str, Any]) -> int:
@@ -75,10 +104,7 @@ def _step_by_step(values: np.ndarray, found: NormedTable | None, method: str, se
     names, _ = table.names(KEY)
     with st.expander("Formula, and one token step by step"):
         st.latex(METHODS[method].equation)
-        tokens = range(len(values))
-        row = int(
-            st.selectbox("Token", tokens, format_func=names.__getitem__, **_kept("row", 0, "token", among=tokens))
-        )
+        row = form.draw(Norming, KEY, only=["row"], legal={"row": dict(enumerate(names))}).row
         if found is not None:
             steps(values, found, method, row, settings)
     return row
@@ -98,8 +124,7 @@ def _example() -> ExampleTable:
 
     def load(example: ExampleTable) -> None:
         table.put(KEY, example.values)
-        session.set_widget(f"{KEY}_method", example.method)
-        session.set_widget(f"{KEY}_padding", _pads(example))
+        form.put(KEY, method=example.method, padding=_pads(example))
 
     example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
     if example.note:
@@ -107,56 +132,40 @@ def _example() -> ExampleTable:
     return example
 
 
-def _pads(example: ExampleTable) -> list[int]:
+def _pads(example: ExampleTable) -> tuple[int, ...]:
     """The padding rows of an example."""
-    return [at for at, name in enumerate(example.rows) if name.startswith("pad")]
+    return tuple(at for at, name in enumerate(example.rows) if name.startswith("pad"))
 
 
-def _settings(values: np.ndarray, method: str, example: ExampleTable) -> dict[str, Any]:
+def _settings(values: np.ndarray, chosen: Norming, usual: Norming) -> dict[str, Any]:
     """The method's settings; controls that it does not use are not drawn, but keep their values."""
-    tokens, features = values.shape
-    kind = METHODS[method]
-    found: dict[str, Any] = {"eps": 1e-5, "counted": None}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if kind.shares != CELL and method not in {"min-max", "z-score"}:
-            choice = _kept("eps", 1e-5, among=EPS)
-            found["eps"] = st.select_slider("eps", EPS, format_func="{:g}".format, width=200, **choice)
-        for name, usual in (("gain", 1.0), ("bias", 0.0)):
-            choice = _kept(name, usual, bounds=LEGAL)
-            found[name] = st.number_input(name.capitalize(), *LEGAL, step=0.1, format="%g", width=130, **choice)
-        if kind.spread == "variance":
-            tip = "Divides the sum of squares by n - 1 instead of n. The norms of torch divide by n."
-            found["unbiased"] = st.toggle("Unbiased variance", help=tip, **_kept("unbiased", False))
-        if kind.shares == GROUP:
-            tip = "1 group is layer norm; with as many groups as features, every number becomes 0."
-            choice = _kept("groups", 1, among=_divisors(features))
-            found["groups"] = st.selectbox("Groups", _divisors(features), help=tip, width=130, **choice)
-        if kind.shares == SEQUENCE:
-            tip = "The rows are split into this many sequences of equal length, each with its own statistics."
-            choice = _kept("sequences", 1, among=_divisors(tokens))
-            found["sequences"] = st.selectbox("Sequences", _divisors(tokens), help=tip, width=130, **choice)
-        if kind.shares == CELL:
-            found["alpha"] = st.slider("alpha", 0.1, 3.0, step=0.1, width=200, **_kept("alpha", 0.5, bounds=(0.1, 3.0)))
-    padding = _kept("padding", _pads(example), among=range(tokens), many=True)  # set by examples even if not drawn
+    (tokens, features), kind, method = values.shape, METHODS[chosen.method], chosen.method
+    used = {
+        "eps": kind.shares != CELL and method not in {"min-max", "z-score"},
+        "gain": True,
+        "bias": True,
+        "unbiased": kind.spread == "variance",
+        "groups": kind.shares == GROUP,
+        "sequences": kind.shares == SEQUENCE,
+        "alpha": kind.shares == CELL,
+    }
+    names = [name for name, needed in used.items() if needed]
+    legal = {"groups": _divisors(features), "sequences": _divisors(tokens)}
+    drawn = form.draw(Norming, KEY, usual, only=names, legal=legal)
+    form.keep(Norming, KEY, usual, only=["padding"], legal={"padding": range(tokens)})  # which examples set
+    found: dict[str, Any] = {"eps": 1e-5, "counted": None} | {name: getattr(drawn, name) for name in names}
     if kind.shares in ACROSS_TOKENS:
-        found["counted"] = _counted(tokens, padding)
+        found["counted"] = _counted(tokens, usual)
     return found
 
 
-def _counted(tokens: int, choice: dict[str, Any]) -> np.ndarray | None:
+def _counted(tokens: int, usual: Norming) -> np.ndarray | None:
     """Which tokens count in statistics over tokens; None for all."""
-    names, _ = table.names(KEY)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        tip = "Rows that only fill up the batch."
-        padding = st.multiselect("Padding tokens", range(tokens), format_func=names.__getitem__, help=tip, **choice)
-        left_out = st.toggle(
-            "Leave padding out of the statistics", disabled=not padding, **_kept("left_out", False, "leave")
-        )
+    legal = {"padding": dict(enumerate(table.names(KEY)[0]))}
+    idle = () if form.held(Norming, KEY, usual).padding else ["left_out"]
+    drawn = form.draw(Norming, KEY, usual, only=["padding", "left_out"], legal=legal, idle=idle)
+    padding, left_out = drawn.padding, drawn.left_out
     return np.array([at not in padding for at in range(tokens)]) if left_out and padding else None
-
-
-def _kept(control: str, default: Any, name: str = "", **legal: Any) -> dict[str, Any]:
-    return url_param(f"{KEY}_{control}", default, name=name or control, **legal)
 
 
 def _divisors(count: int) -> list[int]:

@@ -1,26 +1,36 @@
 """Why a recurrent net takes layer norm: sequences differ in length, and batch norm's statistics from step to step."""
 
+from dataclasses import astuple, dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, linear_profile
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from models.labs.recurrent import FEATURES, RecurrentStatistics, read
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "normalization"
-COUNTS, SEEDS = (2, 12), (0, 999)
+
+
+@dataclass(frozen=True)
+class ReadSequences(Settings):
+    """The batch that the cell reads."""
+
+    columns = (2,)
+
+    count: Annotated[int, Knob("Sequences", low=2, high=12, link="batch", control="slider")] = 6
+    seed: Annotated[int, Knob("Seed of lengths and weights", high=999)] = 0
 
 
 def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
-    left, right = st.columns(2)
-    count = int(left.slider("Sequences", *COUNTS, **url_param(f"{KEY}_rnn_count", 6, name="batch", bounds=COUNTS)))
-    choice = url_param(f"{KEY}_rnn_seed", 0, name="seed", bounds=SEEDS)
-    seed = int(right.number_input("Seed of lengths and weights", *SEEDS, **choice))
-    found = read(count, seed)
+    found = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
     st.markdown(f"**{said(found)}** {badge('formula')}")
     steps = range(1, len(found.left) + 1)

@@ -1,26 +1,39 @@
 """What a norm before tanh or sigmoid does to their slopes: how many numbers are saturated, and what slope is left."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT
 from components.charts.depth import by_name, depth_profile
-from components.shell.address import url_param
+from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization_laws import SATURATED, Slopes, slopes
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY = "normalization"
 CURVES = ("tanh", "sigmoid")
-TIMES, SIZES = (1.0, 100.0), (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+SIZES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+
+
+@dataclass(frozen=True)
+class Times(Settings):
+    """How large the numbers are."""
+
+    times: Annotated[float, Knob(
+        "Times", "Multiplies every number of the table, as larger weights in the layer before would.", 1.0, 100.0, 1.0,
+        width=220
+    )] = 10.0  # fmt: skip
 
 
 def saturation(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
     """The table times a factor, through tanh and sigmoid, with and without a layer norm before them."""
-    tip = "Multiplies every number of the table, as larger weights in the layer before would."
-    choice = url_param(f"{KEY}_times", 10.0, name="times", bounds=TIMES)
-    times = float(st.number_input("Times", *TIMES, step=1.0, format="%g", help=tip, width=220, **choice))
+    times = form.draw(Times, KEY).times
     st.latex(r"\tanh'(z)=1-\tanh^2(z)\qquad\sigma'(z)=\sigma(z)\,(1-\sigma(z))")
     found = {
         (curve, normed): slopes(times * values, ACTIVATIONS[curve][1], normed=normed, eps=eps)

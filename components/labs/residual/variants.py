@@ -193,7 +193,7 @@ def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
     """What each block and the output head read, as sums of all earlier outputs."""
     weights = average_weights(len(branches))
     if len(branches) > 1:
-        own = form.draw(Variants, KEY, only=["dlcl"], places=[st.container()]).dlcl
+        own = form.draw(Variants, KEY, only=["dlcl"]).dlcl
         weights[1] = [own, 1 - own]
     reads, outputs = combined(x, branches, weights)
     lines = []
