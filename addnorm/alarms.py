@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from addnorm.findings import FALL, LAST, stalled
+from addnorm.findings import LAST, stalled, stalled_in_words
 from addnorm.recording import Recording
-from addnorm.words import first_not_finite, jump_in_words, largest_jump, lost_at, number
+from addnorm.words import jump_in_words, largest_jump, lost_at, not_finite
 
 FACTOR = 100.0  # between neighbouring sites, from which a change is a jump
 
@@ -42,10 +42,10 @@ class Alarms:
         if (lost := lost_at(row, 0)) is not None:
             if not row.skipped and "not finite" not in self._rung:
                 made = operation(*lost)
-                said = first_not_finite(row).removesuffix(".") + (f"; {made} made it." if made else ".")
+                said = not_finite(row, 0).removesuffix(".") + (f"; {made} made it." if made else ".")
                 self._add("not finite", Alarm("not finite", step, lost[1], said, made))
             return
-        for name, kind in (("act", "signal"), ("grad", "gradient")):
+        for name, kind in (("act_rms", "signal"), ("grad_rms", "gradient")):
             site, start, end = largest_jump(row, name, 0)
             if max(start, end) > self._factor * min(start, end):
                 said = jump_in_words(name, site, start, end)
@@ -63,10 +63,7 @@ class Alarms:
         if "loss" in self._rung or len(self._losses) % LAST or (found := stalled(self._losses)) is None:
             return
         place, then, now = found
-        since = self._steps[place]
-        losses = f"{number(then)} then, {number(now)} now"
-        said = f"Since step {since} the mean loss has fallen by less than {FALL:.0%} ({losses})."
-        self._add("loss", Alarm("loss", step, "", said))
+        self._add("loss", Alarm("loss", step, "", stalled_in_words(self._steps[place], then, now)))
 
     def ring(self) -> None:
         """Calls whoever asked, with what has been found. What the call raises goes on to the training."""

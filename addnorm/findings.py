@@ -6,17 +6,21 @@ How good a guess would be and what the task is are not in a recording: nothing i
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
-from addnorm.law import likeness
-from addnorm.recording import Recording
-from addnorm.words import first_not_finite, measured_by_site, number
+from addnorm.words import measured_by_site, number
+
+if TYPE_CHECKING:
+    from addnorm.recording import Recording
 
 VANISHING = 30.0  # factor by which the gradient falls on its way back, from which it is called lost
 ALIKE = 0.95  # mean cosine between different inputs, above which they have nearly one direction
 SMALL_UPDATE = 1e-5  # of a block's weights in one step: below it a block stands still
 LAST, PART = 20, 10  # rows whose mean loss counts, or this part of all where that is more
+SELDOM = 500  # see `Findings`
 FALL, STALL = 0.02, 3  # the share by which the loss must fall, in this part of all rows
 
 # By likeness, what lets small nets that start so and fail learn; tests train them.
@@ -36,7 +40,12 @@ def since(holds: Sequence[bool]) -> int | None:
 
 def vanished(last: Sequence[float], first: Sequence[float]) -> int | None:
     """The row since which less than 1/VANISHING of the gradient comes back from the last to the first site."""
-    return since([math.isfinite(end) and start < end / VANISHING for end, start in zip(last, first, strict=True)])
+    return since([is_lost(end, start) for end, start in zip(last, first, strict=True)])
+
+
+def is_lost(last: float, first: float) -> bool:
+    """Whether less than 1/VANISHING of the gradient comes back from the last to the first site."""
+    return math.isfinite(last) and first < last / VANISHING
 
 
 def stalled(losses: Sequence[float]) -> tuple[int, float, float] | None:
@@ -52,73 +61,92 @@ def stalled(losses: Sequence[float]) -> tuple[int, float, float] | None:
     return reached + window - 1, means[reached], means[-1]
 
 
-def findings(recording: Recording, at: int) -> str:
-    """The findings up to a row, in sentences; empty where there is nothing to say."""
-    said = [one for one in (of(recording, at) for of in (_loss, _still, _gradient, _alike)) if one]
-    helps = HELPS.get(likeness(recording), "")
-    if helps and (said or first_not_finite(recording)):
-        said.append(f"Small nets that start like it learn with {helps}.")
-    return " ".join(said)
+class Findings:
+    """Hears the rows of a recording in order; what has been found up to each is kept, and no row is looked at again."""
+
+    def __init__(self) -> None:
+        self._losses, self._steps = array("d"), array("q")
+        self._judged = 0  # losses when it was last asked whether they have stalled
+        self._stalled = self._standing = self._alike = ""
+        self._still: dict[int, int] = {}  # by block, the step since which its updates are small
+        self._lost_since: int | None = None
+        self._alike_since: int | None = None
+
+    def hear(self, recording: Recording, at: int) -> str:
+        """The findings up to a row, in sentences; empty where there is nothing to say."""
+        self._hear_loss(recording, at)
+        self._hear_update(recording, at)
+        self._hear_cosines(recording, at)
+        said = (self._stalled, self._standing, self._gradient(recording, at), self._alike)
+        return " ".join(filter(None, said))
+
+    def _hear_loss(self, recording: Recording, at: int) -> None:
+        """Looks at all losses at every row at first, then whenever there is 1/SELDOM more of them."""
+        if not recording.measured("loss", at)[0] or (self._losses and not math.isfinite(self._losses[-1])):
+            return
+        self._losses.append(recording.scalars["loss"][at])
+        self._steps.append(recording.steps[at])
+        if not math.isfinite(self._losses[-1]):
+            self._stalled = ""
+        elif SELDOM * (len(self._losses) - self._judged) >= len(self._losses):
+            self._judged = len(self._losses)
+            found = stalled(self._losses)
+            self._stalled = stalled_in_words(self._steps[found[0]], *found[1:]) if found else ""
+
+    def _hear_update(self, recording: Recording, at: int) -> None:
+        """Notes which blocks the update hardly changes, though the learning rate is not 0."""
+        left_out = at in recording.skipped or recording.scalars["lr"][at] == 0
+        if left_out or not any(recording.measured("update_to_weight", at)):
+            return
+        for block, size in enumerate(recording.row("update_to_weight", at)):
+            if size < SMALL_UPDATE:
+                self._still.setdefault(block, recording.steps[at])
+            else:
+                self._still.pop(block, None)
+        self._standing = ""
+        if self._still:
+            first, count = min(self._still), len(self._still)
+            others = f"; {count} of {len(recording.blocks)} blocks stand still now" if count > 1 else ""
+            self._standing = (
+                f"No update measured since step {self._still[first]} changed {recording.blocks[first].name} by "
+                f"{SMALL_UPDATE:.3%} of its size{others}."
+            )
+
+    def _gradient(self, recording: Recording, at: int) -> str:
+        measured = measured_by_site(recording, "grad_rms", at)
+        if len(measured) < 2 or not is_lost(measured[-1][1], measured[0][1]):
+            self._lost_since = None
+            return ""
+        if self._lost_since is None:
+            self._lost_since = recording.steps[at]
+        return lost_gradient(self._lost_since, measured[0][0])
+
+    def _hear_cosines(self, recording: Recording, at: int) -> None:
+        """Notes whether inputs that differ at the first site end in nearly one direction."""
+        if not (found := measured_by_site(recording, "sample_cosine", at)):
+            return
+        (first, start), (last, end) = found[0], found[-1]
+        if not start <= ALIKE < end:
+            self._alike_since, self._alike = None, ""
+            return
+        if self._alike_since is None:
+            self._alike_since = recording.steps[at]
+        self._alike = (
+            f"{_from(self._alike_since)} inputs become alike over depth: the mean cosine between different ones is "
+            f"{number(start)} at {first} and {number(end)} at {last}."
+        )
 
 
-def _loss(recording: Recording, at: int) -> str:
-    rows = [row for row in range(at + 1) if recording.measured("loss", row)[0]]
-    losses = [recording.scalars["loss"][row] for row in rows]
-    if not all(map(math.isfinite, losses)) or (found := stalled(losses)) is None:
-        return ""
-    place, then, now = found
+def stalled_in_words(step: int, then: float, now: float) -> str:
+    """Since which step the loss has stalled, in a sentence."""
     return (
-        f"Since step {recording.steps[rows[place]]} the mean loss has fallen by less than {FALL:.0%} ({number(then)} "
-        "then, "
-        f"{number(now)} now)."
+        f"Since step {step} the mean loss has fallen by less than {FALL:.0%} ({number(then)} then, {number(now)} now)."
     )
-
-
-def _still(recording: Recording, at: int) -> str:
-    """Which blocks the updates hardly change, though the learning rate is not 0."""
-    rows = [
-        row
-        for row in range(at + 1)
-        if any(recording.measured("update", row)) and row not in recording.skipped and recording.scalars["lr"][row] != 0
-    ]
-    if not rows:
-        return ""
-    sizes = [recording.row("update", row) for row in rows]
-    still = [block for block, size in enumerate(sizes[-1]) if size < SMALL_UPDATE]
-    if not still:
-        return ""
-    start = since([size[still[0]] < SMALL_UPDATE for size in sizes])
-    others = f"; {len(still)} of {len(recording.blocks)} blocks stand still now" if len(still) > 1 else ""
-    return (
-        f"No update measured since step {recording.steps[rows[start or 0]]} changed "
-        f"{recording.blocks[still[0]].name} by {SMALL_UPDATE:.3%} of its size{others}."
-    )
-
-
-def _gradient(recording: Recording, at: int) -> str:
-    measured = [measured_by_site(recording, "grad", row) for row in range(at + 1)]
-    ends = [(found[-1][1], found[0][1]) if len(found) > 1 else (math.nan, math.nan) for found in measured]
-    start = vanished(*zip(*ends, strict=True))
-    return "" if start is None else lost_gradient(recording.steps[start], measured[-1][0][0])
 
 
 def lost_gradient(step: int, place: str) -> str:
     """Since which step the gradient is lost on its way to a place, in a sentence."""
     return f"{_from(step)} less than 1/{VANISHING:g} of the gradient comes back to {place}."
-
-
-def _alike(recording: Recording, at: int) -> str:
-    """Since when inputs that differ at the first site end in nearly one direction."""
-    rows = [row for row in range(at + 1) if any(recording.measured("sample_cosine", row))]
-    measured = [measured_by_site(recording, "sample_cosine", row) for row in rows]
-    start = since([found[0][1] <= ALIKE < found[-1][1] for found in measured])
-    if start is None:
-        return ""
-    apart = " and ".join(f"{number(cosine)} at {site}" for site, cosine in (measured[-1][0], measured[-1][-1]))
-    return (
-        f"{_from(recording.steps[rows[start]])} inputs become alike over depth: the mean cosine between different ones "
-        f"is {apart}."
-    )
 
 
 def _from(step: int) -> str:

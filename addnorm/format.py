@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 
-VERSION = 1  # of the format; a reader refuses a higher one
+VERSION = 2  # of the format; a reader refuses a higher one
 
 NAN, INFINITE, NEGATIVE = "NaN", "Infinity", "-Infinity"
 NAMED = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no such numbers
 
-SITE_SERIES, BLOCK_SERIES = ("act", "grad", "sample_cosine"), ("weight_grad", "update")
+SITE_SERIES, BLOCK_SERIES = ("act_rms", "grad_rms", "sample_cosine"), ("weight_grad_rms", "update_to_weight")
 DETAILS = ("head", "parameter_grad")  # only where they are asked for
 SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
-SOMETIMES = ("sample_cosine", "update", *DETAILS)  # measured in some rows only
+SOMETIMES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
+IN_VERSION_1 = {"act_rms": "act", "grad_rms": "grad", "weight_grad_rms": "weight_grad", "update_to_weight": "update"}
+NAMES = {old: name for name, old in IN_VERSION_1.items()}
 SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped")
 
 Number = float | str | None

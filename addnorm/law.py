@@ -13,9 +13,13 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import mul
+from typing import TYPE_CHECKING
 
-from addnorm.recording import Recording, SiteInfo
-from addnorm.words import number
+from addnorm.words import STEP, number
+
+if TYPE_CHECKING:
+    from addnorm.recording import Recording, SiteInfo
 
 # "Spread" is the largest size over the smallest.
 FEWEST = 6  # sites needed to tell a law, without the first
@@ -77,8 +81,8 @@ def law_of(values: Sequence[float]) -> GrowthLaw:
         return GrowthLaw("constant", spread)
     if spread < CLEAR:
         return GrowthLaw("slight", spread)
-    rising = values if rate > 0 else [1 / value for value in values]
-    fits = {name: _grown(values, power) for name, power in POWERS.items()} | {"exponential": exponential}
+    rising = logs if rate > 0 else [-log for log in logs]
+    fits = {name: _grown(logs, power) for name, power in POWERS.items()} | {"exponential": exponential}
     others = [_grown(rising, power) for power in (*BETWEEN, *(POWERS.values() if rate < 0 else ()))]
     kind = min(fits, key=fits.__getitem__)
     best, second = sorted([*fits.values(), *others])[:2]
@@ -89,8 +93,8 @@ def law_of(values: Sequence[float]) -> GrowthLaw:
 
 def law_of_stream(values: Sequence[float]) -> GrowthLaw:
     """The law of all sites, else of every second one: alternating sublayers may add much and little by turns."""
-    law, second = law_of(values), law_of(values[::-2][::-1])
-    if law.kind != "none" or second.kind in ("", "slight"):
+    law = law_of(values)
+    if law.kind != "none" or (second := law_of(values[::-2][::-1])).kind in ("", "slight"):
         return law
     return replace(second, rate=math.sqrt(second.rate)) if second.kind == "exponential" else second
 
@@ -98,10 +102,10 @@ def law_of_stream(values: Sequence[float]) -> GrowthLaw:
 def straight(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
     """Start and slope of the weighted least squares line through y at 0, 1, 2, ..."""
     whole = sum(weights)
-    mx = sum(weight * at for at, weight in enumerate(weights)) / whole
-    my = sum(weight * value for weight, value in zip(weights, y, strict=True)) / whole
-    rise = sum(weight * (at - mx) * (value - my) for at, (weight, value) in enumerate(zip(weights, y, strict=True)))
-    slope = rise / sum(weight * (at - mx) ** 2 for at, weight in enumerate(weights))
+    mx, my = sum(map(mul, weights, range(len(y)))) / whole, sum(map(mul, weights, y)) / whole
+    across = [at - mx for at in range(len(y))]
+    weighted = list(map(mul, weights, across))
+    slope = sum(map(mul, weighted, [value - my for value in y])) / sum(map(mul, weighted, across))
     return my - slope * mx, slope
 
 
@@ -123,22 +127,23 @@ def likeness(recording: Recording) -> str:
     "little" where neither changes much over depth, empty where they are like none.
     """
     places = stream_of(recording.sites)
-    act, grad = ([recording.row(name, 0)[place] for place in places] for name in ("act", "grad"))
+    act, grad = ([recording.row(name, 0)[place] for place in places] for name in ("act_rms", "grad_rms"))
     return alike(act, grad, summed=any(recording.sites[place].kind == "sum" for place in places))
 
 
-def laws(recording: Recording, at: int) -> tuple[GrowthLaw, GrowthLaw]:
-    """The laws that the signal over depth and its gradient on the way back follow in one row."""
-    places = stream_of(recording.sites)
-    act, grad = ([recording.row(name, at)[place] for place in places] for name in ("act", "grad"))
-    return law_of_stream(act), law_of_stream(grad[::-1])
+def law_at(recording: Recording, at: int) -> GrowthLaw:
+    """The law that the signal over depth follows in one row."""
+    act = recording.row("act_rms", at)
+    return law_of_stream([act[place] for place in stream_of(recording.sites)])
 
 
-def law_in_words(recording: Recording, at: int) -> str:
-    """The law of a row, and the arrangement that the net started like, in sentences; empty where neither is clear."""
-    signal, like = laws(recording, at)[0], likeness(recording)
-    said = [f"At step {recording.steps[at]} the signal {law}."] if (law := signal.sentence()) else []
-    starts = "started" if at else "starts"
+def law_in_words(signal: GrowthLaw, like: str, *, later: bool) -> str:
+    """The law of a row, and the arrangement that the net started like, in sentences; empty where neither is clear.
+
+    `later`: whether it is not the first row. The step is to be filled in.
+    """
+    said = [f"At step {STEP} the signal {law}."] if (law := signal.sentence()) else []
+    starts = "started" if later else "starts"
     if like == "little":
         said.append(f"Your net {starts} with a signal and a gradient that hardly change: {LIKE[like]}.")
     elif like:
@@ -181,16 +186,22 @@ def _power(act: Sequence[float], grad: Sequence[float]) -> float:
     )
 
 
-def _grown(values: Sequence[float], power: float) -> float:
-    """How far sizes are from a law by which this power of them gains the same at every site; infinite if none gains."""
-    most = max(values)  # dividing by it keeps powers within the range of floats
-    powers = [max((value / most) ** power, SMALLEST) for value in values]
+def _grown(logs: Sequence[float], power: float) -> float:
+    """How far sizes, given their logarithms, are from a law by which this power of them gains the same at every site;
+    infinite if none gains.
+    """
+    most = max(logs)  # the powers are of a share of it, which keeps them within the range of floats
+    powers = _at_least(SMALLEST, [math.exp(power * (log - most)) for log in logs])
     start, gain = straight(powers, [1 / one**2 for one in powers])
     if gain <= 0:
         return math.inf
-    fitted = [math.log(max(start + gain * at, SMALLEST)) / power + math.log(most) for at in range(len(powers))]
-    return _distance([math.log(value) for value in values], fitted)
+    fitted = _at_least(SMALLEST, [start + gain * at for at in range(len(powers))])
+    return _distance(logs, [math.log(one) / power + most for one in fitted])
+
+
+def _at_least(least: float, values: list[float]) -> list[float]:
+    return values if min(values) >= least else [max(value, least) for value in values]
 
 
 def _distance(logs: Sequence[float], fitted: Sequence[float]) -> float:
-    return math.sqrt(sum((one - log) ** 2 for one, log in zip(fitted, logs, strict=True)) / len(logs))
+    return math.dist(logs, fitted) / math.sqrt(len(logs))

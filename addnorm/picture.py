@@ -8,7 +8,7 @@ from html import escape
 
 from addnorm.player.colour import GRADIENT, LOSS, RED, SIGNAL
 from addnorm.recording import Recording
-from addnorm.words import shortened, verdict
+from addnorm.words import shortened
 
 WIDTH, HEIGHT = 300, 200  # of a chart
 LEFT, RIGHT, TOP, BOTTOM = 52, 10, 26, 22  # margins of its plot
@@ -21,14 +21,14 @@ def picture(recording: Recording, at: int | None = None) -> str:
     at = len(recording) - 1 if at is None else at
     charts = [
         (title, hue, *_by_site(recording, name, at))
-        for title, hue, name in (("Signal", SIGNAL, "act"), ("Gradient", GRADIENT, "grad"))
+        for title, hue, name in (("Signal", SIGNAL, "act_rms"), ("Gradient", GRADIENT, "grad_rms"))
     ]
     charts.append(("Loss", LOSS, *_losses(recording, at)))
     drawn = "".join(
         f'<g transform="translate({place * WIDTH} 0)">{_chart(*chart)}</g>' for place, chart in enumerate(charts)
     )
     size = f'viewBox="0 0 {3 * WIDTH} {HEIGHT}" style="width: 100%; max-width: {3 * WIDTH}px"'
-    said = f"step {recording.steps[at]}: {shortened(verdict(recording, at), 300)}"
+    said = f"step {recording.steps[at]}: {shortened(recording.sentence('verdict', at), 300)}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(said)}" {size} '
         f'font-family="system-ui, sans-serif" font-size="11">{drawn}</svg><p>{escape(said)}</p>'

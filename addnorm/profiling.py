@@ -16,15 +16,14 @@ from addnorm.blocks import blocks_by_name, blocks_of
 from addnorm.compiled import core, eagerly
 from addnorm.first import FirstPass
 from addnorm.header import header
-from addnorm.law import law_in_words
 from addnorm.model import bare, left_as_it_was, refused
-from addnorm.recording import Reader, Recording, as_line, one_row
+from addnorm.recording import Reader, Recording, as_line, headed
 from addnorm.rows import Fetch, PendingRow, parts_of
 from addnorm.shown import Shown
 from addnorm.sites import Sites, find_sites, noted, offered, outputs_of
 from addnorm.trace import Graph, Node, Tracer, floating, output_of, tensors_in
 from addnorm.weights import Weights
-from addnorm.words import lost_at, verdict
+from addnorm.words import lost_at
 
 OFF = "profile measures gradients, which are switched off here: call it outside of no_grad and inference_mode."
 LAZY = "This model has parameters without a shape yet: call it once on a batch before."
@@ -55,12 +54,12 @@ class Profile(Shown):
     @property
     def signal(self) -> list[float]:
         """By site, root mean square of the activation; NaN where it was not measured."""
-        return list(self.recording.row("act", 0))
+        return list(self.recording.row("act_rms", 0))
 
     @property
     def gradient(self) -> list[float]:
         """By site, root mean square of the gradient of the loss; NaN where there is none."""
-        return list(self.recording.row("grad", 0))
+        return list(self.recording.row("grad_rms", 0))
 
     @property
     def loss(self) -> float:
@@ -70,12 +69,12 @@ class Profile(Shown):
     @property
     def verdict(self) -> str:
         """What signal and gradient do over depth, in a sentence."""
-        return verdict(self.recording, 0)
+        return self.recording.sentence("verdict", 0)
 
     @property
     def law(self) -> str:
         """The law by which the signal grows, in a sentence; empty where there are too few sites."""
-        return law_in_words(self.recording, 0)
+        return self.recording.sentence("law", 0)
 
     def __repr__(self) -> str:
         return f"<Profile of {self.recording.header['model']}, {len(self.sites)} sites>"
@@ -198,7 +197,7 @@ def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) 
     head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={})
     end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
     line = row.line(head)
-    lost = lost_at(one_row(head, line), 0)
+    lost = lost_at(headed(head).alone(line), 0)
     cause = finder.cause(lost[0]) if lost else ""
     head["notes"] += [*notes, *([cause] if cause else [])]
     return Profile(Reader().feed(b"".join(map(as_line, (head, line, end)))), cause)

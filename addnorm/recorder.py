@@ -28,14 +28,16 @@ from addnorm.copies import left_out_of_copies
 from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
 from addnorm.first import FirstPass
+from addnorm.format import VERSION
 from addnorm.header import header
 from addnorm.live import Live
 from addnorm.model import bare, left_as_it_was, refused
 from addnorm.operation import LastPass
 from addnorm.passes import BackwardPasses
 from addnorm.probe import Hook, Probe
-from addnorm.recording import Recording, one_row, read
+from addnorm.recording import Recording, headed, read
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
+from addnorm.said import Teller
 from addnorm.shown import Shown
 from addnorm.sinks import Sinks
 from addnorm.sites import (
@@ -161,6 +163,7 @@ class Recorder(Shown):
         self._alarms: Alarms | None = None
         self._pass: LastPass | None = None  # the last one, for the operation that made a number
         self._header: Mapping[str, Any] = {}
+        self._headed, self._teller = Recording(), Teller()
         self._resume, self._earlier = resume, Recording()  # what the file holds that is gone on with
         self._detail, self._heads = detail, Heads(nn.Module(), self._hear_heads)
         self._version = -1  # of the gradients at the end of a backward pass, where clipping is looked for
@@ -182,7 +185,7 @@ class Recorder(Shown):
         try:
             if self._resume is not False and self._wanted is not None and Path(self._wanted).is_file():
                 self._take_up(read(self._wanted, growing=True))
-            self._writer = Writer(self._wanted, self._sinks.tell, further=bool(self._earlier.header))
+            self._writer = Writer(self._wanted, further=bool(self._earlier.header))
         except OSError as error:
             _say(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
             return
@@ -584,7 +587,7 @@ class Recorder(Shown):
             self._rows.add(row)
             self._newest = row
             if self._alarms is not None:
-                self._alarms.look(one_row(self._header, row.line(self._header)), self._made_by)
+                self._alarms.look(self._headed.alone(row.line(self._header)), self._made_by)
             if not skipped and not self._closure and _is_full(self._steps, self._every):
                 self._before = (row, self._weights.samples())
         elif wanted and not self._passes and not self._paused and self._steps == 0:
@@ -674,24 +677,40 @@ class Recorder(Shown):
             meta=self._meta,
             details={"heads": self._heads.names, "weights": self._weights.names} if self._detail else None,
         )
-        self._header = line
+        self._header, self._headed = line, headed(line)
         if self._writer is None:
             return
         if kept := self._earlier.header:
-            if all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights")):
+            same = all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights"))
+            if same and kept["addnorm"] == VERSION:
                 self._written = sum(step < self._steps for step in self._earlier.steps)
-                self._writer.cut(1 + self._written)
-                self._sinks.tell(kept)
+                self._writer.cut(self._written)
+                self._writer.write(self._hear_earlier)
                 return
-            _say(f"{self.path} is of a model with other sites: it stays as it is, and a new recording begins")
+            why = "was made by an older recorder" if same else "is of a model with other sites"
+            _say(f"{self.path} {why}: it stays as it is, and a new recording begins")
             self._writer.leave()
-            self._writer = Writer(self.path, self._sinks.tell)
+            self._writer = Writer(self.path)
             self.path = self._writer.path
-        self._writer.write(lambda: line)
+        self._writer.write(lambda: [line])
 
     def _write(self, row: PendingRow) -> None:
         if self._writer is not None:
-            self._written += self._writer.write(lambda: row.line(self._header))
+            self._written += self._writer.write(lambda: self._lines_of(row))
+
+    def _lines_of(self, row: PendingRow) -> list[dict[str, Any]]:
+        """A row and what is new to be said with it, as the file holds them. Called by the writer's thread."""
+        line = row.line(self._header)
+        alone = self._headed.alone(line)
+        said = self._teller.hear(alone, 0)
+        self._sinks.tell(alone, said)
+        return [line, {"said": said}] if said else [line]
+
+    def _hear_earlier(self) -> list[dict[str, Any]]:
+        """Hears the rows that are gone on with. Called by the writer's thread."""
+        for at in range(self._written):
+            self._teller.hear(self._earlier, at)
+        return []
 
     def _end(self, how: str, reason: str) -> None:
         """Removes all hooks and writes the last line. Raises nothing."""
@@ -714,7 +733,7 @@ class Recorder(Shown):
         self._writer = None
         dropped = writer.dropped + self._rows.dropped
         last = {"end": how, "reason": reason[:LONGEST], "rows": self._written, "dropped": dropped}
-        if not writer.close(lambda: last) and how != "recorder":
+        if not writer.close(lambda: [last]) and how != "recorder":
             why = _short(writer.failure) if writer.failure else "the disk is too slow"
             _say(f"the end of {self.path} could not be written ({why})")
         for problem in self._sinks.problems:

@@ -10,30 +10,54 @@ import json
 import math
 import os
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from addnorm.format import NAMED, SCALARS, SERIES, SITE_SERIES, SOMETIMES, VERSION, encoded
+from addnorm.format import (
+    IN_VERSION_1,
+    NAMED,
+    NAMES,
+    SCALARS,
+    SERIES,
+    SITE_SERIES,
+    SOMETIMES,
+    VERSION,
+    encoded,
+)
+from addnorm.said import KINDS as KINDS_SAID
+from addnorm.said import Teller, changed
 from addnorm.shown import Shown
+from addnorm.words import LOSS, STEP
+from addnorm.words import number as in_words
 
 LONGEST_LINE = 8 << 20  # bytes
 MOST_SITES = 20_000
-MOST_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each
+MOST_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each, as eight bytes of what is said
 LONGEST_NAME = 1000  # characters
+LONGEST_SENTENCE = 5000
 LARGEST_FILE = 4 << 30  # bytes
 DEEPEST = 8  # levels of nesting
 LARGEST_COUNT = 2**53 - 1  # the largest whole number that every reader of JSON holds exactly
 UNREADABLE = "is not JSON, or is nested too deeply"
 PIECE = 1 << 20  # bytes read at once
 
+Change = tuple[int, str]  # the step from which a sentence holds, and the sentence
 KINDS = ("start", "sum", "output")
 ENDS = ("done", "error", "recorder")
 
 
 class FaultError(ValueError):
     """What is wrong with a line, as a predicate: "is not text"."""
+
+
+class Tracks(dict[str, Any]):
+    """What is kept of every scalar and series by name, also by the name that it has in version 1 of the format."""
+
+    def __missing__(self, name: str) -> Any:
+        return self[NAMES[name]]
 
 
 @dataclass(frozen=True)
@@ -72,12 +96,16 @@ class Recording(Shown):
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
-    series: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SERIES})
-    known: dict[str, bytearray] = field(default_factory=lambda: {name: bytearray() for name in SCALARS + SERIES})
+    series: dict[str, array[float]] = field(default_factory=lambda: Tracks({name: array("d") for name in SERIES}))
+    known: dict[str, bytearray] = field(
+        default_factory=lambda: Tracks({name: bytearray() for name in SCALARS + SERIES})
+    )
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
     summed: dict[int, int] = field(default_factory=dict)  # rows whose loss is the sum of so many shares told
+    said: dict[str, list[Change]] = field(default_factory=dict)  # by kind
     end: dict[str, Any] | None = None
     problem: str = ""
+    _teller: Teller | None = None  # where the file holds no sentences
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -115,17 +143,80 @@ class Recording(Shown):
         if name in SCALARS:
             return 1
         details = {"head": self.heads, "parameter_grad": self.weights}
-        return len(details.get(name, self.sites if name in SITE_SERIES else self.blocks))
+        return len(details.get(name, self.sites if NAMES.get(name, name) in SITE_SERIES else self.blocks))
+
+    def sentence(self, kind: str, at: int) -> str:
+        """What is said of a row, of one of the kinds that `addnorm.said` lists; empty where nothing is.
+
+        It is formed here where the file holds no sentences, as one of version 1.
+        """
+        said = self._template(kind, at).replace(STEP, str(self.steps[at]), 1)
+        return said.replace(LOSS, in_words(self.scalars["loss"][at]), 1) if LOSS in said else said
+
+    def _template(self, kind: str, at: int) -> str:
+        if self._teller is not None or not self.said:
+            self._teller = self._teller or Teller()
+            for row in range(self._teller.heard, len(self)):
+                self.say(self._teller.hear(self, row))
+        changes = self.said.get(kind, [])
+        after = bisect_right(changes, self.steps[at], key=lambda change: change[0])
+        return changes[after - 1][1] if after else ""
+
+    def say(self, changes: Mapping[str, Sequence[Change]]) -> None:
+        """Takes sentences by kind, in place of those that hold from the step of the first or later."""
+        for kind, news in changes.items():
+            kept = self.said.setdefault(kind, [])
+            while kept and kept[-1][0] >= news[0][0]:
+                kept.pop()
+            kept += news
+
+    def take(self, entry: Mapping[str, Any]) -> None:
+        """Appends a row as a line holds it. Raises FaultError."""
+        old = IN_VERSION_1 if self.header["addnorm"] == 1 else {}
+        step = count(entry, "step")
+        if self.steps and step <= self.steps[-1]:
+            raise FaultError(f"is of step {step}, after step {self.steps[-1]}")
+        scalars = {name: number(entry.get(name), name) for name in SCALARS}
+        seconds = number(entry.get("seconds"), "seconds")
+        rows = {}
+        for name in SERIES:
+            key = old.get(name, name)
+            rows[name] = numbers(entry.get(key), key, self.width(name), may_lack=name in SOMETIMES)
+        skipped = entry.get("skipped", False)
+        if not isinstance(skipped, bool):
+            raise FaultError("has a skipped that is neither true nor false")
+        summed = count(entry, "loss_sum_of") if "loss_sum_of" in entry else 0
+        self.steps.append(step)
+        self.seconds.append(math.nan if seconds is None else seconds)
+        for name, values in (*rows.items(), *((name, [value]) for name, value in scalars.items())):
+            into = self.scalars[name] if name in SCALARS else self.series[name]
+            into.extend(math.nan if value is None else value for value in values)
+            self.known[name].extend(value is not None for value in values)
+        if skipped:
+            self.skipped.add(len(self) - 1)
+        if summed:
+            self.summed[len(self) - 1] = summed
+
+    def alone(self, line: Mapping[str, Any]) -> Recording:
+        """A recording of one row below the header of this one, from the row as it is written."""
+        found = Recording(self.header, self.sites, self.blocks, self.heads, self.weights)
+        found.take(line)
+        return found
 
     def lines(self, every: int = 1) -> Iterator[bytes]:
-        """The lines of its file. `every`: of the rows, those that have updates, the last, and one of so many others."""
+        """The lines of a file of it, with its sentences.
+
+        `every`: of the rows, those that have updates, the last, and one of so many others.
+        """
+        header = self.header | {"addnorm": VERSION}
         try:
-            yield as_line(self.header)
+            yield as_line(header)
         except ValueError:  # a setting too large for a number
-            yield as_line(self.header | {"meta": {}, "optimizer": None})
+            yield as_line(header | {"meta": {}, "optimizer": None})
+        last: dict[str, str] = {}
         scalars = [name for name in SCALARS if any(self.known[name])]
         for at, step in enumerate(self.steps):
-            if at % every and at != len(self) - 1 and not any(self.measured("update", at)):
+            if at % every and at != len(self) - 1 and not any(self.measured("update_to_weight", at)):
                 continue
             row: dict[str, Any] = {"step": step, "seconds": encoded(self.seconds[at])}
             row |= {name: encoded(self.at(name, at)[0], 9) for name in scalars}
@@ -133,6 +224,9 @@ class Recording(Shown):
             row |= {name: list(map(encoded, self.at(name, at))) for name in series}
             row |= {"skipped": True} if at in self.skipped else {}
             yield as_line(row | ({"loss_sum_of": self.summed[at]} if at in self.summed else {}))
+            said = {kind: self._template(kind, at) for kind in KINDS_SAID}
+            if changes := changed(last, said, step):
+                yield as_line({"said": changes})
         if self.end is not None:
             yield as_line(self.end)
 
@@ -183,8 +277,12 @@ class Reader:
                 self._take_header(entry)
             elif "end" in entry:
                 self.recording.end = ending(entry)
+            elif "said" in entry:
+                self._count(len(line) // 8)
+                self.recording.say(sentences(entry["said"], self.recording.steps))
             else:
-                self._take_row(entry)
+                self._count(sum(map(self.recording.width, SERIES + SCALARS)) + 2)
+                self.recording.take(entry)
         except FaultError as fault:
             self._stop(str(fault))
 
@@ -220,31 +318,10 @@ class Reader:
         found.header, found.sites, found.blocks = entry, sites, blocks
         found.heads, found.weights = heads, weights
 
-    def _take_row(self, entry: dict[str, Any]) -> None:
-        found = self.recording
-        step = count(entry, "step")
-        if found.steps and step <= found.steps[-1]:
-            raise FaultError(f"is of step {step}, after step {found.steps[-1]}")
-        self._numbers += sum(map(found.width, SERIES + SCALARS)) + 2
+    def _count(self, numbers: int) -> None:
+        self._numbers += numbers
         if self._numbers > MOST_NUMBERS:
-            raise FaultError("is one row too many; the rows before it are shown")
-        scalars = {name: number(entry.get(name), name) for name in SCALARS}
-        seconds = number(entry.get("seconds"), "seconds")
-        rows = {name: numbers(entry.get(name), name, found.width(name), may_lack=name in SOMETIMES) for name in SERIES}
-        skipped = entry.get("skipped", False)
-        if not isinstance(skipped, bool):
-            raise FaultError("has a skipped that is neither true nor false")
-        summed = count(entry, "loss_sum_of") if "loss_sum_of" in entry else 0
-        found.steps.append(step)
-        found.seconds.append(math.nan if seconds is None else seconds)
-        for name, values in (*rows.items(), *((name, [value]) for name, value in scalars.items())):
-            into = found.scalars[name] if name in SCALARS else found.series[name]
-            into.extend(math.nan if value is None else value for value in values)
-            found.known[name].extend(value is not None for value in values)
-        if skipped:
-            found.skipped.add(len(found) - 1)
-        if summed:
-            found.summed[len(found) - 1] = summed
+            raise FaultError("is one line too many; what came before it is shown")
 
 
 def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
@@ -268,9 +345,9 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
     return reader.recording if growing else reader.finish()
 
 
-def one_row(header: Mapping[str, Any], line: Mapping[str, Any]) -> Recording:
-    """A recording of one row, from the lines as they are written."""
-    return Reader().feed(as_line(header) + as_line(line))
+def headed(header: Mapping[str, Any]) -> Recording:
+    """A recording without rows, from its header."""
+    return Reader().feed(as_line(header))
 
 
 def parsed(line: bytes) -> dict[str, Any]:
@@ -339,7 +416,7 @@ def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> lis
     return [number(item, name) for item in value]
 
 
-def count(entry: dict[str, Any], key: str) -> int:
+def count(entry: Mapping[str, Any], key: str) -> int:
     """A whole number from 0 to LARGEST_COUNT. Raises FaultError."""
     value = as_count(entry.get(key))
     if value is None:
@@ -354,12 +431,12 @@ def as_count(value: Any) -> int | None:
     return int(value) if 0 <= value <= LARGEST_COUNT and value == int(value) else None
 
 
-def text(entry: dict[str, Any], key: str) -> str:
+def text(entry: dict[str, Any], key: str, longest: int = LONGEST_NAME) -> str:
     """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, str):
         raise FaultError(f"has a {key} that is not text")
-    if len(value) > LONGEST_NAME:
+    if len(value) > longest:
         raise FaultError(f"has a {key} that is too long")
     return value
 
@@ -372,6 +449,28 @@ def listed(entry: dict[str, Any], key: str) -> list[Any]:
     if len(value) > MOST_SITES:
         raise FaultError(f"has more than {MOST_SITES} {key}")
     return value
+
+
+def sentences(value: Any, steps: Sequence[int]) -> dict[str, list[Change]]:
+    """What is said, by kind, of rows up to the last of `steps`. Raises FaultError."""
+    if not isinstance(value, dict):
+        raise FaultError("has said that is not an object")
+    found: dict[str, list[Change]] = {}
+    for kind, changes in value.items():
+        news: list[Change] = []
+        found[text({"kind": kind}, "kind")] = news
+        for change in listed({"sentences": changes}, "sentences"):
+            if not isinstance(change, list) or len(change) != 2:
+                raise FaultError("has a sentence without a step")
+            step = count({"step": change[0]}, "step")
+            if not steps or step > steps[-1]:
+                raise FaultError(f"has a sentence about step {step}, which has not come")
+            if news and step <= news[-1][0]:
+                raise FaultError("has sentences out of order")
+            news.append((step, text({"sentence": change[1]}, "sentence", LONGEST_SENTENCE)))
+        if not news:
+            raise FaultError("has a kind of sentence without one")
+    return found
 
 
 def site_of(item: Any) -> SiteInfo:

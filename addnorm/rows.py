@@ -177,9 +177,9 @@ class PendingRow:
             "lr": encoded(lr, 9),
             "grad_norm": encoded(math.sqrt(sum(parameters)) * weight_factor) if parameters else None,
             "output": encoded(_rms(squares.get(("output", 0)), counts.get(("output", 0), 0), 1.0)),
-            "act": series("act", sites),
-            "grad": series("grad", sites, 1 / scale),
-            "weight_grad": series("weight_grad", blocks, weight_factor),
+            "act_rms": series("act", sites),
+            "grad_rms": series("grad", sites, 1 / scale),
+            "weight_grad_rms": series("weight_grad", blocks, weight_factor),
         }
         if self.unclipped:
             whole = sum(norm * norm for part in self.unclipped for norm in part.fetch.values())
@@ -192,7 +192,7 @@ class PendingRow:
             line["sample_cosine"] = [encoded(cosine) for cosine in self._mean_cosines(sites)]
         moved = self.by_optimizer or any(square for (name, _), square in squares.items() if name == "change")
         if moved and any(name == "old" for name, _ in squares):
-            line["update"] = [
+            line["update_to_weight"] = [
                 encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)
             ]
         if self.skipped:

@@ -13,6 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from addnorm.format import BLOCK_SERIES, SITE_SERIES
+
 if TYPE_CHECKING:
     import pandas as pd
     import plotly.graph_objects as go
@@ -46,11 +48,9 @@ class Shown:
         recording = self.so_far()
         if not len(recording):
             return None
-        from addnorm.words import verdict
-
         page = _page({"": recording}, LARGEST_OUTPUT)
         last = len(recording) - 1
-        instead = INSTEAD.format(recording.steps[last], verdict(recording, last))
+        instead = INSTEAD.format(recording.steps[last], recording.sentence("verdict", last))
         return FRAME.format(title=escape(_title(recording)), page=escape(page), instead=escape(instead, quote=False))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -86,13 +86,12 @@ class Shown:
             raise ImportError("`figure` needs plotly: pip install plotly.") from None
         from addnorm.player.charts import by_depth
         from addnorm.table import row_of
-        from addnorm.words import verdict
 
         recording = self._some()
         at = row_of(recording, step)
-        title = f"Step {recording.steps[at]}: {verdict(recording, at)}"
+        title = f"Step {recording.steps[at]}: {recording.sentence('verdict', at)}"
         sites = [site.name for site in recording.sites]
-        return go.Figure(by_depth(title, sites, recording.at("act", at), recording.at("grad", at)))
+        return go.Figure(by_depth(title, sites, recording.at("act_rms", at), recording.at("grad_rms", at)))
 
     def _some(self) -> Recording:
         recording = self.so_far()
@@ -148,10 +147,10 @@ def _columns(recording: Recording, per: Per, *, missing: float | None) -> dict[s
     series: tuple[str, ...]
     if per == "site":
         places = {"site": [site.name for site in recording.sites], "kind": [site.kind for site in recording.sites]}
-        series = ("act", "grad", "sample_cosine")
+        series = SITE_SERIES
     elif per == "block":
         places = {"block": [block.name for block in recording.blocks]}
-        series = ("weight_grad", "update")
+        series = BLOCK_SERIES
     elif per == "step":
         places, series = {}, ()
     else:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from addnorm.recording import Recording, one_row
-from addnorm.words import measured_by_site, verdict
+from addnorm.recording import Recording
+from addnorm.words import measured_by_site
 
 GROUP = "addnorm"
 
@@ -17,24 +17,25 @@ class Sinks:
 
     def __init__(self, sinks: Iterable[Any]) -> None:
         self._sinks = list(sinks)
-        self._header: Mapping[str, Any] | None = None
+        self._defined = False
+        self._verdict = ""
         self.problems: list[str] = []
         for sink in self._sinks:
             if not (hasattr(sink, "add_scalar") or hasattr(sink, "log")):
                 raise ValueError(f"to: {type(sink).__name__} has neither add_scalar, as TensorBoard's writer, nor log")
 
-    def tell(self, line: Mapping[str, Any]) -> None:
-        """Passes on a line of the recording. A dashboard that fails hears no more."""
-        if not self._sinks or "end" in line:
+    def tell(self, row: Recording, said: Mapping[str, Sequence[tuple[int, str]]]) -> None:
+        """Passes on a row and what is new to be said with it. A dashboard that fails hears no more."""
+        if not self._sinks:
             return
-        if self._header is None:
-            self._header = line
+        if not self._defined:
+            self._defined = True
             self._each(_define)
-            return
-        row = one_row(self._header, line)
-        said = verdict(row, 0) if any(row.known["sample_cosine"]) else ""
+        for _, self._verdict in said.get("verdict", ()):
+            pass
         numbers = numbers_of(row)
-        self._each(lambda sink: _log(sink, row.steps[0], numbers, said))
+        verdict = self._verdict if any(row.known["sample_cosine"]) else ""
+        self._each(lambda sink: _log(sink, row.steps[0], numbers, verdict))
 
     def _each(self, work: Callable[[Any], None]) -> None:
         for sink in tuple(self._sinks):
@@ -47,13 +48,13 @@ class Sinks:
 
 def numbers_of(row: Recording) -> dict[str, float]:
     """What a dashboard is told of a row: both ends, growth over depth, the gradient's on its way back, the update."""
-    act, grad = ([value for _, value in measured_by_site(row, name, 0)] for name in ("act", "grad"))
+    act, grad = ([value for _, value in measured_by_site(row, name, 0)] for name in ("act_rms", "grad_rms"))
     found: dict[str, float] = {}
     if act:
         found |= {"first_site": act[0], "last_site": act[-1], "growth_over_depth": _ratio(act[-1], act[0])}
     if grad:
         found["gradient_growth"] = _ratio(grad[0], grad[-1])
-    if updates := [value for value in row.at("update", 0) if value is not None]:
+    if updates := [value for value in row.at("update_to_weight", 0) if value is not None]:
         found["largest_update"] = max(updates)
     return found
 

@@ -7,10 +7,8 @@ import shutil
 import time
 from collections.abc import Iterator
 
-from addnorm.findings import findings
-from addnorm.law import law_in_words
 from addnorm.recording import Recording
-from addnorm.words import first_not_finite, how_it_stands, jumps, shared_prefix, shortened, updates, verdict
+from addnorm.words import how_it_stands, shared_prefix, shortened
 
 
 def table(recording: Recording, step: int | None = None) -> Iterator[str]:
@@ -32,11 +30,11 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     head, names = f"site{mostly} in {prefix[:-1]}" if prefix else "site", [name.removeprefix(prefix) for name in names]
     width = min(room, max(map(len, (head, *names))))
     yield f"{shortened(head, width):<{width}}  {'signal':>12}{'gradient':>12}"
-    act, grad = (list(_shown(recording, name, at)) for name in ("act", "grad"))
+    act, grad = (list(_shown(recording, name, at)) for name in ("act_rms", "grad_rms"))
     for name, left, right in zip(names, act, grad, strict=True):
         yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
-    of_row = (words(recording, at) for words in (verdict, jumps, findings, law_in_words, updates))
-    yield from (shortened(one, 500) for one in (*of_row, first_not_finite(recording), *header["notes"]) if one)
+    said = (recording.sentence(kind, at) for kind in ("verdict", "jumps", "findings", "helps", "law", "update", "lost"))
+    yield from (shortened(one, 500) for one in (*said, *header["notes"]) if one)
 
 
 def row_of(recording: Recording, step: int | None) -> int:

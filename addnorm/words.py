@@ -10,22 +10,34 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from addnorm.recording import Recording
+if TYPE_CHECKING:
+    from addnorm.recording import Recording
 
+STEP, LOSS = "{step}", "{loss}"  # whoever shows a sentence fills these in, the loss with three digits
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WRITTEN_OUT = 6  # decades, up and down, from which a number is written with a power of ten
 UNCHANGED_FACTOR = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
-PAUSE, PAUSES = 60.0, 10.0  # a row is late after so many seconds, and so many times the mean time from row to row
 FEWEST_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
-ENDED = {"done": "ended", "error": "ended by", "recorder": "the recorder gave up:"}
-IN_WORDS = {"act": ("the signal", "at"), "grad": ("the gradient", "on the way back through")}
+STANDS: dict[str, Any] = {  # how a recording stands; its last line names the first three
+    "done": "ended",
+    "error": "ended by {reason}",
+    "recorder": "the recorder gave up: {reason}",
+    "growing": "growing",
+    "late": "no row for {time}: paused or killed",
+    "unknown": "not ended",
+    "pause": 60.0,  # a row is late after so many seconds,
+    "pauses": 10.0,  # and so many times the mean time from row to row
+    "units": ((0, 60, "min"), (2 * 3600, 3600, "h"), (48 * 3600, 86400, "days")),  # from so many seconds on
+}
+IN_WORDS = {"act_rms": ("the signal", "at"), "grad_rms": ("the gradient", "on the way back through")}
 BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between signal and gradient
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with at most so many significant digits: "0.186", "63,000", "1.6·10¹⁶". Twin of `brief` in tape.js."""
+    """A number with at most so many significant digits: "0.186", "63,000", "1.6·10¹⁶"."""
     if not math.isfinite(value):
         return str(float(value))
     mantissa, _, exponent = f"{value + 0.0:.{digits - 1}e}".partition("e")
@@ -45,7 +57,7 @@ def verdict(recording: Recording, at: int) -> str:
         what, place = lost
         where = f" first at {place}" if place else ""
         return f"Not finite: the {what} of step {recording.steps[at]}{where}{_left_out(recording, at)}."
-    act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in ("act", "grad"))
+    act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in IN_WORDS)
     said = []
     if len(act) > 1:
         said.append(change_in_words("the signal", act[0], act[-1], "over depth"))
@@ -68,7 +80,7 @@ def jumps(recording: Recording, at: int) -> str:
 def largest_jump(recording: Recording, name: str, at: int) -> tuple[str, float, float]:
     """Where a series changes most from one site to the next, and both sizes, on the way back for the gradient."""
     steps = list(_from_site_to_site(recording, name, at))
-    if name == "grad":
+    if name == "grad_rms":
         steps = [(site, end, start) for site, start, end in reversed(steps)]
     return max(steps, key=lambda step: _factor(*step[1:]), default=("", 0.0, 0.0))
 
@@ -113,7 +125,7 @@ def lost_at(recording: Recording, at: int) -> tuple[str, str] | None:
         numbers = enumerate(recording.at(name, at))
         return [place for place, value in numbers if value is not None and not math.isfinite(value)]
 
-    act, grad, weights = lost("act"), lost("grad"), lost("weight_grad")
+    act, grad, weights = lost("act_rms"), lost("grad_rms"), lost("weight_grad_rms")
     if act:
         return "signal", recording.sites[act[0]].name
     if between := [what for name, what in BETWEEN.items() if lost(name)]:
@@ -131,40 +143,51 @@ def _left_out(recording: Recording, at: int) -> str:
 
 
 def updates(recording: Recording, at: int) -> str:
-    """Which block the last measured update changed most; empty where none was measured."""
-    for row in range(at, -1, -1):
-        pairs = zip(recording.blocks, recording.at("update", row), strict=True)
-        known = [(block.name, value) for block, value in pairs if value is not None and not math.isnan(value)]
-        if known:
-            name, size = max(known, key=lambda pair: pair[1])
-            if size == 0:
-                return f"The update of step {recording.steps[row]} changed no block."
-            return (
-                f"The update of step {recording.steps[row]} changed {name} most, by {number(100 * size)}% of its size."
-            )
-    return ""
+    """Which block the update of a row changed most; empty where it was not measured."""
+    pairs = zip(recording.blocks, recording.at("update_to_weight", at), strict=True)
+    known = [(block.name, value) for block, value in pairs if value is not None and not math.isnan(value)]
+    if not known:
+        return ""
+    name, size = max(known, key=lambda pair: pair[1])
+    if size == 0:
+        return f"The update of step {recording.steps[at]} changed no block."
+    return f"The update of step {recording.steps[at]} changed {name} most, by {number(100 * size)}% of its size."
 
 
-def first_not_finite(recording: Recording) -> str:
-    """The first number of the whole recording that is not finite, in a sentence; empty where all are."""
-    for at, step in enumerate(recording.steps):
-        if (lost := lost_at(recording, at)) is not None:
-            where = f"at {lost[1]} in" if lost[1] else "of"
-            left_out = _left_out(recording, at)
-            return f"The first number that is not finite is the {lost[0]} {where} step {step}{left_out}."
-    return ""
+def weights(recording: Recording, at: int) -> str:
+    """How far the blocks' weight gradients of a row lie apart; empty where none was measured."""
+    values = [value for value in recording.at("weight_grad_rms", at) if value is not None]
+    if not all(map(math.isfinite, values)):
+        return "Some blocks' weight gradients are not finite."
+    alive = [value for value in values if value > 0]
+    if not alive:
+        return "No block's weights receive a gradient." if values else ""
+    rest = f"; {len(values) - len(alive)} of {len(values)} receive none" if len(alive) < len(values) else ""
+    far = number(_factor(min(alive), max(alive)))
+    return f"The largest of the blocks' weight gradients is {far} times the smallest{rest}."
+
+
+def not_finite(recording: Recording, at: int) -> str:
+    """What is first not finite in a row, in a sentence; empty where all is finite."""
+    if (lost := lost_at(recording, at)) is None:
+        return ""
+    where = f"at {lost[1]} in" if lost[1] else "of"
+    left_out = _left_out(recording, at)
+    return f"The first number that is not finite is the {lost[0]} {where} step {recording.steps[at]}{left_out}."
 
 
 def how_it_stands(recording: Recording, now: float) -> str:
     """Whether a recording grows, has ended, or has stopped without its last line. `now`: seconds since 1970."""
     if end := recording.end:
-        return f"{ENDED[end['end']]}{'' if end['end'] == 'done' else ' ' + end['reason']}"
+        return str(STANDS[end["end"]]).replace("{reason}", end["reason"])
     seconds = recording.seconds[-1] if recording.seconds else 0.0
     silent = now - _began(recording) - seconds
     if recording.problem or not math.isfinite(silent):
-        return "not ended"
-    usual = seconds / max(1, len(recording))
-    return "growing" if silent <= max(PAUSE, PAUSES * usual) else f"no row for {_duration(silent)}: paused or killed"
+        return str(STANDS["unknown"])
+    if silent <= max(STANDS["pause"], STANDS["pauses"] * seconds / max(1, len(recording))):
+        return str(STANDS["growing"])
+    size, unit = next(one[1:] for one in reversed(STANDS["units"]) if silent >= one[0])
+    return str(STANDS["late"]).replace("{time}", f"{math.floor(silent / size)} {unit}")
 
 
 def _began(recording: Recording) -> float:
@@ -175,12 +198,6 @@ def _began(recording: Recording) -> float:
         return datetime.fromisoformat(f"{found[1]}+00:00").timestamp() + float(found[2] or 0) if found else math.nan
     except ValueError:
         return math.nan
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 2 * 3600:
-        return f"{math.floor(seconds / 60)} min"
-    return f"{math.floor(seconds / 3600)} h" if seconds < 48 * 3600 else f"{math.floor(seconds / 86400)} days"
 
 
 def change_in_words(name: str, start: float, end: float, path: str) -> str:

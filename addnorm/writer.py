@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from addnorm.recording import as_line
+from addnorm.recording import FaultError, as_line, parsed
 
-WAITING = 1024  # lines that may wait for the disk; more are dropped and counted
+WAITING = 1024  # rows that may wait for the disk; more are dropped and counted
 PATIENCE = 10.0  # seconds for which closing waits for the disk
 
 
@@ -26,51 +27,50 @@ def free_path(wanted: str | os.PathLike[str]) -> Path:
     return path
 
 
-Line = Callable[[], Mapping[str, Any]]  # called in the writer's thread
+Lines = Callable[[], Sequence[Mapping[str, Any]]]  # called in the writer's thread
 
 
 class Writer:
     """Appends lines of JSON. Raises OSError where the file cannot be created; `failure` is what went wrong later.
 
-    `wanted`: None for no file. `tell` hears each line too. `further`: an existing file is gone on with.
+    `wanted`: None for no file. `further`: an existing file is gone on with.
     """
 
-    def __init__(
-        self,
-        wanted: str | os.PathLike[str] | None,
-        tell: Callable[[Mapping[str, Any]], None],
-        *,
-        further: bool = False,
-    ) -> None:
+    def __init__(self, wanted: str | os.PathLike[str] | None, *, further: bool = False) -> None:
         self.path = Path(os.devnull)
         if wanted is not None:
             Path(wanted).parent.mkdir(parents=True, exist_ok=True)
             self.path = Path(wanted) if further else free_path(wanted)
         new = os.O_CREAT | os.O_EXCL if wanted is not None and not further else 0
         self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | new, 0o644)
-        self._tell = tell
         self.dropped = 0
         self.failure: Exception | None = None
-        self._lines: queue.Queue[Line | None] = queue.Queue(WAITING)
+        self._lines: queue.Queue[Lines | None] = queue.Queue(WAITING)
         self._thread = threading.Thread(target=self._work, name="addnorm writer", daemon=True)
         self._thread.start()
 
-    def cut(self, lines: int) -> None:
-        """Keeps so many lines of an existing file, before anything is written."""
-        with self.path.open("rb") as file:
-            kept = sum(len(file.readline()) for _ in range(lines))
+    def cut(self, rows: int) -> None:
+        """Keeps so many rows of an existing file, with what is said of them, before anything is written."""
+        kept = 0
+        with self.path.open("rb") as file, contextlib.suppress(FaultError):  # of a last line that is cut off
+            for line in file:
+                entry = parsed(line)
+                rows -= "step" in entry
+                if rows < 0 or "end" in entry:
+                    break
+                kept += len(line)
         os.ftruncate(self._file, kept)
 
-    def write(self, line: Line) -> bool:
-        """Queues a line; False where too many are waiting, so that it is dropped."""
+    def write(self, lines: Lines) -> bool:
+        """Queues the lines of a row; False where too many rows are waiting, so that it is dropped."""
         try:
-            self._lines.put_nowait(line)
+            self._lines.put_nowait(lines)
         except queue.Full:
             self.dropped += 1
             return False
         return True
 
-    def close(self, last: Line) -> bool:
+    def close(self, last: Lines) -> bool:
         """Writes what is waiting and the last line; False where the disk fails or takes too long."""
         until = time.monotonic() + PATIENCE
         try:
@@ -100,10 +100,7 @@ class Writer:
                     self.failure = error
         os.close(self._file)
 
-    def _append(self, lines: list[Line]) -> None:
-        entries = [line() for line in lines]
-        text = b"".join(map(as_line, entries))
+    def _append(self, waiting: list[Lines]) -> None:
+        text = b"".join(as_line(line) for lines in waiting for line in lines())
         while text:
             text = text[os.write(self._file, text) :]
-        for entry in entries:
-            self._tell(entry)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from addnorm.player.charts import panels_of
+from addnorm.words import STANDS
 
 FOLDER = Path(__file__).parent
 PLOTLY = FOLDER / "plotly" / "plotly-cartesian.min.js"
@@ -70,6 +71,7 @@ def declaration(runs: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str,
         "scene": 1,
         "messages": [],
         "by": BY,
+        "stands": STANDS,
         **more,
     }
 

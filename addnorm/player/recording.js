@@ -1,12 +1,11 @@
-// A recording of `addnorm.watch` as a tape, read in pieces, strictly and within bounds. Twin of addnorm/recording.py.
+// A recording of `addnorm.watch` as a tape, read in pieces, strictly and within bounds. docs/recording.md has the format.
 
 import { Tape } from "./tape.js"
-import { howItStands, kindOf, likeness, sentenceOf } from "./words.js"
 
-const VERSION = 1
+const VERSION = 2
 const LARGEST_FILE = 2 ** 32
 const MOST_SITES = 20_000
-const LONGEST_NAME = 1000
+const [LONGEST_NAME, LONGEST_SENTENCE] = [1000, 5000]
 const DEEPEST = 8
 const FEWEST_NAMES = 5 // among which a prefix is looked for
 const PIECE = 2 ** 20 // bytes of a dropped file that are read at once
@@ -19,13 +18,15 @@ const NAMED = new Map([
 const KINDS = ["start", "sum", "output"]
 const ENDS = ["done", "error", "recorder"]
 const SCALARS = ["loss", "lr", "grad_norm", "output", "grad_norm_unclipped"]
-const SITE_SERIES = ["act", "grad", "sample_cosine"]
+const SITE_SERIES = ["act_rms", "grad_rms", "sample_cosine"]
 const DETAILS = ["head", "parameter_grad"] // only where they are asked for
-const SERIES = [...SITE_SERIES, "weight_grad", "update", ...DETAILS]
-const SOMETIMES = ["sample_cosine", "update", ...DETAILS] // measured in some rows only
-const TRACKS = { act: "act_rms", grad: "grad_rms", weight_grad: "weight_grad_rms" } // those with other names here
-const LOST = { "model's output": "output", loss: "loss" } // what comes between signal and gradient
-const trackOf = (series) => TRACKS[series] ?? series
+const SERIES = [...SITE_SERIES, "weight_grad_rms", "update_to_weight", ...DETAILS]
+const SOMETIMES = ["sample_cosine", "update_to_weight", ...DETAILS] // measured in some rows only
+const IN_VERSION_1 = { act_rms: "act", grad_rms: "grad", weight_grad_rms: "weight_grad", update_to_weight: "update" }
+const TOGETHER = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "helps"] } // sentences in one place
+const OLDER =
+  "An older recorder wrote this file: its charts play, and `python -m addnorm show FILE` says what it found."
+const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/
 
 class FaultError extends Error {}
 const fault = (text) => {
@@ -68,8 +69,8 @@ const number = (value, name) => {
   return value
 }
 
-const numbers = (value, name, width) => {
-  if ((value === null || value === undefined) && SOMETIMES.includes(name)) return Array(width).fill(null)
+const numbers = (value, name, width, mayLack) => {
+  if ((value === null || value === undefined) && mayLack) return Array(width).fill(null)
   if (!Array.isArray(value)) fault(`has ${name} that is not a list`)
   if (value.length !== width) fault(`has ${value.length} numbers of ${name} where there should be ${width}`)
   return value.map((item) => number(item, name))
@@ -78,10 +79,10 @@ const numbers = (value, name, width) => {
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0
 const count = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is not a count`))
 
-const text = (entry, key) => {
+const text = (entry, key, longest = LONGEST_NAME) => {
   const value = entry[key]
   if (typeof value !== "string") fault(`has a ${key} that is not text`)
-  if (value.length > 2 * LONGEST_NAME || [...value].length > LONGEST_NAME) fault(`has a ${key} that is too long`)
+  if (value.length > 2 * longest || [...value].length > longest) fault(`has a ${key} that is too long`)
   return value
 }
 
@@ -89,6 +90,25 @@ const listed = (entry, key) => {
   const value = entry[key]
   if (!Array.isArray(value)) fault(`has ${key} that are not a list`)
   if (value.length > MOST_SITES) fault(`has more than ${MOST_SITES} ${key}`)
+  return value
+}
+
+// What is said, by kind: of rows up to a step.
+const sentences = (value, last) => {
+  if (!isObject(value)) fault("has said that is not an object")
+  for (const [kind, changes] of Object.entries(value)) {
+    let before = -1
+    text({ kind }, "kind")
+    for (const change of listed({ sentences: changes }, "sentences")) {
+      if (!Array.isArray(change) || change.length !== 2) fault("has a sentence without a step")
+      const step = count({ step: change[0] }, "step")
+      if (!(step <= last)) fault(`has a sentence about step ${step}, which has not come`)
+      if (step <= before) fault("has sentences out of order")
+      before = step
+      text({ sentence: change[1] }, "sentence", LONGEST_SENTENCE)
+    }
+    if (before < 0) fault("has a kind of sentence without one")
+  }
   return value
 }
 
@@ -174,7 +194,7 @@ export class RecordedTape extends Tape {
       weights: [],
       ended: null,
       problem: "",
-      first: null,
+      said: Object.create(null),
       tracks: {},
     })
     Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "", seconds: 0 })
@@ -255,7 +275,10 @@ export class RecordedTape extends Tape {
       if (this.ended) fault("stands after the end of the recording")
       if (!this.header) this.takeHeader(entry)
       else if (Object.hasOwn(entry, "end")) this.ended = ending(entry)
-      else this.takeRow(entry)
+      else if (Object.hasOwn(entry, "said")) {
+        this.counted(Math.floor(line.length / 8))
+        this.say(sentences(entry.said, this.steps.at(-1)))
+      } else this.takeRow(entry)
     } catch (error) {
       if (!(error instanceof FaultError)) throw error
       this.stop(error.message)
@@ -277,7 +300,7 @@ export class RecordedTape extends Tape {
     for (const name of SCALARS) this.tracks[name] = { name, start: start++, width: 1 }
     for (const name of SERIES) {
       const width = this.widthOf(name)
-      this.tracks[trackOf(name)] = { name: trackOf(name), start, width }
+      this.tracks[name] = { name, start, width }
       start += width
     }
     const named = (places) => places.map(({ name }) => plain(name))
@@ -286,15 +309,23 @@ export class RecordedTape extends Tape {
     this.touch(0)
   }
 
+  counted(numbers) {
+    this.numbers += numbers
+    if (this.numbers > BOUNDS.numbers) fault("is one line too many; what came before it is shown")
+  }
+
   takeRow(entry) {
+    this.counted(this.width + 2)
+    const old = this.header.said.addnorm === 1 ? IN_VERSION_1 : {}
     const step = count(entry, "step")
     const before = this.steps.at(-1)
     if (this.count && step <= before) fault(`is of step ${step}, after step ${before}`)
-    this.numbers += this.width + 2
-    if (this.numbers > BOUNDS.numbers) fault("is one row too many; the rows before it are shown")
     const scalars = SCALARS.map((name) => number(entry[name], name))
     const seconds = number(entry.seconds, "seconds") ?? NaN
-    const series = SERIES.map((name) => numbers(entry[name], name, this.widthOf(name)))
+    const series = SERIES.map((name) => {
+      const key = old[name] ?? name
+      return numbers(entry[key], key, this.widthOf(name), SOMETIMES.includes(name))
+    })
     const skipped = entry.skipped === undefined ? false : entry.skipped
     if (typeof skipped !== "boolean") fault("has a skipped that is neither true nor false")
     const summed = entry.loss_sum_of === undefined ? 0 : count(entry, "loss_sum_of")
@@ -304,12 +335,12 @@ export class RecordedTape extends Tape {
       this.rows[to] = values[at] ?? NaN
       this.known[to] = values[at] === null ? 0 : 1
     }
-    if (series[SERIES.indexOf("update")].some((value) => value !== null)) this.updates.push(this.count)
+    if (series[SERIES.indexOf("update_to_weight")].some((value) => value !== null)) this.updates.push(this.count)
     if (skipped) this.skipped.add(this.count)
     if (summed) this.summed.set(this.count, summed)
     this.steps.push(step)
     this.count += 1
-    this.first ??= this.lostAt(this.count - 1)
+    if (this.header.said.addnorm === 1) this.said.verdict ??= [[0, OLDER]]
     Object.assign(this, { seconds, last: step, length: step + 1 })
     this.touch(step)
   }
@@ -321,22 +352,6 @@ export class RecordedTape extends Tape {
     rows.set(this.rows)
     known.set(this.known)
     Object.assign(this, { rows, known })
-  }
-
-  // The first number of a row that is not finite, in the order in which it was computed.
-  lostAt(row) {
-    const lost = (track) => {
-      const found = [...this.at(track, row).entries()]
-      return found.filter(([, value]) => value !== undefined && !Number.isFinite(value)).map(([place]) => place)
-    }
-    const [act, grad, weights] = ["act_rms", "grad_rms", "weight_grad_rms"].map(lost)
-    if (act.length) return { what: "signal", row, place: this.sites[act[0]].name }
-    for (const [what, track] of Object.entries(LOST)) if (lost(track).length) return { what, row, place: "" }
-    if (grad.length) return { what: "gradient", row, place: this.sites[grad.at(-1)].name }
-    if (weights.length && weights.length < this.blocks.length)
-      return { what: "weights' gradient", row, place: this.blocks[weights.at(-1)].name }
-    if (weights.length) return { what: "gradient of all weights", row, place: "" }
-    return lost("grad_norm").length ? { what: "gradient of a bias or gain", row, place: "" } : null
   }
 
   // The rows up to a step. A recording may have a row every few steps only, so that `step` and `rowAt` differ.
@@ -394,27 +409,40 @@ export class RecordedTape extends Tape {
   // The last row at or before a step that has measured updates.
   frame(step) {
     const row = this.updates.findLast((one) => this.steps[one] <= step)
-    return row === undefined ? undefined : { step: this.steps[row], update_to_weight: this.at("update", row) }
+    return row === undefined ? undefined : { step: this.steps[row], update_to_weight: this.at("update_to_weight", row) }
   }
 
   // The names of the places of a track.
   names(track) {
-    return SITE_SERIES.some((series) => trackOf(series) === track) ? this.named.sites : this.named.blocks
+    return SITE_SERIES.includes(track) ? this.named.sites : this.named.blocks
   }
 
   sentence(kind, step) {
     if (!this.count) return ""
-    const row = this.rowAt(step)
-    return kind === "kind" ? kindOf(this, row) : sentenceOf(this, kind, row)
+    if (kind === "notes") return this.header.said.notes.join(" ")
+    const row = this.step(this.rowAt(step))
+    const said = (TOGETHER[kind] ?? [kind]).map((one) => super.sentence(one, row))
+    return said.filter(Boolean).join(" ")
   }
 
   // The arrangement that it resembles in its first row.
   get like() {
-    return this.count ? likeness(this) : ""
+    return this.sentence("like", 0)
+  }
+
+  // Whether it grows, has ended, or has stopped without its last line. `words`: for each of these, as they are declared.
+  stands(words, now) {
+    if (this.ended) return words[this.ended.end].replace("{reason}", () => this.ended.reason)
+    const { created } = this.header.said
+    const silent = now - (UTC_TIME.test(created) ? Date.parse(created) / 1000 : NaN) - this.seconds
+    if (this.problem || !Number.isFinite(silent)) return words.unknown
+    if (silent <= Math.max(words.pause, (words.pauses * this.seconds) / Math.max(1, this.count))) return words.growing
+    const [, seconds, unit] = words.units.findLast(([least]) => silent >= least)
+    return words.late.replace("{time}", `${Math.floor(silent / seconds)} ${unit}`)
   }
 
   // Model, device and length in one line.
-  facts() {
+  facts(words) {
     if (!this.header) return this.problem || this.gone || this.local ? "" : `${this.name}: nothing has come yet`
     const { model, dtype, device, parameters, optimizer } = this.header.said
     const parts = [
@@ -425,8 +453,8 @@ export class RecordedTape extends Tape {
     ]
     if (typeof optimizer?.name === "string") parts.push(optimizer.name)
     parts.push(`${this.count} ${this.count === 1 ? "row" : "rows"}`)
-    const stands = howItStands(this, this.readAt ?? Date.now() / 1000)
-    parts.push((this.local || this.readAt) && stands === "growing" ? "not ended when it was read" : stands)
+    const stands = this.stands(words, this.readAt ?? Date.now() / 1000)
+    parts.push((this.local || this.readAt) && stands === words.growing ? "not ended when it was read" : stands)
     if (this.ended?.dropped) parts.push(`${this.ended.dropped} rows dropped`)
     return parts.map((part) => shortened(part, 60)).join(", ")
   }

@@ -530,7 +530,7 @@ class Stage {
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
     const recorded = tapes.filter((tape) => tape.names)
-    const facts = [`step ${now.shown} of ${steps}`, ...recorded.map((tape) => tape.facts()).filter(Boolean)]
+    const facts = [`step ${now.shown} of ${steps}`, ...recorded.map((tape) => tape.facts(data.stands)).filter(Boolean)]
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     const together = tapes.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)

@@ -11,7 +11,7 @@ const PLAIN = new Intl.NumberFormat("en", { maximumFractionDigits: 12 })
 const RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 export const power = (exponent) => `10${String(exponent).replace(/./g, (sign) => RAISED[sign] ?? "⁻")}`
 
-// A number with at most so many significant digits: 0.186, 63,000, 1.6·10¹⁶. Twin of `number` in addnorm/words.py.
+// A number with at most so many significant digits: 0.186, 63,000, 1.6·10¹⁶.
 export const brief = (value, digits = 3) => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
   const [mantissa, exponent] = value

@@ -43,7 +43,8 @@ COST = """\
 - Losses are the same bit for bit wherever two runs without it agree, and recording never waits for the device. A
   recorder that fails gives one warning and leaves the training alone.
 - Cost: the goal is 5% of a step at most; `python -m benchmarks watch` measures it on an MLP and a transformer.
-- File: a row has two numbers per sum and one per block of weights, about 15 bytes each; `every=10` keeps every tenth.
+- File: a row has two numbers per sum and one per block of weights, about 15 bytes each, and 350 bytes of
+  sentences; `every=10` keeps every tenth.
 - Mixed precision: AMP's scale is divided out, and an update that it skips is marked.
 - Gradient accumulation: the small batches before an update are one row, that of the large batch.
 - `torch.compile`: on recorded steps the model runs as it is written, so the last digits of the loss may differ.

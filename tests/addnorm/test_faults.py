@@ -25,7 +25,6 @@ from torch import Tensor, nn
 import addnorm.recorder
 from addnorm import unwatch, watch
 from addnorm.recording import read
-from addnorm.words import first_not_finite
 from addnorm.writer import WAITING, Writer
 from tests.addnorm.loops import Block, Restless, batch, net, recorded, train
 
@@ -156,14 +155,14 @@ def test_rows_are_dropped_and_counted_when_the_disk_is_slow(tmp_path: Path) -> N
             go.wait()
             append(self, lines)
 
-    writer = Slow(tmp_path / "run.jsonl", lambda line: None)
-    writer.write(lambda: {"first": 1})
+    writer = Slow(tmp_path / "run.jsonl")
+    writer.write(lambda: [{"first": 1}])
     while not writer._lines.empty():  # the thread has taken it and waits for the disk
         time.sleep(0.001)
-    kept = [writer.write(lambda: {"more": 1}) for _ in range(WAITING + 5)]
+    kept = [writer.write(lambda: [{"more": 1}]) for _ in range(WAITING + 5)]
     assert (sum(kept), writer.dropped) == (WAITING, 5)
     go.set()
-    assert writer.close(lambda: {"last": 1})
+    assert writer.close(lambda: [{"last": 1}])
     assert len(writer.path.read_text().splitlines()) == WAITING + 2
 
 
@@ -637,7 +636,7 @@ def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path:
     assert losses[:2] == expected[:2]
     recording = read(recorder.path)
     assert (recording.problem, len(recording)) == ("", 4)
-    assert first_not_finite(recording) == "The first number that is not finite is the loss of step 1."
+    assert recording.sentence("lost", 0) == "The first number that is not finite is the loss of step 1."
 
 
 def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor]:
@@ -686,7 +685,7 @@ def test_what_is_not_finite_is_named_where_and_when_it_came_up_and_training_stay
     found, expected = spoilt(where, tmp_path / "run.jsonl", alarm=alarm), spoilt(where, None)
     assert not found[0][-1].isfinite()
     torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
-    said = first_not_finite(read(tmp_path / "run.jsonl"))
+    said = read(tmp_path / "run.jsonl").sentence("lost", 0)
     assert said == f"The first number that is not finite is the {sentence}"
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import watch
-from addnorm.findings import HELPS, findings, since, stalled, vanished
+from addnorm.findings import HELPS, since, stalled, vanished
 from addnorm.law import likeness
 from addnorm.recording import Reader, Recording, read
 from components.recordings.page import LIKE
@@ -38,8 +38,8 @@ def told(rows: list[dict[str, Any]], blocks: int = 2) -> Recording:
 
 def test_a_run_that_goes_well_has_no_findings() -> None:
     falling = [{"loss": 0.97**at, "update": [1e-3, 2e-3]} for at in range(120)]
-    assert findings(told(falling), 119) == ""
-    assert findings(told(falling[:1]), 0) == ""
+    assert told(falling).sentence("findings", 119) == ""
+    assert told(falling[:1]).sentence("findings", 0) == ""
 
 
 @pytest.mark.parametrize("turn", [40, 60])
@@ -51,9 +51,9 @@ def test_a_loss_that_has_stalled_is_said_with_the_step(turn: int) -> None:
     place, then, now = found
     assert turn - 5 <= place <= turn + 20
     assert then == pytest.approx(now, rel=0.03)
-    said = findings(told([{"loss": loss} for loss in losses]), 139)
+    said = told([{"loss": loss} for loss in losses]).sentence("findings", 139)
     assert said.startswith(f"Since step {place} the mean loss has fallen by less than 2% (")
-    assert findings(told([{"loss": loss} for loss in losses]), turn) == "", "nothing has stalled by then"
+    assert told([{"loss": loss} for loss in losses]).sentence("findings", turn) == "", "nothing has stalled by then"
     assert stalled(losses[:30]) is None, "too few rows to tell"
 
 
@@ -66,22 +66,24 @@ def test_a_loss_that_rises_again_has_not_fallen_either() -> None:
 
 def test_blocks_that_stand_still_are_named_with_the_step_unless_the_rate_is_zero() -> None:
     rows = [{"update": [1e-3, 1e-3 if at < 8 else 2e-6]} for at in range(16)]
-    assert findings(told(rows), 15) == "No update measured since step 8 changed block 1 by 0.001% of its size."
-    assert findings(told(rows), 7) == ""
+    assert (
+        told(rows).sentence("findings", 15) == "No update measured since step 8 changed block 1 by 0.001% of its size."
+    )
+    assert told(rows).sentence("findings", 7) == ""
     both = [{"update": [1e-6, 1e-6]} for _ in range(4)]
-    assert findings(told(both), 3) == (
+    assert told(both).sentence("findings", 3) == (
         "No update measured since step 0 changed block 0 by 0.001% of its size; 2 of 2 blocks stand still now."
     )
-    assert findings(told([{**row, "lr": 0.0} for row in both]), 3) == ""
-    assert findings(told([{**row, "skipped": True} for row in both]), 3) == ""
-    assert findings(told([{**row, "update": [None, "NaN"]} for row in both]), 3) == ""
+    assert told([{**row, "lr": 0.0} for row in both]).sentence("findings", 3) == ""
+    assert told([{**row, "skipped": True} for row in both]).sentence("findings", 3) == ""
+    assert told([{**row, "update": [None, "NaN"]} for row in both]).sentence("findings", 3) == ""
 
 
 def test_a_lost_gradient_is_said_with_the_step() -> None:
     rows = [{"grad": [1.0 if at < 3 else 0.01, 1.0]} for at in range(6)]
-    assert findings(told(rows), 5) == "From step 3 on less than 1/30 of the gradient comes back to site 0."
-    assert findings(told(rows[3:]), 2).startswith("From the start less than 1/30 of the gradient ")
-    assert findings(told(rows), 2) == ""
+    assert told(rows).sentence("findings", 5) == "From step 3 on less than 1/30 of the gradient comes back to site 0."
+    assert told(rows[3:]).sentence("findings", 2).startswith("From the start less than 1/30 of the gradient ")
+    assert told(rows).sentence("findings", 2) == ""
     assert vanished([1.0, math.inf], [0.01, 0.01]) is None
     assert [since(holds) for holds in ([], [False], [True, False], [False, True], [True, True])] == [
         None,
@@ -94,14 +96,14 @@ def test_a_lost_gradient_is_said_with_the_step() -> None:
 
 def test_inputs_that_become_alike_over_depth_are_said_with_the_step() -> None:
     rows = [{"sample_cosine": [0.25, 0.5 if at < 4 else 0.971]} if at % 2 == 0 else {} for at in range(8)]
-    assert findings(told(rows), 7) == (
+    assert told(rows).sentence("findings", 7) == (
         "From step 4 on inputs become alike over depth: the mean cosine between different ones is 0.25 at site 0 and "
         "0.971 at site 1."
     )
-    assert findings(told(rows), 3) == ""
-    assert findings(told(rows[4:]), 3).startswith("From the start inputs become alike over depth: ")
+    assert told(rows).sentence("findings", 3) == ""
+    assert told(rows[4:]).sentence("findings", 3).startswith("From the start inputs become alike over depth: ")
     for other in ([0.96, 0.97], [None, "NaN"], [0.25, 0.95]):
-        assert findings(told([*rows, {"sample_cosine": other}]), 8) == ""
+        assert told([*rows, {"sample_cosine": other}]).sentence("findings", 8) == ""
 
 
 def test_a_net_whose_inputs_become_alike_is_told_from_one_whose_do_not(tmp_path: Path) -> None:
@@ -114,7 +116,7 @@ def test_a_net_whose_inputs_become_alike_is_told_from_one_whose_do_not(tmp_path:
             loss = model(x).square().mean()
             loss.backward()
             recorder.step(loss=loss)
-        said[name] = findings(read(recorder.path), 0)
+        said[name] = read(recorder.path).sentence("findings", 0)
     assert "From the start inputs become alike over depth" in said["plain"]
     assert "alike" not in said["residual"]
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import watch
-from addnorm.law import alike, law_in_words, law_of, law_of_stream, likeness, stream_of
+from addnorm.law import alike, law_of, law_of_stream, likeness, stream_of
 from addnorm.recording import Recording, read
 from components.recordings.page import LIKE
 from models.nets import build_model
@@ -64,14 +64,14 @@ def recorded(kind: str, depth: int, folder: Path) -> Recording:
 def test_a_net_of_a_known_arrangement_is_recognised_by_its_growth(kind: str, depth: int, tmp_path: Path) -> None:
     found = recorded(kind, depth, tmp_path)
     assert likeness(found) == kind
-    assert f"Your net starts like “{kind}”: " in law_in_words(found, 0)
+    assert f"Your net starts like “{kind}”: " in found.sentence("law", 0)
     assert kind in ARRANGEMENTS
 
 
 def test_branches_that_add_little_are_not_taken_for_branches_that_add_nothing(tmp_path: Path) -> None:
     found = recorded("little", 12, tmp_path)
     assert likeness(found) == "little"
-    said = law_in_words(found, 0)
+    said = found.sentence("law", 0)
     assert "Your net starts with a signal and a gradient that hardly change: the branches add little, or " in said
     assert "ReZero" not in said
 
@@ -200,7 +200,7 @@ def test_of_a_net_without_a_clear_law_or_arrangement_nothing_is_said() -> None:
     """A finding or nothing: as of the examples that come with the app."""
     for name in ("digits", "x-transformer"):
         found = read(Path(__file__).parents[2] / "examples" / "recordings" / f"{name}.jsonl")
-        assert law_in_words(found, len(found) - 1) == ""
+        assert found.sentence("law", len(found) - 1) == ""
 
 
 def test_sizes_without_a_law_have_none() -> None:

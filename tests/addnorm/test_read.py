@@ -17,7 +17,8 @@ from addnorm import recording as reading
 from addnorm import watch
 from addnorm.__main__ import main
 from addnorm.recording import Reader, Recording, read
-from addnorm.words import first_not_finite, how_it_stands, jumps
+from addnorm.said import KINDS
+from addnorm.words import how_it_stands, jumps, number
 from tests.addnorm.loops import net, recorded, rms, train
 from tests.waiting import until
 
@@ -54,12 +55,24 @@ def test_what_was_written_is_what_is_read(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
     assert (recording.problem, recording.whole, list(recording.steps)) == ("", True, [0, 1, 2])
     assert recording.header["meta"] == {"seed": 3}
-    for at, line in enumerate(lines[1:-1]):
-        assert list(recording.row("act", at)) == line["act"]
-        assert list(recording.row("grad", at)) == line["grad"]
-        assert list(recording.row("weight_grad", at)) == line["weight_grad"]
+    for at, line in enumerate(line for line in lines if "step" in line):
+        assert list(recording.row("act_rms", at)) == list(recording.row("act", at)) == line["act_rms"]
+        assert list(recording.row("grad_rms", at)) == line["grad_rms"]
+        assert list(recording.row("weight_grad_rms", at)) == line["weight_grad_rms"]
         assert recording.scalars["loss"][at] == line["loss"]
-        assert bool(recording.measured("update", at)[0]) == ("update" in line)
+        assert bool(recording.measured("update", at)[0]) == ("update_to_weight" in line)
+
+
+def test_what_the_recorder_says_row_by_row_is_what_its_rows_say(tmp_path: Path) -> None:
+    said = recorded(net(8), tmp_path, 12)
+    silent = fed(raw=b"".join(line for line in (tmp_path / "run.jsonl").open("rb") if b'"said"' not in line))
+    assert (said.said, len(said)) == (read(tmp_path / "run.jsonl").said, 12)
+    for kind in KINDS:
+        spoken = [said.sentence(kind, at) for at in range(12)]
+        assert spoken == [silent.sentence(kind, at) for at in range(12)]
+        assert any(spoken) or kind not in ("loss", "update", "verdict", "weight")
+    assert said.sentence("loss", 3) == f"Step 3: loss {number(said.scalars['loss'][3])}."
+    assert said._teller is None
 
 
 def test_numbers_by_name_and_numbers_that_were_not_measured_are_told_apart() -> None:
@@ -78,9 +91,9 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
     "binary": ([], b"\x80\x02}q\x00.\n", "Line 1 is not text."),
     "a number": ([3], b"", "Line 1 is not an object."),
     "a newer version": (
-        [{**HEADER, "addnorm": 2}],
+        [{**HEADER, "addnorm": 3}],
         b"",
-        "Line 1 says that this is version 2 of the format; this program reads up to version 1.",
+        "Line 1 says that this is version 3 of the format; this program reads up to version 2.",
     ),
     "cut": ([HEADER, ROW], b'{"step":1,"los', "Line 3 is cut off; what came before it is shown."),
     "text for a number": (
@@ -128,6 +141,30 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b"",
         "Line 4 stands after the end of the recording.",
     ),
+    "names of version 1": ([{**HEADER, "addnorm": 2}, ROW], b"", "Line 2 has act_rms that is not a list."),
+    "said of later": (
+        [HEADER, ROW, {"said": {"law": [[0, "x"], [1, "x"]]}}],
+        b"",
+        "Line 3 has a sentence about step 1, which has not come.",
+    ),
+    "said of nothing": (
+        [HEADER, {"said": {"law": [[0, "x"]]}}],
+        b"",
+        "Line 2 has a sentence about step 0, which has not come.",
+    ),
+    "said as a list": ([HEADER, ROW, {"said": [[0, "x"]]}], b"", "Line 3 has said that is not an object."),
+    "a sentence alone": ([HEADER, ROW, {"said": {"law": ["x"]}}], b"", "Line 3 has a sentence without a step."),
+    "sentences as text": ([HEADER, ROW, {"said": {"law": "x"}}], b"", "Line 3 has sentences that are not a list."),
+    "a number for a sentence": (
+        [HEADER, ROW, {"said": {"law": [[0, 1]]}}],
+        b"",
+        "Line 3 has a sentence that is not text.",
+    ),
+    "a long sentence": (
+        [HEADER, ROW, {"said": {"law": [[0, "x" * 5001]]}}],
+        b"",
+        "Line 3 has a sentence that is too long.",
+    ),
     "an unknown end": ([HEADER, ROW, {**END, "end": "<b>"}], b"", "Line 3 ends in an unknown way."),
     "a long name": ([{**HEADER, "sites": [{**SITE, "name": "x" * 2000}]}], b"", "Line 1 has a name that is too long."),
     "a name that is none": ([{**HEADER, "sites": [{**SITE, "name": 3}]}], b"", "Line 1 has a name that is not text."),
@@ -145,7 +182,7 @@ def test_a_fault_is_a_sentence_with_its_line_and_what_was_whole_is_given(name: s
     lines, raw, sentence = FAULTS[name]
     found = fed(*lines, raw=raw)
     assert found.problem == sentence
-    if len(lines) > 1:
+    if len(lines) > 1 and "Line 2" not in sentence:
         assert list(found.row("act", 0)) == ROW["act"]
         assert len(found) == 1
 
@@ -160,7 +197,7 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert not endless._rest
     monkeypatch.setattr(reading, "MOST_NUMBERS", 30)
     found = fed(HEADER, *({**ROW, "step": step} for step in range(9)))
-    assert found.problem == "Line 4 is one row too many; the rows before it are shown."
+    assert found.problem == "Line 4 is one line too many; what came before it is shown."
     assert len(found) == 2
     monkeypatch.setattr(reading, "LARGEST_FILE", 1500)
     (tmp_path / "run.jsonl").write_text(
@@ -332,7 +369,7 @@ def test_the_first_number_that_is_not_finite_is_named(
 ) -> None:
     found = fed(HEADER, ROW, {**ROW, "step": 4, **second}, {**ROW, "step": 9, **third})
     assert (found.problem, len(found)) == ("", 3)
-    assert first_not_finite(found) == sentence.replace("…", "The first number that is not finite")
+    assert found.sentence("lost", 0) == sentence.replace("…", "The first number that is not finite")
 
 
 @pytest.mark.parametrize(

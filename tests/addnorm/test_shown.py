@@ -45,7 +45,7 @@ def test_numbers_that_are_not_finite_or_not_measured_are_written_again_as_they_w
 
 def test_a_long_recording_is_thinned_to_what_an_output_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(SHIPPED / "digits.jsonl")
-    monkeypatch.setattr(shown, "LARGEST_OUTPUT", 60_000)
+    monkeypatch.setattr(shown, "LARGEST_OUTPUT", 90_000)
     page = html.unescape(whole._repr_html_() or "")
     assert "one of 4 rows, and those with updates" in page
     part = Reader().feed(b"".join(whole.lines(4)))
@@ -81,18 +81,18 @@ def test_the_tables_hold_every_number_of_the_file(tmp_path: Path) -> None:
     pytest.importorskip("pandas")
     one = read(SHIPPED / "digits.jsonl")
     sites, blocks, steps = one.frame(), one.frame("block"), one.frame("step")
-    assert list(sites["act"]) == list(one.series["act"])
-    assert list(sites["grad"]) == list(one.series["grad"])
+    assert list(sites["act_rms"]) == list(one.series["act"])
+    assert list(sites["grad_rms"]) == list(one.series["grad"])
     last = sites[(sites["step"] == 299) & (sites["site"] == "12")]
-    assert (last["depth"].item(), last["act"].item()) == (12, one.row("act", 299)[12])
+    assert (last["depth"].item(), last["act_rms"].item()) == (12, one.row("act", 299)[12])
     assert len(blocks) == len(one) * len(one.blocks)
-    assert blocks["update"].notna().sum() == sum(one.known["update"])
+    assert blocks["update_to_weight"].notna().sum() == sum(one.known["update"])
     assert list(steps["loss"]) == list(one.scalars["loss"])
     with pytest.raises(ValueError, match="neither site nor block nor step"):
         one.frame("layer")  # type: ignore[arg-type]
     with one.csv(tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["act"]) for row in rows] == list(one.series["act"])
+    assert [float(row["act_rms"]) for row in rows] == list(one.series["act"])
     assert rows[-1]["sample_cosine"] == "", "not measured in this row"
 
 

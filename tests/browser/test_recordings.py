@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from addnorm.findings import findings
 from addnorm.recording import Recording, read
 from addnorm.words import verdict
 from components.stage.recordings import EXAMPLES
 from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
+from tests.addnorm.test_browser_reader import ROW2, V2
 from tests.addnorm.test_read import END, HEADER, ROW, SITE
 from tests.browser.page import (
     NAMES,
@@ -90,7 +90,9 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     settled(page)
     page.get_by_label("File", exact=True).set_input_files(own)
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
-    page.get_by_role("alert").filter(has_text=f"Line {STEPS + 3} is cut off; what came before it is shown.").wait_for()
+    page.get_by_role("alert").filter(
+        has_text=f"Line {2 * STEPS + 3} is cut off; what came before it is shown."
+    ).wait_for()
     assert not any("grad_norm" in one or "mine" in one for one in told)
     choose(page, "Compare with", "run.jsonl")
     until(page, lambda: len(chart(page, DEPTH[0]).evaluate(NAMES)) == 2, "two lines")
@@ -104,15 +106,18 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
 @pytest.mark.first
 def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, tmp_path):
     evil = "<a href='https://evil.example/'>here</a><img src=x onerror=alert(1)>\u202e" + "x" * 300
-    header = {**HEADER, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
+    header = {**V2, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}
+    said = {"said": {kind: [[0, evil]] for kind in ("verdict", "findings", "law", "loss", "kind", "like", "__proto__")}}
     own = tmp_path / "evil.jsonl"
-    own.write_text("\n".join(json.dumps(one) for one in (header, ROW, {**ROW, "step": 1, "act": [1, 1e999]})) + "\n")
+    lines = (header, ROW2, said, {**ROW2, "step": 1, "act_rms": [1, 1e999]})
+    own.write_text("\n".join(map(json.dumps, lines)) + "\n")
     page = visitors("/recordings?recording=your+own+file")
     settled(page)
     page.get_by_label("File", exact=True).set_input_files(own)
-    page.get_by_role("alert").filter(has_text="Line 3 is not JSON").wait_for()
+    page.get_by_role("alert").filter(has_text="Line 4 is not JSON").wait_for()
     drawn(page, *DEPTH)
     until_line(page, DEPTH[0], [1.0, 2.0])
+    page.get_by_text(evil[:20]).first.wait_for()
     assert page.locator("a[href*=evil], img[src=x]").count() == 0
 
 
@@ -198,7 +203,7 @@ def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share_and_co
 def test_what_matters_so_far_is_said_at_the_playhead(visitors):
     """The loss of the example stalls at step 120; before that there is nothing to say."""
     recording = read(EXAMPLES / "digits.jsonl")
-    said = findings(recording, len(recording) - 1)
+    said = recording.sentence("findings", len(recording) - 1)
     assert said.startswith("Since step 120 the mean loss has fallen by less than 2% (")
     page = visitors("/recordings?recording=example:%20digits.jsonl")
     shows(drawn(page, *DEPTH), recording, len(recording) - 1)
@@ -226,7 +231,7 @@ def test_a_recording_that_grows_is_followed(visitors, folder):
     path = folder / "growing.jsonl"
     page = settled(visitors("/recordings?recording=your+own+file"))
     page.get_by_text("drop it here").wait_for()
-    path.write_text(json.dumps(HEADER) + "\n" + json.dumps(ROW) + "\n")
+    path.write_text(json.dumps(V2) + "\n" + json.dumps(ROW2) + "\n")
     box = page.get_by_role("combobox", name="Recording", exact=True)
 
     def offered() -> bool:
@@ -241,13 +246,14 @@ def test_a_recording_that_grows_is_followed(visitors, folder):
     until(page, lambda: line(page, DEPTH[0]) == ROW["act"], "the first row")
     with path.open("a") as file:
         for step in range(1, 31):
-            file.write(json.dumps({**ROW, "step": step, "act": [1.0, 1.0 + step], "loss": 1 / (1 + step)}) + "\n")
+            file.write(json.dumps({**ROW2, "step": step, "act_rms": [1.0, 1.0 + step], "loss": 1 / (1 + step)}) + "\n")
     until(page, lambda: line(page, DEPTH[0]) == [1.0, 31.0], "the last row")
     assert row(page) == 30
     scrubber(page).press("ArrowLeft")
     until(page, lambda: line(page, DEPTH[0]) == [1.0, 30.0], "the row before")
     with path.open("a") as file:
-        file.write(json.dumps({**ROW, "step": 31, "act": [1.0, "Infinity"]}) + "\n")
+        file.write(json.dumps({**ROW2, "step": 31, "act_rms": [1.0, "Infinity"]}) + "\n")
+        file.write(json.dumps({"said": {"verdict": [[31, "Not finite: the signal of step 31 first at b."]]}}) + "\n")
         file.write(json.dumps({"end": "done", "reason": "", "rows": 32, "dropped": 0}) + "\n")
     status(page).filter(has_text="32 rows, ended").wait_for()
     assert row(page) == 29, "who looks at another row is left there"

@@ -272,7 +272,11 @@ def test_a_number_in_a_recording_takes_about_as_many_bytes_as_is_said() -> None:
     for path in recordings.EXAMPLES.glob("*.jsonl"):
         one = read_recording(path)
         numbers = len(one) * (2 * len(one.sites) + len(one.blocks))
-        assert path.stat().st_size / numbers == pytest.approx(15, rel=0.1)
+        sizes = {
+            said: sum(len(line) for line in path.open("rb") if (b'{"said"' in line) == said) for said in (False, True)
+        }
+        assert sizes[False] / numbers == pytest.approx(15, rel=0.1)
+        assert sizes[True] / len(one) == pytest.approx(350, rel=0.25)
 
 
 # --- number formats ---
