@@ -8,6 +8,7 @@ const BAR = 72 // pixels: Streamlit's header with a margin
 // Of the room below a phone's picture: from there on more is read of the scene that comes than of the one that leaves.
 const COMES = 0.88
 const SETTLE_SECONDS = 1
+const ANSWER_SECONDS = 3 // in which the page hears of a scene that was gone to
 
 // The controls for the reader's own net: depth, residual, norm.
 class Choice {
@@ -63,6 +64,7 @@ export class Scenes {
     this.entered = entered
     this.at = 0
     this.until = 0
+    this.answered = 0
     this.parts = []
     this.list = root.querySelector(".stage-scenes")
     this.picture = root.querySelector(".stage-picture")
@@ -81,6 +83,8 @@ export class Scenes {
       if (choice) part.choice.declare(choice)
     }
     if (scene === this.wanted) return
+    // Of two that are gone to quickly the page may have heard of the first alone.
+    if (clock() < this.answered) return fire("scene", this.wanted)
     this.wanted = scene
     this.show(scene - 1, fresh)
   }
@@ -132,6 +136,7 @@ export class Scenes {
   // Goes to a scene and says so.
   open(at) {
     this.wanted = at + 1
+    this.answered = clock() + ANSWER_SECONDS
     this.fire("scene", at + 1)
     this.show(at)
   }
