@@ -2,6 +2,7 @@
 // angle its direction. What moves was measured; only the way between two blocks is drawn.
 
 import { clock, made, node as svg, write } from "./dom.js"
+import { guessOf, keepGuess } from "./guesses.js"
 import { brief } from "./tape.js"
 
 const PASS_SECONDS = 4 // through all blocks
@@ -71,7 +72,6 @@ const times = (size) => {
   return size > 0 && size < 0.05 ? `1/${brief(1 / size, 2)}` : `${brief(size, 2)} times`
 }
 const eased = (share) => share * share * (3 - 2 * share)
-const guesses = new Map() // by the panel and the net, until the tab leaves the app
 
 // A sample that has left the frame: an arrow outwards, as wide as its dot.
 const arrow = ({ x, y }, size) => {
@@ -95,10 +95,12 @@ class Net {
   }
 
   // `asks`: whether its fate is to be guessed; `tells`: whether it is said under its picture.
-  declare({ label, title, of, asks, tells, options, question }) {
+  declare({ label, title, of, asks, tells, options, question, reveals }) {
     this.label = label
     this.of = of
     this.asks = asks
+    this.options = options
+    this.reveals = reveals
     this.name = `${title}: ${label}`
     this.below.hidden = !tells
     write(this.heading, label)
@@ -108,7 +110,7 @@ class Net {
         const button = made(this.field, "button")
         Object.assign(button, { type: "button", textContent: option })
         button.onclick = () => {
-          guesses.set(this.name, option)
+          keepGuess(this.name, option)
           this.guessed()
         }
       }
@@ -116,7 +118,7 @@ class Net {
   }
 
   get guess() {
-    return guesses.get(this.name)
+    return guessOf(this.name, this.options)
   }
 
   // The newest measurement up to a step; of a net that diverged the last one in which every number is finite.
@@ -135,7 +137,7 @@ class Net {
 
   // Whether it waits for a guess: then the samples stand at the input.
   covered(revealed) {
-    return this.asks && !revealed
+    return this.asks && !revealed && !(this.guess && this.reveals)
   }
 
   draw(share, side, { calm, covered, type, first }) {

@@ -123,8 +123,8 @@ class Travel(Panel):
     """Ten held-out samples on their way through the blocks of some `runs` side by side, each named by a label.
 
     `asks` names some of `runs` by their index: there the samples stay at the input until the viewer has guessed, among
-    `options`, what becomes of them, and then move on only if it `reveals`. The browser keeps a guess until its tab
-    leaves the app. `tells`: what becomes of them is said under each picture. `of`: what travels, as
+    `options`, what becomes of them, and then move on only if it `reveals`. The browser keeps a
+    guess. `tells`: what becomes of them is said under each picture. `of`: what travels, as
     its captions say it. `height`: the most that a net's picture takes, in pixels.
     """
 

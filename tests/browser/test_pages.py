@@ -98,6 +98,8 @@ def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitor
     travel.get_by_text("✗ They fly out (mean cosine 0.85); you guessed: merge.").wait_for()
     travel.get_by_text("They stay distinct (mean cosine 0.53).").wait_for()
     expect(travel.get_by_text("block 32 · ten digits: 470 times")).to_be_visible()
+    page.reload()
+    travel.get_by_text("✗ They fly out (mean cosine 0.85); you guessed: merge.").wait_for()
     block = travel.get_by_role("slider", name="Block shown")
     block.press("Home")
     block.press("ArrowRight")
