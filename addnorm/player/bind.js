@@ -464,6 +464,16 @@ const lostCells = (trace) => {
   return { traces: [trace, lost], words: count.flatMap((cells, at) => (cells ? [`${cells} ${kinds[at]}`] : [])) }
 }
 
+// What the pointer is told of a trace, in the notation of sentences: plotly's own is 6.900e-7.
+const FOUR = /%\{(customdata|x|y):\.4g\}/
+export const spelled = (trace) => {
+  const [sign, of] = trace.hovertemplate?.match(FOUR) ?? []
+  if (!sign) return trace
+  const said = (value) => (Array.isArray(value) ? value.map(said) : finite(value) ? brief(value, 4) : value)
+  const hovertemplate = trace.hovertemplate.replace(sign, "%{customdata}")
+  return { ...trace, customdata: Array.from(trace[of], said), hovertemplate }
+}
+
 // Ticks at a few places, with both ends: a label that repeats stands at its last place, and blocks are counted in quarters.
 const ticksAt = ({ labels, blocks, most = 5 }) => {
   const ends = new Map(labels.map((label, at) => [label, at]))

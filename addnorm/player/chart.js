@@ -1,6 +1,6 @@
 // A chart of the stage: its sentence, its figure drawn by plotly, and its table.
 
-import { filled, started } from "./bind.js"
+import { filled, spelled, started } from "./bind.js"
 import { described } from "./describe.js"
 import { write } from "./dom.js"
 import { labelled } from "./label.js"
@@ -208,7 +208,7 @@ export class Chart {
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
     const before = this.given
-    this.given = given(before, whole.data, layout)
+    this.given = given(before, whole.data.map(spelled), layout)
     if (this.given === before) return
     // Made once: plotly draws a chart with another function in it from scratch.
     const undo = () => ({ name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() })

@@ -1,5 +1,7 @@
 // The table of a chart's numbers, made when it is opened.
 
+import { brief } from "./tape.js"
+
 export const bare = (text) =>
   String(text ?? "")
     .replace(/<br>/g, " ")
@@ -10,7 +12,7 @@ const rowOf = (kind, first, rest) => {
   row.append(
     ...[first, ...rest].map((value, at) => {
       const cell = document.createElement(at ? kind : "th")
-      cell.textContent = typeof value === "number" ? Number(value.toPrecision(4)) : (value ?? "")
+      cell.textContent = Number.isFinite(value) ? brief(value, 4) : (value ?? "")
       return cell
     }),
   )

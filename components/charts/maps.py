@@ -11,7 +11,7 @@ from components.charts.bindings import fixed_map
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import frame_around
-from models.insight.words import number
+from models.insight.words import number, signed
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec
@@ -196,7 +196,7 @@ def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
         lines.append(f"steps to a loss of {spec.target:g}: {steps}")
     ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]
     if ratios:
-        lines.append("gradient ratio at initialisation " + _range(ratios, "{:+.2g}".format) + " decades")
+        lines.append("gradient ratio at initialisation " + _range(ratios, signed) + " decades")
     return "<br>".join(lines)
 
 

@@ -7,6 +7,7 @@ on other draws. Nothing is said of a net that differs in any field from all that
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from models.insight.words import number
 from models.spec import ACTIVATIONS, INITS, NET_DEFAULTS, NORMS, PLACEMENTS, STACKS, RunConfig, knobs
 from models.spec.cautions import note
 from models.spec.overrides import mix_ln
@@ -97,8 +98,8 @@ def became(cfg: RunConfig, start: str) -> str:
     reach, least = sum(learning_rates(cfg)), rates[0] * STEPS
     if start in ("healthy", "inert", "borderline") and reach < SLOW * least:
         return (
-            f"Slow: the learning rates of these {cfg.steps} steps add up to {reach:.1g}; small nets that learned had "
-            f"{least:.2g} or more."
+            f"Slow: the learning rates of these {cfg.steps} steps add up to {number(reach, 1)}; small nets that "
+            f"learned had {number(least, 2)} or more."
         )
     count = COUNTS.get(start)
     if count is None or count.nets < LEAST or not rates[0] <= cfg.lr <= rates[1] or not _drawn(cfg):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from models.insight.baseline import LEARNT, guess_in_words, loss_of_guessing
-from models.insight.words import number
+from models.insight.words import number, signed
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.trace import site_in_words
@@ -74,8 +74,8 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
         return "The held-out loss of the intact net is not finite: no lesion can be compared with it."
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
     worst, middle = int(np.argmax(cost)), float(np.median(cost))
-    most = f"{cost[worst]:+.2g}" if np.isfinite(cost[worst]) else "no finite loss at all"
-    figures = f"most for {site_in_words(names[worst])} ({most}), {middle:+.2g} for the median block"
+    most = signed(cost[worst]) if np.isfinite(cost[worst]) else "no finite loss at all"
+    figures = f"most for {site_in_words(names[worst])} ({most}), {signed(middle)} for the median block"
     if intact > LEARNT * guessing:
         return (
             "A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: "
@@ -114,8 +114,8 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task
         f"At step {step} a net trained without feed-forward nets does {does} than the whole one: a held-out loss of "
         f"{number(losses['ffn'])} beside {number(whole)}, and {number(losses['attn'])} without attention. Cut out of "
         "the trained "
-        f"net, its feed-forward nets change the loss by {cuts['ffn'] - whole:+.3g}, its attention by "
-        f"{cuts['attn'] - whole:+.3g}."
+        f"net, its feed-forward nets change the loss by {signed(cuts['ffn'] - whole, 3)}, its attention by "
+        f"{signed(cuts['attn'] - whole, 3)}."
     )
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "factor",
     "number",
     "of_their_size",
+    "signed",
     "times_larger",
     "two_places",
     "vectors",
@@ -36,6 +37,11 @@ def factor(change: float) -> str:
     if power >= WRITTEN_OUT:
         return f"{digits}·10{str(power).translate(SUPERSCRIPT)}"
     return f"{float(digits) * 10**power:,.0f}" if power else f"{float(digits):g}"
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference with its sign: "+3.7", "-0.01"."""
+    return f"{'+' if value >= 0 else ''}{number(value, digits)}"
 
 
 def times_larger(change: float) -> str:

@@ -27,7 +27,7 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
-from models.insight.words import change_in_words, decades, factor, of_their_size
+from models.insight.words import change_in_words, decades, factor, of_their_size, signed
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
@@ -156,6 +156,7 @@ def test_a_factor_has_two_digits_and_is_the_same_up_and_down(size, words):
 def test_a_share_above_all_is_said_as_a_multiple():
     assert of_their_size(0.12) == "12% of their size"
     assert of_their_size(30.0) == "30 times their size"
+    assert [signed(one) for one in (3.71, -0.012, 2e-7)] == ["+3.7", "-0.012", "+2·10⁻⁷"]
 
 
 @pytest.mark.parametrize(

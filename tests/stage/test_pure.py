@@ -853,3 +853,13 @@ def test_the_rings_are_named_where_the_samples_leave_the_widest_gap(turn, middle
 def test_a_text_shows_what_cannot_be_seen_with_the_signs_of_the_charts():
     signs = ", ".join(f"{json.dumps(hidden)}: {json.dumps(sign, ensure_ascii=False)}" for hidden, sign in SHOWN.items())
     assert f"const SEEN = {{ {signs} }}" in (FOLDER / "texts.js").read_text(encoding="utf-8")
+
+
+def test_the_pointer_is_told_numbers_as_sentences_write_them():
+    """plotly writes 6.900e-7, and 0.5000."""
+    row = [6.9e-7, 0.5, 63_214.0, None]
+    said = [None if value is None else number(value, 4) for value in row]
+    for of, values, expected in (("customdata", [row], [said]), ("y", row, said)):
+        trace = {"y": [], of: values, "hovertemplate": f"%{{text}}: %{{{of}:.4g}}<extra></extra>"}
+        told = run("return bind.spelled(trace)", trace=trace)
+        assert told == trace | {"customdata": expected, "hovertemplate": "%{text}: %{customdata}<extra></extra>"}

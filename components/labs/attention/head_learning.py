@@ -60,7 +60,7 @@ def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray
             st.markdown(f"**Gradient of {name}** {w.shape}")
             columns = [f"{name[2].lower()}{column + 1}" for column in range(gradient.shape[1])]
             frame = pd.DataFrame(gradient, numbered("feature", len(gradient)), columns)
-            st.dataframe(frame.style.format("{:.4g}"), alt=f"Gradient of {name}, table", height="content")
+            st.dataframe(frame.map(number), alt=f"Gradient of {name}, table", height="content")
     st.markdown("**What learns from zero?**")
     named_table("Sizes of the gradients", sizes(found, x, matrices))
     st.caption(

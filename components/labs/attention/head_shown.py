@@ -57,9 +57,7 @@ def matrices(head: Head) -> None:
                 st.markdown(f"**{name}** {values.shape}")
                 frame = pd.DataFrame(values, index=numbered("token", len(values)))
                 frame.columns = [str(at + 1) for at in range(values.shape[1])]
-                st.dataframe(
-                    frame.style.format("{:.4g}"), alt=f"{name}, table", height="content" if len(values) <= 8 else 260
-                )
+                st.dataframe(frame.map(number), alt=f"{name}, table", height="content" if len(values) <= 8 else 260)
 
 
 def scaling(with_it: Head, without: Head) -> None:

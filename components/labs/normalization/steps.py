@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.labs.normalization.table import letter
-from components.shell.text import badge
+from components.shell.text import badge, vector
 from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, NormedTable
 
 SHOWN = 4  # sets, cells and terms written out; the table has the rest
@@ -30,7 +30,7 @@ def steps(values: np.ndarray, found: NormedTable, method: str, row: int, setting
             st.caption(f"The first {SHOWN} of {len(sets)} sets are written out; all are in the table of statistics.")
     for column in range(min(SHOWN, values.shape[1])):
         st.latex(cell_line(values, found, method, (row, column), settings))
-    st.markdown(f"Out: **[{', '.join(f'{value:.4g}' for value in found.values[row] + 0.0)}]** {badge('formula')}")
+    st.markdown(f"Out: **{vector(found.values[row] + 0.0)}** {badge('formula')}")
 
 
 def set_lines(
