@@ -45,7 +45,7 @@ export const apart = (places, distance) => {
 
 // A trace of names at the ends of lines, and of levels at the right: it moves as lines do, for which plotly need not lay
 // out the chart again.
-const namesOf = (lines, levels, { xaxis, yaxis, legend, margin }, height, dark) => {
+const namesOf = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, height, dark) => {
   const across = axisOf(xaxis, [...lines.flatMap(({ x }) => [...x])])
   const up = axisOf(yaxis, [...lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null))])
   const hue = (color) => atLuminance(color, dark ? ON.dark : ON.light)
@@ -66,7 +66,7 @@ const namesOf = (lines, levels, { xaxis, yaxis, legend, margin }, height, dark) 
     mode: "text",
     x: named.map(({ x }) => x),
     y: shares.map(up.value),
-    text: named.map(({ name }) => `\u2002${name}`),
+    text: named.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + name),
     textposition: "middle right",
     textfont: { size: legend.font.size, color: named.map((one) => hue(one.hue)) },
     cliponaxis: false,
@@ -110,10 +110,11 @@ export const labelled = (declared, { data, layout }, { width, height }, held, me
     const annotations = [...(layout.annotations ?? []), ...levels.map(noted)]
     return { data, layout: { ...layout, annotations, margin: { ...margin, t } } }
   }
+  const crossed = new Set(data.filter(({ legendgroup, x }) => legendgroup && x?.length).map(({ meta }) => meta))
   held.right = Math.max(held.right, Math.ceil(widest) + GAP)
   const own = data.map((one) => (lines.includes(one) ? { ...one, showlegend: false } : one))
   return {
-    data: [...own, namesOf(lines, levels, layout, height - t - margin.b, dark)],
+    data: [...own, namesOf(lines, levels, crossed, layout, height - t - margin.b, dark)],
     layout: { ...layout, margin: { ...margin, t, r: held.right }, showlegend: own.some(inLegend) },
   }
 }

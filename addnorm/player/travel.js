@@ -288,7 +288,8 @@ export class Travel {
     this.play = made(this.bar, "button", "stage-main")
     this.play.type = "button"
     this.play.onclick = () => (this.began === null ? this.begin(this.nets.map((_, at) => at)) : this.pause())
-    const label = made(this.bar, "label", "stage-scrub")
+    const depth = made(this.bar, "div", "stage-travel-depth") // in one line
+    const label = made(depth, "label", "stage-scrub")
     made(label, "span").textContent = "Block"
     this.said = made(label, "output")
     this.slider = made(label, "input")
@@ -297,7 +298,7 @@ export class Travel {
       this.share = Number(this.slider.value) / Number(this.slider.max)
       this.pause()
     }
-    this.switch = made(this.bar, "button", "stage-travel-switch")
+    this.switch = made(depth, "button", "stage-travel-switch")
     Object.assign(this.switch, { type: "button", textContent: "Table" })
     this.table = made(el, "div", "stage-travel-table")
     this.table.setAttribute("role", "region")

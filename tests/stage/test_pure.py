@@ -692,6 +692,21 @@ def test_the_loss_of_guessing_is_named_at_its_level_beside_the_lines(task, name)
     assert [(one["text"], one["y"]) for one in narrow["layout"]["annotations"]][-1] == (name, at)
 
 
+def test_the_name_of_a_line_keeps_off_the_cross_where_its_run_diverged():
+    code = (
+        MEASURE
+        + """
+    const line = (name) => ({ name, mode: "lines", x: [0, 1], y: [2, 9], line: { color: "#1b6ca8" } })
+    const cross = { name: "diverged", legendgroup: "diverged", meta: "A diverged", mode: "markers", x: [2], y: [3] }
+    const { layout } = bind.filled(figure, STILL, {})
+    const drawn = { data: [line("A"), line("B"), cross], layout }
+    return label.labelled(figure, drawn, { width: 600, height: 300 }, {}, measure, false).data.at(-1).text
+    """
+    )
+    one, other, _ = run(code, figure=figures.losses(["A", "B"], steps=9, task="digits"))
+    assert (one, other) == ("\u2002\u2002\u2002A", "\u2002B")
+
+
 RECORDED = """
 const tapes = given.map(({ names, rows }, run) => {
   const tape = new recording.RecordedTape({ link: "", recording: `${run}.jsonl` })
