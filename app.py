@@ -19,6 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from components.classroom import route as classroom
+from components.shell import old_addresses
 from components.shell.assets import Scripts, streamlits
 from components.shell.door import Door
 from components.shell.player import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
@@ -78,7 +79,7 @@ compressed = Middleware(Scripts, files=streamlits() | ADDRESSES, prefetch=PLOTLY
 app = st.App(
     MAIN,
     lifespan=lifespan,
-    routes=[Route("/healthz", health), *routes(), *classroom.routes()],
+    routes=[Route("/healthz", health), *routes(), *classroom.routes(), *old_addresses.routes()],
     middleware=[Middleware(Door), compressed, Middleware(Styled, modules=PRELOADED)],
 )
 

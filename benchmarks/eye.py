@@ -27,7 +27,7 @@ WORDS: dict[str, int] = {
     "/residual": 252,
     "/autoregression": 232,
     "/lessons": 103,
-    "/errors": 353,
+    "/claims": 353,
     "/glossary": 3803,
     "/teacher": 86,
 }

@@ -44,7 +44,7 @@ SECTIONS = {
     ),
     "Learn": (
         ("learn/lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
-        ("learn/errors", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
+        ("learn/claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
         ("learn/glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
         ("learn/teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
     ),

@@ -1,4 +1,4 @@
-"""The experiment of the open card: a guess, then Run gathers numbers from numpy and the trainer, which judge it."""
+"""The experiment of the open claim: a guess, then Run gathers numbers from numpy and the trainer, which judge it."""
 
 from typing import Any
 
@@ -10,47 +10,49 @@ from components.charts.diagram import show_blocks
 from components.charts.parts import Figure
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
-from components.shell.text import badge, explained, named_table, number, typed
+from components.shell.text import badge, explained, explanation, named_table, number
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
 from components.stage.answer import Reply, answer
 from components.stage.view import sentence
-from models.claims.card import FAILS, HOLDS, PARTLY, Asked, Card, Computed, Judgement, Lines, Source, Trained
+from models.claims.claims import Claim
+from models.claims.judging import FAILS, HOLDS, PARTLY
+from models.experiment import Asked, Computed, Finding, Lines, Source, Trained
 from models.service.client import Requester, trainer
 from models.spec.pairings import MAX_COLUMNS
 from models.spec.plan import block_name
 
-NAME = "error"
+NAME = "claim"
 ROLES = ("now", "other", "formula", "initial")
 GUESSES = {"true": HOLDS, "false": FAILS, "true only if ...": PARTLY}
 ICONS = {HOLDS: ":material/check_circle:", FAILS: ":material/cancel:", PARTLY: ":material/rule:"}
 
-ERROR_RUNNING = Key("error_{}_running", False)
-ERRORS_GUESSED: Key[dict[str, bool]] = Key("errors_guessed_right", {})  # by card, whether the guess was right
+CLAIM_RUNNING = Key("claim_{}_running", False)
+CLAIMS_GUESSED: Key[dict[str, bool]] = Key("claims_guessed_right", {})  # by claim, whether the guess was right
 
 
-def watch(card: Card) -> bool:
+def watch(claim: Claim) -> bool:
     """The experiment beside its picture: the blocks of its nets, then its chart. Returns whether it is running."""
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        running, outcome = _experiment(card)
+        running, outcome = _experiment(claim)
     with right:
         if outcome is None:
-            show_blocks(card.nets, f"error_{card.key}")
+            show_blocks(claim.nets, f"claim_{claim.key}")
         else:
-            picture(card, outcome)
+            picture(claim, outcome)
     return running
 
 
-def _experiment(card: Card) -> tuple[bool, Judgement | None]:
+def _experiment(claim: Claim) -> tuple[bool, Finding | None]:
     """The guess, the button, the progress, and the verdict. Returns whether it is running, and the outcome."""
-    key = f"error_{card.key}_running"
+    key = f"claim_{claim.key}_running"
 
     def press(running: bool) -> None:
-        ERROR_RUNNING.of(card.key).put(running)
+        CLAIM_RUNNING.of(claim.key).put(running)
 
-    guess = f"error_{card.key}_guess"
-    running = ERROR_RUNNING.of(card.key).get()
+    guess = f"claim_{claim.key}_guess"
+    running = CLAIM_RUNNING.of(claim.key).get()
     held: dict[str, Any] = {"key": guess, "disabled": running, "persist_state": "session"}
     said = st.segmented_control("True or false?", list(GUESSES), **held)
     if not running:
@@ -61,11 +63,11 @@ def _experiment(card: Card) -> tuple[bool, Judgement | None]:
             )
             if said is None:
                 st.caption("Guess first.")
-        _open(card)
+        _open(claim)
         return False, None
-    who = owner(NAME, *(source.cfg for source in card.needs.values() if isinstance(source, Trained)))
-    who = who._replace(screen=f"{NAME} {card.key}")  # opening another card cancels this one's requests
-    replies = {name: gather(source, who._replace(part=name)) for name, source in card.needs.items()}
+    who = owner(NAME, *(source.cfg for source in claim.sources.values() if isinstance(source, Trained)))
+    who = who._replace(screen=f"{NAME} {claim.key}")  # opening another claim cancels this one's requests
+    replies = {name: gather(source, who._replace(part=name)) for name, source in claim.sources.items()}
     refusal = next((f"{name}: {reply.refusal}" for name, reply in replies.items() if reply.refusal), "")
     running = not refusal and any(reply.waiting for reply in replies.values())
     if running or refusal:
@@ -75,19 +77,18 @@ def _experiment(card: Card) -> tuple[bool, Judgement | None]:
     st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
     if running or refusal:
         return running, None
-    outcome = card.judge({name: reply.value for name, reply in replies.items()})
-    ERRORS_GUESSED.mutable()[card.key] = GUESSES.get(str(said)) == outcome.verdict
-    show(card, outcome, str(said))
+    outcome = claim.finding({name: reply.value for name, reply in replies.items()})
+    CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(said)) == outcome.answer
+    show(claim, outcome, str(said))
     with st.expander("What is true"):
-        st.markdown(explained(typed(card.truth, "recorded" if card.nets else "formula")))
-        st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in card.sources.items()))
-    _open(card)
+        explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
+    _open(claim)
     return False, outcome
 
 
-def mark(card: Card) -> str:
-    """A sign for a card that was run in this visit: whether the guess was right."""
-    right = ERRORS_GUESSED.get().get(card.key)
+def mark(claim: Claim) -> str:
+    """A sign for a claim that was run in this visit: whether the guess was right."""
+    right = CLAIMS_GUESSED.get().get(claim.key)
     return "" if right is None else "✓" if right else "✗"
 
 
@@ -103,24 +104,24 @@ def gather(source: Source, who: Requester) -> Reply[Any]:
     return Reply(tape.trace()) if tape.done else Reply(share=tape.length / source.cfg.steps)
 
 
-def show(card: Card, outcome: Judgement, guess: str) -> None:
+def show(claim: Claim, outcome: Finding, guess: str) -> None:
     """The verdict beside the guess, and its sentence."""
-    condition = f" {outcome.condition}" if outcome.verdict == PARTLY else ""
-    said = f"{outcome.verdict}{condition}."
-    right = ERRORS_GUESSED.get()[card.key]
+    condition = f" {outcome.condition}" if outcome.answer == PARTLY else ""
+    said = f"{outcome.answer}{condition}."
+    right = CLAIMS_GUESSED.get()[claim.key]
     scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
-    st.markdown(f"{ICONS[outcome.verdict]} **{scored}** {explained(outcome.sentence)} {badge(card.badge)}")
+    st.markdown(f"{ICONS[outcome.answer]} **{scored}** {explained(outcome.sentence)} {badge(claim.badge)}")
 
 
-def picture(card: Card, outcome: Judgement) -> None:
+def picture(claim: Claim, outcome: Finding) -> None:
     """The outcome's chart, if it has one, and its numbers."""
     if outcome.lines is not None:
-        static_chart(chart(outcome.lines), outcome.lines.title, f"error_{card.key}_lines")
+        static_chart(chart(outcome.lines), outcome.lines.title, f"claim_{claim.key}_lines")
     cells = {
         name: [one if isinstance(one, str) else number(float(one)) for one in column]
         for name, column in outcome.table.items()
     }
-    named_table(card.setup, cells)
+    named_table(claim.question, cells)
 
 
 def chart(lines: Lines) -> Figure:
@@ -131,9 +132,9 @@ def chart(lines: Lines) -> Figure:
     return depth_profile(title=lines.title, unit=lines.unit, hue=hue, sites=sites, series=series)
 
 
-def _open(card: Card) -> None:
-    """A link to the nets of a card, if it has any."""
-    nets = list(card.nets.values())
+def _open(claim: Claim) -> None:
+    """A link to the nets of a claim, if it has any."""
+    nets = list(claim.nets.values())
     if len(nets) == 1:
         to_playground(nets[0])
     elif nets:

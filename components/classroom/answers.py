@@ -1,23 +1,22 @@
 """What the nets of a question have shown to be right."""
 
 from components.stage.view import look
+from models.experiment import Finding
 from models.insight.fate import fate
-from models.lessons.lesson import Finding, Lesson
-from models.lessons.lessons import LESSONS
+from models.lessons.lessons import LESSONS, Lesson
 from models.lessons.stops import OF_START
 from models.service.client import trainer
 
 
 def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
     """What a lesson's nets show once they are `trained`, or before if its question is about that; None until then."""
-    nets = list(lesson.nets.values())
-    tapes = [trainer().tape(cfg) for cfg in nets]
-    if trained and all(tape.done for tape in tapes):
-        return lesson.found([trace for tape in tapes for trace in tape.traces()])
-    if lesson.before is None:
+    tapes = {name: trainer().tape(cfg) for name, cfg in lesson.nets.items()}
+    if trained and all(tape.done for tape in tapes.values()):
+        return lesson.finding({name: tape.trace() for name, tape in tapes.items()})
+    if not lesson.early:
         return None
-    views = [view for cfg in nets if (view := look(cfg)[0])]
-    return lesson.before([view.trace for view in views]) if len(views) == len(nets) else None
+    views = {name: view.trace for name, cfg in lesson.nets.items() if (view := look(cfg)[0])}
+    return lesson.finding(views, trained=False) if len(views) == len(tapes) else None
 
 
 def right(question: str) -> str:

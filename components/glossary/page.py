@@ -7,8 +7,7 @@ import streamlit as st
 
 from components.shell import address, session
 from components.shell.link import PAGES
-from models.lessons.glossary import ENTRIES, GlossaryEntry, key_of, near, search
-from models.lessons.words import Term
+from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, search
 
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"

@@ -17,7 +17,7 @@ from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds
-from models.lessons.lesson import Lesson
+from models.lessons.lessons import Lesson
 from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget

@@ -7,11 +7,11 @@ from components.classroom import board, following
 from components.lessons import attempt, progress, runs, source
 from components.shell import address, projector, session, waiting
 from components.shell.hide import hidden
-from components.shell.text import explained, typed
+from components.shell.text import explained, explanation
+from models.experiment import Finding
 from models.lessons.board import Now
 from models.lessons.board import board as board_of_class
-from models.lessons.lesson import Finding, Lesson
-from models.lessons.lessons import LESSONS
+from models.lessons.lessons import LESSONS, Lesson
 
 KEY, CHOICE, BOX = "lesson", "lesson_choice", "lesson_box"
 
@@ -68,8 +68,7 @@ def draw(lesson: Lesson) -> None:
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         with st.expander("Why", expanded=True):
-            st.markdown(explained(typed(lesson.why, "formula")))
-            st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in lesson.sources.items()))
+            explanation(lesson.why, "formula", lesson.papers)
         attempt.draw(lesson)
         _code(lesson)
 

@@ -9,8 +9,7 @@ from components.classroom import following
 from components.shell import memory, tour
 from components.shell.hide import hidden
 from components.shell.session import Key
-from models.lessons.lesson import Lesson
-from models.lessons.lessons import LESSONS
+from models.lessons.lessons import LESSONS, Lesson
 from models.spec import RunConfig
 
 PAGE = "lessons"

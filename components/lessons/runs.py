@@ -17,7 +17,8 @@ from components.shell.ways_on import to_compare
 from components.stage.panels import COLUMNS, Chart, Headline, Panel, Travel
 from components.stage.stage import below, stage
 from components.stage.view import look
-from models.lessons.lesson import Finding, Lesson
+from models.experiment import Finding
+from models.lessons.lessons import Lesson
 from models.service.client import WantedLog, trainer
 from models.spec import RunConfig, plan
 
@@ -125,7 +126,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
 def unmeasured(lesson: Lesson) -> bool:
     """Whether the guess could be answered by the nets before training, which are not measured yet."""
-    return lesson.before is not None and any(look(cfg)[0] is None for cfg in lesson.nets.values())
+    return bool(lesson.early) and any(look(cfg)[0] is None for cfg in lesson.nets.values())
 
 
 def happened(lesson: Lesson, found: Finding | None, *, everybody: bool = False) -> None:
@@ -139,7 +140,7 @@ def happened(lesson: Lesson, found: Finding | None, *, everybody: bool = False) 
     elif found:
         _judge(lesson, "What happened" if over else "Before training", found)
     if not (over or everybody or hidden("answers")):  # nets of a class play by themselves
-        said = "check your guess" if lesson.before is None else "see what becomes of them, and why"
+        said = "check your guess" if not lesson.early else "see what becomes of them, and why"
         st.caption(f"Train the nets to the end to {said}.")
 
 

@@ -4,7 +4,7 @@ import ast
 from functools import cache
 from pathlib import Path
 
-from models.lessons.lesson import Code
+from models.lessons.lessons import Code
 
 ROOT = Path(__file__).parents[2]
 

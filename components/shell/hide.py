@@ -1,7 +1,7 @@
 """What a teacher's link hides: controls by their field, and parts of the pages by the names below.
 
 It stays hidden for the visit on start, playground, compare, anatomy and lessons, until a link with an empty `hide=` or
-a new tab. Labs, maps, common errors, the glossary and a lesson's challenge have nets and controls of their own, which
+a new tab. Labs, maps, claims, the glossary and a lesson's challenge have nets and controls of their own, which
 nothing hides. It keeps a class from looking ahead, but is no lock: whoever edits the address sees everything.
 """
 

@@ -1,7 +1,7 @@
 """Small pieces of the labs: numbers as text and as LaTeX, badges, figures, tables."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -58,6 +58,12 @@ def explained(text: str) -> str:
                 parts[at : at + 1] = re.split(f"({LINK})", parts[at])
                 break
     return "".join(parts)
+
+
+def explanation(text: str, kind: str, papers: Mapping[str, str]) -> None:
+    """Why an experiment comes out as it does, and what to read about it."""
+    st.markdown(explained(typed(text, kind)))
+    st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in papers.items()))
 
 
 def number(value: float, digits: int = 4) -> str:

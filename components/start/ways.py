@@ -13,7 +13,7 @@ ON_PROJECTOR = {projector.KEY: projector.VALUE}
 # By reader: the pages in order with their labels; a query where one is to be opened in some way.
 WAYS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
     "Visitors": ((STORY, "The story", {}), (PLAYGROUND, "Break a net", {})),
-    "Students": ((LESSONS, "Lessons", {}), (PAGES / "learn" / "errors.py", "Common claims", {})),
+    "Students": ((LESSONS, "Lessons", {}), (PAGES / "learn" / "claims.py", "Common claims", {})),
     "Teachers": (
         (STORY, "Show the story", ON_PROJECTOR),
         (PAGES / "learn" / "teacher.py", "Open a class", {}),

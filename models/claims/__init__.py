@@ -1,1 +1,1 @@
-"""Common errors as claims: what is said, the experiment that tests it, and what its numbers say."""
+"""Common claims: what is said, the experiment that tests it, and how its numbers judge."""

@@ -1,18 +1,62 @@
-"""The common errors as cards by key, in the order of the page."""
+"""Common claims, each with the experiment that tests it, as `content/en/claims/` has them."""
 
-from models.claims import attention, batch, charts, norms, placement, skip, start, training
-from models.claims.card import Card, topic_in_words
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-PARTS = (norms, batch, placement, skip, start, attention, training, charts)
-CLAIMS: dict[str, Card] = {card.key: card for part in PARTS for card in part.CARDS}
+from models.claims import depth, layers, numbers, runs  # noqa: F401 (they hold the judges)
+from models.claims.judging import FAILS, HOLDS, PARTLY
+from models.content import Content, Document
+from models.experiment import Experiment, all_is_said, links, parts
+
+TOPICS = ("norms", "batch norm", "placement", "residual", "initialisation", "attention", "training", "reading charts")
+FUNCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
+    name: one
+    for name, one in vars(numbers).items()
+    if callable(one) and getattr(one, "__module__", "") == numbers.__name__
+}
 
 
-def matching(text: str = "", topic: str = "") -> list[Card]:
-    """The cards that contain all words of a text, case ignored; of one topic if one is given."""
+@dataclass(frozen=True, kw_only=True)
+class Claim(Experiment):
+    """A claim (its title) and the experiment that tests it (its question).
+
+    `badge`: measured, or formula where neither a net nor random numbers are involved.
+    """
+
+    topic: str
+    badge: str
+
+
+def claim(text: Document) -> Claim:
+    """A claim from its file, or a fault."""
+    found = Claim(
+        question=text.section("Experiment"),
+        topic=text.take("topic", str),
+        badge=text.take("badge", str, "measured"),
+        **parts(text, (HOLDS, FAILS, PARTLY), says="What is measured", condition="True only", functions=FUNCTIONS),
+    )
+    text.end()
+    if found.topic not in TOPICS:
+        raise text.fault(f"the topic is one of {', '.join(TOPICS)}", "topic")
+    links(text, found.question)
+    return found
+
+
+def _claims(texts: list[Document]) -> dict[str, Claim]:
+    found = {text.key: claim(text) for text in texts}
+    all_is_said(found.values())
+    return found
+
+
+CLAIMS: Content[Claim] = Content("claims/*.md", _claims)
+
+
+def matching(text: str = "", topic: str = "") -> list[Claim]:
+    """The claims that contain all words of a text, case ignored; of one topic if one is given."""
     words = text.casefold().split()
     return [
-        card
-        for card in CLAIMS.values()
-        if topic in ("", card.topic)
-        and all(word in f"{card.claim} {card.truth} {topic_in_words(card.topic)}".casefold() for word in words)
+        one
+        for one in CLAIMS.values()
+        if topic in ("", one.topic) and all(word in f"{one.title} {one.why} {one.topic}".casefold() for word in words)
     ]

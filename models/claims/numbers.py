@@ -1,4 +1,4 @@
-"""The arithmetic of the common errors that need no net, in numpy with float64. Judging is done elsewhere.
+"""The arithmetic of the claims that need no net, in numpy with float64. Judging is done elsewhere.
 
 Each function takes no arguments and returns numbers and arrays; random draws are seeded.
 """

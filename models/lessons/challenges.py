@@ -135,3 +135,8 @@ def cosine_at_most(cosine: float) -> Goal:
         return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
+
+
+GOALS: dict[str, Callable[..., Goal]] = {
+    goal.__name__: goal for goal in (loss_within, first_loss_at_most, accuracy_at_least, stream_within, cosine_at_most)
+}

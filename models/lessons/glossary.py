@@ -1,20 +1,53 @@
 """The glossary: every control, option, arrangement and other term of the app, by spelling, numbers last.
 
-Fields, options and arrangements define themselves; all other terms are in `words` and `words_measured`. A term with
+Fields, options and arrangements define themselves; all other terms are in `content/en/glossary.toml`. A term with
 several meanings (the control Residual, the stack ResiDual) has one entry with several senses.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
-from models.lessons.words import EVERYWHERE, NET, Term
-from models.lessons.words_measured import MEASURED
+from models.content import Content, Document, fill, folded
+from models.insight import verdict
 from models.spec import ARRANGEMENTS, knobs
 from models.spec.knob import Knob
+from models.spec.placement import PLACEMENTS
+from models.spec.tasks import MAX_TOKENS
 
+PAGES = {page.stem for page in Path(__file__).parents[2].glob("pages/*/*.py")}
+# What fills a placeholder of a term: the thresholds of the verdicts, and what vocabularies hold.
+NUMBERS: dict[str, Any] = {
+    "exploding": verdict.EXPLODING,
+    "adam_exploding": verdict.ADAM_EXPLODING,
+    "loud_gradient": verdict.LOUD_GRADIENT,
+    "vanishing": verdict.VANISHING,
+    "adam_vanishing": verdict.ADAM_VANISHING,
+    "collapsed": verdict.COLLAPSED,
+    "one_direction": verdict.ONE_DIRECTION,
+    "inert": verdict.INERT,
+    "large_update": verdict.LARGE_UPDATE,
+    "dead": verdict.DEAD,
+    "max_tokens": MAX_TOKENS,
+    "with_final_norm": ", ".join(name for name, placement in PLACEMENTS.items() if placement.final_norm),
+}
+EVERYWHERE = ("playground", "compare")
 UNDER = {"training": ", under Training", "expert": ", under Expert"}
 ARRANGEMENT = "arrangement"  # the picker's term; not a field
+
+
+@dataclass(frozen=True)
+class Term:
+    """One or two sentences, LaTeX, "author year, arXiv number", pages where it appears, related terms."""
+
+    text: str
+    formula: str = ""
+    source: str = ""
+    met: tuple[str, ...] = ("playground",)
+    see: tuple[str, ...] = ()
+    of: str = ""  # what it is, of a control, an option or an arrangement
 
 
 @dataclass(frozen=True)
@@ -46,10 +79,26 @@ def search(text: str) -> list[str]:
     return sorted(found, key=lambda key: not all(part in key for part in parts))
 
 
-def _senses() -> Iterator[tuple[str, Term]]:
+def _terms(text: Document) -> dict[str, Term]:
+    """The terms of the file, or a fault."""
+    found = {}
+    for word, said in text.front.items():
+        own = Document(text.path, dict(said))
+        sentence = folded(own.take("text", str))
+        own.check([sentence], NUMBERS)
+        formula, source = own.take("formula", str, ""), own.take("source", str, "")
+        met, see = own.take("met", list, ["playground"]), own.take("see", list, [])
+        own.end()
+        for page in set(met) - PAGES:
+            raise text.fault(f"there is no page “{page}”", page)
+        found[word] = Term(fill(sentence, NUMBERS), formula, source, tuple(met), tuple(see))
+    return found
+
+
+def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
     for _, knob in knobs().values():
         yield knob.label, _control(knob)
-    yield from (NET | MEASURED).items()
+    yield from terms.items()
     for _, knob in knobs().values():
         for word, entry in {**(knob.choices or {}), **(knob.rules or {})}.items():
             yield word, _choice(knob, entry)
@@ -77,14 +126,18 @@ def _choice(knob: Knob, entry: object) -> Term:
     return Term(text, formula, source, met=EVERYWHERE, see=(knob.label,), of=knob.label)
 
 
-def _entries() -> Mapping[str, GlossaryEntry]:
+def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
     found: dict[str, GlossaryEntry] = {}
-    for word, sense in _senses():
+    (text,) = texts
+    terms = _terms(text)
+    for word, sense in _senses(terms):
         before = found.get(key_of(word))
         found[key_of(word)] = (
             GlossaryEntry(before.word, (*before.senses, sense)) if before else GlossaryEntry(word, (sense,))
         )
+    for other in (other for term in terms.values() for other in term.see if key_of(other) not in found):
+        raise text.fault(f"there is no term “{other}”", f'"{other}"')
     return dict(sorted(found.items(), key=lambda one: (not one[0][0].isalpha(), one[0])))
 
 
-ENTRIES = _entries()
+ENTRIES: Content[GlossaryEntry] = Content("glossary.toml", _entries)

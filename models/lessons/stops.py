@@ -4,11 +4,14 @@ A stop is `start`, the key of a lesson, `story-3` for a scene of the story, or `
 """
 
 import re
+from collections import ChainMap
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
 
 from models.insight.fate import FATES
-from models.lessons.lessons import LESSONS
+from models.lessons.lessons import LESSONS, Lesson
 from models.spec import RunConfig
 from models.spec.query import MOST_KEYS
 
@@ -37,7 +40,7 @@ class Fate(Poll):
 # Of Start, of which it asks.
 NETS = {"Residual, no norm": RunConfig(norm="none"), "Norm, no residual": RunConfig(residual=False)}
 OF_START = {f"{START}-{at}": Fate(title, FATES, net) for at, (title, net) in enumerate(NETS.items())}
-QUESTIONS: dict[str, Poll] = OF_START | {key: Poll(lesson.title, lesson.options) for key, lesson in LESSONS.items()}
+QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(cast(Any, OF_START), cast(Any, LESSONS))  # both only read
 USUAL = (START, "vanishing", "exploding", "skip", "placement", "init")  # a first plan: Start, and five lessons
 
 

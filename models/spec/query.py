@@ -40,9 +40,9 @@ FOREIGN = frozenset(
 RENAMED = {
     "a-sequence-that-is-said-again": "a-repeated-sequence",
     "a-sequence-that-is-said-in-order": "a-sequence-in-order",
+    "skip": "residual",  # a topic of the claims
 }
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")
-NOUNS = {"error": "claim"}  # a key of the address whose page has another word for it
 PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")
 
 
@@ -122,7 +122,7 @@ def taken(
     except ValueError:
         return (
             default,
-            f"There is no {NOUNS.get(name, name)} with that name: {harmless(text)}.{near(text) if near else ''}",
+            f"There is no {name} with that name: {harmless(text)}.{near(text) if near else ''}",
         )
     legal = f"legal is {knob.low:g} to {knob.high:g}"
     return value, f"From the link: {name} {harmless(text)} became {value:g}; {legal}." if _moved(

@@ -27,7 +27,7 @@ PAGES = (
     "/residual",
     "/autoregression",
     "/lessons?lesson=final",
-    "/errors",
+    "/claims",
     "/glossary",
     "/teacher",
 )

@@ -29,7 +29,7 @@ PAGES = {
     "Residual": ("/residual", "Labs", "Residual"),
     "Autoregression": ("/autoregression", "Labs", "Autoregression"),
     "Lessons": ("/lessons", "Learn", "Lessons"),
-    "Common claims": ("/errors", "Learn", "Common claims"),
+    "Common claims": ("/claims", "Learn", "Common claims"),
     "Glossary": ("/glossary", "Learn", "Glossary"),
     "Teacher": ("/teacher", "Learn", "Teacher"),
 }

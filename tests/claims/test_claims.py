@@ -1,6 +1,4 @@
-"""The common errors: every claim has a set-up that runs, its
-numbers are right, and other numbers would judge otherwise.
-"""
+"""The claims: the numbers of each are right, and other numbers would judge otherwise."""
 
 import json
 from collections.abc import Callable
@@ -15,22 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
 from components.claims.run import chart
-from models.claims.card import (
-    FAILS,
-    HOLDS,
-    PARTLY,
-    TOPICS,
-    Asked,
-    Computed,
-    Judgement,
-    Source,
-    Trained,
-    geometric_mean,
-    gradient,
-    growth,
-)
 from models.claims.claims import CLAIMS, matching
-from models.claims.start import KEPT, TOO_LARGE
+from models.claims.depth import KEPT
+from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
+from models.experiment import JUDGES, Computed, Finding, Source, Trained
+from models.insight.formula import geometric_mean
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
@@ -56,7 +43,7 @@ LONG = (
 
 @cache
 def gathered(key: str) -> dict[str, Any]:
-    return {name: value(source) for name, source in CLAIMS[key].needs.items()}
+    return {name: value(source) for name, source in CLAIMS[key].sources.items()}
 
 
 def value(source: Source) -> Any:
@@ -74,35 +61,20 @@ def value(source: Source) -> Any:
             return end.value
 
 
-def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Judgement:
+def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Finding:
     """What is judged of the numbers, or of the numbers after a change to a copy of them."""
     values = {name: dict(one) if isinstance(one, dict) else one for name, one in gathered(key).items()}
     change(values)
-    return CLAIMS[key].judge(values)
-
-
-def test_every_one_of_the_33_errors_has_a_claim_a_truth_sources_and_a_set_up() -> None:
-    assert len(CLAIMS) == 33
-    for key, card in CLAIMS.items():
-        assert card.key == key
-        assert card.topic in TOPICS
-        assert card.claim.endswith(".")
-        assert card.truth.endswith(".")
-        assert card.needs
-        assert card.sources
-        assert all(address.startswith("https://") for address in card.sources.values())
-        for source in card.needs.values():
-            if isinstance(source, Asked):
-                assert source.question.name in QUESTIONS | INSTRUMENTS
+    return CLAIMS[key].finding(values)
 
 
 def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None:
-    for card in CLAIMS.values():
-        assert len(card.nets) <= 4
-        for cfg in card.nets.values():
+    for claim in CLAIMS.values():
+        assert len(claim.nets) <= 4
+        for cfg in claim.nets.values():
             assert over_budget(cfg) is None
             assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
-        runs = [one.cfg for one in card.needs.values() if isinstance(one, Trained)]
+        runs = [one.cfg for one in claim.sources.values() if isinstance(one, Trained)]
         assert sum(step_seconds(cfg) * cfg.steps for cfg in runs) < 15
 
 
@@ -111,11 +83,11 @@ def test_every_net_is_legal_is_within_the_budget_and_survives_its_link() -> None
 
 def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> None:
     said = outcome("by-hand")
-    assert said.verdict == FAILS
+    assert said.answer == FAILS
     short = gathered("by-hand")["torch"].short
     assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
     assert f"1 - sqrt((d - 1) / d) says {1 - 0.75**0.5:.1%}" in said.sentence
-    assert f"shorter by 1 - sqrt((d - 1) / d), {100 * short[0]:.1f} % at d = 4" in CLAIMS["by-hand"].truth
+    assert f"shorter by 1 - sqrt((d - 1) / d), {100 * short[0]:.1f} % at d = 4" in CLAIMS["by-hand"].why
 
 
 def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() -> None:
@@ -161,7 +133,7 @@ def test_sigmoid_and_relu_shrink_as_the_moments_say() -> None:
 
 @pytest.mark.parametrize("key", ["pre-norm-exponential", "sandwich-is-post-norm"])
 def test_the_streams_that_were_measured_follow_their_laws(key: str) -> None:
-    for name, source in CLAIMS[key].needs.items():
+    for name, source in CLAIMS[key].sources.items():
         predicted = law(source.cfg).mean_square
         assert growth(gathered(key)[name]) == pytest.approx(predicted[-1] / predicted[0], rel=0.2)
 
@@ -184,11 +156,11 @@ def test_where_v_is_1_the_variance_of_the_activations_doubles_with_every_block()
     grown = (variance[1] / variance[0]) ** (1 / depth)
     assert grown == pytest.approx(2, rel=0.05)
     assert outcome("doubles").table["factor per block"][-1] == pytest.approx(grown, rel=0.05)
-    assert CLAIMS["doubles"].claim.startswith("The variance of ")
+    assert CLAIMS["doubles"].title.startswith("The variance of ")
 
 
 def test_the_net_that_diverges_is_the_one_whose_stream_was_measured() -> None:
-    before, after = (source.cfg for source in CLAIMS["pre-norm-stable"].needs.values())
+    before, after = (source.cfg for source in CLAIMS["pre-norm-stable"].sources.values())
     assert replace(after, lr=before.lr, steps=before.steps) == before
     values = gathered("pre-norm-stable")
     assert (
@@ -237,7 +209,7 @@ def test_sigmoid_branches_of_two_layers_return_less_than_the_norms_take_and_relu
     assert gradient(values["sigmoid MLP, 64 blocks"]) < 0.01
     assert gradient(values["MLP, 32 blocks"]) > 0.3
     assert gradient(values["transformer, 6 blocks"]) > 0.3
-    assert outcome("post-norm-vanishes").verdict == PARTLY
+    assert outcome("post-norm-vanishes").answer == PARTLY
 
 
 def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_the_mean_over_nets_keeps_it() -> None:
@@ -260,23 +232,23 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     assert narrow.min() < 0.1
     assert np.log(broad).std() < np.log(narrow).std()
     assert broad.max() > KEPT
-    truth = CLAIMS["he-keeps"].truth
+    truth = CLAIMS["he-keeps"].why
     assert f"scatter around 1 (here from {broad.min():.2g} to {broad.max():.2g})" in truth
     assert f"off by more than a factor of {KEPT:g}" in truth
-    assert outcome("he-keeps").verdict == PARTLY
-    assert outcome("he-keeps", put("width 512", mean_square=np.cumsum(np.ones_like(wide), 1))).verdict == FAILS
+    assert outcome("he-keeps").answer == PARTLY
+    assert outcome("he-keeps", put("width 512", mean_square=np.cumsum(np.ones_like(wide), 1))).answer == FAILS
 
 
 @pytest.mark.full
 def test_batch_norm_without_a_residual_learns_where_layer_norm_and_no_norm_do_not() -> None:
     """At 20 blocks all of four seeds are far from the threshold; at 16, rounding decided over layer norm."""
-    card = CLAIMS["norm-alone"]
-    traces = {name: value(source) for name, source in card.needs.items()}
-    assert {cfg.init for cfg in card.nets.values()} == {"fan-in"}  # the control differs in its norm alone
+    claim = CLAIMS["norm-alone"]
+    traces = {name: value(source) for name, source in claim.sources.items()}
+    assert {cfg.init for cfg in claim.nets.values()} == {"fan-in"}  # the control differs in its norm alone
     ends = {name: float(np.mean(trace.loss[-20:])) for name, trace in traces.items()}
     assert ends["batch norm, no residual"] < 0.4 * np.log(10)
     assert min(ends["layer norm, no residual"], ends["no norm, no residual"]) > 0.7 * np.log(10)
-    assert card.judge(traces).verdict == PARTLY
+    assert claim.finding(traces).answer == PARTLY
 
 
 def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more() -> None:
@@ -338,13 +310,13 @@ def alive(values: dict[str, Any]) -> None:
 
 
 def test_dead_units_have_two_causes_and_either_alone_decides_the_verdict() -> None:
-    assert outcome("dying-relu").verdict == PARTLY
+    assert outcome("dying-relu").answer == PARTLY
 
     def unhurt(values: dict[str, Any]) -> None:
-        trace = values[TOO_LARGE]
-        values[TOO_LARGE] = replace(trace, frames=trace.frames[:1])
+        trace = values[CLAIMS["dying-relu"].judge.keywords["trained"]]
+        values[CLAIMS["dying-relu"].judge.keywords["trained"]] = replace(trace, frames=trace.frames[:1])
 
-    assert outcome("dying-relu", unhurt).verdict == FAILS
+    assert outcome("dying-relu", unhurt).answer == FAILS
 
 
 def tokens_alike(values: dict[str, Any]) -> None:
@@ -402,12 +374,13 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
 @pytest.mark.parametrize("key", CONTRARY)
 def test_what_is_measured_contradicts_the_claim_and_contrary_numbers_would_uphold_it(key: str) -> None:
     said = outcome(key)
-    assert said.verdict in (FAILS, PARTLY), said.sentence
-    assert said.verdict != PARTLY or said.condition
+    assert said.answer in (FAILS, PARTLY), said.sentence
+    assert said.answer != PARTLY or said.condition
     assert len({len(column) for column in said.table.values()}) == 1
+    assert set(JUDGES[CLAIMS[key].judge.func.__name__].numbers) <= set(CLAIMS[key].judge(gathered(key)).numbers)
     wanted, change = CONTRARY[key]
     other = outcome(key, change)
-    assert other.verdict == wanted
+    assert other.answer == wanted
     assert other.sentence != said.sentence
 
 
@@ -431,8 +404,8 @@ def ending(loss: float, arrangement: str = "pre-norm") -> Any:
 
 
 def judged(key: str, *losses: float) -> str:
-    card = CLAIMS[key]
-    return card.judge(dict(zip(card.needs, map(ending, losses), strict=True))).verdict
+    claim = CLAIMS[key]
+    return claim.finding(dict(zip(claim.sources, map(ending, losses), strict=True))).answer
 
 
 def test_a_norm_without_a_skip_is_judged_by_the_losses() -> None:
@@ -462,9 +435,9 @@ def test_one_chart_is_judged_by_whether_a_level_gradient_goes_with_learning() ->
 
 
 def test_the_search_takes_every_word_in_claim_and_truth_and_the_topic_filters() -> None:
-    assert [card.key for card in matching("SIGMOID 1/4")] == ["quarter"]
+    assert [claim.key for claim in matching("SIGMOID 1/4")] == ["quarter"]
     assert matching("no such word") == []
-    assert {card.topic for card in matching(topic="attention")} == {"attention"}
+    assert {claim.topic for claim in matching(topic="attention")} == {"attention"}
     assert len(matching()) == 33
 
 
@@ -478,28 +451,28 @@ def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
 
 
 def opened(key: str, **query: str) -> AppTest:
-    page = lab("errors", "learn")
-    for name, text in {"error": key, **query}.items():
+    page = lab("claims", "learn")
+    for name, text in {"claim": key, **query}.items():
         page.query_params[name] = text
     return sound(page.run())
 
 
 @pytest.mark.parametrize("key", CLAIMS)
-def test_every_card_opens_with_its_claim_and_says_nothing_of_it_before_a_guess_and_run(key: str) -> None:
+def test_every_claim_opens_with_its_claim_and_says_nothing_of_it_before_a_guess_and_run(key: str) -> None:
     page = opened(key)
-    assert page.subheader[0].value == f"“{CLAIMS[key].claim}”"
-    assert CLAIMS[key].truth not in words(page)
-    assert page.button(key=f"error_{key}_running_run").disabled
-    assert "the claim" not in words(page).casefold().replace(CLAIMS[key].setup.casefold(), "")
+    assert page.subheader[0].value == f"“{CLAIMS[key].title}”"
+    assert CLAIMS[key].why not in words(page)
+    assert page.button(key=f"claim_{key}_running_run").disabled
+    assert "the claim" not in words(page).casefold().replace(CLAIMS[key].question.casefold(), "")
 
 
 @pytest.mark.parametrize("key", ["by-hand", "one-feature", "copies", "zero-gates", "quarter"])
 def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
     page, said = ran(opened(key), key, "false"), outcome(key)
     assert said.sentence in words(page)
-    assert said.verdict in words(page).casefold()
-    assert ("You were right" if said.verdict == FAILS else "You guessed “false”. Not quite") in words(page)
-    assert CLAIMS[key].truth in words(page)
+    assert said.answer in words(page).casefold()
+    assert ("You were right" if said.answer == FAILS else "You guessed “false”. Not quite") in words(page)
+    assert CLAIMS[key].why in words(page)
     assert len(page.dataframe) >= 1
     assert (said.lines is None) == (not charts(page))
     page = press(page, "Clear")
@@ -508,7 +481,7 @@ def test_run_ends_with_the_verdict_and_its_numbers(key: str) -> None:
 
 def ran(page: AppTest, key: str, guess: str) -> AppTest:
     """The page after a guess and the run."""
-    page.get_by_key(f"error_{key}_guess").set_value(guess)
+    page.get_by_key(f"claim_{key}_guess").set_value(guess)
     page = press(sound(page.run()), "Run")
     for _ in range(5):
         sound(page.run())
@@ -522,39 +495,39 @@ def grid(page: AppTest) -> dict[str, dict[str, str]]:
 
 
 def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> None:
-    page = sound(lab("errors", "learn").run())
+    page = sound(lab("claims", "learn").run())
     assert len(grid(page)) == len(CLAIMS)
     assert "Run" not in labels(page)
-    page.text_input(key="error_search").set_value("batch norm momentum")
+    page.text_input(key="claim_search").set_value("batch norm momentum")
     (card,) = grid(sound(page.run())).values()
-    assert CLAIMS["batch-norm-momentum"].claim.replace("`", "") in card["name"]
+    assert CLAIMS["batch-norm-momentum"].title.replace("`", "") in card["name"]
 
 
-def test_a_card_that_was_run_is_marked_with_how_the_guess_went() -> None:
+def test_a_claim_that_was_run_is_marked_with_how_the_guess_went() -> None:
     page = ran(opened("quarter"), "quarter", "true")
     page = press(page, "All claims")
-    assert page.query_params.get("error") is None
+    assert page.query_params.get("claim") is None
     marks = {name: card["mark"] for name, card in grid(page).items() if card["mark"]}
     assert list(marks.values()) == ["✗"]
-    assert CLAIMS["quarter"].claim.replace("`", "") in next(iter(marks))
+    assert CLAIMS["quarter"].title.replace("`", "") in next(iter(marks))
 
 
-def test_a_link_to_a_card_opens_it_whatever_was_searched_for() -> None:
-    page = sound(lab("errors", "learn").run())
-    page.text_input(key="error_search").set_value("warm")
-    page = back(sound(page.run()), error="copies")
-    assert page.subheader[0].value == f"“{CLAIMS['copies'].claim}”"
+def test_a_link_to_a_claim_opens_it_whatever_was_searched_for() -> None:
+    page = sound(lab("claims", "learn").run())
+    page.text_input(key="claim_search").set_value("warm")
+    page = back(sound(page.run()), claim="copies")
+    assert page.subheader[0].value == f"“{CLAIMS['copies'].title}”"
 
 
-def test_an_unknown_error_and_a_search_without_a_hit_get_a_sentence() -> None:
+def test_an_unknown_claim_and_a_search_without_a_hit_get_a_sentence() -> None:
     page = opened("nothing-of-the-kind")
     assert "There is no claim with that name" in words(page)
-    page.text_input(key="error_search").set_value("zzz")
+    page.text_input(key="claim_search").set_value("zzz")
     page = sound(page.run())
     assert "No claim contains all these words" in words(page)
     assert "Run" not in labels(page)
-    again = lab("errors", "learn")
+    again = lab("claims", "learn")
     for name, text in address(page).items():
         again.query_params[name] = text
-    assert sound(again.run()).text_input(key="error_search").value == "zzz"
+    assert sound(again.run()).text_input(key="claim_search").value == "zzz"
     assert "No claim contains all these words" in words(again)

@@ -1,4 +1,4 @@
-"""Every row of every card of Common errors and the losses of every lesson and of cells of the prepared maps, once more.
+"""Every row of every claim and the losses of every lesson and of cells of the prepared maps, once more.
 
 By numpy, by forward passes written out in `tests/hand.py`, and, where a net is trained, by the stand-alone script,
 which has a training loop of its own. Only draws are shared: weights, batches, random numbers.
@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from models.claims.claims import CLAIMS
-from models.claims.training import ADAM
 from models.generator import generator
 from models.lessons.lessons import LESSONS
 from models.maps.prepared import PREPARED, recording
@@ -104,7 +103,7 @@ def per_block(profile: np.ndarray) -> float:
 
 
 def nets(key: str) -> dict[str, RunConfig]:
-    return {name: source.cfg for name, source in CLAIMS[key].needs.items() if hasattr(source, "cfg")}
+    return {name: source.cfg for name, source in CLAIMS[key].sources.items() if hasattr(source, "cfg")}
 
 
 def gradients(key: str) -> dict[str, float]:
@@ -249,7 +248,7 @@ def covariate_shift() -> Rows:
 
 
 def pre_norm_stable() -> Rows:
-    before, after = (source.cfg for source in CLAIMS["pre-norm-stable"].needs.values())
+    before, after = (source.cfg for source in CLAIMS["pre-norm-stable"].sources.values())
     squares = geometric(untrained(before)[0])
     finite = np.isfinite(trained(after)["loss"]) & np.isfinite(trained(after)["act_rms"]).all(1)
     return {"found": [squares[-1] / squares[0], int(np.flatnonzero(~finite)[0])]}
@@ -292,7 +291,7 @@ def final_norm() -> Rows:
 def rank_collapse() -> Rows:
     tokens, layers = [], []
     for name in ("pre-norm", "post-norm"):
-        cfg = CLAIMS["rank-collapse"].needs[f"{name}, tokens"].cfg
+        cfg = CLAIMS["rank-collapse"].sources[f"{name}, tokens"].cfg
         model, x, _ = first_batch(cfg)
         sites = [one.detach().double().numpy() for one in stream_by_hand(cfg, model, x)]
         tokens.append(np.mean([mean_cosine(sample) for sample in sites[-1]]))
@@ -549,7 +548,7 @@ NEAR = {
 
 
 @pytest.mark.parametrize("key", [pytest.param(key, marks=pytest.mark.full if key in LONG else ()) for key in CLAIMS])
-def test_every_row_of_a_card_comes_out_the_same_by_another_computation(key: str) -> None:
+def test_every_row_of_a_claim_comes_out_the_same_by_another_computation(key: str) -> None:
     table, again = outcome(key).table, ROWS[key]()
     for name, column in table.items():
         if name in SAID or (all(isinstance(one, str) for one in column) and name not in again):
@@ -566,20 +565,20 @@ def test_every_row_of_a_card_comes_out_the_same_by_another_computation(key: str)
 
 
 @pytest.mark.full
-def test_what_the_card_on_the_learning_rate_says_of_its_nets_and_of_plain_is_so() -> None:
-    nets = CLAIMS["one-learning-rate"].needs
+def test_what_the_claim_on_the_learning_rate_says_of_its_nets_and_of_plain_is_so() -> None:
+    nets = CLAIMS["one-learning-rate"].sources
     ends = {name: last_loss(source.cfg) for name, source in nets.items()}
-    plain = last_loss(RunConfig.arranged("plain", lr=0.001, **ADAM))
+    plain = last_loss(RunConfig.from_query({"arrangement": "plain", **nets["pre-norm, 0.001"].cfg.to_query()})[0])
     assert ends["pre-norm, 0.001"] == pytest.approx(ends["post-norm, 0.001"], abs=0.03)
     assert ends["post-norm, 0.01"] > 5 * ends["pre-norm, 0.01"]
     assert plain > 5 * ends["pre-norm, 0.001"]
     assert (
         "at 0.001 pre-norm and post-norm reach the same loss, at 0.01 post-norm is far behind"
-        in CLAIMS["one-learning-rate"].truth
+        in CLAIMS["one-learning-rate"].why
     )
 
 
-def test_no_card_is_left_out() -> None:
+def test_no_claim_is_left_out() -> None:
     assert set(ROWS) == set(CLAIMS)
     assert gathered  # the page's side of the comparison
 
@@ -588,7 +587,7 @@ def test_no_card_is_left_out() -> None:
 @pytest.mark.parametrize("key", LESSONS)
 def test_the_losses_that_a_lesson_tells_are_those_of_the_stand_alone_script(key: str) -> None:
     lesson = LESSONS[key]
-    told = lesson.found([finished(cfg) for cfg in lesson.nets.values()]).sentence
+    told = lesson.finding({name: finished(cfg) for name, cfg in lesson.nets.items()}).sentence
     for name, cfg in lesson.nets.items():
         said = re.search(rf"(?:; |steps: ){re.escape(name)}: ([\d.]+\d)", told)
         if said is None:

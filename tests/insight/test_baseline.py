@@ -16,8 +16,8 @@ from models.generator import generator
 from models.insight.baseline import entropy, loss_of_guessing
 from models.insight.remedy import failed
 from models.insight.said import said_at
-from models.lessons.findings import DIGITS
 from models.lessons.glossary import ENTRIES
+from models.lessons.judges import DIGITS
 from models.spec import TASKS, RunConfig
 from models.tasks import open_task
 from models.tasks.base import NO_LOSS

@@ -175,8 +175,9 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
     assert bars(sound(teacher.run())) == [f"{OPTIONS[0]}: 0", f"{OPTIONS[1]}: 1", f"{OPTIONS[2]}: 0"]
     assert board.now(CODE).answered == (1,)  # type: ignore[union-attr]
     press(teacher, "Reveal")
-    before = [trainer().opened(cfg, wait=PATIENCE).value.trace() for cfg in LESSONS[LESSON].nets.values()]
-    right = LESSONS[LESSON].before(before).answer  # type: ignore[misc]
+    nets = LESSONS[LESSON].nets.items()
+    before = {name: trainer().opened(cfg, wait=PATIENCE).value.trace() for name, cfg in nets}
+    right = LESSONS[LESSON].finding(before, trained=False).answer
     for page in (teacher, student, late, projector):
         found = bars(sound(page.run()))
         assert [one.startswith("✓") for one in found] == [option == right for option in OPTIONS]

@@ -15,8 +15,7 @@ from components.lessons.runs import awaited, lesson_chart, lettered
 from components.lessons.runs import watched as watched_to_the_end
 from components.lessons.source import excerpt
 from models.lessons.challenges import check, out_of_bounds
-from models.lessons.lesson import Code
-from models.lessons.lessons import LESSONS
+from models.lessons.lessons import LESSONS, Code
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
@@ -67,7 +66,7 @@ BY_LESSON = [pytest.param(key, marks=() if key in SHORT else pytest.mark.full) f
 def test_a_lessons_nets_bear_out_what_its_text_says(key: str) -> None:
     lesson = LESSONS[key]
     nets = {name: finished(cfg) for name, cfg in lesson.nets.items()}
-    finding = lesson.found(list(nets.values()))
+    finding = lesson.finding(nets)
     option, said = SHOWN[key]
     assert finding.answer == option
     assert finding.answer in lesson.options
@@ -80,9 +79,9 @@ def test_a_lessons_nets_bear_out_what_its_text_says(key: str) -> None:
 @pytest.mark.full
 def test_the_lesson_that_asks_for_the_lowest_mean_of_ten_says_it() -> None:
     lesson = LESSONS["warmup"]
-    traces = [finished(cfg) for cfg in lesson.nets.values()]
-    lowest = [min(sum(trace.loss[at : at + 10].tolist()) / 10 for at in range(141)) for trace in traces]
-    said = [float(one) for one in re.findall(r"\(lowest mean of 10: ([\d.]+)\)", lesson.found(traces).sentence)]
+    traces = {name: finished(cfg) for name, cfg in lesson.nets.items()}
+    lowest = [min(sum(trace.loss[at : at + 10].tolist()) / 10 for at in range(141)) for trace in traces.values()]
+    said = [float(one) for one in re.findall(r"\(lowest mean of 10: ([\d.]+)\)", lesson.finding(traces).sentence)]
     assert said == pytest.approx(lowest, rel=5e-3)
     assert [one < 1 for one in said] == [False, True, True]
 
@@ -150,7 +149,7 @@ def test_a_lesson_is_short_legal_and_asks_something_with_several_answers(key: st
         assert over_budget(cfg) is None
         assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
     assert set(lesson.challenge.fields) <= set(knobs())
-    assert all(address.startswith("https://") for address in lesson.sources.values())
+    assert all(address.startswith("https://") for address in lesson.papers.values())
     assert len(excerpt(lesson.code).splitlines()) < 40
 
 
@@ -346,17 +345,18 @@ def test_guessing_again_hides_the_run_and_puts_it_back_to_its_beginning() -> Non
 
 @pytest.mark.parametrize("key", BY_LESSON)
 def test_a_guess_about_the_nets_before_training_is_answered_at_once_and_any_other_says_when(key: str) -> None:
-    page, early = guessed(lessons(lesson=key), 0), LESSONS[key].before
+    page, early = guessed(lessons(lesson=key), 0), LESSONS[key].early
     assert ("Before training, " in LESSONS[key].question or "before training" in LESSONS[key].question) == bool(early)
     assert ("Before training" in [one.value for one in page.subheader]) == bool(early)
-    assert ("to check your guess" in words(page)) == (early is None)
+    assert ("to check your guess" in words(page)) == (not early)
     assert LESSONS[key].why not in words(page), "what training does is seen first"
-    if early is not None:
-        nets = [profile_at_init(cfg) for cfg in LESSONS[key].nets.values()]
-        assert early(nets).sentence in words(page)
+    if early:
+        nets = {name: profile_at_init(cfg) for name, cfg in LESSONS[key].nets.items()}
+        before = LESSONS[key].finding(nets, trained=False).sentence
+        assert before in words(page)
         after = watched(page, f"lesson_{key}")
         assert happened(after)
-        assert early(nets).sentence in words(after), "the answer is the same after training"
+        assert before in words(after), "the answer is the same after training"
 
 
 def happened(page: AppTest) -> bool:

@@ -20,9 +20,8 @@ from models.insight.compared import sizes
 from models.labs.attention import straightness
 from models.labs.chain import PRESETS, arriving
 from models.labs.residual import walk
+from models.lessons.glossary import ENTRIES
 from models.lessons.lessons import LESSONS
-from models.lessons.words import NET
-from models.lessons.words_measured import MEASURED
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.spec.cautions import ZERO_LAST, note
@@ -97,7 +96,7 @@ def test_a_norm_keeps_the_stream_of_a_narrow_net_at_its_law_and_not_the_gradient
 def test_batch_norm_after_the_add_multiplies_the_gradient_by_the_same_factor_at_every_block() -> None:
     """(1 + E relu'^2) / (1 + Var relu) of its mean square, with Var = 1/2 - 1/2pi."""
     by_block = math.sqrt(1.5 / (1 + 0.5 - 0.5 / math.pi))
-    assert f"by {by_block - 1:.0%} a block".replace("%", " %") in CLAIMS["batch-norm-cures"].truth
+    assert f"by {by_block - 1:.0%} a block".replace("%", " %") in CLAIMS["batch-norm-cures"].why
     back = untrained("post-norm", 64, 64, norm=batch_norm)[1]
     assert [(back[64 - depth] / back[64]) ** (1 / depth) for depth in (32, 64)] == pytest.approx(
         [by_block] * 2, rel=0.01
@@ -111,7 +110,7 @@ def test_a_signal_of_full_size_may_carry_nothing_of_the_input() -> None:
     square, _ = untrained("post-norm", 64, 64)
     assert square[-1] == pytest.approx(1, abs=1e-3)
     assert 1.5**-32 < 1e-5
-    assert "It does not say whether the stream still carries the input" in MEASURED["signal"].text
+    assert "It does not say whether the stream still carries the input" in ENTRIES["signal"].senses[0].text
 
 
 def test_one_layer_of_relu_more_than_doubles_the_stream_although_its_first_branch_adds_half() -> None:
@@ -124,7 +123,7 @@ def test_one_layer_of_relu_more_than_doubles_the_stream_although_its_first_branc
     assert last > 2 > blocks[0]
     two = untrained("no norm", 20, 128)[0]
     assert two[1:] / two[:-1] == pytest.approx(1.5, rel=0.12)
-    assert "with v = 1/2 its later blocks more than double" in CLAIMS["doubles"].truth
+    assert "with v = 1/2 its later blocks more than double" in CLAIMS["doubles"].why
 
 
 @pytest.mark.parametrize(("init", "gain"), [("fan-in", 1), ("he", 2), ("torch", 1 / 3)])
@@ -146,7 +145,7 @@ def test_pre_norm_of_one_layer_grows_like_the_square_of_depth_and_of_two_like_de
         power[layers] = math.log2((added[64] - added[0]) / (added[32] - added[0]))
     assert power[1] == pytest.approx(2, abs=0.1)
     assert power[2] == pytest.approx(1, abs=0.1)
-    assert "like the square of depth" in CLAIMS["pre-norm-exponential"].truth
+    assert "like the square of depth" in CLAIMS["pre-norm-exponential"].why
 
 
 def test_ten_sigmoid_layers_at_xavier_pass_on_what_the_preset_multiplies() -> None:
@@ -303,7 +302,7 @@ def test_torchs_group_norm_of_a_sequence_mixes_its_positions() -> None:
     later[..., -1] += 3
     norm = nn.GroupNorm(1, 8)
     assert (norm(later) - norm(x))[..., 0].abs().max() > 0.1
-    assert "also averages over all positions of the sample" in NET["group norm"].text
+    assert "also averages over all positions of the sample" in ENTRIES["group norm"].senses[0].text
 
 
 def test_the_share_of_blocks_that_mix_ln_gives_to_post_norm() -> None:

@@ -287,41 +287,55 @@ LENGTHS = Instrument(
     ],
     "A lesson": [
         Edit(
-            "models/lessons/narrow.py",
+            "content/en/lessons/11-narrow.md",
             "",
-            '''"""A lesson on two nets that are trained in no time."""
+            """+++
+options = ["about as large, within a factor of 10", "more than 10 times as large"]
+charts = ["act_rms", "loss"]
+code = "models/nets/sublayer.py Sublayer.forward"
 
-from models.lessons.challenges import Challenge, loss_within
-from models.insight.outcome import stream_change
-from models.lessons.findings import also, by_size
-from models.lessons.lesson import Code, Lesson
-from models.spec import RunConfig
+[judge]
+by = "size_over_depth"
+measure = "signal"
+net = "width 8"
+bounds = [10]
 
-_SIZES = ("about as large, within a factor of 10", "more than 10 times as large")
-_NETS = {f"width {width}": RunConfig(task="spiral", depth=2, width=width, steps=20) for width in (8, 16)}
+[every_net]
+task = "spiral"
+depth = 2
+steps = 20
 
-NARROW = Lesson(
-    key="narrow",
-    title="Narrow",
-    question="How large is the signal after two blocks?",
-    options=_SIZES,
-    nets=_NETS,
-    charts=("act_rms", "loss"),
-    found=also(by_size(_SIZES, (1,), stream_change, of=0, what="the signal", path="over 2 blocks"), list(_NETS)),
-    why="Two blocks add little.",
-    sources={"He 2015 (ResNet)": "https://arxiv.org/abs/1512.03385"},
-    code=Code("models/nets/sublayer.py", "Sublayer.forward"),
-    challenge=Challenge(
-        "Reach a loss of 1 within 20 steps. You may change only the learning rate.",
-        RunConfig(task="spiral", depth=2, width=16, steps=20, lr=1e-4),
-        ("lr",),
-        (loss_within(1.0, 20),),
-    ),
-)
-''',
+[nets]
+"width 8" = { width = 8 }
+"width 16" = { width = 16 }
+
+[challenge]
+net = { task = "spiral", depth = 2, width = 16, steps = 20, lr = 1e-4 }
+change = ["lr"]
+goals = { loss_within = { target = 1.0, steps = 20 } }
+
+[papers]
+"He 2015 (ResNet)" = "1512.03385"
++++
+# Narrow
+
+## Question
+
+How large is the signal after two blocks?
+
+## What happened
+
+The signal {change} over 2 blocks. {losses}
+
+## Why
+
+Two blocks add little.
+
+## Challenge
+
+Reach a loss of 1 within 20 steps. You may change only the learning rate.
+""",
         ),
-        Edit("models/lessons/lessons.py", "from models.lessons.norms", "from models.lessons.narrow import NARROW\n"),
-        Edit("models/lessons/lessons.py", "COLLAPSE)\n", "NARROW, "),
         Edit(
             "tests/lessons/test_lessons.py",
             "}\n# A solution and a near miss",

@@ -38,7 +38,7 @@ START = "pages/start/start.py"
 ANATOMY = "pages/explore/anatomy.py"
 COMPARE = "pages/train/compare.py"
 LESSONS = "pages/learn/lessons.py"
-ERRORS = "pages/learn/errors.py"
+CLAIMS = "pages/learn/claims.py"
 MAPS = "pages/explore/maps.py"
 ATTENTION = "pages/labs/attention.py"
 RESIDUAL = "pages/labs/residual.py"
@@ -91,9 +91,9 @@ def test_compare_is_found_again_with_its_columns_and_its_seeds() -> None:
 
 CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "lesson": (LESSONS, "selectbox", "lesson_box", "final", {"lesson": "final"}),
-    "error": (ERRORS, "cards", "error_choice", "copies", {"error": "copies"}),
-    "search": (ERRORS, "text_input", "error_search", "layer norm", {"search": "layer norm"}),
-    "topic": (ERRORS, "selectbox", "error_topic", "norms", {"topic": "norms"}),
+    "claim": (CLAIMS, "cards", "claim_choice", "copies", {"claim": "copies"}),
+    "search": (CLAIMS, "text_input", "claim_search", "layer norm", {"search": "layer norm"}),
+    "topic": (CLAIMS, "selectbox", "claim_topic", "norms", {"topic": "norms"}),
     "looked up": (GLOSSARY, "text_input", "glossary_search", "norm", {"search": "norm"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),

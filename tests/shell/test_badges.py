@@ -36,21 +36,21 @@ def test_a_written_text_has_a_badge_where_it_tells_results_and_none_for_papers_a
 
 @pytest.mark.parametrize("key", ["by-hand", "rms-norm", "copies"])
 def test_what_is_true_of_a_claim_has_a_badge_where_it_tells_numbers(key):
-    page = lab("errors", "learn")
-    page.query_params["error"] = key
+    page = lab("claims", "learn")
+    page.query_params["claim"] = key
     page = sound(page.run())
-    page.get_by_key(f"error_{key}_guess").set_value("false")
+    page.get_by_key(f"claim_{key}_guess").set_value("false")
     page = sound(page.run())
     next(one for one in page.button if one.label == "Run").click()
     for _ in range(5):
         page = sound(page.run())
-    said = next(line for line in words(page).splitlines() if line.startswith(CLAIMS[key].truth[:20]))
-    assert ("-badge[" in said) == bool(DECIMAL.search(CLAIMS[key].truth))
+    said = next(line for line in words(page).splitlines() if line.startswith(CLAIMS[key].why[:20]))
+    assert ("-badge[" in said) == bool(DECIMAL.search(CLAIMS[key].why))
 
 
 def test_numbers_that_cards_and_lessons_tell_have_decimals_if_they_are_results():
     """So that the badge finds them: whole numbers in these texts are settings, bounds and counts."""
-    assert {key for key, card in CLAIMS.items() if DECIMAL.search(card.truth)} == {
+    assert {key for key, claim in CLAIMS.items() if DECIMAL.search(claim.why)} == {
         "by-hand",
         "spread-of-one",
         "rms-norm",

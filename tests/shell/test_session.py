@@ -40,9 +40,9 @@ def test_what_is_taken_is_gone(visit):
 
 
 def test_several_of_a_kind_have_places_of_their_own(visit):
-    running, state = Key("error_{}_running", False), visit()
+    running, state = Key("claim_{}_running", False), visit()
     running.of("copies").put(True)
-    assert state == {"error_copies_running": True}
+    assert state == {"claim_copies_running": True}
     assert running.of("copies").get()
     assert not running.of("doubles").get()
 

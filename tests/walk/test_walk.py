@@ -29,7 +29,7 @@ FINE = Seen(
         Link("Paper", "https://a.org/b", "https://a.org/b"),
     ),
 )
-ELSEWHERE = replace(FINE, address=f"{HOST}/errors?error=eps", headings=("Common claims",), main={"Claim": "eps"})
+ELSEWHERE = replace(FINE, address=f"{HOST}/claims?claim=eps", headings=("Common claims",), main={"Claim": "eps"})
 OTHER_PART = replace(FINE, headings=("Lessons", "8. Why warm-up"), main={"Lesson": "8. Why warm-up"})
 MOVED = replace(OTHER_PART, address=f"{HOST}/lessons?lesson=warmup")
 PRESS, WAY = Done("press 'Train'"), Done("follow 'Next'", moves=True, refusable=False)

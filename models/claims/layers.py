@@ -1,0 +1,162 @@
+"""How numbers judge claims about norms, batch norm and attention. Words: `content/en/claims/`."""
+
+import numpy as np
+
+from models.claims.judging import verdict
+from models.experiment import Judgement, Values, judge
+from models.insight.words import number
+
+SAME = 1e-3  # relative difference up to which two results count as the same
+EXACT = 1e-4  # the same for two formulas claimed to be equal
+LEAK = 1e-6  # a result that moves by less does not depend on what was changed
+DOMINATES = 0.9  # share of the sum of squares from which one feature holds nearly all of it
+NEAR = 0.01  # tolerance around a claimed number
+REMOVED = 0.1  # of a shift of 3: what is left below it counts as removed
+ONE = (0.5, 2.0)  # a variance between these is about 1
+ROUNDING = 1e-9
+
+
+@judge("short features law")
+def by_hand(values: Values) -> Judgement:
+    """By how much the norm by hand is too short, beside the formula."""
+    found = values["torch"]
+    sizes, short = found.features, np.asarray(found.short)
+    law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
+    table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
+    return Judgement(verdict((np.abs(short) < EXACT).tolist()), {"short": short, "features": sizes, "law": law}, table)
+
+
+@judge("given biased gain unbiased")
+def spread_of_one(values: Values) -> Judgement:
+    """The deviation after layer norm, of tokens of several spreads."""
+    found = values["numbers"]
+    everything = [*found["biased"], found["gain"], found["unbiased"]]
+    cases = [*(f"spread {one:g}" for one in found["given"]), "gain 2, bias 1", "spread 1, four features, unbiased"]
+    table = {"token": cases, "deviation after layer norm": everything}
+    return Judgement(verdict([abs(one - 1) < SAME for one in everything]), found, table)
+
+
+@judge("own joint")
+def over_the_batch(values: Values) -> Judgement:
+    """What a change elsewhere moves, for both forms of the claim: the batch, and a whole sequence without harm."""
+    found = values["torch"]
+    seen = dict(zip(found.norm, zip(found.future, found.neighbour, strict=True), strict=True))
+    own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
+    table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
+    holds = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
+    return Judgement(verdict(holds), {"own": own, "joint": joint}, table)
+
+
+@judge("apart lost given rms rms_eps layer layer_eps")
+def rms_norm(values: Values) -> Judgement:
+    """How far RMS norm is from layer norm."""
+    numbers, small = values["numbers"], values["torch"]
+    apart = numbers["apart"]
+    holds = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(small.rms / small.layer - 1) < SAME]
+    table = {
+        "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
+        "number": [*apart.values(), small.rms, small.layer],
+        "what it is": ["largest difference", "largest difference", "RMS after", "RMS after"],
+    }
+    return Judgement(verdict(holds), numbers | vars(small), table)
+
+
+@judge("times after below share sum")
+def one_feature(values: Values) -> Judgement:
+    """How much of a token one large feature holds after layer norm."""
+    found = values["numbers"]
+    after, share = found["after"], found["share"]
+    table = {"times larger": found["times"], "that feature after layer norm": after, "its share of the squares": share}
+    said = found | {"below": found["bound"] - after[-1]}
+    return Judgement(verdict([bool(share.max() < DOMINATES), bool(share.max() < 0.5)]), said, table)
+
+
+@judge("momentum kept stored refused pair eval")
+def batch_norm_momentum(values: Values) -> Judgement:
+    """What torch's batch norm remembers, and what it does with small batches."""
+    found = values["torch"]
+    holds = [abs(found.kept - found.momentum) < NEAR, not found.unbiased, not found.refused, found.eval < LEAK]
+    table = {
+        "what": [
+            "weight of the old mean",
+            "unbiased variance stored",
+            "batch of one",
+            "batch of two",
+            "training against eval",
+        ],
+        "found": [
+            f"{found.kept:.4f}",
+            "yes" if found.unbiased else "no",
+            found.refused or "no error",
+            f"±{found.pair:.4f}",
+            number(found.eval, 4),
+        ],
+    }
+    stored = "unbiased" if found.unbiased else "biased"
+    refused = "an error" if found.refused else "accepted"
+    return Judgement(verdict(holds), vars(found) | {"stored": stored, "refused": refused}, table)
+
+
+@judge("batch layer")
+def per_token(values: Values) -> Judgement:
+    """How far a token moves after each norm when another one, or another sequence, changes."""
+    found = values["torch"]
+    batch, layer = (
+        (found.future[at], found.neighbour[at])
+        for at in map(found.norm.index, ("BatchNorm1d on (B, D, T)", "LayerNorm(D)"))
+    )
+    table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
+    return Judgement(verdict([one <= LEAK for one in batch]), {"batch": batch, "layer": layer}, table)
+
+
+@judge("left")
+def covariate_shift(values: Values) -> Judgement:
+    """What each norm leaves of a shift between training and inference."""
+    found = values["numbers"]
+    left = {
+        "batch": abs(found["batch norm"][1] - found["batch norm"][0]),
+        "layer": abs(found["layer norm"][1] - found["layer norm"][0]),
+        "all": found["token shift"],
+    }
+    cases = [
+        "batch norm at inference, one feature shifted",
+        "layer norm, one feature shifted",
+        "layer norm, all features shifted equally",
+    ]
+    table = {"case": cases, "shift left": list(left.values())}
+    return Judgement(verdict([one < REMOVED for one in left.values()]), {"left": left}, table)
+
+
+@judge("variance embedding position scaled")
+def root_of_d(values: Values) -> Judgement:
+    """The variance of scores behind each divisor, and the size of the embedding beside the positions."""
+    found = values["numbers"]
+    variance = found["variance"]
+    table = {
+        "number": [
+            *(f"variance of scores over {name}" for name in variance),
+            "RMS of the embedding",
+            "times √d_model",
+            "position",
+        ],
+        "found": [*variance.values(), found["embedding"], found["scaled"], found["position"]],
+    }
+    return Judgement(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), found, table)
+
+
+@judge("held own size")
+def linear_attention(values: Values) -> Judgement:
+    """How far A(x + y) is from A(x) + A(y)."""
+    found = values["numbers"]
+    weights = ["held fixed", "following the input"]
+    table = {"attention weights": weights, "largest difference": [found["held"], found["own"]]}
+    return Judgement(verdict([found[name] < ROUNDING * found["size"] for name in ("held", "own")]), found, table)
+
+
+@judge("shape tokens batched samples")
+def rows_of_x(values: Values) -> Judgement:
+    """How far output 1 moves with entry 2 of the first axis."""
+    found = values["numbers"]
+    axes = ["first axis of X", "first axis of a batch"]
+    table = {"axis": axes, "output 1 moves by": [found["tokens"], found["samples"]]}
+    return Judgement(verdict([found["tokens"] < ROUNDING]), found, table)

@@ -1,0 +1,67 @@
+"""How numbers judge claims about training, and about reading charts and averages. Words: `content/en/claims/`."""
+
+import numpy as np
+
+from models.claims.judging import verdict
+from models.experiment import Judgement, Values, judge
+from models.insight.outcome import final_loss
+from models.lessons.judges import DIGITS, learned
+
+CLOSE = 0.1  # losses this close are a draw
+TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
+
+
+@judge("ends winner")
+def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgement:
+    """Which of two nets ends at the lower loss, by learning rate."""
+    ends = {name: final_loss(one) for name, one in values.items()}
+    gaps = [ends[f"{pair[1]}, {rate}"] - ends[f"{pair[0]}, {rate}"] for rate in rates]
+    signs = [0 if abs(gap) < CLOSE else int(np.sign(gap)) for gap in gaps]
+    winner = ["a draw" if sign == 0 else f"{pair[sign < 0]} ahead" for sign in signs]
+    table = {"net and learning rate": list(ends), "loss": list(ends.values())}
+    said = {"ends": ends, "winner": dict(zip(rates, winner, strict=True))}
+    return Judgement(verdict([len(set(signs)) == 1]), said, table)
+
+
+@judge("ends chance nets")
+def needs_warmup(values: Values, *, warmed: str) -> Judgement:
+    """Which nets do not learn without a warm-up."""
+    ends = {name: final_loss(one) for name, one in values.items()}
+    learns = {name: learned(one) for name, one in values.items()}
+    failed = [name for name, one in learns.items() if name != warmed and not one]
+    table = {
+        "net": list(ends),
+        "loss": list(ends.values()),
+        "learns": ["yes" if one else "no" for one in learns.values()],
+    }
+    said = {
+        "ends": ends,
+        "chance": DIGITS,
+        "nets": " or ".join(one.replace(", ", " at a learning rate of ") for one in failed),
+    }
+    return Judgement(verdict([name in failed for name in learns if name != warmed]), said, table)
+
+
+@judge("by_length by_rms numbers")
+def largest_gradient(values: Values) -> Judgement:
+    """Which tensor has the largest gradient, by length and by RMS."""
+    found = values["torch"]
+    by_length, by_rms = (
+        [name for _, name in sorted(zip(sizes, found.tensor, strict=True), reverse=True)]
+        for sizes in (found.length, found.rms)
+    )
+    table = {"tensor": found.tensor, "numbers": found.numbers, "length": found.length, "RMS": found.rms}
+    said = {"by_length": by_length, "by_rms": by_rms, "numbers": found.numbers}
+    return Judgement(verdict([by_length == by_rms]), said, table)
+
+
+@judge("seeds mean median geometric below")
+def log_normal(values: Values) -> Judgement:
+    """Three averages of the gains of many seeds."""
+    gains = np.asarray(values["numbers"]["gains"], float)
+    mean, median = float(gains.mean()), float(np.median(gains))
+    geometric = float(np.exp(np.log(gains[gains > 0]).mean()))
+    said = {"seeds": len(gains), "mean": mean, "median": median, "geometric": geometric, "below": (gains < mean).mean()}
+    averages = ["mean", "median", "geometric mean", "largest"]
+    table = {"average": averages, "gain": [mean, median, geometric, float(gains.max())]}
+    return Judgement(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)

@@ -1,0 +1,204 @@
+"""What the app says, apart from its code: the files of `content/<language>/`, read again once they have changed.
+
+A text is Markdown with TOML between two lines of +++: a title, and sections under headings of the second order.
+`{name}` in it is filled with what was measured: `{loss}` as a number of three digits, `{loss:1}` of one, `{loss:.1%}`
+by Python's format, `{loss[post-norm]}` by an index, and a mapping as "name: number; ...". Formulas are left alone.
+"""
+
+import inspect
+import logging
+import re
+import time
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from numbers import Integral
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from models.insight.words import number
+from models.log import event
+
+FOLDER = Path(__file__).parents[1] / "content" / "en"
+LOOK_SECONDS = 1.0  # between two looks for files that have changed
+MAX_BYTES = 200_000  # of a file
+FRONT = re.compile(r"\+\+\+\n(.*?\n)\+\+\+\n", re.DOTALL)
+PLACEHOLDER = re.compile(r"\{([a-z_]+)(?:\[([^\]{}]+)\])?(?::([^{}]*))?\}")
+LEFT_ALONE = re.compile(r"(\$[^$]*\$|`[^`]*`)")
+T = TypeVar("T")
+
+
+class ContentError(ValueError):
+    """A fault in a file, as one sentence that names the file and the line."""
+
+
+@dataclass
+class Document:
+    """A file: what stands between its lines of +++, its title, and its sections, each in one line a paragraph."""
+
+    path: Path
+    front: dict[str, Any]
+    title: str = ""
+    sections: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The file's name without its number."""
+        return re.sub(r"^\d+-", "", self.path.stem)
+
+    def fault(self, what: str, at: str = "") -> ContentError:
+        """A fault in the first line that holds `at`."""
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        line = next((count for count, text in enumerate(lines, start=1) if at and at in text), 1)
+        return ContentError(f"{self.path.relative_to(FOLDER.parents[1])}, line {line}: {what}.")
+
+    def take(self, name: str, kind: type[T], default: T | None = None) -> T:
+        """What the front matter says under a name; a fault where it is missing or of another type."""
+        found = self.front.pop(name, default)
+        if found is None:
+            raise self.fault(f"{name} is missing")
+        if not isinstance(found, kind):
+            raise self.fault(f"{name} must be {_kind(kind)}", name)
+        return found
+
+    def section(self, name: str, default: str | None = None) -> str:
+        """The text under a heading; a fault where there is none."""
+        found = self.sections.pop(name, default)
+        if found is None:
+            raise self.fault(f"the section “{name}” is missing")
+        return found
+
+    def end(self) -> None:
+        """After all is taken: a fault where something is left over, or misspelled."""
+        for name in (*self.front, *self.sections):
+            raise self.fault(f"nothing is called “{name}” here", name)
+
+    def check(self, texts: Iterable[str], names: Iterable[str]) -> None:
+        """A fault where the texts have a placeholder for which nothing is measured."""
+        known = set(names)
+        for name in (name for text in texts for name in placeholders(text) if name not in known):
+            raise self.fault(f"nothing measured is called “{name}”; there is {', '.join(sorted(known))}", f"{{{name}")
+
+
+def _kind(kind: type) -> str:
+    return {str: "a text", list: "a list", dict: "a table", float: "a number", int: "a whole number"}[kind]
+
+
+def read(path: Path) -> Document:
+    """A file's text, or a fault. TOML alone has no sections."""
+    text = Document(path, {})
+    if path.stat().st_size > MAX_BYTES:
+        raise text.fault(f"it is longer than {MAX_BYTES:,} bytes")
+    try:
+        whole = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ContentError(f"{path.name}, line 1: it is not UTF-8.") from None
+    front = FRONT.match(whole)
+    if path.suffix == ".md" and not front:
+        raise text.fault("it does not begin with TOML between two lines of +++")
+    before = 0 if front is None else 1
+    try:
+        text.front = tomllib.loads(front[1] if front else whole)
+    except tomllib.TOMLDecodeError as error:
+        what, _, at = str(error).partition(" (at line ")
+        line = int(at.partition(",")[0]) + before if at[:1].isdigit() else whole.count("\n")
+        name = path.relative_to(FOLDER.parents[1])
+        raise ContentError(f"{name}, line {line}: {what[:1].lower()}{what[1:]}.") from None
+    if front:
+        title, *sections = re.split(r"^## ", whole[front.end() :], flags=re.MULTILINE)
+        text.title = folded(title.strip().removeprefix("# "))
+        for section in sections:
+            heading, _, body = section.partition("\n")
+            text.sections[heading.strip()] = folded(body)
+    return text
+
+
+def folded(text: str) -> str:
+    """Paragraphs in one line each."""
+    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
+
+
+def placeholders(text: str) -> list[str]:
+    """The names in braces, outside of formulas and code."""
+    return [match[1] for part in LEFT_ALONE.split(text)[::2] for match in PLACEHOLDER.finditer(part)]
+
+
+def fill(text: str, measured: Mapping[str, Any]) -> str:
+    """A text with what was measured in its placeholders."""
+
+    def said(match: re.Match[str]) -> str:
+        value, index = measured[match[1]], match[2]
+        if index is not None:
+            value = value[int(index) if re.fullmatch(r"-?\d+", index) else index]
+        return spoken(value, match[3] or "")
+
+    return "".join(part if at % 2 else PLACEHOLDER.sub(said, part) for at, part in enumerate(LEFT_ALONE.split(text)))
+
+
+def spoken(value: Any, how: str = "") -> str:
+    """A measured value as text, as the module says; in a mapping, what is not finite has diverged."""
+    if callable(value):
+        return str(value(how))
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {spoken(one, how) if _finite(one) else 'diverged'}" for name, one in value.items())
+    if isinstance(value, str | tuple) or (isinstance(value, Integral) and not how):
+        return str(value)
+    return number(float(value), int(how or 3)) if how.isdigit() or not how else format(value, how)
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, str) or bool(np.isfinite(value))
+
+
+def bound(text: Document, function: Callable[..., T], settings: Mapping[str, Any], **more: Any) -> Callable[..., T]:
+    """A function with the settings that a file gives it; a fault where it has none of that name, or lacks one."""
+    takes = list(inspect.signature(function).parameters)[1:]
+    for name in settings.keys() - set(takes):
+        raise text.fault(f"nothing is called “{name}” here; there is {', '.join(takes) or 'nothing to set'}", name)
+    given = {name: value for name, value in {**more, **settings}.items() if name in takes}
+    try:
+        inspect.signature(function).bind(None, **given)
+    except TypeError as error:
+        raise text.fault(str(error), function.__name__) from None
+    return partial(function, **given)
+
+
+class Content(Mapping[str, T]):
+    """What some files say, by key. They are read at once, and again as soon as one of them has changed.
+
+    ContentError where the first reading fails; where a later one does, it is logged and what was read before stays.
+    """
+
+    def __init__(self, files: str, make: Callable[[list[Document]], dict[str, T]]) -> None:
+        self._files, self._make = files, make
+        self._stamp, self._looked = self._now(), time.monotonic()
+        self._made = make(self._texts())
+
+    def _now(self) -> list[tuple[Path, int, int]]:
+        return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(FOLDER.glob(self._files))]
+
+    def _texts(self) -> list[Document]:
+        return [read(path) for path, _, _ in self._now()]
+
+    def _current(self) -> dict[str, T]:
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._looked = time.monotonic()
+            try:
+                if (now := self._now()) != self._stamp:
+                    self._stamp = now
+                    self._made = self._make(self._texts())
+            except (ContentError, OSError) as error:
+                event("content_refused", logging.WARNING, sentence=str(error))
+        return self._made
+
+    def __getitem__(self, key: str) -> T:
+        return self._current()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._current())
+
+    def __len__(self) -> int:
+        return len(self._current())

@@ -1,0 +1,118 @@
+"""The loader of `content/`: a fault is one sentence with file and line, and a change is seen at the next look."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from components.shell.old_addresses import routes
+from models import content
+from models.claims.claims import CLAIMS, claim
+from models.content import Content, ContentError, fill, read
+from models.experiment import JUDGES
+from models.lessons.glossary import ENTRIES, _entries
+from models.lessons.lessons import LESSONS, lesson
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the content that a test may spoil."""
+    copy = tmp_path / "content" / "en"
+    shutil.copytree(content.FOLDER, copy)
+    monkeypatch.setattr(content, "FOLDER", copy)
+    return copy
+
+
+MAKERS: dict[str, Any] = {"claims": claim, "lessons": lesson, "glossary.toml": lambda text: _entries([text])}
+SPOILT = [  # file, what is replaced, by what, where the fault is, and what it says
+    ("claims/18-unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
+    ("claims/18-unchanged.md", '"gradient_ratio"', '"nobody"', "nobody", "there is no judge “nobody”"),
+    ("claims/18-unchanged.md", "above = 0.5", "beyond = 0.5", "beyond", "nothing is called “beyond”"),
+    ("claims/18-unchanged.md", "layers_per_branch = 1", "layers_per_branch = 7", "one-layer", "layers_per_branch"),
+    ("claims/18-unchanged.md", '"post-norm" }', '"past-norm" }', '"post-norm" =', "there is no arrangement"),
+    ("claims/18-unchanged.md", '"residual"', '"skip"', "topic", "the topic is one of"),
+    ("claims/18-unchanged.md", 'topic = "residual"', "topic = 3", "topic", "topic must be a text"),
+    ("claims/18-unchanged.md", "## Why", "## Whence", "", "the section “Why” is missing"),
+    ("claims/18-unchanged.md", "1512.03385", "about 1512", "about 1512", "neither a number at arXiv nor an address"),
+    ("claims/18-unchanged.md", "The identity", "[The](nowhere) identity", "nowhere", "this leads nowhere"),
+    ("claims/18-unchanged.md", "+++\ntopic", "topic", "", "does not begin with TOML"),
+    ("claims/18-unchanged.md", "above = 0.5", "above = = 0.5", "above", "invalid value"),
+    ("claims/02-spread-of-one.md", '"spreads"', '"spraeds"', "spraeds", "nothing computes “spraeds”"),
+    ("lessons/03-skip.md", '= ["without"]', '= ["with out"]', "with out", "there is no net “with out”"),
+    ("lessons/03-skip.md", "loss_within", "loss_without", "loss_without", "there is no goal “loss_without”"),
+    ("lessons/03-skip.md", "Sublayer.forward", "Sublayer.nowhere", "code", "has no Sublayer.nowhere"),
+    ("lessons/03-skip.md", '"grad_rms"', '"grad"', "charts", "there is no chart “grad”"),
+    ("lessons/03-skip.md", "target = 0.1", "target = 0.1, by = 2", "loss_within", "unexpected keyword"),
+    ("glossary.toml", '"branch share"', '"branch chair"', "branch chair", "there is no term “branch chair”"),
+    ("glossary.toml", "{collapsed:g}", "{collapse:g}", "{collapse", "nothing measured is called “collapse”"),
+    ("glossary.toml", '"anatomy"', '"physiology"', "physiology", "there is no page “physiology”"),
+]
+
+
+@pytest.mark.parametrize("spoilt", SPOILT, ids=lambda one: one[4])
+def test_bad_content_ends_with_one_sentence_that_names_file_and_line(
+    folder: Path, spoilt: tuple[str, str, str, str, str]
+) -> None:
+    file, right, wrong, at, said = spoilt
+    path = folder / file
+    text = path.read_text("utf-8")
+    assert right in text
+    path.write_text(text.replace(right, wrong, 1), "utf-8")
+    with pytest.raises(ContentError) as caught:
+        MAKERS[file.partition("/")[0]](read(path))
+    sentence = str(caught.value)
+    line = re.match(rf"content/en/{re.escape(file)}, line (\d+): ", sentence)
+    assert line is not None, sentence
+    assert said in sentence
+    assert sentence.endswith(".")
+    assert "\n" not in sentence
+    assert at in path.read_text("utf-8").splitlines()[int(line[1]) - 1]
+
+
+def test_a_change_of_a_file_is_seen_and_a_bad_one_leaves_what_was_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content, "LOOK_SECONDS", 0.0)
+    refused: list[str] = []
+    monkeypatch.setattr(content, "event", lambda what, *_, sentence: refused.append(f"{what}: {sentence}"))
+    claims = Content("claims/*.md", lambda texts: {text.key: claim(text) for text in texts})
+    path, before = folder / "claims" / "18-unchanged.md", claims["unchanged"].title
+    path.write_text(path.read_text("utf-8").replace(before, "Said in another way."), "utf-8")
+    assert claims["unchanged"].title == "Said in another way."
+    path.write_text("nothing", "utf-8")
+    assert claims["unchanged"].title == "Said in another way."
+    assert "18-unchanged.md, line 1" in refused[0]
+    assert list(claims)[:2] == ["by-hand", "spread-of-one"]
+
+
+def test_placeholders_are_numbers_of_three_digits_unless_they_say_otherwise_and_formulas_stay() -> None:
+    measured = {"loss": np.float64(0.123456), "each": {"a": 0.5, "b": np.inf}, "rows": [1, 2], "who": "nobody"}
+    text = "{loss}, {loss:1}, {loss:.1%}, {each}, {each[a]:.2f}, {rows[-1]}, {who}: $\\frac{loss}{who}$ and `{loss}`"
+    said = "0.123, 0.1, 12.3%, a: 0.5; b: diverged, 0.50, 2, nobody: $\\frac{loss}{who}$ and `{loss}`"
+    assert fill(text, measured) == said
+
+
+def test_everything_is_read_and_every_judge_is_somebodys() -> None:
+    assert (len(LESSONS), len(CLAIMS)) == (10, 33)
+    assert len(ENTRIES) > 150
+    used = {one.judge.func.__name__ for one in [*LESSONS.values(), *CLAIMS.values()]}  # type: ignore[attr-defined]
+    assert used == set(JUDGES)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("/errors", "claims"),
+        ("/errors?error=copies", "claims?claim=copies"),
+        ("/errors?search=layer+norm&topic=skip", "claims?search=layer+norm&topic=skip"),
+    ],
+)
+def test_an_address_of_before_leads_on(old: str, new: str) -> None:
+    answer = TestClient(Starlette(routes=routes())).get(old, follow_redirects=False)
+    assert answer.status_code == 307
+    assert answer.headers["location"] == new
