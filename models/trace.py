@@ -150,15 +150,6 @@ def trace_of(
     )
 
 
-def rows_of(trace: Trace) -> np.ndarray:
-    """The matrix of rows (T, columns.width) that `trace_of` takes."""
-    columns = Columns(trace.sites, trace.branches, trace.weight_grad_rms.shape[1])
-    scalars = [getattr(trace, name)[:, None] for name in SCALARS]
-    return np.concatenate(scalars + [getattr(trace, name) for name in columns.slices], axis=1).astype(
-        np.float32, copy=False
-    )
-
-
 def frame_steps(steps: int) -> list[int]:
     """The steps at which a run of `steps` takes a frame: 0, 1, 2, 4, 8, 12, 16, 24, ... and the end."""
     taken = {0, steps}

@@ -12,9 +12,10 @@ import pytest
 
 from models.runlog import EVENTS, HEAD, ROWS, RunLog
 from models.spec import RunConfig
-from models.trace import Trace, rows_of
+from models.trace import Trace
 from models.training import Run, SeedRuns
 from models.training.logged import append_to_log, begin_log, opening
+from tests.rows import rows_of
 
 CFG = RunConfig(depth=3, width=16, batch=8, steps=20, device="cpu")
 LOST = RunConfig(depth=32, width=16, batch=8, steps=20, norm="none", lr=10.0, init_gain=3.0, device="cpu")

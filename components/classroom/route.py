@@ -111,7 +111,7 @@ class ClassConnection(PageConnection):
         if self.who == PUPIL:
             board().joined(self.code)
         self.news.follow(self.wake, [self.code])
-        self.news.hear({self.code})
+        self.news.hear(self.code)
         try:
             await self.work(self._tell(), self._silence())
         finally:
@@ -120,7 +120,7 @@ class ClassConnection(PageConnection):
             if not _here[self.code]:
                 del _here[self.code]
                 board().left(self.code)
-            self.news.hear({self.code})
+            self.news.hear(self.code)
 
     async def _greeted(self) -> bool:
         """Whether it has said its class and a ticket that holds."""
@@ -169,5 +169,5 @@ def _news_of(loop: asyncio.AbstractEventLoop, of: Board) -> News:
     known = _news.get(loop)
     if known is None or known[0] is not of:
         known = _news[loop] = of, News(loop)
-        of.listen(lambda code: known[1].hear({code}))
+        of.listen(known[1].hear)
     return known[1]

@@ -31,12 +31,12 @@ class News:
         for key in keys:
             self._followers[key].add(event)
 
-    def hear(self, keys: set[str]) -> None:
-        """Notes news of some keys, from any thread; an empty key stands for all."""
+    def hear(self, key: str) -> None:
+        """Notes news of a key, from any thread; an empty key stands for all."""
         with suppress(RuntimeError):  # the loop is closed: there are no followers
-            self.loop.call_soon_threadsafe(self._tell, keys)
+            self.loop.call_soon_threadsafe(self._tell, key)
 
-    def _tell(self, heard: set[str]) -> None:
-        for key in self._followers.keys() if "" in heard else heard & self._followers.keys():
-            for event in self._followers[key]:
+    def _tell(self, heard: str) -> None:
+        for key in [heard] if heard else list(self._followers):
+            for event in self._followers.get(key, ()):
                 event.set()

@@ -16,7 +16,7 @@ from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
 from models.service.messages import config_from, key_of, tape_key
 from models.service.recorded import recorded
-from models.service.result_cache import TAPE_BYTES, Listener, ResultCache, question_message
+from models.service.result_cache import TAPE_BYTES, ResultCache, question_message
 from models.service.runs import close_folder, open_folder
 from models.service.wanted import WantedLog
 from models.service.wire import Message
@@ -114,13 +114,10 @@ class Trainer:
                 self.begin()
             return tape
 
-    def listen(self, hear: Callable[[set[str]], None]) -> None:
-        """Calls `hear` with the keys of all tapes and answers that change; an empty key stands for any.
-
-        The calls are made in a thread of their own: whoever is slow or raises holds up nobody.
-        """
+    def listen(self, hear: Callable[[str], None]) -> None:
+        """Calls `hear`, which must return at once, with the key of each tape or answer that changes; empty: any."""
         with self._results.lock:
-            self._results.listeners.append(Listener(hear))
+            self._results.listeners.append(hear)
 
     def place(self, tape: WantedLog) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""

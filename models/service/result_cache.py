@@ -1,17 +1,15 @@
 """Tapes and answers that the web process keeps, both bounded in bytes."""
 
 import json
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
-from threading import Condition, RLock, Thread
+from threading import Condition, RLock
 from typing import Any
 
 from models.answers import Question, Value
-from models.log import event, told
 from models.service.demand import NOBODY, Demand, Requester
 from models.service.interface import Answer
 from models.service.messages import tape_key, unpacked
@@ -33,36 +31,6 @@ class OpenQuestion:
     message: Message
     demand: Demand = field(default_factory=Demand)
     deaths: int = 0
-
-
-class Listener:
-    """Calls `hear` with the keys that have changed, in a thread of its own; logs when it begins to raise."""
-
-    def __init__(self, hear: Callable[[set[str]], None]) -> None:
-        self._hear = hear
-        self._keys: set[str] = set()
-        self._changed = Condition()
-        Thread(target=self._listen, name="trainer news", daemon=True).start()
-
-    def tell(self, key: str) -> None:
-        """Adds a key to those to be heard of; never blocks."""
-        with self._changed:
-            self._keys.add(key)
-            self._changed.notify()
-
-    def _listen(self) -> None:
-        deaf = False
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._keys)
-                keys, self._keys = self._keys, set()
-            try:
-                self._hear(keys)
-                deaf = False
-            except Exception as error:
-                if not deaf:
-                    event("listener_failed", logging.ERROR, **told(error))
-                deaf = True
 
 
 class ResultCache:
@@ -91,7 +59,7 @@ class ResultCache:
         self.open: dict[str, OpenQuestion] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
         self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
-        self.listeners: list[Listener] = []
+        self.listeners: list[Callable[[str], None]] = []
 
     def tape(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
         """The tape of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
@@ -264,8 +232,8 @@ class ResultCache:
     def _tell(self, key: str = "") -> None:
         """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any."""
         self.changed.notify_all()
-        for listener in self.listeners:
-            listener.tell(key)
+        for hear in self.listeners:
+            hear(key)
 
     def _file(self, key: str, value: Any, error: str) -> None:
         self.drop(key)

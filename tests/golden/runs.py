@@ -15,8 +15,9 @@ import torch
 from models.export.digest import digest_of
 from models.export.findings import findings
 from models.spec import ARRANGEMENTS, RunConfig, plan
-from models.trace import Columns, Frame, Trace, rows_of, trace_of
+from models.trace import Columns, Frame, Trace, trace_of
 from models.training import Run
+from tests.rows import rows_of
 
 STEPS = 12
 FRAMES = ("frame_steps", "sample_cosine", "update_to_weight", "dead_units", "head_input", "held_out")

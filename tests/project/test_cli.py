@@ -20,8 +20,8 @@ from models.runlog import RunLog
 from models.service.client import Trainer
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import FOREIGN
-from models.trace import rows_of
 from models.training import Run, available_devices
+from tests.rows import rows_of
 
 ROOT = Path(__file__).parents[2]
 TINY = ["--set", "depth=3", "--set", "width=8", "--set", "batch=4", "--set", "device=cpu"]

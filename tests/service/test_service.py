@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -889,33 +888,12 @@ def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
         trainer.close()
 
 
-def test_a_listener_that_raises_or_never_returns_holds_up_nobody_and_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    trainer = Trainer()
-    heard: set[str] = set()
-    hung = threading.Event()
-
-    def raises(_keys: set[str]) -> None:
-        raise RuntimeError("a secret")
-
-    def never_returns(_keys: set[str]) -> None:
-        hung.wait()
-
-    try:
-        trainer.listen(raises)
-        trainer.listen(never_returns)
-        trainer.listen(heard.update)
-        tape = finished(trainer.want(SMALL, SMALL.steps))
-        assert tape.length == SMALL.steps + 1
-        until(lambda: tape.key in heard, "the news")
-        assert trainer.status().state == "ready"
-        said = [record.getMessage() for record in caplog.records if "listener_failed" in record.getMessage()]
-        assert len(said) == 1
-        assert "RuntimeError" in said[0]
-        assert "secret" not in said[0]
-    finally:
-        trainer.close()
+def test_a_listener_hears_the_key_of_a_run_that_goes_on() -> None:
+    trainer, heard = InProcessTrainer(), []
+    trainer.listen(heard.append)
+    assert trainer.want(SMALL, SMALL.steps).key in heard
+    trainer.close()
+    assert heard[-1] == "", "then anything may be over"
 
 
 @pytest.mark.full
