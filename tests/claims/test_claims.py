@@ -87,7 +87,7 @@ def test_the_norm_by_hand_is_too_short_by_the_root_that_the_formula_says() -> No
     short = gathered("by-hand")["torch"].short
     assert short == pytest.approx([1 - np.sqrt((d - 1) / d) for d in (4, 8, 64, 512)], abs=1e-5)  # eps
     assert f"1 - sqrt((d - 1) / d) says {1 - 0.75**0.5:.1%}" in said.sentence
-    assert f"shorter by 1 - sqrt((d - 1) / d), {100 * short[0]:.1f} % at d = 4" in CLAIMS["by-hand"].why
+    assert f"{100 * short[0]:.1f} %" in CLAIMS["by-hand"].why
 
 
 def test_a_tiny_token_leaves_layer_norm_at_0688_and_torchs_rms_norm_at_0278() -> None:
@@ -233,8 +233,8 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     assert np.log(broad).std() < np.log(narrow).std()
     assert broad.max() > KEPT
     truth = CLAIMS["he-keeps"].why
-    assert f"scatter around 1 (here from {broad.min():.2g} to {broad.max():.2g})" in truth
-    assert f"off by more than a factor of {KEPT:g}" in truth
+    assert f"from {broad.min():.2g} to {broad.max():.2g}" in truth
+    assert f"factor of {KEPT:g}" in truth
     assert outcome("he-keeps").answer == PARTLY
     assert outcome("he-keeps", put("width 512", mean_square=np.cumsum(np.ones_like(wide), 1))).answer == FAILS
 
