@@ -5,13 +5,13 @@ import { brief } from "./tape.js"
 
 const SIDE = 8 // pixels of a digit
 const AROUND = [46, 6, 16, 14] // pixels around the plot of a curve whose type has 12: left, right, top, bottom
-const INKS = "0123456789abcdefg" // twin of feed.py
+const INKS = 17 // darknesses of a pixel, each a digit to this base
 
 // A digit as an SVG with a square for each pixel that is not empty, in the colour of the text.
 const picture = (image) => {
   const drawn = svg("svg", { viewBox: `0 0 ${SIDE} ${SIDE}`, "aria-hidden": "true", "shape-rendering": "crispEdges" })
   for (const [at, letter] of [...image].entries()) {
-    const ink = INKS.indexOf(letter) / (INKS.length - 1)
+    const ink = Number.parseInt(letter, INKS) / (INKS - 1)
     const place = { x: at % SIDE, y: Math.floor(at / SIDE), width: 1, height: 1 }
     if (ink) drawn.append(svg("rect", { ...place, fill: "currentColor", "fill-opacity": ink }))
   }

@@ -1,6 +1,7 @@
 """The player's colours: one hue for each quantity in every chart, of which the browser makes shades and scales.
 
-A word, a dash or a marker always says the same as a hue. Twins: `.stage-curve` in stage.css, and stack.js.
+A word, a dash or a marker always says the same as a hue. `tests/charts/test_colour.py` holds
+styles and scripts to these hues.
 """
 
 # At least 3:1 contrast on the light and the dark page.

@@ -22,7 +22,6 @@ const [RIBBON, NORMS] = [16, 14] // pixels, of type of 12: the height of the ski
 const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
 const LEGEND = 6.2 // ems of that type: its width
 const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
-const BESIDE = 560 // pixels of width from which an opened block stands beside its stack; twin of stage.css
 // Powers of ten that every scale shows, so that nets are compared by eye; it is wider for a net that leaves them.
 const DECADES = { act: [-6, 4], grad: [-8, 2] }
 // The scale of a half, in decades, for values before training.
@@ -137,10 +136,11 @@ export class LivingStack {
     if (!tape?.length) return
     if (this.tape !== tape) this.rescale() // a new net gets a new scale
     this.tape = tape
-    const page = Number.parseFloat(getComputedStyle(this.group).fontSize)
+    const style = getComputedStyle(this.group)
+    const page = Number.parseFloat(style.fontSize)
     const { blocks, diagrams } = this.panel
     const whole = this.width ?? this.place.clientWidth
-    const beside = diagrams.length > 0 && whole >= BESIDE
+    const beside = style.getPropertyValue("--beside").trim() === "1" // whether an opened block stands beside its stack
     const room = beside ? this.opened.offsetWidth : 0
     const height = this.columns.clientHeight || this.panel.height // of which a phone's style leaves less
     this.type = Math.max(LEAST_TYPE, TYPE * page)

@@ -95,7 +95,6 @@ export class Sentence {
   }
 }
 
-const SEEN = { " ": "␣", "\n": "↵" } // twin of models/insight/lens.py
 const share = (p) => `${Number((100 * p).toPrecision(2))}%`
 
 // What a language model writes after a fixed prompt, in the last frame at or before the playhead: its characters shaded by
@@ -143,7 +142,7 @@ export class Text {
 
   inked(character, p) {
     const el = document.createElement("span")
-    el.textContent = character === "\n" ? SEEN[character] : character
+    el.textContent = character === "\n" ? this.panel.signs[character] : character
     el.title = share(p)
     el.style.setProperty("--p", p)
     return el
@@ -151,7 +150,7 @@ export class Text {
 
   candidate(character, p) {
     const el = document.createElement("li")
-    made(el, "code").textContent = SEEN[character] ?? character
+    made(el, "code").textContent = this.panel.signs[character] ?? character
     made(el, "span").textContent = share(p)
     made(el, "i").style.setProperty("--p", p)
     return el

@@ -7,8 +7,6 @@ import { brief } from "./tape.js"
 
 const PASS_SECONDS = 4 // through all blocks
 const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear
-export const MOST = 16 // times the input's size, at the frame's edge; twin of fate.py
-const VANISH = "vanish" // what becomes of samples so small that their directions do not matter; twin of fate.py
 const RINGS = [1, 4] // times the input's size
 const NAMED = 150 // pixels of a picture from which its rings are named
 const TRAIL = 6 // blocks that a sample's trail is long
@@ -27,9 +25,9 @@ const HUES = [
   "#00737d",
 ]
 
-// The distance from the centre for a size in times the input's: linear inside the input's circle, logarithmic outside.
-export const radius = (size) =>
-  size <= 1 ? INPUT * size : INPUT + (1 - INPUT) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(MOST))
+// The distance from the centre for a size in times the input's, with `edge` at the frame's edge: linear inside the input's circle, logarithmic outside.
+const radius = (size, edge) =>
+  size <= 1 ? INPUT * size : INPUT + (1 - INPUT) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(edge))
 
 const rms = (sizes) => Math.sqrt(sizes.reduce((sum, size) => sum + size * size, 0) / sizes.length)
 
@@ -41,7 +39,9 @@ export const place = (journey, position) => {
   const share = position - at
   const between = (from, to) => from + (to - from) * share
   return journey.size[at].map((size, one) => {
-    const far = between(...[size, journey.size[next][one]].map((value) => radius((value ?? Infinity) / unit)))
+    const far = between(
+      ...[size, journey.size[next][one]].map((value) => radius((value ?? Infinity) / unit, journey.edge)),
+    )
     const turn = journey.turn[at][one]
     const arc = journey.turn[next][one] - turn
     const angle = turn + share * (arc - 2 * Math.PI * Math.round(arc / (2 * Math.PI))) // on the shorter way round
@@ -151,14 +151,14 @@ class Net {
     const far = ({ x, y }) => Math.max(Math.abs(x), Math.abs(y)) / edge
     const at = ({ x, y }, out = 1) => [x, y].map((one) => (half + (one / out) * half).toFixed(1))
     const to = (dot) => at(dot, Math.max(1, far(dot)))
-    const rings = RINGS.map((size) => svg("circle", { class: "ring", cx: half, cy: half, r: radius(size) * half }))
+    const out = RINGS.map((size) => radius(size, this.journey.edge) * half)
+    const rings = out.map((r) => svg("circle", { class: "ring", cx: half, cy: half, r }))
     const along = Math.sin(this.gap)
-    const rise = (radius(RINGS[1]) - radius(RINGS[0])) * half * Math.abs(along) // between the two names, where they stand
+    const rise = (out[1] - out[0]) * Math.abs(along) // between the two names, where they stand
     const apart = (Math.sign(along) || 1) * Math.max(0, (1.1 * type - rise) / 2) // for a line of type between them
     const named = (first && side > NAMED ? RINGS : []).map((size, ring) => {
-      const out = radius(size) * half
-      const y = half - out * along + 0.25 * type + (ring ? -apart : apart)
-      const x = half + out * Math.cos(this.gap)
+      const y = half - out[ring] * along + 0.25 * type + (ring ? -apart : apart)
+      const x = half + out[ring] * Math.cos(this.gap)
       return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
     })
     const names = [...new Set(this.journey.names)]
@@ -267,8 +267,7 @@ class Net {
     this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
     for (const button of this.field.querySelectorAll("button"))
       button.setAttribute("aria-pressed", button.textContent === guess)
-    const found = this.journey?.fate
-    const cosine = found === VANISH ? "" : ` (mean cosine ${this.journey?.cosine.at(-1)?.toFixed(2)})`
+    const { fate: found, alike: cosine } = this.journey ?? {}
     const told =
       guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`
     const fate = this.asks && guess && !this.trained ? told : `They ${found}${cosine}.`

@@ -12,7 +12,7 @@ from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.stage.asked import AskedRun
 from models import answers
-from models.insight.fate import fate
+from models.insight.fate import GROWN, VANISH, fate
 from models.runlog import LogHead, RunLog
 from models.service.client import Requester, Trainer, WantedLog, question_message, tape_key
 from models.service.recorded import recorded
@@ -43,7 +43,8 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
 
     `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None where its
     output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on: `size`, the RMS of each;
-    `turn`, the angle of its direction in the plane that holds most, in radians; `held`, how much of it lies there.
+    `turn`, the angle of its direction in the plane that holds most, in radians; `held`, how much of it lies there;
+    `fate`, with `alike`, what is said beside it; `edge`, the size at the frame's edge, in times the input's.
     """
     draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in frame.picture else None
     ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
@@ -200,5 +201,7 @@ def _journey(picture: dict[str, Any]) -> dict[str, Any]:
         "held": np.hypot(across, up).round(2).tolist(),
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
-        "fate": fate(picture),
+        "fate": (found := fate(picture)),
+        "alike": "" if found == VANISH else f" (mean cosine {picture['ten_cosine'][-1]:.2f})",
+        "edge": GROWN,
     }

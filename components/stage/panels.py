@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 from components.charts.bindings import checked
 from components.charts.diagram import NUMBERED, small_diagram
 from components.charts.parts import Figure
+from models.insight.lens import SHOWN
 from models.insight.said import KINDS
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import SublayerPlan
@@ -207,13 +208,14 @@ class Text(Panel):
     """The text that a language model writes after a fixed prompt, in the last frame at or before the playhead.
 
     `label`: who writes, if not "the net". `later`: the `step` and the `picture` (`feed.written`) of a recorded frame,
-    shown until the net is trained here.
+    shown until the net is trained here. `signs`: for characters that cannot be seen.
     """
 
     title: str = "What the net writes"
     label: str = ""
     note: str = TEXT_NOTE
     later: dict[str, Any] | None = None
+    signs: dict[str, str] = field(default_factory=lambda: SHOWN)
 
     kind: ClassVar[str] = "text"
 

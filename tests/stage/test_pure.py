@@ -1,6 +1,5 @@
 """The browser's arithmetic: ranges, ticks and thinned lines; and the playhead, second by second."""
 
-import json
 import re
 from itertools import product
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from addnorm.player import FOLDER
 from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_loss, recorded_map
 from addnorm.words import number
 from components.charts import figures
@@ -19,7 +17,6 @@ from components.charts.parts import enlarged
 from components.playground.presets import PRESETS
 from models.insight.baseline import loss_of_guessing
 from models.insight.fate import GROWN
-from models.insight.lens import SHOWN
 from models.training import profile_at_init
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
@@ -844,6 +841,7 @@ def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_dist
         "size": [[2.0, 2.0], [1.0, 8.0], [None, 32.0]],
         "turn": [[3.0, 0.5], [-3.0, 0.5], [0.0, 0.5]],
         "held": [[1, 1], [1, 0.5], [1, 1]],
+        "edge": GROWN,
     }
     at = run("return positions.map((one) => travel.place(journey, one))", journey=journey, positions=[0, 0.5, 1, 2])
     distance = [[np.hypot(dot["x"], dot["y"]) for dot in dots] for dots in at]
@@ -863,11 +861,6 @@ def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_dist
 def test_the_rings_are_named_where_the_samples_leave_the_widest_gap(turn, middle):
     found = run("return travel.gap({ turn: [turn] })", turn=turn)
     assert np.cos(found - middle) == pytest.approx(1)
-
-
-def test_a_text_shows_what_cannot_be_seen_with_the_signs_of_the_charts():
-    signs = ", ".join(f"{json.dumps(hidden)}: {json.dumps(sign, ensure_ascii=False)}" for hidden, sign in SHOWN.items())
-    assert f"const SEEN = {{ {signs} }}" in (FOLDER / "texts.js").read_text(encoding="utf-8")
 
 
 def test_the_pointer_is_told_numbers_as_sentences_write_them():
