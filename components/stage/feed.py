@@ -152,7 +152,7 @@ class RunFeed:
             tape, error = trainer.tape(self.cfg, self.seeds), opened.error if opened else ""
         log = self._log(tape)
         # Before the rows: if the run ends meanwhile, the browser must not hear of it before it has them all.
-        state, length = self._state_of(trainer, tape, log, rate) | {"error": tape.error or error}, log.length
+        state, length = self._state_of(trainer, tape, rate) | {"error": tape.error or error}, log.length
         end = length if until is None else min(length, until)
         if self.sent < end or (state["done"] and not self._state.get("done")):
             yield from messages(log, self.number, self.sent, end, self.turn)
@@ -168,10 +168,11 @@ class RunFeed:
             self.sent, self.recorded = 0, kept is not None
         return kept or tape
 
-    def _state_of(self, trainer: Trainer, tape: WantedLog, log: RunLog, rate: bool) -> dict[str, Any]:
+    def _state_of(self, trainer: Trainer, tape: WantedLog, rate: bool) -> dict[str, Any]:
+        """The state of the run itself: where the one that comes with the app was computed says nothing of this one."""
         moving = float(f"{tape.rate:.2g}") if rate else self._state.get("rate", 0.0)
         return state_of(
-            log,
+            tape,
             place=trainer.place(tape),
             rate=0.0 if tape.done else moving,
             recomputing=tape.recomputing,
