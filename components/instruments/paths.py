@@ -65,7 +65,7 @@ def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
     panel.say(shares_sentence(sites, value.skip_projection))
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
-    panel.table("Residual over residual and branch, by length", sublayer=sites, share=lengths)
+    panel.table("The residual's share of the gradient's length", sublayer=sites, share=lengths)
     _samples(found)
 
 

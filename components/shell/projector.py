@@ -33,6 +33,7 @@ STYLE = """<style>
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
     .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
+    .stage .stage-stack.opens:not(:has(.single)) { height: auto; min-height: calc(1.5 * var(--height)) }
     .stage.story .stage-travel-nets { --most: 300 }
     .stage:not(.player) .stage-chart { height: calc(1.33 * var(--height)) }
     .stage.player :is(.stage-scrub, .stage-chart) { --height: 275px !important }

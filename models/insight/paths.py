@@ -27,7 +27,7 @@ def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
         else "both count"
     )
     return (
-        f"At the median add, {middle:.0%} of the gradient comes through the residual, so {who}; the least, "
+        f"At a typical add, {middle:.0%} of the gradient comes through the residual, so {who}; the lowest share is "
         f"{skip_projection[least]:.0%}, at {site_in_words(sites[least])}."
     )
 
@@ -39,9 +39,8 @@ def lengths_sentence(share: np.ndarray) -> str:
     counts = np.arange(len(share))
     half = int(np.searchsorted(np.cumsum(share), 0.5))
     return (
-        f"The gradient at the input has passed {number(counts @ share)} of {len(share) - 1} branches on average, half "
-        "of "
-        f"it {half} or fewer."
+        f"On average the gradient at the input has passed through {number(counts @ share)} of {len(share) - 1} "
+        f"branches; half of it through {half} or fewer."
     )
 
 

@@ -55,6 +55,18 @@ def below(element):
     return box["y"] + box["height"]
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
+def test_the_open_block_of_a_transformer_lies_over_nothing_on_a_projector(visitors, width, height):
+    how = {"viewport": {"width": width, "height": height}}
+    page = drawn(visitors(link(net="transformer", view="projector"), **how), *PROFILES)
+    title, block, verdict = (
+        page.locator(one).first.bounding_box() for one in ("h1", ".stage-opened svg", ".stage-headline")
+    )
+    padding = page.locator("h1").evaluate("el => parseFloat(getComputedStyle(el).paddingBottom)")
+    assert title["y"] + title["height"] - padding <= block["y"] + 1
+    assert block["y"] + block["height"] <= verdict["y"] + 1
+
+
 def test_keys_do_nothing_while_the_focus_is_in_a_field(visitors):
     page = drawn(visitors(link(seed=53) + LARGE))
     page.get_by_role("combobox", name="Speed").focus()

@@ -1,6 +1,7 @@
 """A quantity has one hue wherever it is drawn; lines of the same one are told apart without their colours."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,39 @@ def test_names_at_the_ends_of_lines_have_a_contrast_of_at_least_4_5_in_every_sha
     dark = THEMES[theme]
     for one in run(code, figure=figure, hues=hues, dark=dark):
         assert all(contrast(one, luminance(page)) >= 4.5 for page in (PAGES[1:] if dark else PAGES[:1]))
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_all_text_of_a_chart_has_a_contrast_of_at_least_4_5(theme):
+    """Titles, ticks, legends and notes inherit the page's ink; what declares one of its own is computed here."""
+    dark = THEMES[theme]
+    code = """
+    return figures.map((figure) => {
+      const drawn = bind.filled(figure, { ...STILL, dark }, {})
+      return label.labelled(figure, drawn, { width: 600, height: 300 }, {}, (text) => 6 * String(text).length, dark)
+    })
+    """
+    charts = [figure for some in figures().values() for figure in some]
+    found = set(inks(run(code, figures=charts, dark=dark)))
+    assert found, "names at the ends of lines have inks of their own"
+    pages = [luminance(page) for page in (PAGES[1:] if dark else PAGES[:1])]
+    assert {one: least for one in found if (least := min(contrast(one, page) for page in pages)) < 4.5} == {}
+
+
+def inks(part: Any, key: str = "") -> Iterator[str]:
+    """The colours of text in a figure: of its fonts, and of spans around more than a mark."""
+    if isinstance(part, str):
+        if key.endswith("font.color"):
+            yield part
+        elif key.endswith("title.text"):
+            yield from re.findall(r"color: ?(#[0-9a-f]{6})[^>]*>(?!■)", part)
+    elif isinstance(part, dict):
+        assert not (key.endswith("annotations.") and part.get("opacity", 1) < 1)
+        for name, value in part.items():
+            yield from inks(value, f"{key}.{name}")
+    elif isinstance(part, list):
+        for value in part:
+            yield from inks(value, key)
 
 
 def test_no_chart_has_a_scale_of_its_own():

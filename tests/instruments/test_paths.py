@@ -208,11 +208,13 @@ def test_the_paths_are_counted_where_every_branch_can_be_passed_or_not():
 def test_the_sentences_say_what_carries_the_gradient():
     text = shares_sentence(("b01", "b02", "b03"), np.array([0.5, 0.9, 0.8]))
     assert (
-        "80% of the gradient comes through the residual, so the residuals carry most of it; the least, 50%, at block 1."
-        in text
+        "80% of the gradient comes through the residual, so the residuals carry most of it; the lowest share is 50%, at "
+        "block 1." in text
     )
     assert "No residual" in shares_sentence(("b01",), np.zeros(1))
-    assert "1.25 of 2 branches on average, half of it 1 or fewer" in lengths_sentence(np.array([0.25, 0.25, 0.5]))
+    assert "passed through 1.25 of 2 branches; half of it through 1 or fewer" in lengths_sentence(
+        np.array([0.25, 0.25, 0.5])
+    )
 
 
 def test_the_charts_are_plotlys_and_name_what_is_counted():
@@ -230,7 +232,7 @@ def test_the_panel_shows_both_measurements():
     page.session_state["instrument"] = "Where the gradient came from"
     sound(page.run())
     assert "of the gradient comes through the residual" in words(page)
-    assert "of 4 branches on average" in words(page)
+    assert "of 4 branches; half" in words(page)
     assert {
         "Share of the gradient by depth",
         "Gradient parts by depth",
