@@ -14,12 +14,12 @@ const isLine = ({ mode, legendgroup }) => mode?.includes("lines") && !legendgrou
 const inLegend = ({ showlegend }) => showlegend !== false
 const ends = ({ y }) => y?.findLastIndex((value) => value !== null && value !== undefined) ?? -1
 
-// The share of an axis at which a value is, and the value at a share.
+// The share of an axis at which a value is, and the value at a share. `values`: makes those of an axis without a range.
 const axisOf = ({ type, range, rangemode }, values) => {
   const log = type === "log"
   const on = (value) => (log ? Math.log10(value) : value)
-  const known = rangemode === "tozero" ? [0, ...values] : values
-  const [low, high] = range ?? [Math.min, Math.max].map((end) => end(...known.map(on)))
+  const known = () => (rangemode === "tozero" ? [0, ...values()] : values())
+  const [low, high] = range ?? [Math.min, Math.max].map((end) => end(...known().map(on)))
   const size = high - low || 1
   return {
     share: (value) => Math.min(Math.max((on(value) - low) / size, 0), 1),
@@ -46,8 +46,8 @@ export const apart = (places, distance) => {
 // A trace of names at the ends of lines, and of levels at the right: it moves as lines do, for which plotly need not lay
 // out the chart again.
 const namesOf = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, height, dark) => {
-  const across = axisOf(xaxis, [...lines.flatMap(({ x }) => [...x])])
-  const up = axisOf(yaxis, [...lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null))])
+  const across = axisOf(xaxis, () => lines.flatMap(({ x }) => [...x]))
+  const up = axisOf(yaxis, () => lines.flatMap(({ y }) => Array.from(y).filter((value) => value !== null)))
   const hue = (color) => atLuminance(color, dark ? ON.dark : ON.light)
   const named = [
     ...lines.map(({ name, x, y, line }, at) => ({
