@@ -51,13 +51,32 @@ def entropy(counts: Iterable[float]) -> float:
     return -sum(count / total * math.log(count / total) for count in positive)
 
 
+@cache
+def guess_spread(task: str) -> float:
+    """By how much, in nats, the best constant guess sets the logit of a usual answer above that of any answer.
+
+    The mean log frequency over answers as they occur, less that over all answers alike: 0 where all are as frequent.
+    """
+    return _spread(_letters()) if task == "book" else 0.0
+
+
+def _spread(counts: Iterable[float]) -> float:
+    frequencies = list(counts)
+    whole = sum(frequencies)
+    return sum((part / whole - 1 / len(frequencies)) * math.log(part) for part in frequencies)
+
+
 def _digits() -> float:
     rows = gzip.decompress((DATA / "digits.csv.gz").read_bytes()).decode("ascii").split()
     return entropy(Counter(row.rpartition(",")[2] for row in rows).values())
 
 
 def _book() -> float:
-    return entropy(Counter((DATA / "moby_dick.txt").read_text(encoding="ascii")).values())
+    return entropy(_letters())
+
+
+def _letters() -> Iterable[int]:
+    return Counter((DATA / "moby_dick.txt").read_text(encoding="ascii")).values()
 
 
 def _sorted() -> float:

@@ -1,15 +1,19 @@
 """What the branches and the head of a net read, and what its first update will do to its weights."""
 
+import math
+
 import numpy as np
 
 from models.insight.theory import weight_variance
 from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan, one_layer
+from models.spec.schedule import learning_rates
 from models.trace import Trace
 
 BOUNDING = {name for name, norm in NORMS.items() if norm.over}  # norms that fix the size of what they pass on
 SCALE_FREE = ("relu", "identity", "gelu", "silu")  # activations whose output grows with its input
 ADAM = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
+MOMENTUM = 0.9
 LEAST_GRADIENT = 1e-7  # RMS well above Adam's eps, from which its first update is the learning rate
 
 
@@ -61,6 +65,50 @@ def first_drop(cfg: RunConfig, trace: Trace) -> float:
         return 0.0
     gradient = float(trace.grad_norm[0])
     return float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient**2 / float(trace.loss[0])
+
+
+def update_reach(cfg: RunConfig, trace: Trace) -> float:
+    """|change| / |weights| of the middle block, if all updates of the run went the way of the first."""
+    first = first_update(cfg, trace)
+    rate = float(trace.lr[0])
+    if rate == 0 or not first.any():
+        return math.inf
+    steps = sum(learning_rates(cfg)) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
+    return float(np.median(first[first > 0])) * steps
+
+
+def logit_reach(cfg: RunConfig, size: float) -> float:
+    """How far Adam can move a logit by the head's weights, which read `width` numbers of RMS `size` (above 1: of 1).
+
+    Each weight moves by the learning rate in a step at most (Kingma & Ba 2014, section 2.1). Infinite for SGD.
+    """
+    return sum(learning_rates(cfg)) * cfg.width * min(size, 1.0) if cfg.optimizer in ADAM else math.inf
+
+
+def score_spread(cfg: RunConfig, trace: Trace) -> float:
+    """The largest standard deviation of attention scores q.k/sqrt(K) over the untrained blocks; 0 without attention.
+
+    Of independent weights and inputs: width * variance of W_Q and W_K * mean square of what attention reads.
+    """
+    sublayers = plan(cfg).sublayers
+    reads = [at for at, one in enumerate(sublayers) if one.kind == "attn" and not one.identity]
+    if not reads or cfg.qk_norm:
+        return float(bool(reads))
+    width = cfg.width
+    variance = cfg.init_gain**2 * weight_variance(cfg.init, width, width, last=False, sublayers=cfg.sublayers)
+    squares = [
+        1.0 if sublayers[at].norm_in in BOUNDING else (sublayers[at].input_scale * float(trace.act_rms[0, at])) ** 2
+        for at in reads
+    ]
+    return width * variance * max(squares)
+
+
+def one_token(cfg: RunConfig) -> float:
+    """The spread of independent scores above which a softmax over the tokens rests on one or few of them.
+
+    sqrt(2 ln T), where the random energy model freezes (Derrida 1981).
+    """
+    return math.sqrt(2 * math.log(cfg.tokens)) if cfg.tokens > 1 else math.inf
 
 
 def _weight_rms(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> float:

@@ -12,8 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from addnorm import findings
-from models.insight.baseline import BETTER, LEARNT, loss_of_guessing, name_of_guessing
-from models.insight.reads import ADAM, BOUNDING, all_normed, first_drop, first_update, head_normed
+from models.insight.baseline import BETTER, LEARNT, guess_spread, loss_of_guessing, name_of_guessing
+from models.insight.reads import (
+    ADAM,
+    BOUNDING,
+    all_normed,
+    first_drop,
+    first_update,
+    head_normed,
+    logit_reach,
+    one_token,
+    score_spread,
+    update_reach,
+)
 from models.insight.theory import he_twice
 from models.insight.words import (
     UNCHANGED_DECADES,
@@ -27,24 +38,27 @@ from models.insight.words import (
     two_places,
     vectors,
 )
-from models.spec import RunConfig, plan
+from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import normed_over_batch
 from models.spec.scales import GATES
+from models.spec.tasks import asks_each_token
 from models.trace import Frame, Trace, site_in_words
 
 # The factor by which the signal that the head reads is larger or smaller than at its start. Adam's steps do not grow
-# and fall with the gradient, so that it copes with more.
+# and fall with the gradient, until that is as small as the eps that Adam divides by, 1e-8.
 EXPLODING, VANISHING = 30.0, 1e3
-ADAM_EXPLODING, ADAM_VANISHING = 1e3, 1e6
+ADAM_EXPLODING, ADAM_VANISHING = 1e5, 1e8
 LOUD_GRADIENT = 1e4  # by which the gradient grows on its way back, beyond what the signal grows
 LARGE, SMALL = 10.0, 5.0  # the same, from which a start is borderline
 BORDERLINE = 1.5  # decades by which the gradient changes on its way back, from which a start is borderline
 DEEP = 8  # sublayers without a residual, from which a start is borderline
 NORMS_PASSED = 32  # norms on the residual path, from which it is
 OVERSHOT = 1.5  # times the loss, by which a first gradient step would lower it, from which it is
+ASKED = 2.0  # times the spread of the constant guess: as far as logits must move for it, and as far again to better it
 COLLAPSED = findings.ALIKE  # mean cosine between different samples at the end of the stream
 APART = 0.7  # of the same, below which samples have different directions
 ONE_DIRECTION, FEW_DIRECTIONS = 1.5, 1.8  # in which samples differ, where the head reads them
+FEW_FOR_LETTERS = 3.5  # the same, where each token has one of many answers
 LARGE_UPDATE = 0.3  # of a block's weights in one step
 LAST = 20  # rows whose mean loss counts: a single batch says less
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
@@ -56,9 +70,10 @@ THRESHOLDS = (
     f"more than {EXPLODING:g} times larger over depth ({ADAM_EXPLODING:,g} with Adam), or its gradient grows "
     f"{LOUD_GRADIENT:,.0f} times more than that. Vanishing: one of them becomes more than {VANISHING:,g} times smaller "
     f"({ADAM_VANISHING:,.0f} with Adam). Collapsed: samples end with a mean cosine above {COLLAPSED:g}, or differ in "
-    f"fewer than {ONE_DIRECTION:g} directions. Borderline: near one of these. Inert: no branch reaches {INERT:g} of "
-    f"the stream. Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} "
-    "of a block's ReLU units give 0 for all of a fixed set of about 128 samples or tokens. A net whose loss has fallen "
+    f"fewer than {ONE_DIRECTION:g} directions (borderline with Adam, where a sample has one answer). Borderline: near "
+    f"one of these, or a learning rate too small for what is asked. Inert: no branch reaches {INERT:g} of the stream. "
+    f"Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a "
+    "block's ReLU units give 0 for all of a fixed set of about 128 samples or tokens. A net whose loss has fallen "
     "below 90% of that of guessing is none of the first four."
 )
 
@@ -248,8 +263,11 @@ def _signal(seen: _Seen) -> Verdict | None:
             f"{seen.sizes}{_yet_level(seen)}.",
         )
     if seen.alike or (seen.directions < ONE_DIRECTION and seen.head_normed):
+        # Adam's steps do not fall with the difference; one answer for a whole sample takes little of it.
+        may_undo = seen.cfg.optimizer in ADAM and not (lost or asks_each_token(seen.cfg.task))
+        kind, yet = ("borderline", ", which Adam may undo") if may_undo else ("collapsed", "")
         also = ", and its gradient vanishes" if lost else ""
-        return Verdict("collapsed", f"Collapsed{also}: {_alike(seen)}; {seen.sizes}.")
+        return Verdict(kind, f"{kind.capitalize()}{also}: {_alike(seen)}{yet}; {seen.sizes}.")
     if lost and not seen.normed:
         return Verdict("vanishing", f"Vanishing: hardly any gradient comes back; {seen.sizes}{_yet_level(seen)}.")
     near = _borderline(seen)
@@ -273,10 +291,15 @@ def _borderline(seen: _Seen) -> str:
     live = [one for one in plan(cfg).sublayers if not one.identity] if cfg.stack == "single" else []
     bare = sum(not one.skip for one in live)
     passed = sum(one.norm_add in BOUNDING for one in live if one.skip)
-    drop = first_drop(cfg, seen.trace) if not (seen.row or seen.head_normed) else 0.0
+    drop = 0.0 if seen.row else first_drop(cfg, seen.trace)
+    spread, moved = guess_spread(cfg.task), logit_reach(cfg, seen.size)
+    scores = score_spread(cfg, seen.trace)
+    changed = update_reach(cfg, seen.trace) if scores > one_token(cfg) else math.inf
     near = {
         f"{seen.what} differ in hardly more than one direction where the head reads them": seen.directions
         < FEW_DIRECTIONS,
+        f"{seen.what} differ in {number(seen.directions, 2)} directions where the head reads them, few for the "
+        f"{TASKS[cfg.task].classes} answers": asks_each_token(cfg.task) and seen.directions < FEW_FOR_LETTERS,
         f"the head reads a signal of size {number(seen.size, 2)}, where 1 is usual": not 1 / SMALL
         <= seen.size
         <= LARGE,
@@ -285,6 +308,10 @@ def _borderline(seen: _Seen) -> str:
         f"no residual carries the signal past {bare} sublayers": bare >= DEEP,
         f"the residual runs through {passed} norms": passed >= NORMS_PASSED,
         f"the first step overshoots, to first order by {number(drop, 2)} times the loss": drop > OVERSHOT,
+        f"in {cfg.steps} steps at this learning rate Adam moves a logit by at most {number(moved, 2)}, and the best "
+        f"constant guess alone spreads them by {number(spread, 2)}": moved < ASKED * spread,
+        f"attention reads hardly more than one token (scores spread by {number(scores, 2)}), and {cfg.steps} steps "
+        f"change its weights by at most {changed:.0%} of their size": changed < 1,
         f"without norms, {cfg.optimizer} hardly trains a transformer": cfg.net == "transformer"
         and not seen.normed
         and cfg.optimizer not in ADAM,

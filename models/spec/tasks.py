@@ -67,3 +67,8 @@ TASKS = {
         vocabulary=2 * SYMBOLS,
     ),
 }
+
+
+def asks_each_token(task: str) -> bool:
+    """Whether a task asks an answer of each token, not one of a whole sample."""
+    return TASKS[task].kind in ("sequence", "text")
