@@ -683,9 +683,9 @@ class Recorder(Shown):
         if kept := self._earlier.header:
             same = all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights"))
             if same and kept["addnorm"] == VERSION:
-                self._written = sum(step < self._steps for step in self._earlier.steps)
-                self._writer.cut(self._written)
-                self._writer.write(self._hear_earlier)
+                rows = self._written = sum(step < self._steps for step in self._earlier.steps)
+                self._writer.cut(rows)
+                self._writer.write(lambda: self._hear_earlier(rows))
                 return
             why = "was made by an older recorder" if same else "is of a model with other sites"
             _say(f"{self.path} {why}: it stays as it is, and a new recording begins")
@@ -706,9 +706,9 @@ class Recorder(Shown):
         self._sinks.tell(alone, said)
         return [line, {"said": said}] if said else [line]
 
-    def _hear_earlier(self) -> list[dict[str, Any]]:
-        """Hears the rows that are gone on with. Called by the writer's thread."""
-        for at in range(self._written):
+    def _hear_earlier(self, rows: int) -> list[dict[str, Any]]:
+        """Hears so many rows that are gone on with. Called by the writer's thread."""
+        for at in range(rows):
             self._teller.hear(self._earlier, at)
         return []
 
