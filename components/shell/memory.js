@@ -45,7 +45,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
   first ??= tour.at
   const [where, link, button] = line.children
   const { does, href } = tour.steps[step]
-  where.textContent = `Five-minute tour, ${tour.at + 1} of ${tour.steps.length}`
+  where.textContent = `${tour.at ? "Tour" : "Five-minute tour"}, ${tour.at + 1} of ${tour.steps.length}`
   link.textContent = `${returned && tour.at === first ? "Continue" : "Next"}: ${does}`
   link.href = href
   link.onclick = (event) => {
