@@ -1,6 +1,7 @@
 """One block as equation, diagram and code of the same plan, and what breaks when it is changed."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import streamlit as st
 
@@ -8,9 +9,10 @@ from components.anatomy.stack_row import stack_row
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.diagram import show_diagram
+from components.controls import form
 from components.controls.panel import excepted
 from components.shell import session
-from components.shell.address import put, put_again, url_param
+from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.stage.panels import Chart, ten_samples
 from components.stage.profiles import profile_of
@@ -19,11 +21,19 @@ from components.stage.view import look, trouble
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
+from models.spec.knob import Knob
 from models.spec.overrides import PARTS, in_words, with_override
+from models.spec.settings import Settings
 
-BLOCK = "anatomy_block"
 TRAVEL = 190  # pixels of the ten samples' picture
 PROFILES = {"Signal by depth": ("act_rms", "activation"), "Gradient by depth": ("grad_rms", "gradient")}
+
+
+@dataclass(frozen=True)
+class ChosenBlock(Settings):
+    """The block that is looked at."""
+
+    block: Annotated[int, Knob("Block", low=1, high=128, width=130)] = 1
 
 
 def three_views(cfg: RunConfig, block: int) -> None:
@@ -42,11 +52,12 @@ def three_views(cfg: RunConfig, block: int) -> None:
 
 def one_block(cfg: RunConfig) -> int:
     """The stack as a row, and switches for the selected block. Returns its number."""
-    choice = url_param(BLOCK, (cfg.depth + 1) // 2, name="block", bounds=(1, cfg.depth))
-    session.set_widget(BLOCK, min(int(session.widget_value(BLOCK)), cfg.depth))
-    stack_row(cfg, key="stack_row", chosen_key=BLOCK)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        block = int(st.number_input("Block", 1, cfg.depth, width=130, **choice))
+    usual, legal = ChosenBlock((cfg.depth + 1) // 2), {"block": range(1, cfg.depth + 1)}
+    block = form.keep(ChosenBlock, "anatomy", usual, legal=legal).block
+    stack_row(cfg, key="stack_row", chosen_key="anatomy_block")
+    line = st.container(horizontal=True, vertical_alignment="bottom")
+    form.draw(ChosenBlock, "anatomy", usual, legal=legal, kept=True, places=[line])
+    with line:
         sublayer = plan(cfg).left_of_block(block)[0]
         own = {key: value for at, key, value in cfg.overrides if at == block}
         norm, out = own.get("norm", cfg.norm) != "none", own.get("identity") is True

@@ -1,11 +1,12 @@
 """The columns of a comparison: state, address and controls; what is equal in all is said once."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 import streamlit as st
 
-from components.controls import panel, settled
+from components.controls import form, panel, settled
 from components.controls.settled import LAST_GOOD
 from components.shell import address, compare_link, hide, link, session
 from components.shell.address import RESTORED
@@ -13,12 +14,14 @@ from components.shell.naming import names_of, settings
 from components.shell.session import Key
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
+from models.spec.knob import Knob
 from models.spec.overrides import value_in_words
 from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing, opposite
 from models.spec.query import FOREIGN
+from models.spec.settings import Settings
 
 NAME = "compare"
-SEEDS, TARGET, PAIRING, ADDED = "compare_seeds", "compare_target", "compare_pairing", "compare_add"
+SEEDS, PAIRING, ADDED = "compare_seeds", "compare_pairing", "compare_add"
 ALL = "all"
 LETTERS = compare_link.LETTERS.upper()
 SHARED = (
@@ -39,6 +42,16 @@ COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # 
 REFUSED = Key("compare_refused", "")  # why an arrangement was not taken by all columns
 COMPARE_GIVEN: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
 COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
+
+
+@dataclass(frozen=True)
+class ChangedColumn(Settings):
+    """Which column the controls change."""
+
+    target: Annotated[str, Knob(
+        "Change", "Where the columns differ, choose one of them to change it.", choices={}, link="change",
+        control="segments"
+    )] = ALL  # fmt: skip
 
 
 def adopt() -> list[str]:
@@ -91,9 +104,7 @@ def edit() -> str:
     if panel.arranges(knobs()):
         choices = ["choose one", *PAIRINGS]
         st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_prepared, help=_questions())
-    tip = "Where the columns differ, choose one of them to change it."
-    choice = address.url_param(TARGET, ALL, name="change", among=[ALL, *letters])
-    target = str(st.segmented_control("Change", [ALL, *letters], required=True, help=tip, **choice))
+    target = form.draw(ChangedColumn, "compare", legal={"target": [ALL, *letters]}).target
     at = letters.index(target) if target in letters else 0
     if COLUMN_DRAWN.get() != (target, columns[at]):
         link.put({name: getattr(columns[at], name) for name in knobs()})

@@ -3,8 +3,12 @@
 CONTRIBUTING.md, "How to add", says what belongs to a new one.
 """
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import streamlit as st
 
+from components.controls import form
 from components.instruments.check import CHECK
 from components.instruments.collapse import COLLAPSE
 from components.instruments.distributions import DISTRIBUTIONS
@@ -17,12 +21,13 @@ from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
-from components.shell.address import url_param
 from components.shell.cards import ChoiceCard, cards
 from components.shell.hide import hidden
 from components.shell.text import badge
 from components.stage.tickets import At
 from components.stage.view import View
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 INSTRUMENTS: dict[str, Instrument] = {
     "Formula over measurement": FORMULA,
@@ -42,11 +47,17 @@ OPEN = "instrument_opened"  # the key of the open instrument's container
 PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
 
 
+@dataclass(frozen=True)
+class OpenInstrument(Settings):
+    """The open instrument, under the key that `INSTRUMENT` names."""
+
+    instrument: Annotated[str | None, Knob("Instrument", choices={})] = None
+
+
 def instruments(view: View, at: At, stage: str) -> bool:
     """Draws the instruments of a stage as cards, and the open one; whether it waits for an answer."""
     offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
-    url_param(INSTRUMENT.name, None, name="instrument", among=offered)
-    chosen = INSTRUMENT.get()
+    chosen = form.keep(OpenInstrument, "", legal={"instrument": offered}).instrument
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
     cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN, brief=True)

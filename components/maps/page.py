@@ -2,16 +2,17 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
+from components.controls import form
 from components.maps import specification
 from components.shell import session, waiting
-from components.shell.address import put, put_again, url_param
+from components.shell.address import put, put_again
 from components.shell.link import help_of
 from components.shell.naming import chance, settings
 from components.shell.session import Key
@@ -30,10 +31,12 @@ from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
 from models.spec.budget import duration, this_machine
+from models.spec.knob import Knob
 from models.spec.pairings import MAX_COLUMNS, differing
+from models.spec.settings import Settings
 
 OWN = "your own"
-KEY = "map"  # in the address
+KEY = "map"
 PATIENCE = 2.0  # seconds that a map may take to stop once nobody wants it
 CELL = "map_cell"
 SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "lr", "warmup")  # of what is equal in all cells
@@ -43,13 +46,25 @@ MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # in which this visitor ha
 MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to compare
 
 
+@dataclass(frozen=True)
+class MapView(Settings):
+    """The open map, its colours, and the chosen cell."""
+
+    choice: Annotated[str, Knob(
+        "Map", choices={key: prepared.title for key, prepared in PREPARED.items()} | {OWN: "Your own map"}, link="map",
+        width=360
+    )] = next(iter(PREPARED))  # fmt: skip
+    measure: Annotated[
+        str, Knob("Colour", choices={name: one.label for name, one in MEASURES.items()}, link="colour", width=260)
+    ] = next(iter(MEASURES))
+    cell: Annotated[Cell | None, Knob("Cell", choices={})] = None
+
+
 def draw() -> None:
     """The page below its title."""
     above = st.container(horizontal=True, vertical_alignment="bottom")
-    chosen = _chosen(above)
-    names = {name: measure.label for name, measure in MEASURES.items()}
-    choice = url_param("map_measure", next(iter(names)), name="colour", among=names)
-    measure = str(above.selectbox("Colour", list(names), format_func=names.__getitem__, width=260, **choice))
+    chosen = form.draw(MapView, KEY, only=["choice"], places=[above]).choice
+    measure = form.draw(MapView, KEY, only=["measure"], places=[above]).measure
     if chosen == OWN:
         spec = specification.edited()
         with st.container(horizontal=True):
@@ -109,13 +124,6 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
         _sensitivity(spec, outcomes)
     _downloads(spec, outcomes, deletes=bool(kept) and not wanted and works().deletes(spec, visitor()))
     return wanted
-
-
-def _chosen(above: DeltaGenerator) -> str:
-    """Which map is open, chosen in the line above it."""
-    names = {**{key: prepared.title for key, prepared in PREPARED.items()}, OWN: "Your own map"}
-    choice = url_param("map_choice", next(iter(names)), name=KEY, among=names)
-    return str(above.selectbox("Map", list(names), format_func=names.__getitem__, width=360, **choice))
 
 
 def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: bool) -> None:
@@ -225,9 +233,7 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
 def _chosen_cell(spec: MapSpec) -> Cell:
     """The chosen cell; the first where none is."""
     every = cells(spec)
-    url_param(CELL, every[0], name="cell", among=every)
-    cell: Cell = session.widget_value(CELL)
-    return cell
+    return form.keep(MapView, KEY, MapView(cell=every[0]), only=["cell"], legal={"cell": every}).cell or every[0]
 
 
 def _warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:

@@ -1,16 +1,17 @@
 """The playground below its controls: stage, charts, comparison curves, remedies, and this network's theory."""
 
 import secrets
+from dataclasses import dataclass
+from typing import Annotated
 
 import streamlit as st
 
-from components.controls import settled
+from components.controls import form, settled
 from components.instruments import instruments, remedies
 from components.instruments.panel import INSTRUMENT
 from components.playground import picture, take_home
 from components.playground.presets import where_to_look
 from components.shell import link, projector, session, tour
-from components.shell.address import url_param
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import LINK_RERUN
 from components.shell.naming import ARRANGED
@@ -25,8 +26,10 @@ from models.insight.remedy import failed
 from models.insight.verdict import THRESHOLDS
 from models.spec import RunConfig, arrangement_of
 from models.spec.equation import equation
+from models.spec.knob import Knob
 from models.spec.overrides import with_override
 from models.spec.pairings import opposite
+from models.spec.settings import Settings
 
 NAME = "playground"
 
@@ -38,6 +41,13 @@ STOP_LOSS = Key("playground_stop_loss", 0.0)
 FIT = Key("playground_fit", 0)  # how often the axes were rescaled; between two times they never shrink
 ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # a run, and whether it had rows
 SWITCHED = Key("playground_switched", False)
+
+
+@dataclass(frozen=True)
+class OpenPanel(Settings):
+    """The open panel below the charts."""
+
+    panel: Annotated[str, Knob("Show", choices=dict.fromkeys(picture.PANELS), control="segments")] = picture.PANELS[0]
 
 
 def watch(cfg: RunConfig) -> None:
@@ -136,12 +146,13 @@ def _leave(before: View, cfg: RunConfig) -> None:
 
 def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
     """Controls for comparison curves, and one of the panels below the charts."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
         offered = picture.panels(cfg)
-        choice = url_param("panel", offered[0], name="panel", among=picture.PANELS)
-        if session.widget_value(choice["key"]) not in offered:  # by a link, or the task was another
-            session.set_widget(choice["key"], offered[0])
-        panels = st.segmented_control("Show", offered, required=True, label_visibility="collapsed", **choice)
+        if form.keep(OpenPanel, "", OpenPanel(offered[0])).panel not in offered:  # by a link, or the task was another
+            form.put("", panel=offered[0])
+        legal = {"panel": offered}
+        panels = form.draw(OpenPanel, "", legal=legal, kept=True, places=[row], label_visibility="collapsed").panel
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):

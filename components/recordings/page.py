@@ -1,19 +1,23 @@
 """The page Your model: a recording by `addnorm.watch`, alone or beside another or a run of the playground."""
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 
 import streamlit as st
 
 from addnorm.player.charts import panels_of
+from components.controls import form
 from components.recordings import package
 from components.shell import link, session
-from components.shell.address import url_param
 from components.stage.file import as_file
 from components.stage.panels import Declared, Link, Panel
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import RecordingRef, below, stage
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
@@ -53,6 +57,15 @@ COST = """\
   their trainers."""
 
 
+@dataclass(frozen=True)
+class Shown(Settings):
+    """Which recording is shown, beside which, and what is asked for."""
+
+    recording: Annotated[str, Knob("Recording", choices={}, exact=True, width=240)] = OWN
+    beside: Annotated[str, Knob("Compare with", choices={}, exact=True, width=240)] = ALONE
+    panel: Annotated[str | None, Knob("Show", choices=dict.fromkeys(ASKED_FOR), control="segments")] = None
+
+
 def draw() -> None:
     """The page below its title."""
     listed = recordings()
@@ -61,9 +74,12 @@ def draw() -> None:
     untouched = st.query_params.get("recording") is None
     above = st.container(horizontal=True, vertical_alignment="bottom")
     with above:
-        first = _chosen("Recording", [OWN, *known], "recording", next(iter(examples()), OWN))
+        usual = Shown(next(iter(examples()), OWN))
+        legal = {"recording": {name: _shown(name) for name in (OWN, *known)}}
+        first = form.draw(Shown, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
-        second = _chosen("Compare with", others, "beside", ALONE)
+        legal = {"beside": {name: _shown(name) for name in others}}
+        second = form.draw(Shown, NAME, only=["beside"], legal=legal, places=[above]).beside
         if first != OWN:
             st.button("Drop a file", key="recordings_own", on_click=session.set_widget, args=(FIRST, OWN))
     runs: list[RecordingRef | RunConfig] = [RecordingRef(None if first == OWN else first)]
@@ -98,8 +114,7 @@ def draw() -> None:
         later = [one for group in groups.values() for one in group]
         always = [one for one in panels if one not in later]
         stage(NAME, runs, always, tells="never", verb="Play", start=start, on_open=opened)
-        asked = url_param("recordings_panel", None, name="panel", among=ASKED_FOR)
-        chosen = st.segmented_control("Show", list(ASKED_FOR), label_visibility="collapsed", **asked)
+        chosen = form.draw(Shown, NAME, only=["panel"], label_visibility="collapsed").panel
         below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
     with beside:
         _how()
@@ -145,11 +160,6 @@ def _look_again(listed: set[str]) -> None:
             st.rerun()
 
     look()
-
-
-def _chosen(label: str, options: list[str], name: str, default: str) -> str:
-    choice = url_param(f"recordings_{name}", default, name=name, among=options, exact=True)
-    return str(st.selectbox(label, options, width=240, format_func=_shown, **choice))
 
 
 def _panels(labels: list[str | None]) -> list[Panel]:

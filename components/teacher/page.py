@@ -8,14 +8,16 @@ import hmac
 import io
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Annotated
 from urllib.parse import urlencode, urlsplit
 
 import streamlit as st
 
 from components.classroom import answers, board, following, ways_in
 from components.classroom.route import here
-from components.controls import settled
+from components.controls import form, settled
 from components.shell import address, hide, projector, qr, session, visitor
 from components.shell.session import Key
 from components.shell.waiting import poll_while
@@ -25,7 +27,9 @@ from models.lessons.board import Now, code_from, new_code, valid_key
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import title_of
 from models.spec import RunConfig, knobs
+from models.spec.knob import Knob
 from models.spec.limits import class_password
+from models.spec.settings import Settings
 
 PLAYGROUND = stops.PLAYGROUND
 CLASS, OPENED, PLAN = following.KEY, "key", "plan"  # in this page's address
@@ -49,6 +53,14 @@ IN_PLAYGROUND = ("arrangement", "verdict", "theory", "instruments", "export")
 TEACHER_CLASS: Key[tuple[str, str]] = Key("teacher_class", ("", ""))  # the class that is open, and its key
 TEACHER_PLAN = Key("teacher_plan_text", "")  # as the address holds it
 TEACHER_REFUSED = Key("teacher_refused", "")
+
+
+@dataclass(frozen=True)
+class Handout(Settings):
+    """What a link for homework opens, and what it hides."""
+
+    target: Annotated[str, Knob("Open", choices={}, link="open")] = ""
+    hide: Annotated[tuple[str, ...], Knob("Hide", TIP, choices={}, many=True, link="hides")] = ()
 
 
 def draw() -> None:
@@ -274,15 +286,10 @@ def _handout() -> None:
     target = _target()
     whole = (*IN_PLAYGROUND, *(name for name in knobs() if name != "overrides"))
     names = IN_LESSONS if target in LESSONS else whole if target == PLAYGROUND else ("verdict",)
-    usual = list(IN_LESSONS[:2]) if target in LESSONS else []
-    choice = address.url_param(
-        f"teacher_hide_{target in LESSONS}{'_page' * (target in ('start', 'story'))}",
-        usual,
-        name="hides",
-        among=names,
-        many=True,
-    )
-    hidden = st.multiselect("Hide", names, format_func=_named, help=TIP, **choice)
+    usual = Handout(hide=IN_LESSONS[:2] if target in LESSONS else ())
+    key = f"teacher_{target in LESSONS}{'_page' * (target in ('start', 'story'))}"
+    legal = {"hide": {name: _named(name) for name in names}}
+    hidden = form.draw(Handout, key, usual, only=["hide"], legal=legal).hide
     base, cfg = address.base("teacher"), settled.last()
     link = f"{base}/{link_to(target, cfg, hidden)}"
     left, right = st.columns(2)
@@ -301,7 +308,7 @@ def _handout() -> None:
             qr.draw(link)
 
 
-def link_to(target: str, cfg: RunConfig, hidden: list[str], *, large: bool = False) -> str:
+def link_to(target: str, cfg: RunConfig, hidden: Sequence[str], *, large: bool = False) -> str:
     """Path and query of a link: a lesson by its key, PLAYGROUND with a configuration, or another page of PAGES."""
     query = {"lesson": target} if target in LESSONS else cfg.to_query() if target == PLAYGROUND else {}
     query |= {hide.KEY: ",".join(hidden)} if hidden else {}
@@ -318,8 +325,8 @@ def _named(name: str) -> str:
 def _target() -> str:
     titles = {key: f"{at}. {lesson.title}" for at, (key, lesson) in enumerate(LESSONS.items(), start=1)}
     titles |= {target: title for target, (_, title) in PAGES.items()}
-    choice = address.url_param("teacher_target", next(iter(titles)), name="open", among=titles)
-    return str(st.selectbox("Open", list(titles), format_func=titles.__getitem__, **choice))
+    usual = Handout(next(iter(titles)))
+    return form.draw(Handout, "teacher", usual, only=["target"], legal={"target": titles}).target
 
 
 # --- who can reach this server ---

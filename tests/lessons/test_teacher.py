@@ -419,7 +419,7 @@ def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_ch
     sound(page.run())
     page.selectbox(key="teacher_target").set_value(PLAYGROUND)
     sound(page.run())
-    page.multiselect(key="teacher_hide_False").set_value(["verdict", "depth", "theory"])
+    page.multiselect(key="teacher_False_hide").set_value(["verdict", "depth", "theory"])
     path, query = link_of(sound(page.run()))
     assert path == "playground"
     assert query == SMALL | {"hide": "verdict,depth,theory"}

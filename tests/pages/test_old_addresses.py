@@ -74,8 +74,8 @@ OPENS: list[tuple[str, str, dict[str, Any]]] = [
     ("learn/errors", "search=warm-up&topic=norms", {'error_search': 'warm-up', 'error_topic': 'norms'}),
     ("learn/glossary", "word=rms", {'glossary_word': 'rms'}),
     ("learn/glossary", "word=x&search=norm", {'glossary_search': 'norm'}),
-    ("learn/teacher", "open=playground&hides=verdict,theory", {'teacher_target': 'playground', 'teacher_hide_False': ['verdict', 'theory']}),
-    ("learn/teacher", "open=init&hides=", {'teacher_target': 'init', 'teacher_hide_True': []}),
+    ("learn/teacher", "open=playground&hides=verdict,theory", {'teacher_target': 'playground', 'teacher_False_hide': ['verdict', 'theory']}),
+    ("learn/teacher", "open=init&hides=", {'teacher_target': 'init', 'teacher_True_hide': []}),
     ("labs/attention", "part=positions&place=5&projected=true", {"attention_positions_place": 5, "attention_positions_projected": True}),
 ]
 # fmt: on

@@ -304,15 +304,13 @@ def keys_in_addresses() -> set[str]:
     for path in components.rglob("*.py"):
         module = ".".join(path.relative_to(components.parent).with_suffix("").parts)
         text = path.read_text(encoding="utf-8")
-        if path.parent.name in {"playground", "anatomy", "instruments"}:
-            found |= set(re.findall(r"url_param\(.*name=\"(\w+)\"", text))
         for key in re.findall(r"\bst\.query_params\.get\(([A-Z][\w.]+|[a-z_]+\.[A-Z]+|\"\w+\")", text):
             found.add(key.strip('"') if key.startswith('"') else attrgetter(key)(importlib.import_module(module)))
     return found
 
 
 def test_no_part_of_a_page_puts_a_key_into_the_address_that_a_configuration_would_take_for_a_setting():
-    assert {"digest", "hide", "view", "class", "instrument", "panel", "block"} <= keys_in_addresses() <= FOREIGN
+    assert {"digest", "hide", "view", "class"} <= keys_in_addresses() <= FOREIGN
 
 
 def test_keys_of_other_parts_are_passed_over_in_silence_and_no_setting_is_among_them():

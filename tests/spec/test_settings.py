@@ -13,7 +13,7 @@ import components
 from models.spec import RunConfig
 from models.spec.fields import Fields
 from models.spec.knob import Knob, knobs_of
-from models.spec.query import read, taken, written
+from models.spec.query import FOREIGN, read, taken, written
 from models.spec.settings import Settings
 from tests.strategies import legal
 
@@ -32,7 +32,7 @@ def field(form: str, name: str) -> tuple[tuple[type, ...], Knob]:
 
 
 def test_every_form_has_legal_defaults_bounds_and_names_of_its_own_in_the_address() -> None:
-    assert len(FORMS) > 8
+    assert len(FORMS) > 40
     for form, kind in FORMS.items():
         links = [knob.link or name for name, (_, knob) in kind.knobs().items()]
         assert len(set(links)) == len(links), form
@@ -108,3 +108,14 @@ def test_a_run_and_a_form_read_a_choice_and_a_number_alike() -> None:
         kinds, knob = knobs_of(Fields)[name]
         text = {"norm": "rms-norm", "depth": "2.9", "width": "9999"}[name]
         assert read(text, kinds, knob) == getattr(read_by_run, name)
+
+
+def test_no_form_on_a_page_of_a_net_has_a_name_that_a_configuration_would_take_for_a_setting() -> None:
+    beside = ("components.playground", "components.anatomy", "components.instruments")
+    names = {
+        knob.link or name
+        for form, kind in FORMS.items()
+        if form.startswith(beside)
+        for name, (_, knob) in kind.knobs().items()
+    }
+    assert {"instrument", "panel", "block"} <= names <= FOREIGN
