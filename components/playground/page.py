@@ -159,14 +159,7 @@ def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
             st.button("Remove comparison curves", on_click=_clear, key="clear", disabled=not others)
             tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
             st.number_input(
-                "Stop at loss",
-                0.0,
-                10.0,
-                step=0.05,
-                key=STOP_LOSS.name,
-                help=tip,
-                width=150,
-                persist_state="session",
+                "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
             )
     below(NAME, "panel", picture.panel(cfg, others, FIT.get(), str(panels)))
 

@@ -1,0 +1,276 @@
+"""Tables, examples and bad values in the addresses of labs and maps; `tests/spec/test_settings.py` has every control."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from components.labs.autoregression import text as autoregression_text
+from components.maps.specification import FIRST
+from models.insight.gaussian import ACTIVATIONS
+from models.labs.attention_examples import PROJECTIONS, ROWS
+from models.labs.chain import PRESETS
+from models.labs.normalization import METHODS
+from models.labs.residual import WALKED, WALKS
+from models.labs.tables import TABLES
+from models.maps import MapSpec
+from models.maps.prepared import PREPARED
+from models.spec import ARRANGEMENTS
+from models.spec.query import slug
+from tests.app_page import address, back, by_link, charts, sound, walk, words
+from tests.labs_page import lab
+
+pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
+
+GLOSSARY = "pages/learn/glossary.py"
+Set = list[tuple[str, str, Any]]  # kind of the widget, its key and the value it gets; a table gets what is pasted
+
+
+def path(name: str) -> str:
+    return f"pages/{'explore' if name == 'maps' else 'labs'}/{name}.py"
+
+
+def linked(name: str, **query: str) -> AppTest:
+    """The page of that name as a new visitor finds it who comes by a link."""
+    return by_link(path(name), **query)
+
+
+def put(page: AppTest, controls: Set) -> AppTest:
+    """The page after some controls were moved at once."""
+    for kind, key, value in controls:
+        if kind == "table":
+            page.text_area(key=f"{key}_paste").set_value(value)
+            page.button(key=f"{key}_use").click()
+        else:
+            getattr(page, kind)(key=key).set_value(value)
+    return sound(page.run())
+
+
+def seen(page: AppTest) -> tuple[Any, ...]:
+    """Everything a visitor reads on the page: sentences, formulas, figures, code and tables."""
+    tables = [(list(one.value.columns), np.asarray(one.value).tolist()) for one in page.dataframe]
+    return words(page), [one.value for one in page.latex], charts(page), [one.value for one in page.code], str(tables)
+
+
+@pytest.mark.parametrize("name", [*TABLES])
+def test_an_example_in_a_link_brings_its_table_and_its_settings_and_a_method_beside_it_goes_before(name: str) -> None:
+    page = linked("normalization", example=slug(name))
+    np.testing.assert_array_equal(page.session_state["normalization_good"], TABLES[name].values)
+    assert page.selectbox(key="normalization_method").value == TABLES[name].method
+    other = next(method for method in METHODS if method != TABLES[name].method)
+    page = linked("normalization", example=slug(name), method=slug(other), table="1,2;3,5")
+    assert page.session_state["normalization_good"].tolist() == [[1, 2], [3, 5]]
+    assert page.selectbox(key="normalization_method").value == other
+    assert address(page)["example" if name != "three tokens, layer norm" else "method"]
+
+
+@pytest.mark.parametrize(
+    ("lab_name", "query", "key", "name"),
+    [
+        (
+            "attention",
+            {"example": "example-24-the-same-with-a-causal-mask"},
+            "attention_head_preset",
+            "The same with a causal mask",
+        ),
+        ("attention", {"example": "examples-10-and-11-x-times-w"}, "attention_head_preset", "X times W"),
+        ("residual", {"example": "example-18-no-norm"}, "residual_preset", "No norm"),
+        ("gradients", {"example": "example-16-factors-below-1"}, "gradients_preset", "Factors below 1"),
+    ],
+)
+def test_an_example_is_found_by_the_number_that_its_name_had(
+    lab_name: str, query: dict[str, str], key: str, name: str
+) -> None:
+    page = linked(lab_name, **query)
+    assert page.selectbox(key=key).value == name
+    assert "There is no example" not in words(page)
+
+
+def test_an_example_whose_name_is_gone_is_said_to_be_gone() -> None:
+    page = linked("residual", example="examples-2-and-3-in-a-row-post-norm")
+    assert page.selectbox(key="residual_preset").value == next(iter(WALKS))
+    assert "There is no example with that name" in words(page)
+
+
+def test_an_example_alone_is_its_whole_address() -> None:
+    for page_name, key, examples in (
+        ("normalization", "normalization_preset", TABLES),
+        ("attention", "attention_head_preset", PROJECTIONS),
+        ("residual", "residual_preset", WALKS),
+    ):
+        page = lab(page_name)
+        for name in list(examples)[-2:]:
+            page = put(page, [("selectbox", key, name)])
+            assert address(page) == {"example": slug(name)}
+        assert seen(linked(page_name, **address(page))) == seen(page)
+
+
+def test_back_finds_the_example_of_before_with_its_table_and_its_method() -> None:
+    page = put(lab("normalization"), [("selectbox", "normalization_preset", "two tokens")])
+    first, shown = address(page), seen(page)
+    page = put(page, [("selectbox", "normalization_preset", "four numbers")])
+    assert address(page).keys() == first.keys()
+    assert seen(back(page, **first)) == shown
+    page = put(page, [("selectbox", "normalization_preset", "four numbers")])
+    page = put(page, [("table", "normalization", "1 2\n3 5"), ("selectbox", "normalization_method", "min-max")])
+    second, later = address(page), seen(page)
+    assert seen(back(page, **first)) == shown
+    assert seen(back(page, **second)) == later
+    assert seen(back(page, **second | {"example": "two-tokens"})) != later
+
+
+def test_a_table_too_large_for_a_link_stays_for_the_visit_and_the_page_says_so() -> None:
+    page = put(lab("normalization"), [("table", "normalization", "\n".join(["1.123456 2.123456 3.123456"] * 60))])
+    assert "This table is too large for a link." in words(page)
+    assert "table" not in address(page)
+    before = seen(page)
+    assert seen(walk(walk(page, GLOSSARY), path("normalization"))) == before
+    page = put(page, [("table", "normalization", "1 2\n3 5")])
+    assert "too large" not in words(page)
+    assert address(page)["table"] == "1,2;3,5"
+
+
+def test_a_table_has_every_digit_after_a_walk() -> None:
+    page = put(lab("normalization"), [("table", "normalization", "1.12345678901234 2\n3 5")])
+    assert address(page)["table"] == "1.123456789,2;3,5"
+    page = walk(walk(page, GLOSSARY), path("normalization"))
+    assert page.session_state["normalization_good"][0, 0] == 1.12345678901234
+
+
+def test_choices_that_a_smaller_table_does_not_have_are_given_up_without_a_refusal() -> None:
+    page = linked("normalization", example="six-tokens-and-two-pads", token="7", padding="1,7")
+    page = put(page, [("table", "normalization", "1 2\n3 5")])
+    assert "There is no" not in words(page)
+    assert address(page)["padding"] == "1"
+    assert page.selectbox(key="normalization_row").value == 0
+
+
+def test_a_cell_that_another_map_does_not_have_is_given_up_without_a_refusal() -> None:
+    page = linked("maps", map="your-own", cell="pre-norm-0.1-32")
+    assert page.selectbox(key="map_cell_y").value == 32
+    page = put(page, [("text_input", "map_y_values", "4, 8")])
+    assert "There is no" not in words(page)
+    assert page.selectbox(key="map_cell_y").value == 4
+    assert "cell" not in address(page)
+
+
+def test_the_place_that_is_looked_at_follows_the_end_of_the_text() -> None:
+    page = linked("autoregression", **{"depth-book": "1", "steps-book": "50", "prompt-book": "Call me"})
+    assert page.selectbox(key="autoregression_position").value == 6
+    page = put(page, [("text_input", "autoregression_prompt_book", "Call")])
+    assert page.selectbox(key="autoregression_position").value == 3
+    assert "place" not in address(page)
+
+
+# What a link says wrongly, sentences that the page then has, and what its address says afterwards.
+BAD: dict[str, tuple[dict[str, str], list[str], dict[str, str]]] = {
+    "normalization": (
+        {
+            "example": "x",
+            "method": "<b>",
+            "gain": "nan",
+            "bias": "1e9",
+            "eps": "2",
+            "part": "x",
+            "token": "9",
+            "table": "1,o;3,4",
+        },
+        [
+            "The table table from the link was not used. 'o' is not a number.",
+            "There is no method with that name: b.",
+            "bias 1e9 became 100",
+        ],
+        {"bias": "100"},
+    ),
+    "attention": (
+        {"x": "1,2;3", "wq": "1,1e99", "wk": "", "wv": "1," * 900, "padding": "0,9", "d_model": "1"},
+        [
+            "here they have 1 to 2 cells",
+            "up to 1,000,000,000",
+            "The table wk",
+            "1,800 characters; a link holds at most 1,500",
+            "There is no padding with that name",
+        ],
+        {"d_model": "1"},
+    ),
+    "gradients": (
+        {
+            "mode": "factors-of-my-own",
+            "factors": "1",
+            "z": "inf",
+            "seeds": "3",
+            "activations": "relu,x",
+            "depth": "0",
+            "lr": "",
+        },
+        [
+            "two columns or more",
+            "no z with that name: inf",
+            "no activations with that name",
+            "depth 0 became 1; legal is 1 to 100",
+        ],
+        {"mode": "factors-of-my-own", "depth": "1"},
+    ),
+    "residual": (
+        {"table": ";,;", "skip": "abc", "repeats": "1e30", "placement": "", "net": "x", "dlcl": "2", "depth": "2.9"},
+        [
+            "It contains no numbers.",
+            "repeats 1e30 became 4; legal is 1 to 4",
+            "no skip with that name",
+            "depth 2.9 became 3",
+        ],
+        {"repeats": "4", "dlcl": "1", "depth": "3"},
+    ),
+    "autoregression": (
+        {"task": "digits", "depth-book": "1", "steps-book": "50", "temperature": "-1", "end-book": "ab", "place": "99"},
+        [
+            "There is no task with that name: digits",
+            "temperature -1 became 0; legal is 0 to 5",
+            "no place with that name: 99",
+        ],
+        {"depth-book": "1", "steps-book": "50"},
+    ),
+    "maps": (
+        {"map": "your-own", "spec": "{}", "cell": "plain-1-1"},
+        ["The link's map could not be used. This specification has version None", "no cell with that name"],
+        {"map": "your-own"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_value_gets_its_sentence_for_as_long_as_what_was_taken_instead_stands(name: str) -> None:
+    query, sentences, after = BAD[name]
+    page = linked(name, **query)
+    assert address(page) == after
+    for said in (words(page), words(sound(page.run()))):
+        assert [sentence for sentence in sentences if sentence not in said] == []
+    assert not linked(name, **after).exception
+    if name == "residual":
+        assert "became 4" not in words(put(page, [("slider", "residual_variants_repeats", 3)]))
+
+
+@pytest.mark.parametrize(
+    "base", [{"net": "foo"}, {"clip": "abc"}, {"width": 10**9}, {"steps": 2.5}, {"task": "![](https://x.org/a.png)"}]
+)
+def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markdown(base: dict[str, Any]) -> None:
+    spec = json.loads(FIRST.to_json()) | {"base": base, "y": {"field": "init_gain", "values": [1.0]}}
+    page = linked("maps", map="your-own", spec=json.dumps(spec))
+    assert f"{next(iter(base)).capitalize()} is " in words(page)
+    assert "![" not in words(page).replace("\\[", "")
+    assert address(page) == {"map": "your-own"}
+
+
+def test_a_specification_on_one_line_is_the_same_map() -> None:
+    for spec in (FIRST, *(prepared.spec for prepared in PREPARED.values())):
+        assert MapSpec.from_json(spec.to_json(compact=True)).digest == spec.digest
+
+
+@pytest.mark.parametrize(
+    "options",
+    [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, autoregression_text.ENDS],
+)
+def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
+    assert len({slug(one) for one in options}) == len(options)
