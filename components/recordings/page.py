@@ -58,7 +58,7 @@ COST = """\
 
 
 @dataclass(frozen=True)
-class Shown(Settings):
+class ShownRecordings(Settings):
     """Which recording is shown, beside which, and what is asked for."""
 
     recording: Annotated[str, Knob("Recording", choices={}, exact=True, width=240)] = OWN
@@ -74,12 +74,12 @@ def draw() -> None:
     untouched = st.query_params.get("recording") is None
     above = st.container(horizontal=True, vertical_alignment="bottom")
     with above:
-        usual = Shown(next(iter(examples()), OWN))
+        usual = ShownRecordings(next(iter(examples()), OWN))
         legal = {"recording": {name: _shown(name) for name in (OWN, *known)}}
-        first = form.draw(Shown, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
+        first = form.draw(ShownRecordings, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
         others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
         legal = {"beside": {name: _shown(name) for name in others}}
-        second = form.draw(Shown, NAME, only=["beside"], legal=legal, places=[above]).beside
+        second = form.draw(ShownRecordings, NAME, only=["beside"], legal=legal, places=[above]).beside
         if first != OWN:
             st.button("Drop a file", key="recordings_own", on_click=session.set_widget, args=(FIRST, OWN))
     runs: list[RecordingRef | RunConfig] = [RecordingRef(None if first == OWN else first)]
@@ -114,7 +114,7 @@ def draw() -> None:
         later = [one for group in groups.values() for one in group]
         always = [one for one in panels if one not in later]
         stage(NAME, runs, always, tells="never", verb="Play", start=start, on_open=opened)
-        chosen = form.draw(Shown, NAME, only=["panel"], label_visibility="collapsed").panel
+        chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
         below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
     with beside:
         _how()
