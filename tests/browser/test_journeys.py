@@ -414,7 +414,7 @@ def test_a_common_error_is_searched_chosen_run_and_judged(person):
     visitor.presses("Run", "You were right: the claim fails.", "What is true")
     visitor.tab.reload()
     visitor.arrives("Common claims", "The mean over seeds shows a typical net.")
-    assert "error=" in visitor.address
+    assert "claim=" in visitor.address
 
 
 def test_a_words_meaning_is_looked_up_from_a_controls_help(person):
