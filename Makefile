@@ -9,6 +9,7 @@ check:
 	ruff check .
 	mypy
 	npx --yes @biomejs/biome@2.6.8 ci components addnorm
+	npx --yes -p typescript@5.9.3 tsc
 
 quick:
 	pytest -m "first and not browser and not slow"

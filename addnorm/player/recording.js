@@ -181,32 +181,39 @@ export const sharedPrefix = (lists) => {
 export class RecordedTape extends Tape {
   constructor({ link, recording, name }) {
     super({ link, seeds: 1, last: 0 })
-    Object.assign(this, { recording, name: name ?? recording ?? "", local: recording === null })
+    this.recording = recording
+    this.name = name ?? recording ?? ""
+    this.local = recording === null
     this.empty()
   }
 
   empty() {
-    Object.assign(this, {
-      header: null,
-      sites: [],
-      blocks: [],
-      heads: [],
-      weights: [],
-      ended: null,
-      problem: "",
-      said: Object.create(null),
-      tracks: {},
-    })
-    Object.assign(this, { file: "", bytes: 0, line: 0, numbers: 0, count: 0, width: 0, gone: "", seconds: 0 })
-    Object.assign(this, { rest: new Uint8Array(0), rows: new Float64Array(0), known: new Uint8Array(0) })
-    Object.assign(this, {
-      steps: [],
-      updates: [],
-      skipped: new Set(),
-      summed: new Map(),
-      last: 0,
-      length: 0,
-    })
+    this.header = null
+    this.sites = []
+    this.blocks = []
+    this.heads = []
+    this.weights = []
+    this.ended = null
+    this.problem = ""
+    this.said = Object.create(null)
+    this.tracks = {}
+    this.file = ""
+    this.bytes = 0
+    this.line = 0
+    this.numbers = 0
+    this.count = 0
+    this.width = 0
+    this.gone = ""
+    this.seconds = 0
+    this.rest = new Uint8Array(0)
+    this.rows = new Float64Array(0)
+    this.known = new Uint8Array(0)
+    this.steps = []
+    this.updates = []
+    this.skipped = new Set()
+    this.summed = new Map()
+    this.last = 0
+    this.length = 0
     this.touch(0)
     this.become(this.standing())
   }
@@ -226,7 +233,9 @@ export class RecordedTape extends Tape {
   // `read`: when it was read, if nothing will follow.
   follow({ file, start, sentence, read }) {
     if (start < this.bytes) this.empty()
-    Object.assign(this, { file, gone: sentence, readAt: read })
+    this.file = file
+    this.gone = sentence
+    this.readAt = read
     this.become(this.standing())
   }
 
@@ -304,7 +313,8 @@ export class RecordedTape extends Tape {
       start += width
     }
     const named = (places) => places.map(({ name }) => plain(name))
-    Object.assign(this, { width: start, named: { sites: named(this.sites), blocks: named(this.blocks) } })
+    this.width = start
+    this.named = { sites: named(this.sites), blocks: named(this.blocks) }
     this.header = { seeds: 1, width: start, said: entry }
     this.touch(0)
   }
@@ -341,7 +351,9 @@ export class RecordedTape extends Tape {
     this.steps.push(step)
     this.count += 1
     if (this.header.said.addnorm === 1) this.said.verdict ??= [[0, OLDER]]
-    Object.assign(this, { seconds, last: step, length: step + 1 })
+    this.seconds = seconds
+    this.last = step
+    this.length = step + 1
     this.touch(step)
   }
 
@@ -351,7 +363,8 @@ export class RecordedTape extends Tape {
     const [rows, known] = [new Float64Array(2 * most), new Uint8Array(2 * most)]
     rows.set(this.rows)
     known.set(this.known)
-    Object.assign(this, { rows, known })
+    this.rows = rows
+    this.known = known
   }
 
   // The rows up to a step. A recording may have a row every few steps only, so that `step` and `rowAt` differ.

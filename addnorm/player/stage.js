@@ -60,7 +60,7 @@ for (const kind of ["pointerdown", "keydown"])
   window.addEventListener(
     kind,
     ({ target }) => {
-      if (!target.closest?.(".stage-bar")) touched = clock()
+      if (!(target instanceof Element && target.closest(".stage-bar"))) touched = clock()
     },
     true,
   )
@@ -73,25 +73,23 @@ const noteWay = () => {
   tookWay = touched = clock()
 }
 window.addEventListener("popstate", noteWay)
-window.addEventListener("click", (event) => event.target.closest?.(WAYS) && noteWay(), true)
+window.addEventListener("click", ({ target }) => target instanceof Element && target.closest(WAYS) && noteWay(), true)
 
 class Stage {
   constructor(root, host, parts) {
-    Object.assign(this, {
-      root,
-      host,
-      parts,
-      panels: new Map(),
-      scales: {},
-      stale: new Set(),
-      tapes: [],
-      watched: new Set(), // of a story, the links of the runs that its reader has watched to their end
-      told: "",
-      moved: 0,
-      drawnAt: 0,
-      inSight: () => {}, // while a run plays that was begun by a key
-      back: () => {}, // to where the page was before it
-    })
+    this.root = root
+    this.host = host
+    this.parts = parts
+    this.panels = new Map()
+    this.scales = {}
+    this.stale = new Set()
+    this.tapes = []
+    this.watched = new Set() // of a story, the links of the runs that its reader has watched to their end
+    this.told = ""
+    this.moved = 0
+    this.drawnAt = 0
+    this.inSight = () => {} // while a run plays that was begun by a key
+    this.back = () => {} // to where the page was before it
     this.status = root.querySelector(".stage-status")
     this.error = root.querySelector(".stage-error")
     this.hint = root.querySelector(".stage-hint")
@@ -159,7 +157,8 @@ class Stage {
   // Takes what the page declares, at every rerun that changes it and when the theme changes.
   declare(component) {
     const { data } = component
-    Object.assign(this, { data, say: component.setStateValue })
+    this.data = data
+    this.say = component.setStateValue
     if (data.speed && !this.asked) this.playhead.speed = data.speed // a projector's; a page's own is the playhead's first
     this.declareRuns(data)
     this.drop.declare([...data.runs.keys()].filter((number) => data.runs[number].recording === null))
@@ -204,7 +203,8 @@ class Stage {
       const plays = playhead.playing ? !playhead.shown || recent : playhead.ended && recent
       const eager = plays && touched <= this.pressedAt
       if (had) this.keep()
-      Object.assign(this, { name, names })
+      this.name = name
+      this.names = names
       const opened = (run, number) => {
         if (run.recording === undefined) return new Tape(run)
         return (run.recording === null && kept(number)) || new RecordedTape(run)
@@ -364,7 +364,8 @@ class Stage {
   enter() {
     this.moves.pause()
     this.playhead = new Playhead(this.active[0].last, this.playhead.speed)
-    Object.assign(this, { told: "", arrived: false })
+    this.told = ""
+    this.arrived = false
     this.declarePanels()
     if (this.scene.plays && !calm()) this.moves.play()
     this.wish()
@@ -409,7 +410,10 @@ class Stage {
     const newest = Math.max(0, ...recorded.map((tape) => tape.last))
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
     const ended = tapes.filter((tape) => tape.over).length
-    if (this.scene && ended !== this.ended) Object.assign(this, { ended, told: "" }) // the text may be about the end
+    if (this.scene && ended !== this.ended) {
+      this.ended = ended
+      this.told = "" // the text may be about the end
+    }
     const come = active.filter((tape) => tape.over || tape.length > playhead.shown).length // to the step shown
     if (come > this.come && playhead.shown && !playhead.playing) this.told = "" // a run that was added has caught up
     this.come = come
@@ -512,7 +516,9 @@ class Stage {
     if (data.tells === "never") this.untold = false
     if (!this.untold || time - tookWay < LEAVING_SECONDS || time - this.moved < REST_SECONDS) return
     if (playhead.playing && time - this.toldAt < FOLLOW_SECONDS) return
-    Object.assign(this, { told: this.place(), toldAt: time, untold: false })
+    this.told = this.place()
+    this.toldAt = time
+    this.untold = false
     this.connection.say() // before the page runs again, so that the server knows the same place
     this.say("at", {
       step: this.step,

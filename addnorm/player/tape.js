@@ -27,7 +27,13 @@ export const brief = (value, digits = 3) => {
 
 export class Tape {
   constructor({ link, seeds, last }) {
-    Object.assign(this, { link, seeds, last, header: null, length: 0, fresh: 0 })
+    this.link = link
+    this.seeds = seeds
+    this.last = last
+    this.header = null
+    this.length = 0
+    this.fresh = 0
+    /** @type {Float32Array | Float64Array} */
     this.rows = new Float32Array(0)
     this.frames = Array.from({ length: seeds }, () => [])
     this.said = {}
@@ -40,6 +46,7 @@ export class Tape {
   }
 
   // How a connection asks for it: from which row on, which is the first while those that are here come with the app.
+  /** @returns {object} */
   get asks() {
     return { link: this.link, seeds: this.seeds, have: this.state.recorded ? 0 : this.length }
   }
@@ -151,6 +158,7 @@ export class Tape {
   }
 
   // A number over the first rows.
+  /** @returns {Float32Array | Float64Array} */
   column(track, rows, seed = 0) {
     const values = new Float32Array(rows)
     const { start } = this.tracks[track]
@@ -164,6 +172,7 @@ export class Tape {
   }
 
   // A vector at a position; between two rows, positive values are interpolated by their ratio.
+  /** @returns {ArrayLike<number>} */
   vector(track, position, seed = 0) {
     const { start, width } = this.tracks[track]
     const row = Math.min(Math.floor(position), this.length - 1)
@@ -214,22 +223,25 @@ export const hear = (tape, message) => {
 
 export class Connection {
   constructor(address, changed) {
-    Object.assign(this, {
-      address,
-      changed,
-      at: 0,
-      playing: false,
-      tries: 0,
-      turn: 0,
-      trainer: null,
-      refusal: "",
-      connected: false,
-    })
+    this.address = address
+    this.changed = changed
+    this.at = 0
+    this.playing = false
+    this.tries = 0
+    this.turn = 0
+    this.trainer = null
+    this.refusal = ""
+    this.connected = false
   }
 
   // Says which tapes the page shows, whenever that changes.
   hello(ticket, tapes, { wants, at, playing }) {
-    Object.assign(this, { ticket, tapes, wants, at, playing, refusal: "" })
+    this.ticket = ticket
+    this.tapes = tapes
+    this.wants = wants
+    this.at = at
+    this.playing = playing
+    this.refusal = ""
     if (this.socket?.readyState === WebSocket.OPEN) this.greet()
     else this.connect()
   }
@@ -238,7 +250,9 @@ export class Connection {
   wish({ wants, at, playing }) {
     const same = String(wants) === String(this.wants)
     if (same && at === this.at && playing === this.playing) return
-    Object.assign(this, { wants, at, playing })
+    this.wants = wants
+    this.at = at
+    this.playing = playing
     if (!same) this.say()
     else this.later ??= setTimeout(() => this.say(), NOTE_PAUSE)
   }
