@@ -1,6 +1,7 @@
 """The attention lab: every worked example as the page shows it, its sentences, its figures, its controls, bad input."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -146,10 +147,11 @@ def test_a_recurrent_cell_and_attention_are_told_apart_by_the_steps_of_the_table
 
 
 def test_five_tokens_through_eight_heads_of_64():
-    shapes = dict(many_heads(attention_shapes.EXAMPLE))
+    sizes = Sizes(**asdict(attention_shapes.Given()))
+    shapes = dict(many_heads(sizes))
     assert shapes["output of one head"] == (5, 64)
     assert shapes["heads side by side"] == shapes["result, as X"] == (5, 512)
-    sentence = attention_shapes.said(attention_shapes.EXAMPLE, shapes)
+    sentence = attention_shapes.said(sizes, shapes)
     assert "Each of the 8 heads gives (5, 64); side by side they are (5, 512)" in sentence
     assert f"{4 * 512**2:,} weights" in sentence
 
