@@ -37,9 +37,11 @@ def _clocked(rest: float) -> Trainer:
     file: Callable[[Message], None] = results.apply
 
     def noted(message: Message) -> None:
-        if message["kind"] == "progress" and message["added"]:
-            end, rows = message["clock"], (message["length"] - message["added"], message["length"])
-            _computed.setdefault(message["key"], []).append((end - message["seconds"], end, *rows))
+        if message["kind"] == "progress":
+            slices, end = _computed.setdefault(message["key"], []), message["clock"]
+            known = slices[-1][3] if slices else 0
+            if message["length"] > known:
+                slices.append((end - message["seconds"], end, known, message["length"]))
         file(message)
 
     results.apply = noted  # type: ignore[method-assign]
