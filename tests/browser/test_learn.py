@@ -35,7 +35,7 @@ def test_lesson_and_attempt_move_one_at_a_time_and_both_are_found_again_where_th
     page.get_by_text("the challenge is judged when").wait_for(state="hidden")
     page.get_by_role("combobox", name="Speed").first.select_option("5 steps/s")
     press(page, "Train both")
-    button(page, "Pause").wait_for()
+    button(page, "Pause").first.wait_for()  # the digits on their way have one too
     press(page, "Train the attempt")
     button(page, "Train both").wait_for()  # one thing is trained at a time
     until(page, lambda: button(page, "Pause").count() == 0, "the end of the attempt")

@@ -30,6 +30,6 @@ def test_a_map_of_ones_own_is_computed_while_one_looks_and_can_be_forgotten(visi
         page.get_by_text(said).wait_for()
     page.get_by_role("button", name="Compute it here").click()
     page.get_by_text("8 of 8 runs").wait_for(timeout=120_000)
-    page.get_by_text("finished").wait_for()
+    page.get_by_text("· finished ·").wait_for()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Compute it here").wait_for()

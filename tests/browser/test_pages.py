@@ -71,12 +71,8 @@ def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
     page.get_by_text("Residual in this block").click()
     page.get_by_role("button", name="Block 2: no residual, norm").wait_for()
     page.wait_for_function("() => location.search.includes('overrides=2.residual.false')")
-    page.wait_for_function(
-        "whole => { const el = document.querySelector('[aria-label^=\"Signal by depth\"]');"
-        " const now = el?.data?.find((t) => t.name === 'as set'); return now && now.y[2] !== whole[2] }",
-        arg=whole,
-    )
-    assert line(page, "Signal by depth", "dot") == whole
+    until(page, lambda: line(page, "Signal by depth")[2:3] not in ([], whole[2:3]), "another signal")
+    assert line(page, "Signal by depth", "dot") == pytest.approx(whole, rel=1e-3)  # of which four digits are told
 
 
 def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitors):

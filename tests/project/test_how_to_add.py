@@ -269,7 +269,7 @@ LENGTHS = Instrument(
         ),
         Edit(
             "components/playground/picture.py",
-            "    return [*found] if large else",
+            "    return [*text, *found] if large else",
             """    branches = figures.branches(plan(cfg).branches)
     found.append(Chart("Branch by depth", span=6, figure=branches, height=220, fit=fit))
 """,
