@@ -220,7 +220,9 @@ class _Seen:
         lately = float(np.mean(trace.loss[row - min(LAST - 1, row // 2) : row + 1], dtype=np.float64))
         adam = cfg.optimizer in ADAM
         self.most, self.least = (ADAM_EXPLODING, 1 / ADAM_VANISHING) if adam else (EXPLODING, 1 / VANISHING)
-        self.learned = row > 0 and lately < LEARNT * loss_of_guessing(cfg.task)
+        held_out = self.frame.held_out_loss if self.frame and self.frame.step else math.nan
+        # The held-out loss too: that of a batch of two is mostly noise.
+        self.learned = row > 0 and min(lately, held_out) < LEARNT * loss_of_guessing(cfg.task)
 
     @property
     def sizes(self) -> str:
