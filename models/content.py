@@ -181,7 +181,7 @@ class Content(Mapping[str, T]):
         return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(FOLDER.glob(self._files))]
 
     def _texts(self) -> list[Document]:
-        return [read(path) for path, _, _ in self._now()]
+        return [read(path) for path, _, _ in self._stamp]
 
     def _current(self) -> dict[str, T]:
         if time.monotonic() - self._looked >= LOOK_SECONDS:

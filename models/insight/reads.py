@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 
+from models.insight.landscape import MOMENTUM
 from models.insight.theory import weight_variance
 from models.spec import NORMS, RunConfig, plan
 from models.spec.plan import SublayerPlan, one_layer
-from models.spec.schedule import learning_rates
+from models.spec.schedule import summed_rates
 from models.trace import Trace
 
 BOUNDING = {name for name, norm in NORMS.items() if norm.over}  # norms that fix the size of what they pass on
 SCALE_FREE = ("relu", "identity", "gelu", "silu")  # activations whose output grows with its input
 ADAM = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
-MOMENTUM = 0.9
 LEAST_GRADIENT = 1e-7  # RMS well above Adam's eps, from which its first update is the learning rate
 
 
@@ -73,7 +73,7 @@ def update_reach(cfg: RunConfig, trace: Trace) -> float:
     rate = float(trace.lr[0])
     if rate == 0 or not first.any():
         return math.inf
-    steps = sum(learning_rates(cfg)) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
+    steps = summed_rates(cfg) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
     return float(np.median(first[first > 0])) * steps
 
 
@@ -82,7 +82,7 @@ def logit_reach(cfg: RunConfig, size: float) -> float:
 
     Each weight moves by the learning rate in a step at most (Kingma & Ba 2014, section 2.1). Infinite for SGD.
     """
-    return sum(learning_rates(cfg)) * cfg.width * min(size, 1.0) if cfg.optimizer in ADAM else math.inf
+    return summed_rates(cfg) * cfg.width * min(size, 1.0) if cfg.optimizer in ADAM else math.inf
 
 
 def score_spread(cfg: RunConfig, trace: Trace) -> float:

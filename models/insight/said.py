@@ -5,6 +5,7 @@ A sentence that changes at every step, but only in its numbers, is a template.
 
 from collections.abc import Mapping
 
+from addnorm.words import LOSS, STEP
 from models.insight.starts import became
 from models.insight.verdict import (
     activation_sentence,
@@ -19,7 +20,6 @@ from models.spec import RunConfig
 from models.trace import Frame, Trace
 
 KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
-STEP, LOSS = "{step}", "{loss}"  # which the browser fills in, the loss with three digits
 
 
 def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The learning rate of every step: linear warm-up, then constant or half a cosine."""
 
 import math
+from functools import lru_cache
 
 from models.spec.config import RunConfig
 
@@ -8,6 +9,12 @@ from models.spec.config import RunConfig
 def learning_rates(cfg: RunConfig) -> list[float]:
     """The learning rate of update k for k = 0 ... steps - 1."""
     return [cfg.lr * _warm(k, cfg.warmup) * _decay(k, cfg) for k in range(cfg.steps)]
+
+
+@lru_cache(maxsize=256)
+def summed_rates(cfg: RunConfig) -> float:
+    """The learning rates of all updates, summed."""
+    return sum(learning_rates(cfg))
 
 
 def _warm(k: int, warmup: int) -> float:
