@@ -3,6 +3,8 @@
 A text is Markdown with TOML between two lines of +++: a title, and sections under headings of the second order.
 `{name}` in it is filled with what was measured: `{loss}` as a number of three digits, `{loss:1}` of one, `{loss:.1%}`
 by Python's format, `{loss[post-norm]}` by an index, and a mapping as "name: number; ...". Formulas are left alone.
+
+A page takes its sentences from `Texts`: a file of sections alone, each of which is filled where it is drawn.
 """
 
 import inspect
@@ -19,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from models.insight.words import number
+from addnorm.words import number
 from models.log import event
 
 FOLDER = Path(__file__).parents[1] / "content" / "en"
@@ -97,18 +99,18 @@ def read(path: Path) -> Document:
     except UnicodeDecodeError:
         raise ContentError(f"{path.name}, line 1: it is not UTF-8.") from None
     front = FRONT.match(whole)
-    if path.suffix == ".md" and not front:
+    if path.suffix == ".md" and not front and not whole.startswith("# "):
         raise text.fault("it does not begin with TOML between two lines of +++")
     before = 0 if front is None else 1
     try:
-        text.front = tomllib.loads(front[1] if front else whole)
+        text.front = tomllib.loads(front[1] if front else whole if path.suffix == ".toml" else "")
     except tomllib.TOMLDecodeError as error:
         what, _, at = str(error).partition(" (at line ")
         line = int(at.partition(",")[0]) + before if at[:1].isdigit() else whole.count("\n")
         name = path.relative_to(FOLDER.parents[1])
         raise ContentError(f"{name}, line {line}: {what[:1].lower()}{what[1:]}.") from None
-    if front:
-        title, *sections = re.split(r"^## ", whole[front.end() :], flags=re.MULTILINE)
+    if path.suffix == ".md":
+        title, *sections = re.split(r"^## ", whole[front.end() if front else 0 :], flags=re.MULTILINE)
         text.title = folded(title.strip().removeprefix("# "))
         for section in sections:
             heading, _, body = section.partition("\n")
@@ -202,3 +204,17 @@ class Content(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._current())
+
+
+class Texts:
+    """The sections of a file, each called by its heading with what fills its placeholders.
+
+    `TEXTS = Texts("labs/residual")`, then `TEXTS("what is left", blocks=24)`. tests/test_content.py compares every call
+    with its section.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._sections = Content(f"{name}.md", lambda files: files[0].sections)
+
+    def __call__(self, heading: str, **measured: Any) -> str:
+        return fill(self._sections[heading], measured)

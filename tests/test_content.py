@@ -1,7 +1,9 @@
 """The loader of `content/`: a fault is one sentence with file and line, and a change is seen at the next look."""
 
+import ast
 import re
 import shutil
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from starlette.testclient import TestClient
 from components.shell.old_addresses import routes
 from models import content
 from models.claims.claims import CLAIMS, claim
-from models.content import Content, ContentError, fill, read
+from models.content import Content, ContentError, fill, placeholders, read
 from models.experiment import JUDGES
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
@@ -116,3 +118,31 @@ def test_an_address_of_before_leads_on(old: str, new: str) -> None:
     answer = TestClient(Starlette(routes=routes())).get(old, follow_redirects=False)
     assert answer.status_code == 307
     assert answer.headers["location"] == new
+
+
+def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() -> None:
+    root, called, faults = Path(__file__).parents[1], defaultdict(set), []
+    for path in [*root.glob("models/**/*.py"), *root.glob("components/**/*.py")]:
+        tree = ast.parse(path.read_text("utf-8"))
+        files = {
+            node.targets[0].id: ast.literal_eval(node.value.args[0])
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(node.value, ast.Call)
+            and isinstance(node.value.func, ast.Name)
+            and node.value.func.id == "Texts"
+        }
+        strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+        for file in files.values():
+            called[file] |= strings
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in files:
+                heading, given = node.args[0], {word.arg for word in node.keywords}
+                if isinstance(heading, ast.Constant) and None not in given:
+                    text = read(content.FOLDER / f"{files[node.func.id]}.md").sections[str(heading.value)]
+                    if given != set(placeholders(text)):
+                        faults.append((path.name, node.lineno, heading.value))
+    assert faults == []
+    for file, strings in called.items():
+        assert set(read(content.FOLDER / f"{file}.md").sections) <= strings

@@ -112,7 +112,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "app": ("pages", "components", *WEB),
     "pages": ("components", *WEB),
     "components": WEB,
-    "models.spec": (),
+    "models.spec": ("models.content",),
     "models.trace": ("models.spec",),
     "models.log": (),
     "models.runlog": ("models.spec", "models.trace", "models.service.messages", "models.service.wire"),
@@ -128,8 +128,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "models.spec",
     ),
     "models.training": ("models.nets", "models.tasks", "models.spec", "models.trace"),
-    "models.labs": ("models.spec",),
-    "models.content": ("models.log", *NUMPY_SIDE),
+    "models.labs": ("models.content", "models.spec"),
+    "models.content": ("models.log",),
     "models.experiment": ("models.content", "models.answers", "models.lessons.glossary", "models.spec"),
     "models.claims": (
         "models.answers",
@@ -145,7 +145,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.maps": ("models.spec", "models.trace", "models.runlog", "models.log", *NUMPY_SIDE),
     "models.lessons": ("models.content", "models.experiment", "models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.insight.signal": ("models.training", "models.nets", "models.spec", "models.generator"),
-    "models.insight": ("models.answers", "models.spec", "models.trace"),
+    "models.insight": ("models.answers", "models.content", "models.spec", "models.trace"),
     "models.instruments": (
         "models.answers",
         "models.training",

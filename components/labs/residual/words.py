@@ -3,6 +3,9 @@
 import numpy as np
 
 from components.shell.text import number
+from models.content import Texts
+
+TEXTS = Texts("labs/residual")
 
 # Share of what branches add on the hard task: below LESS they do less on an easy one, below ASIDE next to nothing.
 LESS, ASIDE = 0.8, 0.4
@@ -12,12 +15,9 @@ EASY = {"linear": "a straight line", "copy": "random sequences"}
 def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
     """How much the branches add on `linear`, `copy` and `spiral`, from branch over stream by block (depth,)."""
     size = {task: float(np.sqrt(np.mean(np.square(values)))) for task, values in shares.items()}
-    measured = (
-        f"At step {step} the branches add {number(size['linear'], 2)} of the stream on a straight line, "
-        f"{number(size['copy'], 2)} on random sequences and {number(size['spiral'], 2)} on a spiral (RMS over blocks)"
-    )
+    measured = TEXTS("shares", step=step, **{task: number(value, 2) for task, value in size.items()})
     if not residual:
-        return f"{measured}: without a residual the branch is the stream, and no layer can step aside."
+        return TEXTS("shares without residual", measured=measured)
     return f"{measured}: {_verdict(size)}."
 
 
