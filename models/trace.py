@@ -125,7 +125,7 @@ class Trace:
     def first(self, rows: int) -> "Trace":
         """The first `rows` rows, with all frames."""
         series: dict[str, Any] = {
-            name: kept[:rows] for name, kept in vars(self).items() if isinstance(kept, np.ndarray)
+            name: values[:rows] for name, values in vars(self).items() if isinstance(values, np.ndarray)
         }
         return replace(self, **series)
 

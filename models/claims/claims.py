@@ -30,23 +30,23 @@ class Claim(Experiment):
 
 def claim(text: Document) -> Claim:
     """A claim from its file, or a fault."""
-    found = Claim(
+    made = Claim(
         question=text.section("Experiment"),
         topic=text.take("topic", str),
         badge=text.take("badge", str, "measured"),
         **parts(text, (HOLDS, FAILS, PARTLY), says="What is measured", condition="True only", functions=FUNCTIONS),
     )
     text.end()
-    if found.topic not in TOPICS:
+    if made.topic not in TOPICS:
         raise text.fault(f"the topic is one of {', '.join(TOPICS)}", "topic")
-    links(text, found.question)
-    return found
+    links(text, made.question)
+    return made
 
 
 def _claims(texts: list[Document]) -> dict[str, Claim]:
-    found = {text.key: claim(text) for text in texts}
-    all_is_said(found.values())
-    return found
+    claims = {text.key: claim(text) for text in texts}
+    all_is_said(claims.values())
+    return claims
 
 
 CLAIMS: Content[Claim] = Content("claims/*.md", _claims)
@@ -56,7 +56,8 @@ def matching(text: str = "", topic: str = "") -> list[Claim]:
     """The claims that contain all words of a text, case ignored; of one topic if one is given."""
     words = text.casefold().split()
     return [
-        one
-        for one in CLAIMS.values()
-        if topic in ("", one.topic) and all(word in f"{one.title} {one.why} {one.topic}".casefold() for word in words)
+        claim_
+        for claim_ in CLAIMS.values()
+        if topic in ("", claim_.topic)
+        and all(word in f"{claim_.title} {claim_.why} {claim_.topic}".casefold() for word in words)
     ]

@@ -40,11 +40,11 @@ def gradient_ratio(
 
     The claim is `about` the nets whose names hold this; those that hold `drawn` have lines.
     """
-    found = {name: gradient(one) for name, one in values.items()}
-    table = {"net": list(found), "gradient, start over end": list(found.values())}
-    holds = [above < one < below for name, one in found.items() if about in name]
-    lines = gradient_lines({name: one for name, one in values.items() if drawn in name})
-    return Judgement(verdict(holds), {"gradients": found}, table, lines)
+    measured = {name: gradient(value) for name, value in values.items()}
+    table = {"net": list(measured), "gradient, start over end": list(measured.values())}
+    holds = [above < value < below for name, value in measured.items() if about in name]
+    lines = gradient_lines({name: value for name, value in values.items() if drawn in name})
+    return Judgement(verdict(holds), {"gradients": measured}, table, lines)
 
 
 @judge("growth end")
@@ -64,20 +64,20 @@ def never_explodes(values: Values) -> Judgement:
 @judge("final depth bare normed moved")
 def final_norm(values: Values) -> Judgement:
     """How torch's pre-norm encoder ends, by depth."""
-    found = values["torch"]
-    table = {"layers": found.depth, "RMS by default": found.bare, "RMS with a final norm": found.normed}
-    said = vars(found) | {"final": "without" if found.absent else "with"}
-    return Judgement(verdict([not found.absent, found.bare[-1] / found.bare[0] < GROWN]), said, table)
+    measured = values["torch"]
+    table = {"layers": measured.depth, "RMS by default": measured.bare, "RMS with a final norm": measured.normed}
+    numbers = vars(measured) | {"final": "without" if measured.absent else "with"}
+    return Judgement(verdict([not measured.absent, measured.bare[-1] / measured.bare[0] < GROWN]), numbers, table)
 
 
 @judge("growth")
 def same_growth(values: Values) -> Judgement:
     """Whether the streams of the first two nets grow alike."""
-    found = {name: growth(one) for name, one in values.items()}
-    first, second = list(found.values())[:2]
-    table = {"net": list(found), "mean square, end over start": list(found.values())}
+    measured = {name: growth(value) for name, value in values.items()}
+    first, second = list(measured.values())[:2]
+    table = {"net": list(measured), "mean square, end over start": list(measured.values())}
     same = max(first, second) / min(first, second) < SAME
-    return Judgement(verdict([same]), {"growth": found}, table, size_lines(values))
+    return Judgement(verdict([same]), {"growth": measured}, table, size_lines(values))
 
 
 @judge("tokens layers condition")
@@ -86,7 +86,7 @@ def two_collapses(values: Values) -> Judgement:
     tokens = {name: float(values[f"{name}, tokens"].cosine[-1]) for name in PRE_AND_POST}
     layers = {name: float(np.mean(values[f"{name}, layers"].neighbour_cosine)) for name in PRE_AND_POST}
     table = {"net": list(tokens), "tokens alike": list(tokens.values()), "sublayers alike": list(layers.values())}
-    holds = [one["pre-norm"] > one["post-norm"] for one in (tokens, layers)]
+    holds = [value["pre-norm"] > value["post-norm"] for value in (tokens, layers)]
     condition = "for layers, not for tokens" if holds[1] else "for tokens, not for layers"
     return Judgement(verdict(holds), {"tokens": tokens, "layers": layers, "condition": condition}, table)
 
@@ -98,17 +98,17 @@ def power_of_depth(values: Values) -> Judgement:
     blocks = [0, len(square) // 2, len(square) - 1]
     start, half, end = at = [float(square[block]) for block in blocks]
     power = float(np.log((end - start) / (half - start)) / np.log(blocks[2] / blocks[1]))
-    said = {"square": at, "blocks": blocks, "power": power, "times": half / start, "exponential": half**2 / start}
+    numbers = {"square": at, "blocks": blocks, "power": power, "times": half / start, "exponential": half**2 / start}
     lines = size_lines({"geometric mean of six seeds": values["pre-norm"]})
     answer = HOLDS if power > 2 * LINEAR else PARTLY if power > LINEAR else FAILS
-    return Judgement(answer, said, {"blocks": blocks, "mean square": at}, lines)
+    return Judgement(answer, numbers, {"blocks": blocks, "mean square": at}, lines)
 
 
 @judge("least most")
 def reads_raw(values: Values) -> Judgement:
     """The mean square of what the second and later sublayers find in the stream."""
-    read = {name: geometric_mean(one.mean_square)[1:-1] for name, one in values.items()}
-    least, most = ({name: of(one) for name, one in read.items()} for of in (np.min, np.max))
+    read = {name: geometric_mean(value.mean_square)[1:-1] for name, value in values.items()}
+    least, most = ({name: of(value) for name, value in read.items()} for of in (np.min, np.max))
     table = {"net": list(read), "least": list(least.values()), "most": list(most.values())}
     raw = float(np.abs(read["post-norm"] - 1).max()) > NORMALISED
     return Judgement(verdict([raw]), {"least": least, "most": most}, table, size_lines(values))
@@ -117,7 +117,7 @@ def reads_raw(values: Values) -> Judgement:
 @judge("share times")
 def only_alpha(values: Values) -> Judgement:
     """A branch over the stream that it reads, mean over blocks, before training."""
-    share = {name: float(np.mean(one.branch_rms[0] / one.act_rms[0, :-1])) for name, one in values.items()}
+    share = {name: float(np.mean(value.branch_rms[0] / value.act_rms[0, :-1])) for name, value in values.items()}
     times = share["skip weight alone"] / share["DeepNorm"]
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
     return Judgement(verdict([1 / SAME < times < SAME]), {"share": share, "times": times}, table)
@@ -126,7 +126,7 @@ def only_alpha(values: Values) -> Judgement:
 @judge("ends chance")
 def all_train(values: Values, *, about: list[str]) -> Judgement:
     """Whether the nets that the claim is about learn."""
-    ends = {name: final_loss(one) for name, one in values.items()}
+    ends = {name: final_loss(value) for name, value in values.items()}
     table = {"net": list(ends), "loss": list(ends.values())}
     holds = [learned(values[name]) for name in about]
     return Judgement(verdict(holds), {"ends": ends, "chance": DIGITS}, table)
@@ -135,91 +135,91 @@ def all_train(values: Values, *, about: list[str]) -> Judgement:
 @judge("v factor")
 def doubles(values: Values) -> Judgement:
     """The factor by which a block multiplies the stream's mean square, and the v of its branch."""
-    found = {name: rate(geometric_mean(one.mean_square)) for name, one in values.items()}
-    v = {name: float(np.mean(one.v_f)) for name, one in values.items()}
-    table = {"weights": list(found), "v of a branch": list(v.values()), "factor per block": list(found.values())}
-    holds = [abs(one - 2) < 2 * DOUBLE for one in found.values()]
-    return Judgement(verdict(holds), {"v": v, "factor": found}, table, size_lines(values))
+    measured = {name: rate(geometric_mean(value.mean_square)) for name, value in values.items()}
+    v = {name: float(np.mean(value.v_f)) for name, value in values.items()}
+    table = {"weights": list(measured), "v of a branch": list(v.values()), "factor per block": list(measured.values())}
+    holds = [abs(value - 2) < 2 * DOUBLE for value in measured.values()]
+    return Judgement(verdict(holds), {"v": v, "factor": measured}, table, size_lines(values))
 
 
 @judge("still later")
 def closed_gates(values: Values) -> Judgement:
     """Which parts have no gradient at step 0, and the least of a block's weights at step 1."""
-    found = values["parts"].rms
+    measured = values["parts"].rms
     names = [name for name in values if name != "parts"]
-    still = {name: [part for part, size in found[name].items() if size == 0] for name in names}
+    still = {name: [part for part, size in measured[name].items() if size == 0] for name in names}
     later = {name: float(np.min(values[name].weight_grad_rms[1])) for name in names}
-    all_parts = list(dict.fromkeys(part for name in names for part in found[name]))
+    all_parts = list(dict.fromkeys(part for name in names for part in measured[name]))
     table = {"RMS of the first gradient of": all_parts} | {
-        name: [found[name].get(part, "-") for part in all_parts] for name in names
+        name: [measured[name].get(part, "-") for part in all_parts] for name in names
     }
-    said = {"still": {name: ", ".join(some) or "no part" for name, some in still.items()}, "later": later}
-    return Judgement(verdict([not some for some in still.values()]), said, table)
+    numbers = {"still": {name: ", ".join(some) or "no part" for name, some in still.items()}, "later": later}
+    return Judgement(verdict([not some for some in still.values()]), numbers, table)
 
 
 @judge("change spread alike learns")
 def one_chart(values: Values) -> Judgement:
     """Whether a level gradient means that the net learns, and any other that it does not."""
-    change = {name: gradient_change(one) for name, one in values.items()}
-    spread = {name: float(np.ptp(np.log10(one.weight_grad_rms[0]))) for name, one in values.items()}
-    alike = {name: likeness(one) for name, one in values.items()}
-    learns = {name: learned(one) for name, one in values.items()}
+    change = {name: gradient_change(value) for name, value in values.items()}
+    spread = {name: float(np.ptp(np.log10(value.weight_grad_rms[0]))) for name, value in values.items()}
+    alike = {name: likeness(value) for name, value in values.items()}
+    learns = {name: learned(value) for name, value in values.items()}
     table = {
         "net": list(values),
-        "stream gradient, start over end": [10**one for one in change.values()],
-        "weight gradients, largest over least": [10**one for one in spread.values()],
+        "stream gradient, start over end": [10**value for value in change.values()],
+        "weight gradients, largest over least": [10**value for value in spread.values()],
         "sample cosine at the end": list(alike.values()),
-        "last loss": [final_loss(one) for one in values.values()],
+        "last loss": [final_loss(value) for value in values.values()],
     }
-    said = {
-        "change": {name: change_in_words("", one, "").strip() for name, one in change.items()},
-        "spread": {name: factor(one) for name, one in spread.items()},
+    numbers = {
+        "change": {name: change_in_words("", value, "").strip() for name, value in change.items()},
+        "spread": {name: factor(value) for name, value in spread.items()},
         "alike": alike,
-        "learns": {name: "learns" if one else "does not learn" for name, one in learns.items()},
+        "learns": {name: "learns" if value else "does not learn" for name, value in learns.items()},
     }
-    return Judgement(verdict([(abs(change[name]) < LOOKS_LEVEL) == learns[name] for name in values]), said, table)
+    return Judgement(verdict([(abs(change[name]) < LOOKS_LEVEL) == learns[name] for name in values]), numbers, table)
 
 
 @judge("factors condition")
 def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
     """The gradient's factor a layer, beside the factor that the claim has for the activation."""
-    found = {name: 1 / rate(lengths(one)) for name, one in values.items()}
-    near = {name: abs(one / claimed[name.split(",")[0]] - 1) < CLOSE for name, one in found.items()}
-    named = [name for name in found if near[name] and name.endswith(", he")]
+    measured = {name: 1 / rate(lengths(value)) for name, value in values.items()}
+    near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE for name, value in measured.items()}
+    named = [name for name in measured if near[name] and name.endswith(", he")]
     condition = "if the net has ReLU and He's initialisation" if named else "if the weights are chosen for it"
-    table = {"net": list(found), "factor per layer": list(found.values())}
-    said = {"factors": found, "condition": condition}
-    return Judgement(verdict(list(near.values())), said, table, gradient_lines(values))
+    table = {"net": list(measured), "factor per layer": list(measured.values())}
+    numbers = {"factors": measured, "condition": condition}
+    return Judgement(verdict(list(near.values())), numbers, table, gradient_lines(values))
 
 
 @judge("least geometric most")
 def size_kept(values: Values) -> Judgement:
     """The mean square at the end over that at the start, by seed."""
-    each = {name: np.asarray(one.mean_square) for name, one in values.items()}
+    each = {name: np.asarray(value.mean_square) for name, value in values.items()}
     each = {name: square[:, -1] / square[:, 0] for name, square in each.items()}
-    least, mean, most = ({name: float(of(one)) for name, one in each.items()} for of in (np.min, np.mean, np.max))
-    geometric = {name: float(np.exp(np.log(one).mean())) for name, one in each.items()}
+    least, mean, most = ({name: float(of(value)) for name, value in each.items()} for of in (np.min, np.mean, np.max))
+    geometric = {name: float(np.exp(np.log(value).mean())) for name, value in each.items()}
     columns = {"least": least, "mean": mean, "most": most}
-    table = {"net": list(each)} | {what: list(one.values()) for what, one in columns.items()}
-    said = {"least": least, "geometric": geometric, "most": most}
-    holds = [1 / KEPT < one < KEPT for one in geometric.values()]
-    return Judgement(verdict(holds), said, table, size_lines(values))
+    table = {"net": list(each)} | {what: list(value.values()) for what, value in columns.items()}
+    numbers = {"least": least, "geometric": geometric, "most": most}
+    holds = [1 / KEPT < value < KEPT for value in geometric.values()]
+    return Judgement(verdict(holds), numbers, table, size_lines(values))
 
 
 @judge("apart")
 def copies(values: Values) -> Judgement:
     """How far the layers of an encoder start from each other."""
-    found = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
-    table = {"encoder": list(found), "difference": list(found.values())}
-    return Judgement(verdict([found["nn.TransformerEncoder"] > 0]), {"apart": found}, table)
+    measured = dict(zip(values["torch"].names, values["torch"].apart, strict=True))
+    table = {"encoder": list(measured), "difference": list(measured.values())}
+    return Judgement(verdict([measured["nn.TransformerEncoder"] > 0]), {"apart": measured}, table)
 
 
 @judge("mean worst")
 def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
     """Dead units before training in a plain net, and at the end of a run whose steps are too large."""
     dead = {
-        name: np.asarray(one.frames[-1 if name == trained else 0].dead_units, float) for name, one in values.items()
+        name: np.asarray(value.frames[-1 if name == trained else 0].dead_units, float) for name, value in values.items()
     }
-    mean, worst = ({name: float(of(one)) for name, one in dead.items()} for of in (np.mean, np.max))
+    mean, worst = ({name: float(of(value)) for name, value in dead.items()} for of in (np.mean, np.max))
     table = {"net": list(dead), "dead, mean over blocks": list(mean.values()), "most": list(worst.values())}
     return Judgement(verdict([mean[plain] < DEAD, mean[trained] > DEAD]), {"mean": mean, "worst": worst}, table)

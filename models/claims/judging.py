@@ -30,13 +30,13 @@ def gradient(signal: SignalAtInit) -> float:
 
 def size_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
     """The mean square of the stream over depth, by net."""
-    squares = {name: geometric_mean(one.mean_square) for name, one in signals.items()}
+    squares = {name: geometric_mean(signal.mean_square) for name, signal in signals.items()}
     return Lines("Mean square of the stream", "mean square", squares)
 
 
 def gradient_lines(signals: Mapping[str, SignalAtInit]) -> Lines:
     """The gradient over that at the stream's end, by net."""
-    return Lines("Gradient over its end", "ratio", {name: lengths(one) for name, one in signals.items()})
+    return Lines("Gradient over its end", "ratio", {name: lengths(signal) for name, signal in signals.items()})
 
 
 def lengths(signal: SignalAtInit) -> np.ndarray:

@@ -19,8 +19,8 @@ ROUNDING = 1e-9
 @judge("short features law")
 def by_hand(values: Values) -> Judgement:
     """By how much the norm by hand is too short, beside the formula."""
-    found = values["torch"]
-    sizes, short = found.features, np.asarray(found.short)
+    measured = values["torch"]
+    sizes, short = measured.features, np.asarray(measured.short)
     law = [1 - float(np.sqrt((size - 1) / size)) for size in sizes]
     table = {"features": sizes, "too short, measured": short, "1 - sqrt((d - 1) / d)": law}
     return Judgement(verdict((np.abs(short) < EXACT).tolist()), {"short": short, "features": sizes, "law": law}, table)
@@ -29,20 +29,24 @@ def by_hand(values: Values) -> Judgement:
 @judge("given biased gain unbiased")
 def spread_of_one(values: Values) -> Judgement:
     """The deviation after layer norm, of tokens of several spreads."""
-    found = values["numbers"]
-    everything = [*found["biased"], found["gain"], found["unbiased"]]
-    cases = [*(f"spread {one:g}" for one in found["given"]), "gain 2, bias 1", "spread 1, four features, unbiased"]
+    measured = values["numbers"]
+    everything = [*measured["biased"], measured["gain"], measured["unbiased"]]
+    cases = [
+        *(f"spread {value:g}" for value in measured["given"]),
+        "gain 2, bias 1",
+        "spread 1, four features, unbiased",
+    ]
     table = {"token": cases, "deviation after layer norm": everything}
-    return Judgement(verdict([abs(one - 1) < SAME for one in everything]), found, table)
+    return Judgement(verdict([abs(value - 1) < SAME for value in everything]), measured, table)
 
 
 @judge("own joint")
 def over_the_batch(values: Values) -> Judgement:
     """What a change elsewhere moves, for both forms of the claim: the batch, and a whole sequence without harm."""
-    found = values["torch"]
-    seen = dict(zip(found.norm, zip(found.future, found.neighbour, strict=True), strict=True))
+    measured = values["torch"]
+    seen = dict(zip(measured.norm, zip(measured.future, measured.neighbour, strict=True), strict=True))
     own, joint = seen["LayerNorm(D)"], seen["LayerNorm([T, D])"]
-    table = {"norm": list(seen), "last token changed": found.future, "other sample changed": found.neighbour}
+    table = {"norm": list(seen), "last token changed": measured.future, "other sample changed": measured.neighbour}
     holds = [own[1] > LEAK, joint[1] > LEAK, joint[0] <= LEAK]
     return Judgement(verdict(holds), {"own": own, "joint": joint}, table)
 
@@ -64,18 +68,27 @@ def rms_norm(values: Values) -> Judgement:
 @judge("times after below share sum")
 def one_feature(values: Values) -> Judgement:
     """How much of a token one large feature holds after layer norm."""
-    found = values["numbers"]
-    after, share = found["after"], found["share"]
-    table = {"times larger": found["times"], "that feature after layer norm": after, "its share of the squares": share}
-    said = found | {"below": found["bound"] - after[-1]}
-    return Judgement(verdict([bool(share.max() < DOMINATES), bool(share.max() < 0.5)]), said, table)
+    measured = values["numbers"]
+    after, share = measured["after"], measured["share"]
+    table = {
+        "times larger": measured["times"],
+        "that feature after layer norm": after,
+        "its share of the squares": share,
+    }
+    numbers = measured | {"below": measured["bound"] - after[-1]}
+    return Judgement(verdict([bool(share.max() < DOMINATES), bool(share.max() < 0.5)]), numbers, table)
 
 
 @judge("momentum kept stored refused pair eval")
 def batch_norm_momentum(values: Values) -> Judgement:
     """What torch's batch norm remembers, and what it does with small batches."""
-    found = values["torch"]
-    holds = [abs(found.kept - found.momentum) < NEAR, not found.unbiased, not found.refused, found.eval < LEAK]
+    measured = values["torch"]
+    holds = [
+        abs(measured.kept - measured.momentum) < NEAR,
+        not measured.unbiased,
+        not measured.refused,
+        measured.eval < LEAK,
+    ]
     table = {
         "what": [
             "weight of the old mean",
@@ -85,38 +98,38 @@ def batch_norm_momentum(values: Values) -> Judgement:
             "training against eval",
         ],
         "found": [
-            f"{found.kept:.4f}",
-            "yes" if found.unbiased else "no",
-            found.refused or "no error",
-            f"±{found.pair:.4f}",
-            number(found.eval, 4),
+            f"{measured.kept:.4f}",
+            "yes" if measured.unbiased else "no",
+            measured.refused or "no error",
+            f"±{measured.pair:.4f}",
+            number(measured.eval, 4),
         ],
     }
-    stored = "unbiased" if found.unbiased else "biased"
-    refused = "an error" if found.refused else "accepted"
-    return Judgement(verdict(holds), vars(found) | {"stored": stored, "refused": refused}, table)
+    stored = "unbiased" if measured.unbiased else "biased"
+    refused = "an error" if measured.refused else "accepted"
+    return Judgement(verdict(holds), vars(measured) | {"stored": stored, "refused": refused}, table)
 
 
 @judge("batch layer")
 def per_token(values: Values) -> Judgement:
     """How far a token moves after each norm when another one, or another sequence, changes."""
-    found = values["torch"]
+    measured = values["torch"]
     batch, layer = (
-        (found.future[at], found.neighbour[at])
-        for at in map(found.norm.index, ("BatchNorm1d on (B, D, T)", "LayerNorm(D)"))
+        (measured.future[at], measured.neighbour[at])
+        for at in map(measured.norm.index, ("BatchNorm1d on (B, D, T)", "LayerNorm(D)"))
     )
-    table = {"norm": found.norm, "last token changed": found.future, "other sequence changed": found.neighbour}
+    table = {"norm": measured.norm, "last token changed": measured.future, "other sequence changed": measured.neighbour}
     return Judgement(verdict([one <= LEAK for one in batch]), {"batch": batch, "layer": layer}, table)
 
 
 @judge("left")
 def covariate_shift(values: Values) -> Judgement:
     """What each norm leaves of a shift between training and inference."""
-    found = values["numbers"]
+    measured = values["numbers"]
     left = {
-        "batch": abs(found["batch norm"][1] - found["batch norm"][0]),
-        "layer": abs(found["layer norm"][1] - found["layer norm"][0]),
-        "all": found["token shift"],
+        "batch": abs(measured["batch norm"][1] - measured["batch norm"][0]),
+        "layer": abs(measured["layer norm"][1] - measured["layer norm"][0]),
+        "all": measured["token shift"],
     }
     cases = [
         "batch norm at inference, one feature shifted",
@@ -130,8 +143,8 @@ def covariate_shift(values: Values) -> Judgement:
 @judge("variance embedding position scaled")
 def root_of_d(values: Values) -> Judgement:
     """The variance of scores behind each divisor, and the size of the embedding beside the positions."""
-    found = values["numbers"]
-    variance = found["variance"]
+    measured = values["numbers"]
+    variance = measured["variance"]
     table = {
         "number": [
             *(f"variance of scores over {name}" for name in variance),
@@ -139,24 +152,26 @@ def root_of_d(values: Values) -> Judgement:
             "times √d_model",
             "position",
         ],
-        "found": [*variance.values(), found["embedding"], found["scaled"], found["position"]],
+        "found": [*variance.values(), measured["embedding"], measured["scaled"], measured["position"]],
     }
-    return Judgement(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), found, table)
+    return Judgement(verdict([ONE[0] < variance["√d_model"] < ONE[1]]), measured, table)
 
 
 @judge("held own size")
 def linear_attention(values: Values) -> Judgement:
     """How far A(x + y) is from A(x) + A(y)."""
-    found = values["numbers"]
+    measured = values["numbers"]
     weights = ["held fixed", "following the input"]
-    table = {"attention weights": weights, "largest difference": [found["held"], found["own"]]}
-    return Judgement(verdict([found[name] < ROUNDING * found["size"] for name in ("held", "own")]), found, table)
+    table = {"attention weights": weights, "largest difference": [measured["held"], measured["own"]]}
+    return Judgement(
+        verdict([measured[name] < ROUNDING * measured["size"] for name in ("held", "own")]), measured, table
+    )
 
 
 @judge("shape tokens batched samples")
 def rows_of_x(values: Values) -> Judgement:
     """How far output 1 moves with entry 2 of the first axis."""
-    found = values["numbers"]
+    measured = values["numbers"]
     axes = ["first axis of X", "first axis of a batch"]
-    table = {"axis": axes, "output 1 moves by": [found["tokens"], found["samples"]]}
-    return Judgement(verdict([found["tokens"] < ROUNDING]), found, table)
+    table = {"axis": axes, "output 1 moves by": [measured["tokens"], measured["samples"]]}
+    return Judgement(verdict([measured["tokens"] < ROUNDING]), measured, table)

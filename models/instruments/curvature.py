@@ -56,11 +56,11 @@ def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]
         snapshot = yield from within(replays.snapshot(cfg, look), at / len(steps), (at + 0.3) / len(steps))
         if snapshot.step < look:
             break
-        found, samples = yield from within(
+        power, samples = yield from within(
             sharpness_of(snapshot, start), (at + 0.3) / len(steps), (at + 1) / len(steps)
         )
-        start = found.vector if found.vector.isfinite().all() else None
-        rows.append((look, rates[min(look, cfg.steps - 1)], found.value, found.residual, found.products))
+        start = power.vector if power.vector.isfinite().all() else None
+        rows.append((look, rates[min(look, cfg.steps - 1)], power.value, power.residual, power.products))
     return Sharpness(samples, *(np.array([row[at] for row in rows]) for at in range(5)))
 
 
@@ -111,11 +111,11 @@ def largest(parts: Sequence[Product], start: Tensor) -> Work[Eigenvalue]:
     Power iteration finds the eigenvalue of largest size. If that is negative, or a negative one of similar size keeps
     it from settling, it runs again on H plus that size, where the wanted eigenvalue is the largest.
     """
-    found = yield from _power(parts, start, 0.0)
-    if (found.value >= 0 and found.residual < RESIDUAL) or not math.isfinite(found.value):
-        return found
-    shifted = yield from _power(parts, start, -abs(found.value))
-    return shifted._replace(products=found.products + shifted.products)
+    power = yield from _power(parts, start, 0.0)
+    if (power.value >= 0 and power.residual < RESIDUAL) or not math.isfinite(power.value):
+        return power
+    shifted = yield from _power(parts, start, -abs(power.value))
+    return shifted._replace(products=power.products + shifted.products)
 
 
 def _power(parts: Sequence[Product], start: Tensor, shift: float) -> Work[Eigenvalue]:

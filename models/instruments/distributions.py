@@ -40,7 +40,7 @@ def distributions(snapshot: Snapshot) -> Work[Distributions]:
         yield len(tails) / len(points)
     units = [shares_of_units(a, snapshot.cfg.activation) for a in activations]
     dead, always_on, saturated = (
-        np.array([found[key] for found in units if key in found], np.float32)
+        np.array([shares[key] for shares in units if key in shares], np.float32)
         for key in ("dead", "always_on", "saturated")
     )
     return Distributions(

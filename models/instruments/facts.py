@@ -79,7 +79,7 @@ def batch_norm_memory() -> BatchNormMemory:
     norm = nn.BatchNorm1d(4)
     norm.running_mean.fill_(1.0)  # type: ignore[union-attr]
     trained = norm(x)
-    kept = ((norm.running_mean - x.mean(0)) / (1.0 - x.mean(0))).mean().item()  # type: ignore[operator]
+    momentum_kept = ((norm.running_mean - x.mean(0)) / (1.0 - x.mean(0))).mean().item()  # type: ignore[operator]
     remembered = (norm.running_var - 0.9) / 0.1  # type: ignore[operator]
     unbiased = (remembered - x.var(0)).abs().max() < (remembered - x.var(0, correction=0)).abs().max()
     try:
@@ -90,7 +90,7 @@ def batch_norm_memory() -> BatchNormMemory:
     pair = nn.BatchNorm1d(4)(x[:2])
     return BatchNormMemory(
         momentum=float(norm.momentum or 0.0),
-        kept=kept,
+        kept=momentum_kept,
         unbiased=bool(unbiased),
         refused=refused,
         pair=pair.abs().mean().item(),
@@ -103,8 +103,8 @@ def copies() -> Copies:
     layer = _layer(norm_first=True)
     stacked = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
     fresh = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
-    for own in fresh.layers:
-        own.load_state_dict(_layer(norm_first=True).state_dict())
+    for layer in fresh.layers:
+        layer.load_state_dict(_layer(norm_first=True).state_dict())
     return Copies(("nn.TransformerEncoder", "each layer built anew"), (_apart(stacked), _apart(fresh)))
 
 
@@ -117,8 +117,8 @@ def final_norm() -> FinalNorm:
     bare, normed = [], []
     for depth in DEPTHS:
         encoder = nn.TransformerEncoder(_layer(norm_first=True), depth, enable_nested_tensor=False)
-        for own in encoder.layers:
-            own.load_state_dict(_layer(norm_first=True).state_dict())
+        for layer in encoder.layers:
+            layer.load_state_dict(_layer(norm_first=True).state_dict())
         out = encoder(x)
         bare.append(_rms(out).mean().item())
         normed.append(_rms(nn.LayerNorm(WIDTH)(out)).mean().item())
@@ -158,11 +158,12 @@ def closed_branches() -> ClosedBranches:
         x, y = run.next_batch()
         cross_entropy(run.model(x), y).backward()
         run.close()
-        grads = {own: p.grad for own, p in run.model.named_parameters() if p.grad is not None}
+        grads = {parameter: p.grad for parameter, p in run.model.named_parameters() if p.grad is not None}
         by_part = {
-            part: [grad.flatten() for own, grad in grads.items() if piece in own] for part, piece in parts.items()
+            part: [grad.flatten() for parameter, grad in grads.items() if piece in parameter]
+            for part, piece in parts.items()
         }
-        by_net[name] = {part: _rms(torch.cat(own)).item() for part, own in by_part.items() if own}
+        by_net[name] = {part: _rms(torch.cat(pieces)).item() for part, pieces in by_part.items() if pieces}
     return ClosedBranches(by_net)
 
 

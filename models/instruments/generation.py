@@ -44,10 +44,10 @@ def continuation(
         tokens = tokens[: cfg.tokens]
     read = tokens[-cfg.tokens :]
     asked = (snapshot.task.held_out[1][0] != NO_LOSS).tolist()
-    said: list[str] = []
+    written: list[str] = []
     probabilities: list[np.ndarray] = []
     stopped = "length"
-    while len(said) < count:
+    while len(written) < count:
         if not slides and len(tokens) == cfg.tokens:
             stopped = "full"
             break
@@ -59,14 +59,14 @@ def continuation(
             stopped = "not finite"
             break
         probabilities.append(p_C)
-        said.append(names[next_class(p_C, temperature, len(tokens), seed)])
-        tokens.append(said[-1])
-        yield len(said) / count
-        if said[-1] == end:
+        written.append(names[next_class(p_C, temperature, len(tokens), seed)])
+        tokens.append(written[-1])
+        yield len(written) / count
+        if written[-1] == end:
             stopped = "end"
             break
     return Continuation(
-        said=tuple(said),
+        said=tuple(written),
         classes=tuple(names),
         probabilities=np.stack(probabilities) if probabilities else np.empty((0, len(names)), np.float32),
         read=tuple(read),

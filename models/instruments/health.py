@@ -79,15 +79,15 @@ def gates_and_gains(net: Net) -> Gains:
 
 def adam_state(snapshot: Snapshot) -> AdamState | None:
     """The state of Adam by block after its last update; None for other optimisers and before the first update."""
-    if not any("exp_avg" in kept for kept in snapshot.optimizer.values()):
+    if not any("exp_avg" in states for states in snapshot.optimizer.values()):
         return None
     defaults = build_optimizer(
         snapshot.cfg.optimizer, snapshot.model.parameters(), lr=snapshot.cfg.lr, weight_decay=0.0
     ).defaults
     ratios, near = [], []
     for block in snapshot.model.stream.blocks:
-        kept = [state for name, state in snapshot.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
-        moved = [_corrected(state, *defaults["betas"]) for state in kept]
+        states = [state for name, state in snapshot.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
+        moved = [_corrected(state, *defaults["betas"]) for state in states]
         if not moved:
             moved = [(torch.tensor([torch.nan]), torch.tensor([torch.nan]))]
         m, root = torch.cat([mean for mean, _ in moved]), torch.cat([square for _, square in moved]).sqrt()

@@ -32,8 +32,8 @@ def landscape(snapshot: Snapshot, *, cells: int = 21, reach: float = 1.0) -> Wor
     for row, b in enumerate(axis):
         for column, a in enumerate(axis):
             with torch.no_grad():
-                for p, own, along, across in zip(places, start, d, e, strict=True):
-                    p.copy_(own).add_(along, alpha=float(a)).add_(across, alpha=float(b))
+                for p, origin, along, across in zip(places, start, d, e, strict=True):
+                    p.copy_(origin).add_(along, alpha=float(a)).add_(across, alpha=float(b))
                 loss[row, column] = cross_entropy(model(x), y).item()
             yield (row * cells + column + 1) / cells**2
     return Landscape(axis, loss, sum(p.numel() for p in places), sum(p.numel() for p in model.parameters()))

@@ -109,8 +109,8 @@ def skipping(net: Stack, block: int, only: str = "") -> Parts:
 
 def zeroing(net: Stack, block: int) -> Parts:
     """The parts that make every branch of a block 0; a sublayer that was taken out has no branch."""
-    kept = [kind for kind, sublayer in _sublayers(net, block).items() if not isinstance(sublayer, IdentitySublayer)]
-    return {f"{_place(block)}.{kind}.scale": Silent() for kind in kept}
+    kinds = [kind for kind, sublayer in _sublayers(net, block).items() if not isinstance(sublayer, IdentitySublayer)]
+    return {f"{_place(block)}.{kind}.scale": Silent() for kind in kinds}
 
 
 @contextmanager
@@ -153,9 +153,9 @@ def _swapped(snapshot: Snapshot, block: int, other: int | None) -> Parts:
         )
         raise ValueError(f"other is {other!r}; legal for block {block} is {legal}")
     assert other is not None
-    own, spare = snapshot.model.stream, snapshot.copy().stream
+    target, spare = snapshot.model.stream, snapshot.copy().stream
     for here, there in ((block, other), (other, block)):
-        spare.get_submodule(_place(here)).load_state_dict(own.get_submodule(_place(there)).state_dict())
+        spare.get_submodule(_place(here)).load_state_dict(target.get_submodule(_place(there)).state_dict())
     return {_place(moved): spare.get_submodule(_place(moved)) for moved in (block, other)}
 
 

@@ -96,10 +96,12 @@ class _Class:
 
     def to_json(self) -> dict[str, Any]:
         """All but addresses and what can be undone."""
-        kept = {name: getattr(self, name) for name in ("seen", "plan", "at", "stop", "loose", "led", "version", "used")}
-        options = {question: {who: one for who, (one, _) in of.items()} for question, of in self.guesses.items()}
+        fields = {
+            name: getattr(self, name) for name in ("seen", "plan", "at", "stop", "loose", "led", "version", "used")
+        }
+        options = {question: {who: option for who, (option, _) in of.items()} for question, of in self.guesses.items()}
         return {
-            **kept,
+            **fields,
             "key": self.key.hex(),
             "revealed": sorted(self.revealed),
             "guesses": options,
@@ -107,29 +109,31 @@ class _Class:
         }
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> "_Class":
+    def from_json(cls, saved: Mapping[str, Any]) -> "_Class":
         """A class of a file; whatever error a file that is none raises."""
-        plan = tuple(stop for one in said["plan"][:MOST_STOPS] if (stop := stop_from(one))) or USUAL
-        stop = stop_from(said["stop"]) or plan[0]
+        plan = tuple(stop for item in saved["plan"][:MOST_STOPS] if (stop := stop_from(item))) or USUAL
+        stop = stop_from(saved["stop"]) or plan[0]
         guesses = {
-            question: {who: (one, "") for who, one in list(of.items())[:MEMBERS] if one in QUESTIONS[question].options}
-            for question, of in said["guesses"].items()
+            question: {
+                who: (item, "") for who, item in list(of.items())[:MEMBERS] if item in QUESTIONS[question].options
+            }
+            for question, of in saved["guesses"].items()
             if question in QUESTIONS
         }
         return cls(
-            key=bytes.fromhex(said["key"]),
+            key=bytes.fromhex(saved["key"]),
             opener="",
-            seen=float(said["seen"]),
+            seen=float(saved["seen"]),
             plan=plan,
-            at=min(max(int(said["at"]), 0), len(plan) - 1),
+            at=min(max(int(saved["at"]), 0), len(plan) - 1),
             stop=stop,
-            loose=bool(said["loose"]),
-            revealed={stop for one in said["revealed"] if (stop := stop_from(one))},
-            led=int(said["led"]),
-            version=int(said["version"]),
-            used=bool(said["used"]),
+            loose=bool(saved["loose"]),
+            revealed={stop for item in saved["revealed"] if (stop := stop_from(item))},
+            led=int(saved["led"]),
+            version=int(saved["version"]),
+            used=bool(saved["used"]),
             guesses=guesses,
-            guessed={question: float(said["guessed"][question]) for question in guesses},
+            guessed={question: float(saved["guessed"][question]) for question in guesses},
         )
 
 
@@ -150,16 +154,20 @@ class Board:
 
     def keep(self, file: Path) -> None:
         """From now on keeps the classes in a file, and takes up those that it holds. One process has one file."""
-        found: dict[str, _Class] = {}
+        restored: dict[str, _Class] = {}
         try:
             if file.exists() and file.stat().st_size <= MOST_FILE:
-                said = json.loads(file.read_text(encoding="utf-8"))["classes"]
-                found = {code: _Class.from_json(one) for code, one in list(said.items())[:CLASSES] if valid(code)}
+                saved = json.loads(file.read_text(encoding="utf-8"))["classes"]
+                restored = {
+                    code: _Class.from_json(saved_class)
+                    for code, saved_class in list(saved.items())[:CLASSES]
+                    if valid(code)
+                }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             event("classes_unreadable", logging.WARNING, **told(error))
         with self._lock:
             self._file = file
-            self._classes = found | self._classes
+            self._classes = restored | self._classes
             self._forget()
             event("classes_kept", classes=len(self._classes))
 
@@ -168,14 +176,14 @@ class Board:
         with self._writing:
             with self._lock:
                 self._saving, file = None, self._file
-                said = {"classes": {code: kept.to_json() for code, kept in self._classes.items()}}
-            if file is None or not (said["classes"] or file.exists()):
+                saved = {"classes": {code: class_.to_json() for code, class_ in self._classes.items()}}
+            if file is None or not (saved["classes"] or file.exists()):
                 return
             whole = file.with_name(f"{file.name}.new")
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as out:
-                    json.dump(said, out)
+                    json.dump(saved, out)
                     out.flush()
                     os.fsync(out.fileno())
                 whole.replace(file)
@@ -190,13 +198,13 @@ class Board:
             self._saving = threading.Timer(SAVE_SECONDS, self.save)
             self._saving.daemon = True
             self._saving.start()
-        for heard in self._heard:
-            heard(code)
+        for listener in self._heard:
+            listener(code)
 
-    def listen(self, heard: Callable[[str], object]) -> None:
+    def listen(self, listener: Callable[[str], object]) -> None:
         """Calls a function with the code of every class that has changed, in any thread, under the board's lock."""
         with self._lock:
-            self._heard.append(heard)
+            self._heard.append(listener)
 
     # --- the teacher ---
 
@@ -209,7 +217,7 @@ class Board:
         opener = self._digest(address)
         with self._lock:
             self._forget()
-            of_address = [name for name, kept in self._classes.items() if kept.opener == opener]
+            of_address = [name for name, class_ in self._classes.items() if class_.opener == opener]
             if len(of_address) >= OF_ADDRESS and not self._make_room(of_address):
                 return "", "", f"Your network already has {OF_ADDRESS} open classes, the most allowed. Close one first."
             if len(self._classes) >= CLASSES and not self._make_room(self._classes):
@@ -230,10 +238,10 @@ class Board:
         """
         with self._lock:
             self._forget()
-            kept = self._mine(code, key)
-            if kept is not None:
-                kept.seen, kept.left = self._clock(), False
-            return kept is not None
+            class_ = self._mine(code, key)
+            if class_ is not None:
+                class_.seen, class_.left = self._clock(), False
+            return class_ is not None
 
     def seen(self, code: str) -> None:
         """Keeps a class alive, because a page of its teacher's is connected."""
@@ -256,82 +264,82 @@ class Board:
     def set_plan(self, code: str, key: str, plan: Sequence[str]) -> None:
         """What the class is to be shown, in order; a class that is shown none of it keeps what it is shown."""
         with self._lock:
-            kept = self._mine(code, key)
-            stops = tuple(dict.fromkeys(stop for one in plan if (stop := stop_from(one))))[:MOST_STOPS]
-            if kept is None or not stops or stops == kept.plan:
+            class_ = self._mine(code, key)
+            stops = tuple(dict.fromkeys(stop for name in plan if (stop := stop_from(name))))[:MOST_STOPS]
+            if class_ is None or not stops or stops == class_.plan:
                 return
-            began = kept.led == 1 and not kept.used and kept.stop == kept.plan[0]
-            kept.plan, kept.at = stops, stops.index(kept.stop) if kept.stop in stops else 0
-            if began and kept.stop not in stops[:1]:
-                self._lead(kept, stops[0])
+            began = class_.led == 1 and not class_.used and class_.stop == class_.plan[0]
+            class_.plan, class_.at = stops, stops.index(class_.stop) if class_.stop in stops else 0
+            if began and class_.stop not in stops[:1]:
+                self._lead(class_, stops[0])
             self._changed(code)
 
     def show(self, code: str, key: str, stop: str) -> None:
         """Leads the class to a stop, of its plan or not, and calls it back."""
         with self._lock:
-            kept, stop = self._mine(code, key), stop_from(stop)
-            if kept is not None and stop:
-                self._lead(kept, stop)
+            class_, stop = self._mine(code, key), stop_from(stop)
+            if class_ is not None and stop:
+                self._lead(class_, stop)
                 self._changed(code)
 
     def move(self, code: str, key: str, by: int) -> None:
         """Leads the class to the next stop of its plan, with -1 to the one before; nowhere beyond its ends."""
         with self._lock:
-            kept = self._mine(code, key)
-            if kept is not None and 0 <= kept.at + by < len(kept.plan):
-                self._lead(kept, kept.plan[kept.at + by])
+            class_ = self._mine(code, key)
+            if class_ is not None and 0 <= class_.at + by < len(class_.plan):
+                self._lead(class_, class_.plan[class_.at + by])
                 self._changed(code)
 
     def reveal(self, code: str, key: str) -> None:
         """Shows everybody the class's guesses at its stop, and what answers them."""
         with self._lock:
-            kept = self._mine(code, key)
-            if kept is not None and kept.stop not in kept.revealed and questions_of(kept.stop):
-                kept.revealed.add(kept.stop)
+            class_ = self._mine(code, key)
+            if class_ is not None and class_.stop not in class_.revealed and questions_of(class_.stop):
+                class_.revealed.add(class_.stop)
                 self._changed(code)
 
     def let_go(self, code: str, key: str, loose: bool) -> None:
         """Lets everybody go where they like, or calls them back."""
         with self._lock:
-            kept = self._mine(code, key)
-            if kept is not None and kept.loose != loose:
-                kept.loose = loose
-                kept.led += not loose
+            class_ = self._mine(code, key)
+            if class_ is not None and class_.loose != loose:
+                class_.loose = loose
+                class_.led += not loose
                 self._changed(code)
 
     def clear(self, code: str, key: str) -> None:
         """Deletes the guesses at the stop, which can be guessed again; `undo` brings them back for a while."""
         with self._lock:
-            kept = self._mine(code, key)
-            if kept is not None:
-                gone = {question: kept.guesses.pop(question, {}) for question in questions_of(kept.stop)}
-                kept.cleared = gone, self._clock()
-                kept.revealed.discard(kept.stop)
+            class_ = self._mine(code, key)
+            if class_ is not None:
+                gone = {question: class_.guesses.pop(question, {}) for question in questions_of(class_.stop)}
+                class_.cleared = gone, self._clock()
+                class_.revealed.discard(class_.stop)
                 self._changed(code)
 
     def undo(self, code: str, key: str) -> None:
         """Brings back what `clear` has deleted last; who has guessed since then keeps the new guess."""
         with self._lock:
-            kept = self._mine(code, key)
-            if kept is not None and self._undoable(kept):
-                for question, before in kept.cleared[0].items():
-                    both = before | kept.guesses.get(question, {})
-                    kept.guesses[question] = dict(list(both.items())[:MEMBERS])
-                    kept.guessed[question] = self._clock()
-                kept.cleared = {}, 0.0
+            class_ = self._mine(code, key)
+            if class_ is not None and self._undoable(class_):
+                for question, before in class_.cleared[0].items():
+                    both = before | class_.guesses.get(question, {})
+                    class_.guesses[question] = dict(list(both.items())[:MEMBERS])
+                    class_.guessed[question] = self._clock()
+                class_.cleared = {}, 0.0
                 self._changed(code)
 
     def undoable(self, code: str) -> bool:
         """Whether `undo` would bring guesses back."""
         with self._lock:
-            kept = self._classes.get(code)
-            return kept is not None and self._undoable(kept)
+            class_ = self._classes.get(code)
+            return class_ is not None and self._undoable(class_)
 
     def close(self, code: str, key: str) -> None:
         """Closes a class; `reopen` brings it back for a while, with all its guesses."""
         with self._lock:
-            kept = self._mine(code, key)
-            if kept is not None:
+            class_ = self._mine(code, key)
+            if class_ is not None:
                 self._closed[code] = self._classes.pop(code), self._clock()
                 event("class_closed", classes=len(self._classes))
                 self._changed(code)
@@ -363,27 +371,27 @@ class Board:
         """
         with self._lock:
             self._forget()
-            kept, origin = self._classes.get(code), self._digest(address)
-            if self._trials.too_many(origin) and (kept is None or origin not in kept.homes):
+            class_, origin = self._classes.get(code), self._digest(address)
+            if self._trials.too_many(origin) and (class_ is None or origin not in class_.homes):
                 return TRIED
-            if kept is None:
+            if class_ is None:
                 self._trials.note(origin, code)
                 return GONE
-            if len(kept.homes) < HOMES:
-                kept.homes.add(origin)
+            if len(class_.homes) < HOMES:
+                class_.homes.add(origin)
             return ""
 
     def now(self, code: str) -> Now | None:
         """What a class is shown; None if no class of this code is open."""
         with self._lock:
             self._forget()
-            kept = self._classes.get(code)
-            if kept is None:
+            class_ = self._classes.get(code)
+            if class_ is None:
                 return None
-            asked = questions_of(kept.stop)
-            answered = tuple(len(kept.guesses.get(question, {})) for question in asked)
-            out = not asked or kept.stop in kept.revealed
-            return Now(kept.stop, kept.plan, kept.at, kept.loose, out, kept.led, kept.version, answered)
+            asked = questions_of(class_.stop)
+            answered = tuple(len(class_.guesses.get(question, {})) for question in asked)
+            out = not asked or class_.stop in class_.revealed
+            return Now(class_.stop, class_.plan, class_.at, class_.loose, out, class_.led, class_.version, answered)
 
     def guess(self, code: str, question: str, member: str, option: str, address: str = "") -> str:
         """Counts a member's guess, which may be changed until the answer is out. Returns why it is refused, or "".
@@ -395,41 +403,41 @@ class Board:
             raise ValueError(f"{option!r} is no option of a question {question!r}")
         with self._lock:
             self._forget()
-            kept = self._classes.get(code)
-            if kept is None:
+            class_ = self._classes.get(code)
+            if class_ is None:
                 return GONE
-            if question not in questions_of(kept.stop) or kept.stop in kept.revealed:
+            if question not in questions_of(class_.stop) or class_.stop in class_.revealed:
                 return OUT
-            guesses, origin = kept.guesses.setdefault(question, {}), self._digest(address)
+            guesses, origin = class_.guesses.setdefault(question, {}), self._digest(address)
             if member not in guesses and len(guesses) >= MEMBERS and not _give_way(guesses, origin):
                 return f"This class already has {MEMBERS} guesses, the most it can hold; yours is not counted."
             guesses[member] = (option, guesses[member][1] if member in guesses else origin)
-            kept.guessed[question], kept.used = self._clock(), True
+            class_.guessed[question], class_.used = self._clock(), True
             self._changed(code, shown=False)
             return ""
 
     def guess_of(self, code: str, question: str, member: str) -> str:
         """The option that a member has guessed; empty for none."""
         with self._lock:
-            kept = self._classes.get(code)
-            return kept.guesses.get(question, {}).get(member, ("", ""))[0] if kept is not None else ""
+            class_ = self._classes.get(code)
+            return class_.guesses.get(question, {}).get(member, ("", ""))[0] if class_ is not None else ""
 
     def counts(self, code: str, question: str) -> dict[str, int] | None:
         """Guesses by option of a question, in its order; None if no class of this code is open."""
         with self._lock:
             self._forget()
-            kept = self._classes.get(code)
-            if kept is None:
+            class_ = self._classes.get(code)
+            if class_ is None:
                 return None
-            chosen = Counter(option for option, _ in kept.guesses.get(question, {}).values())
+            chosen = Counter(option for option, _ in class_.guesses.get(question, {}).values())
             return {option: chosen[option] for option in QUESTIONS[question].options}
 
     def results(self, code: str) -> list[tuple[str, str, str, int]]:
         """Stop, question, option and number of guesses, of every stop that has been revealed, in the plan's order."""
         with self._lock:
-            kept = self._classes.get(code)
-            stops = (*kept.plan, *sorted(kept.revealed - {*kept.plan})) if kept is not None else ()
-            shown = [stop for stop in stops if kept is not None and stop in kept.revealed]
+            class_ = self._classes.get(code)
+            stops = (*class_.plan, *sorted(class_.revealed - {*class_.plan})) if class_ is not None else ()
+            shown = [stop for stop in stops if class_ is not None and stop in class_.revealed]
         return [
             (title_of(stop), QUESTIONS[question].title, option, count)
             for stop in shown
@@ -440,33 +448,33 @@ class Board:
     # --- under the lock ---
 
     def _mine(self, code: str, key: str) -> _Class | None:
-        kept = self._classes.get(code)
-        return kept if kept is not None and hmac.compare_digest(kept.key, _digested(key)) else None
+        class_ = self._classes.get(code)
+        return class_ if class_ is not None and hmac.compare_digest(class_.key, _digested(key)) else None
 
     def _reopens(self, code: str, key: str) -> bool:
         return code in self._closed and hmac.compare_digest(self._closed[code][0].key, _digested(key))
 
     @staticmethod
-    def _lead(kept: _Class, stop: str) -> None:
-        kept.stop, kept.loose, kept.led = stop, False, kept.led + 1
-        if stop in kept.plan:
-            kept.at = kept.plan.index(stop)
+    def _lead(class_: _Class, stop: str) -> None:
+        class_.stop, class_.loose, class_.led = stop, False, class_.led + 1
+        if stop in class_.plan:
+            class_.at = class_.plan.index(stop)
 
-    def _undoable(self, kept: _Class) -> bool:
-        return any(kept.cleared[0].values()) and self._clock() - kept.cleared[1] < UNDO_SECONDS
+    def _undoable(self, class_: _Class) -> bool:
+        return any(class_.cleared[0].values()) and self._clock() - class_.cleared[1] < UNDO_SECONDS
 
     def _forget(self) -> None:
         """Drops what is too old: classes not kept alive, and guesses for questions long over."""
         now = self._clock()
         oldest = now - AGE_SECONDS
         least = {True: oldest, False: now - UNUSED_SECONDS}  # by whether anybody has guessed
-        self._classes = {code: kept for code, kept in self._classes.items() if kept.seen > least[kept.used]}
-        closed = [(code, one) for code, one in self._closed.items() if one[1] > now - UNDO_SECONDS]
+        self._classes = {code: class_ for code, class_ in self._classes.items() if class_.seen > least[class_.used]}
+        closed = [(code, entry) for code, entry in self._closed.items() if entry[1] > now - UNDO_SECONDS]
         self._closed = dict(closed[-CLASSES:])
-        for kept in self._classes.values():
-            for question in [question for question, at in kept.guessed.items() if at <= oldest]:
-                kept.guesses.pop(question, None)
-                del kept.guessed[question]
+        for class_ in self._classes.values():
+            for question in [question for question, at in class_.guessed.items() if at <= oldest]:
+                class_.guesses.pop(question, None)
+                del class_.guessed[question]
 
     def _make_room(self, among: Collection[str]) -> bool:
         """Drops, of some classes without a guess, the one whose teacher's page is away longest; returns whether.
@@ -475,8 +483,8 @@ class Board:
         """
         away = self._clock() - AWAY_SECONDS
 
-        def gone(kept: _Class) -> bool:
-            return not kept.used and (kept.seen < away or (kept.left and not kept.joined))
+        def gone(class_: _Class) -> bool:
+            return not class_.used and (class_.seen < away or (class_.left and not class_.joined))
 
         spare = [code for code in among if gone(self._classes[code])]
         if spare:

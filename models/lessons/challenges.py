@@ -51,9 +51,9 @@ def check(challenge: Challenge, cfg: RunConfig, trace: Trace | None) -> Check:
         return Check(False, (f"The run has {0 if trace is None else len(trace)} of its {cfg.steps} steps.",))
     if trace.divergence is not None:
         return Check(False, (trace.divergence.sentence(),), hint=did(trace))
-    found = [(*goal.met(trace), goal.text) for goal in challenge.goals]
-    missing = tuple(f"Not reached: {text}; {measured}." for met, measured, text in found if not met)
-    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in found if met)
+    results = [(*goal.met(trace), goal.text) for goal in challenge.goals]
+    missing = tuple(f"Not reached: {text}; {measured}." for met, measured, text in results if not met)
+    reached = tuple(f"Reached: {text}; {measured}." for met, measured, text in results if met)
     return Check(not missing, missing, reached, did(trace) if missing else "")
 
 
@@ -68,7 +68,7 @@ def did(trace: Trace) -> str:
 
 def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
     """Sentences on fields that an attempt must not change or has moved beyond their limits."""
-    said = [
+    lines = [
         f"{knobs()[name][1].label} is {value_in_words(getattr(cfg, name))}; this challenge leaves it at "
         f"{value_in_words(getattr(challenge.base, name))}."
         for name in differing((challenge.base, cfg))
@@ -77,10 +77,10 @@ def out_of_bounds(challenge: Challenge, cfg: RunConfig) -> tuple[str, ...]:
     for name, low, high in challenge.limits:
         value = getattr(cfg, name)
         if isinstance(value, str) or not low <= value <= high:
-            said.append(
+            lines.append(
                 f"{knobs()[name][1].label} is {value_in_words(value)}; this challenge allows {low:g} to {high:g}."
             )
-    return tuple(said)
+    return tuple(lines)
 
 
 def loss_within(target: float, steps: int) -> Goal:

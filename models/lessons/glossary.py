@@ -59,7 +59,7 @@ class GlossaryEntry:
 
     def says(self) -> str:
         """The text that a search looks through."""
-        return " ".join((self.word, *(f"{one.of} {one.text} {one.source}" for one in self.senses))).casefold()
+        return " ".join((self.word, *(f"{sense.of} {sense.text} {sense.source}" for sense in self.senses))).casefold()
 
 
 def key_of(word: str) -> str:
@@ -75,24 +75,24 @@ def near(word: str) -> str:
 def search(text: str) -> list[str]:
     """The keys of all entries that contain every word of a text; matches in the term itself come first."""
     parts = text.casefold().split()
-    found = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
-    return sorted(found, key=lambda key: not all(part in key for part in parts))
+    keys = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
+    return sorted(keys, key=lambda key: not all(part in key for part in parts))
 
 
 def _terms(text: Document) -> dict[str, Term]:
     """The terms of the file, or a fault."""
-    found = {}
-    for word, said in text.front.items():
-        own = Document(text.path, dict(said))
-        sentence = folded(own.take("text", str))
-        own.check([sentence], NUMBERS)
-        formula, source = own.take("formula", str, ""), own.take("source", str, "")
-        met, see = own.take("met", list, ["playground"]), own.take("see", list, [])
-        own.end()
+    terms = {}
+    for word, fields in text.front.items():
+        entry = Document(text.path, dict(fields))
+        sentence = folded(entry.take("text", str))
+        entry.check([sentence], NUMBERS)
+        formula, source = entry.take("formula", str, ""), entry.take("source", str, "")
+        met, see = entry.take("met", list, ["playground"]), entry.take("see", list, [])
+        entry.end()
         for page in set(met) - PAGES:
             raise text.fault(f"there is no page “{page}”", page)
-        found[word] = Term(fill(sentence, NUMBERS), formula, source, tuple(met), tuple(see))
-    return found
+        terms[word] = Term(fill(sentence, NUMBERS), formula, source, tuple(met), tuple(see))
+    return terms
 
 
 def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
@@ -127,17 +127,17 @@ def _choice(knob: Knob, entry: object) -> Term:
 
 
 def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
-    found: dict[str, GlossaryEntry] = {}
+    entries: dict[str, GlossaryEntry] = {}
     (text,) = texts
     terms = _terms(text)
     for word, sense in _senses(terms):
-        before = found.get(key_of(word))
-        found[key_of(word)] = (
+        before = entries.get(key_of(word))
+        entries[key_of(word)] = (
             GlossaryEntry(before.word, (*before.senses, sense)) if before else GlossaryEntry(word, (sense,))
         )
-    for other in (other for term in terms.values() for other in term.see if key_of(other) not in found):
+    for other in (other for term in terms.values() for other in term.see if key_of(other) not in entries):
         raise text.fault(f"there is no term “{other}”", f'"{other}"')
-    return dict(sorted(found.items(), key=lambda one: (not one[0][0].isalpha(), one[0])))
+    return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
 
 
 ENTRIES: Content[GlossaryEntry] = Content("glossary.toml", _entries)

@@ -26,7 +26,7 @@ def losses_in_words(traces: Mapping[str, Trace], how: str = "") -> str:
 
     "“without” diverged at step 3. Mean loss of the last 20 steps: with a residual: 0.01, held-out accuracy 95%."
     """
-    lost, said = [], []
+    lost, ends_by_net = [], []
     for name, trace in traces.items():
         if trace.divergence:
             lost.append(f"“{name}” diverged at step {trace.divergence.step}. ")
@@ -36,8 +36,8 @@ def losses_in_words(traces: Mapping[str, Trace], how: str = "") -> str:
         if how == "lowest" and np.isfinite(lately).any():
             end += f" (lowest mean of {LATELY}: {number(np.nanmin(lately))})"
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
-        said.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
-    ends = f"Mean loss of the last {LAST} steps: {'; '.join(said)}." if said else ""
+        ends_by_net.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
+    ends = f"Mean loss of the last {LAST} steps: {'; '.join(ends_by_net)}." if ends_by_net else ""
     return f"{''.join(lost)}{ends}".rstrip()
 
 
@@ -51,7 +51,7 @@ def size_over_depth(
 ) -> Judgement:
     """By which factor a net changes its `signal` or `gradient` over depth; the first option is below bounds[0]."""
     decades = {"signal": stream_change, "gradient": gradient_change}[measure](values[net])
-    at = int(np.searchsorted([math.log10(one) for one in bounds], abs(decades), "right"))
+    at = int(np.searchsorted([math.log10(bound) for bound in bounds], abs(decades), "right"))
     return Judgement(options[at], _said(values) | {"change": change_in_words("", decades, "").strip()})
 
 

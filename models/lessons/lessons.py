@@ -32,7 +32,7 @@ def lesson(text: Document) -> Lesson:
     """A lesson from its file, or a fault."""
     options = text.front.pop("options", ())
     path, _, name = text.take("code", str).partition(" ")
-    found = Lesson(
+    made = Lesson(
         question=text.section("Question"),
         charts=tuple(text.take("charts", list)),
         code=Code(path, name),
@@ -40,31 +40,31 @@ def lesson(text: Document) -> Lesson:
         **parts(text, options, says="What happened", early="Before training"),
     )
     text.end()
-    for chart in set(found.charts) - set(CHARTS):
+    for chart in set(made.charts) - set(CHARTS):
         raise text.fault(f"there is no chart “{chart}”; there is {', '.join(CHARTS)}", "charts")
     source = ROOT / path
     if not (source.is_file() and re.search(rf"(def|class) {name.rpartition('.')[2]}\b", source.read_text("utf-8"))):
         raise text.fault(f"{path} has no {name}", "code")
     learning = options.values() if isinstance(options, dict) else ()
-    for name in {name for nets in learning for name in nets} - {*found.nets}:
+    for name in {name for nets in learning for name in nets} - {*made.nets}:
         raise text.fault(f"there is no net “{name}”", name)
-    links(text, found.question, found.challenge.text)
-    return found
+    links(text, made.question, made.challenge.text)
+    return made
 
 
 def _challenge(text: Document) -> Challenge:
-    said = text.take("challenge", dict)
+    challenge = text.take("challenge", dict)
     goals = []
-    for name, settings in said.pop("goals", {}).items():
+    for name, settings in challenge.pop("goals", {}).items():
         if name not in GOALS:
             raise text.fault(f"there is no goal “{name}”; there is {', '.join(GOALS)}", name)
         try:
             goals.append(GOALS[name](**settings))
         except TypeError as error:
             raise text.fault(str(error), name) from None
-    base = net(text, said.pop("net", {}), "[challenge]")
-    fields, limits = tuple(said.pop("change", ())), said.pop("limits", {})
-    for name in said:
+    base = net(text, challenge.pop("net", {}), "[challenge]")
+    fields, limits = tuple(challenge.pop("change", ())), challenge.pop("limits", {})
+    for name in challenge:
         raise text.fault(f"a challenge has no “{name}”", name)
     return Challenge(
         text.section("Challenge"), base, fields, tuple(goals), tuple((of, *ends) for of, ends in limits.items())
@@ -72,9 +72,9 @@ def _challenge(text: Document) -> Challenge:
 
 
 def _lessons(texts: list[Document]) -> dict[str, Lesson]:
-    found = {text.key: lesson(text) for text in texts}
-    all_is_said(found.values())
-    return found
+    lessons = {text.key: lesson(text) for text in texts}
+    all_is_said(lessons.values())
+    return lessons
 
 
 LESSONS: Content[Lesson] = Content("lessons/*.md", _lessons)

@@ -64,7 +64,7 @@ def playground(cfg: RunConfig) -> str:
 
 def plan_from(text: str) -> tuple[str, ...]:
     """The stops in a list with commas, each once, as far as there are such; commas within one are escaped."""
-    named = (stop_from(one) for one in text[: MOST_STOPS * LONGEST].split(",", MOST_STOPS)[:MOST_STOPS])
+    named = (stop_from(name) for name in text[: MOST_STOPS * LONGEST].split(",", MOST_STOPS)[:MOST_STOPS])
     return tuple(dict.fromkeys(stop for stop in named if stop))
 
 
@@ -91,5 +91,5 @@ def title_of(stop: str) -> str:
         return f"The story, scene {scene[1]}"
     if stop == START:
         return "Start: the four nets"
-    said = ", ".join(f"{name} {value}" for name, value in page_of(stop)[1].items())
-    return f"Playground: {said or 'the default network'}"
+    changes = ", ".join(f"{name} {value}" for name, value in page_of(stop)[1].items())
+    return f"Playground: {changes or 'the default network'}"

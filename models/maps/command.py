@@ -96,9 +96,9 @@ def _watched(store: MapStore, scheduler: str, jobs: int, enough: threading.Event
     where = f"on {scheduler}" if scheduler else f"in {jobs or own_jobs()} processes"
     print(f"{done} of {total} runs are done; the rest {where}", file=sys.stderr)
     try:
-        for kept in work(store, scheduler=scheduler, jobs=jobs, enough=enough.is_set):
-            done += len(kept["runs"])
-            finished += costs[kept["unit"]]
+        for unit in work(store, scheduler=scheduler, jobs=jobs, enough=enough.is_set):
+            done += len(unit["runs"])
+            finished += costs[unit["unit"]]
             left = (time.monotonic() - began) / finished * (open_cost - finished)
             print(f"\r{done}/{total} runs, {left:.0f} s left   ", end="", file=sys.stderr, flush=True)
     except KeyboardInterrupt:

@@ -220,8 +220,8 @@ class MapWorks:
             return whole or not wanted.wishes
         event("map_over", map=spec.digest, code=code)
         if code:
-            said = self._said(spec) or f"The map ended with exit code {code}."
-            _note(self._failed, spec.digest, said)
+            sentence = self._said(spec) or f"The map ended with exit code {code}."
+            _note(self._failed, spec.digest, sentence)
         elif not whole:
             _note(self._failed, spec.digest, "The map ended before all of its runs were done.")
         return True
@@ -278,8 +278,8 @@ class MapWorks:
                     stderr=log,
                 )
         except OSError as error:
-            said = f"The map cannot be kept in {folder.name}: {error.strerror or error}."
-            _note(self._failed, spec.digest, said)
+            sentence = f"The map cannot be kept in {folder.name}: {error.strerror or error}."
+            _note(self._failed, spec.digest, sentence)
             return None
 
     def _said(self, spec: MapSpec) -> str:
@@ -303,9 +303,9 @@ def _touched(path: Path) -> float:
     return max((file.stat().st_mtime for file in path.iterdir()), default=0.0)
 
 
-def _note(notes: OrderedDict[str, str], key: str, said: str) -> None:
+def _note(notes: OrderedDict[str, str], key: str, text: str) -> None:
     """Notes something last, and forgets the first notes beyond MOST_KNOWN."""
-    notes[key] = said
+    notes[key] = text
     notes.move_to_end(key)
     while len(notes) > MOST_KNOWN:
         notes.popitem(last=False)
@@ -320,5 +320,5 @@ def works() -> MapWorks:
     with _slot["lock"]:
         if _slot["works"] is None:
             _slot["works"] = MapWorks()
-        kept: MapWorks = _slot["works"]
-        return kept
+        existing: MapWorks = _slot["works"]
+        return existing

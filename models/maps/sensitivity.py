@@ -102,15 +102,15 @@ def warmed(spec: MapSpec, outcomes: Sequence[Outcome]) -> list[Warmed]:
     rates, warmups = (spec.x.values, spec.y.values) if by_rate else (spec.y.values, spec.x.values)
     if 0 not in warmups or len(warmups) < 2:
         return []
-    found = []
+    warmed = []
     for name in spec.arrangements:
         losses = grid(spec, outcomes, name, "final loss")[0]  # (y, x)
         rows = np.where(np.isfinite(losses), losses, np.inf)
         rows = rows if by_rate else rows.T
         warm = np.array([value != 0 for value in warmups])
         pairs = zip(rates, rows[~warm][0].tolist(), rows[warm].min(0).tolist(), strict=True)
-        found += [Warmed(name, *pair) for pair in pairs]
-    return found
+        warmed += [Warmed(name, *pair) for pair in pairs]
+    return warmed
 
 
 def decides(one: Warmed, target: float) -> bool:
@@ -118,9 +118,9 @@ def decides(one: Warmed, target: float) -> bool:
     return one.best <= target < one.without
 
 
-def warmup_sentence(spec: MapSpec, found: Sequence[Warmed]) -> str:
+def warmup_sentence(spec: MapSpec, warmed: Sequence[Warmed]) -> str:
     """For which arrangements a warm-up decides whether they reach the map's target."""
-    goal, some = f"a loss of {spec.target:g}", {one.arrangement for one in found if decides(one, spec.target)}
+    goal, some = f"a loss of {spec.target:g}", {one.arrangement for one in warmed if decides(one, spec.target)}
     if not some:
         return f"At no rate does a warm-up decide whether an arrangement reaches {goal}."
     helped, others = ([name for name in spec.arrangements if (name in some) is one] for one in (True, False))

@@ -44,14 +44,14 @@ class MapStore:
         count = len(units(self.spec))
         results: dict[int, dict[str, Any]] = {}
         for line in text.split(b"\n"):
-            kept = _read(line)
-            if kept is not None and 0 <= kept["unit"] < count:
-                results.setdefault(kept["unit"], kept)
+            unit = _read(line)
+            if unit is not None and 0 <= unit["unit"] < count:
+                results.setdefault(unit["unit"], unit)
         return results
 
     def outcomes(self) -> list[Outcome]:
         """The outcomes of all finished runs."""
-        return [Outcome.unpacked(run) for kept in self.done().values() for run in kept["runs"]]
+        return [Outcome.unpacked(run) for unit in self.done().values() for run in unit["runs"]]
 
     def missing(self) -> list[int]:
         """The units that are not finished, in order."""

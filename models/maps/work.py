@@ -39,16 +39,16 @@ def work(
             return
         here = not scheduler
         results = _here(text, missing, jobs or own_jobs(), enough) if here else on_cluster(scheduler, text, missing)
-        for kept in results:
-            store.add(kept)
-            yield kept
+        for unit in results:
+            store.add(unit)
+            yield unit
 
 
 def _here(text: str, missing: Sequence[int], jobs: int, enough: Callable[[], bool]) -> Iterator[dict[str, Any]]:
     from joblib import Parallel, delayed, parallel_config
 
-    own = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
-    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **own):
+    options = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
+    with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **options):
         # Without more in advance than there are processes, for what is given out is computed.
         yield from Parallel(batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")(
             delayed(run_unit)(text, at) for at in missing if not enough()

@@ -36,7 +36,7 @@ def stacked(nets: Sequence[Net], tokens: int) -> Net:
     for name, module in list(net.named_modules()):
         is_norm = type(module) in NORM_TYPES  # a norm over the last axis only needs no class of its own here
         if make := makers.get(type(module), _broadcasting if is_norm else None):
-            net.set_submodule(name, make([own.get_submodule(name) for own in nets]))
+            net.set_submodule(name, make([each.get_submodule(name) for each in nets]))
     return net
 
 
@@ -83,7 +83,7 @@ class StackedPositions(nn.Module):
 
     def __init__(self, positions: Sequence[Positions], tokens: int) -> None:
         super().__init__()
-        table = torch.stack([own.table_TD.detach()[:tokens] for own in positions])[:, None]
+        table = torch.stack([each.table_TD.detach()[:tokens] for each in positions])[:, None]
         if isinstance(positions[0].table_TD, nn.Parameter):
             self.table_TD = nn.Parameter(table)
         else:

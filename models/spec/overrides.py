@@ -30,7 +30,7 @@ def most_overrides(depth: int) -> int:
 
 def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Override, ...]:
     """The overrides, sorted, one per block and key (the last wins). ValueError for an absent block, key or value."""
-    kept: dict[tuple[int, str], str | bool] = {}
+    chosen: dict[tuple[int, str], str | bool] = {}
     for override in overrides:
         if not isinstance(override, tuple | list) or len(override) != 3:
             raise ValueError(f"overrides has {override!r}; legal is (block, key, value)")
@@ -43,8 +43,8 @@ def checked_overrides(overrides: Iterable[Override], depth: int) -> tuple[Overri
             raise ValueError(
                 f"overrides sets {key} of block {block} to {value!r}; legal is one of {OVERRIDE_KEYS[key]}"
             )
-        kept[block, key] = value
-    return tuple((block, key, value) for (block, key), value in sorted(kept.items()))
+        chosen[block, key] = value
+    return tuple((block, key, value) for (block, key), value in sorted(chosen.items()))
 
 
 def mix_ln(depth: int) -> tuple[Override, ...]:
@@ -56,8 +56,8 @@ def with_override(
     overrides: tuple[Override, ...], block: int, key: str, value: str | bool | None
 ) -> tuple[Override, ...]:
     """The overrides with one exception set, or removed if the value is None."""
-    kept = tuple(o for o in overrides if o[:2] != (block, key))
-    return kept if value is None else tuple(sorted((*kept, (block, key, value))))
+    chosen = tuple(o for o in overrides if o[:2] != (block, key))
+    return chosen if value is None else tuple(sorted((*chosen, (block, key, value))))
 
 
 def to_text(overrides: tuple[Override, ...]) -> str:

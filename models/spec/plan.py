@@ -108,9 +108,9 @@ def block_name(block: int) -> str:
 
 
 def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
-    own = {key: value for overridden, key, value in cfg.overrides if overridden == block}
-    norm = str(own.get("norm", cfg.norm))
-    slots = PLACEMENTS[str(own.get("placement", cfg.placement))]
+    overridden_here = {key: value for overridden, key, value in cfg.overrides if overridden == block}
+    norm = str(overridden_here.get("norm", cfg.norm))
+    slots = PLACEMENTS[str(overridden_here.get("placement", cfg.placement))]
     gate = cfg.branch_scale if cfg.branch_scale in GATES else ""
     return SublayerPlan(
         site=block_name(block) if kind == "mlp" else f"{block_name(block)}.{kind}",
@@ -120,10 +120,10 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         norm_mid=norm if slots.norm_mid else "none",
         norm_out=norm if slots.norm_out else "none",
         norm_add=norm if slots.norm_add else "none",
-        skip=scale_value(cfg.skip_scale, cfg.sublayers) if own.get("residual", cfg.residual) else 0.0,
+        skip=scale_value(cfg.skip_scale, cfg.sublayers) if overridden_here.get("residual", cfg.residual) else 0.0,
         scale=gate_start(str(gate), cfg.depth) if gate else scale_value(cfg.branch_scale, cfg.sublayers),
         gate=str(gate),
         input_scale=block**-0.5 if cfg.input_scale == "1/sqrt(block)" else 1.0,
         repeats=cfg.skip_repeats,
-        identity=own.get("identity", False) in (True, kind),
+        identity=overridden_here.get("identity", False) in (True, kind),
     )

@@ -93,7 +93,7 @@ def read(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
     ValueError for anything else.
     """
     if knob.many:
-        return tuple(_choice(one, knob) for one in text.split(",") if one)
+        return tuple(_choice(word, knob) for word in text.split(",") if word)
     if knob.choices is not None:
         return _choice(text, knob)
     if kinds == (bool,):
@@ -103,7 +103,7 @@ def read(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
     if knob.rules and text in knob.rules:
         return text
     if not {int, float}.intersection(kinds):
-        return "".join(one for one in text[:LONGEST_VALUE] if one.isprintable())[: int(knob.high)]
+        return "".join(letter for letter in text[:LONGEST_VALUE] if letter.isprintable())[: int(knob.high)]
     number = float(text[:40])
     if not math.isfinite(number):
         raise ValueError(text)
@@ -147,7 +147,7 @@ def slug(option: object) -> str:
 def _choice(text: str, knob: Knob) -> Any:
     """The choice that a text names, by itself or by its slug. ValueError for none."""
     choices = knob.choices or {}
-    named = {str(one) if knob.exact else slug(one): one for one in choices}
+    named = {str(choice) if knob.exact else slug(choice): choice for choice in choices}
     assert len(named) == len(choices), "two options would be one in the address"
     asked = text if knob.exact or not text else slug(text)
     asked = asked if asked in named else RENAMED.get(asked, NUMBERED.sub("", asked))
