@@ -1,7 +1,6 @@
 """The attention lab: every worked example as the page shows it, its sentences, its figures, its controls, bad input."""
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -10,26 +9,22 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
 from components.labs.attention import position_words
-from components.labs.attention import recurrence as attention_recurrence
-from components.labs.attention import shapes as attention_shapes
 from components.labs.attention.charts import waiting_graph
-from components.labs.attention.head_words import arithmetic, fits, looks, slip
+from components.labs.attention.head_words import arithmetic, fits, looks
 from components.labs.attention.positions import (
-    EXAMPLES,
     ROUNDING,
     distance_chart,
     order_rows,
     order_sentence,
     table_map,
 )
-from components.labs.attention.rows import slip as row_slip
 from components.labs.attention.rows import steps
 from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
 from components.labs.attention.trained import NETS, configuration
 from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
 from components.labs.maps import signed_map
 from models.labs.attention import DRAWS, KEYS, attend, reach, visible
-from models.labs.attention_examples import PROJECTIONS, ROWS, SCORES, WEIGHTS
+from models.labs.attention_examples import PROJECTIONS, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences
 from models.labs.position_kinds import KINDS, added, scores, turns
 from models.labs.positions import by_distance, sinusoids
@@ -37,7 +32,7 @@ from models.spec import RunConfig
 from models.spec.vocabulary import POSITIONS
 from models.training import Run, snapshot_of
 from tests import hand
-from tests.app_page import charts, press, sound, walk, words
+from tests.app_page import charts, sound, words
 from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab, until
 from tests.stage_page import declared, panels, rests, runs
@@ -49,72 +44,6 @@ W = SOURCE.normal(size=(3, 2)).round(1)
 
 
 # --- widely copied slips, and the right values ---
-
-
-def test_examples_10_and_11_say_the_right_queries_weights_and_output():
-    example = PROJECTIONS["X times W"]
-    tables = (example.x, example.w_q, example.w_k, example.w_v)
-    said = slip("X times W", tables, attend(*(example.x @ w for w in tables[1:]), by=2.0))
-    assert said.startswith(
-        "A widely copied worked example gives [0.3, 0.7, 1.1, 1.5] for the first row of Q; the right values are [0.9, "
-        "1, 1.1,"
-    )
-    assert "the weights [0.02, 0.28, 0.7] and the output [1, 2, 3, 4]" in said
-    assert "they are [0.0029, 0.0522, 0.9449] and [3.075, 3.486, 3.897, 4.307]" in said
-
-
-def test_says_that_the_printed_weights_do_not_sum_to_1():
-    said = row_slip(ROWS["Six scores"])
-    assert "[0.217, 0.217, 0.217, 0.132, 0.217, 0.132], which sum to 1.13" in said
-    assert "is [0.19183, 0.19183, 0.19183, 0.11635, 0.19183, 0.11635]." in said
-    assert said.endswith(
-        "It gives the output [0.391, 0.349, 0.499]; with the right values it is [0.346, 0.308, 0.442]."
-    )
-    row = ROWS["Six scores"]
-    np.testing.assert_allclose(row.printed_weights @ np.array(row.values), row.printed_output, atol=1.1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "right"),
-    [
-        ("Three scores", "the softmax of [3.74, 8.74, 13.74] is [0.00005, 0.00669, 0.99326]."),
-        ("The same over √4", "the softmax of [3.74, 8.74, 13.74] over 2 is [0.00619, 0.07539, 0.91842]."),
-        (
-            "Token 1 as it is, over √4",
-            "[1, 2, 3, 4]; with the right values it is [3.075, 3.486, 3.897, 4.307].",
-        ),
-    ],
-)
-def test_says_what_the_softmax_is(name, right):
-    assert right in row_slip(ROWS[name])
-    assert "gives the weights [0.02, 0.28, 0.7]" in row_slip(ROWS[name])
-
-
-def test_says_what_position_1_is():
-    assert position_words.slip() == (
-        "A widely copied worked example gives [0.0001, 0.9999, 0.0002, 0.9998] for position 1 with 4 features; the "
-        "right values, sines and cosines of 1 and 1/100, are [0.841, 0.54, 0.01, 1]."
-    )
-    assert "row: **[0, 1, 0, 1]**" in position_words.row(0, 4)
-    assert "sin(1/1) = 0.8415, cos(1/1) = 0.5403; sin(1/100) = 0.01, cos(1/100) = 1 " in position_words.row(1, 4)
-
-
-def test_says_that_no_softmax_gave_these_weights():
-    row = ROWS['Weights of "cat"']
-    assert "They sum to 1.40; those of a softmax sum to 1." in row_slip(row)
-    assert "They sum to 1.40, so they cannot come from a softmax" in steps(np.array(row.numbers), WEIGHTS, 1.0)
-
-
-@pytest.mark.parametrize("begins", [0.03, 0.9])
-def test_where_the_stream_begins_without_a_place_it_is_from_the_mask_or_from_the_scores(begins):
-    """Rotary, ALiBi and T5's bias tell the scores of places and write none into the stream, nor does "none"."""
-    rows = {name: np.array([begins, 0.9]) for name in ("with residuals", "without residuals")}
-    said = place_sentence(rows, 1 / 32, 100)
-    assert (
-        "from the number of tokens that its causal mask shows or from what its scores are told of positions" in said
-    ) == (begins < 0.1)
-    written = {kind: len(added(kind, 8, 4, 0)) for kind in KINDS}
-    assert {kind for kind, rows_ in written.items() if rows_} == {"sinusoidal", "learned"}
 
 
 def test_weights_that_a_softmax_could_have_given_are_told_from_others():
@@ -135,25 +64,7 @@ def test_keeps_mean_and_variance_apart():
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
 
 
-def test_a_recurrent_cell_and_attention_are_told_apart_by_the_steps_of_the_tables():
-    sentence = attention_recurrence.said(reach(7, recurrent=True), reach(7, recurrent=False))
-    assert sentence.startswith("A recurrent cell needs 7 steps for 7 tokens")
-    assert f"all {7 * 8 // 2} pairs at once, in two matrix products with a softmax between them" in sentence
-    frame = attention_recurrence.table(reach(3, recurrent=True))
-    assert frame.iloc[:, 1:].to_numpy().tolist() == [["1", "-", "-"], ["2", "1", "-"], ["3", "2", "1"]]
-
-
 # --- shapes ---
-
-
-def test_five_tokens_through_eight_heads_of_64():
-    sizes = Sizes(**asdict(attention_shapes.Given()))
-    shapes = dict(many_heads(sizes))
-    assert shapes["output of one head"] == (5, 64)
-    assert shapes["heads side by side"] == shapes["result, as X"] == (5, 512)
-    sentence = attention_shapes.said(sizes, shapes)
-    assert "Each of the 8 heads gives (5, 64); side by side they are (5, 512)" in sentence
-    assert f"{4 * 512**2:,} weights" in sentence
 
 
 def test_values_may_be_of_another_size_than_keys():
@@ -186,13 +97,6 @@ def test_the_way_of_a_token_ends_at_its_output_with_every_number_on_the_way():
     assert text.count("-∞") == 1 + 2
     assert f"**[{number(head.output[1, 0], 4)}, {number(head.output[1, 1], 4)}]**" in text
     assert "v3" not in text
-
-
-def test_a_token_that_sees_nothing_is_told_so():
-    head = attend(X @ W, X @ W, X @ W, by=1.0, seen=visible(4, 4, causal=True, pads=frozenset({0})))
-    assert looks(head, 0) == "Token 1 sees nothing: every token it may attend to is padding. Its output is 0."
-    assert "sum to 0" in arithmetic(head, X, W, 0)
-    assert looks(head, 1) == "Token 2 attends most to token 2, with a weight of 100.00%."
 
 
 def test_tables_that_do_not_fit_are_told_why():
@@ -275,12 +179,6 @@ def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count,
     assert position_words.unique(np.ones((3, 2))).startswith(
         "Two positions share a row: the closest are 0 and 1, at a distance of 0;"
     )
-
-
-def test_of_scores_says_what_alibi_leaves_of_a_far_token():
-    assert "one 31 positions away keeps 3.06·10⁻⁷ of its weight" in position_words.of_scores("alibi", 32)
-    assert np.exp(-31 / 2) / np.exp(-1 / 2) == pytest.approx(3.06e-7, rel=1e-3)
-    assert "subtracts 16 from a score" in position_words.longer("alibi", 32, 8)
 
 
 def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
@@ -398,15 +296,6 @@ def put(page: AppTest, key: str, text: str) -> AppTest:
     return sound(page.run())
 
 
-def test_a_widely_copied_example_has_its_right_numbers(page):
-    said = words(page)
-    assert "q = x W_Q = **[0.9, 1, 1.1, 1.2]**" in said
-    assert "q·k2 = 0.9·2.02 + 1·2.28 + 1.1·2.54 + 1.2·2.8 = **10.252**" in said
-    assert "weights: **[0.00288, 0.0522, 0.94492]**" in said
-    assert "**[3.075, 3.486, 3.897, 4.307]**" in said
-    assert "Attention weights" in charts(page)
-
-
 @pytest.mark.parametrize("name", PROJECTIONS)
 def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     page.selectbox(key="attention_head_preset").select(name)
@@ -417,45 +306,6 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
     assert looks(head, example.query, example.words) in words(page)
     assert arithmetic(head, example.x, example.w_q, example.query) in words(page)
-
-
-def test_gives_the_first_token_itself_alone(page):
-    page.selectbox(key="attention_head_preset").select("The same with a causal mask")
-    sound(page.run())
-    assert "weights: **[1, 0, 0]**, which sum to 1" in words(page)
-    assert "each row of weights sums to 1 over the tokens up to its own" in words(page)
-    grid = drawn(charts(page)["Attention weights"])["data"][0]["z"]
-    assert [[cell is None for cell in row] for row in grid] == np.triu(np.ones((3, 3), bool), 1).tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "note"), [("X times W", "from this X and W"), ("The same with a causal mask", "Under")]
-)
-@pytest.mark.full
-def test_the_note_of_an_example_goes_as_soon_as_anything_is_set_otherwise_and_comes_back(page, name, note):
-    page.selectbox(key="attention_head_preset").select(name)
-    sound(page.run())
-
-    def noted() -> bool:
-        return any(note in info.value for info in page.info)
-
-    assert noted()
-    for switch in ("causal", "scaled"):
-        before = page.toggle(key=f"attention_head_{switch}").value
-        for value in (not before, before):
-            page.toggle(key=f"attention_head_{switch}").set_value(value)
-            sound(page.run())
-            assert noted() == (value == before), switch
-    page.multiselect(key="attention_head_pads").set_value([2])
-    sound(page.run())
-    assert not noted()
-    page.multiselect(key="attention_head_pads").set_value([])
-    for part in ("x", "w_q", "w_k", "w_v"):
-        put(page, f"attention_head_{part}", "1 2 3 4\n4 3 2 1\n0 1 0 1\n1 1 0 0")
-        assert not noted(), part
-        page.button(key="attention_head_again").click()
-        sound(page.run())
-        assert noted()
 
 
 def test_scaling_masks_and_padding_follow_their_controls(page):
@@ -481,48 +331,6 @@ def test_a_bad_table_gets_a_sentence_and_the_last_good_one_stays(page):
         assert "**[3.075, 3.486, 3.897, 4.307]**" in words(page)
 
 
-def test_one_row_is_a_text_of_one_token_that_looks_at_itself(page):
-    put(page, "attention_head_x", "1 2 3 4")
-    assert "Token 1 attends most to token 1, with a weight of 100.00%" in words(page)
-
-
-def test_tables_that_do_not_fit_together_leave_the_last_that_did(page):
-    put(page, "attention_head_x", "1 2\n3 4")
-    assert any("W_Q needs 2 rows; it has 4. Below are still the results" in error.value for error in page.error)
-    assert "**[3.075, 3.486, 3.897, 4.307]**" in words(page)
-    for part in ("w_q", "w_k", "w_v"):
-        put(page, f"attention_head_{part}", "1 0\n0 1")
-    assert not page.error
-    assert "**Token 1, x = [1, 2]**" in words(page)
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_every_example_says_what_it_is(page, name):
-    opened(page, "One row of scores")
-    page.selectbox(key="attention_rows_preset").select(name)
-    sound(page.run())
-    example = ROWS[name]
-    assert row_slip(example) in words(page)
-    assert steps(np.array(example.numbers), example.kind, example.by) in words(page)
-    assert ("Weighted sum" in words(page)) == bool(example.values)
-
-
-def test_is_weighed_with_its_values(page):
-    opened(page, "One row of scores")
-    assert "**[0.3459, 0.3082, 0.4418]**" in words(page)
-
-
-def test_a_row_of_another_length_is_told_that_its_values_are_missing(page):
-    opened(page, "One row of scores")
-    put(page, "attention_rows_row", "1 2 3\n4 5 6")
-    assert "Only the first of these 2 rows is used" in words(page)
-    assert "There are 3 numbers and 6 rows of values" in words(page)
-    page.segmented_control(key="attention_rows_kind").set_value(WEIGHTS)
-    sound(page.run())
-    assert "They sum to 6.00" in words(page)
-    assert SCORES != WEIGHTS
-
-
 def test_the_size_of_the_keys_is_chosen_and_the_draws_are_drawn_anew(page):
     opened(page, "Why √d_k")
     before = charts(page)["Variance of the scores"]
@@ -532,49 +340,6 @@ def test_the_size_of_the_keys_is_chosen_and_the_draws_are_drawn_anew(page):
     assert "variance that is d_k = 256" in words(page)
     assert charts(page)["Variance of the scores"] != before
     assert len(charts(page)["Variance of the scores"]["data"]) == len(DIVIDED) + 1
-
-
-def test_heads_that_do_not_divide_the_features_are_refused_in_words(page):
-    opened(page, "Shapes")
-    assert "(5, 64); side by side they are (5, 512)" in words(page)
-    page.number_input(key="attention_shapes_heads").set_value(5)
-    sound(page.run())
-    assert "512 columns cannot be divided among 5 heads" in words(page)
-    press(page, "Load example: 5 tokens")
-    assert not page.error
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_position_is_shown_and_checked(page, kind):
-    opened(page, "Positions")
-    page.segmented_control(key="attention_positions_kind").set_value(kind)
-    sound(page.run())
-    assert position_words.longer(kind, 32, 16) in words(page)
-    assert position_words.claim(kind, by_distance(scores(kind, 32, 16))) in words(page)
-    assert "Score by distance" in charts(page)
-
-
-def test_sets_four_features_and_says_the_right_row(page):
-    opened(page, "Positions")
-    page.selectbox(key="attention_positions_preset").select(list(EXAMPLES)[1])
-    sound(page.run())
-    assert position_words.slip() in words(page)
-    assert "row: **[0.841, 0.54, 0.01, 1]**" in words(page)
-
-
-def test_between_random_matrices_the_claim_fails_for_sinusoids(page):
-    opened(page, "Positions")
-    page.toggle(key="attention_positions_projected").set_value(True)
-    sound(page.run())
-    assert "Distance alone does not determine the score" in words(page)
-
-
-def test_the_graphs_follow_the_number_of_tokens(page):
-    opened(page, "One by one or at once")
-    assert "A recurrent cell needs 7 steps" in words(page)
-    page.slider(key="attention_recurrence_count").set_value(12)
-    sound(page.run())
-    assert "A recurrent cell needs 12 steps" in words(page)
 
 
 @pytest.mark.full
@@ -593,48 +358,3 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     until(page, lambda: "At step 20 the loss" in words(page) and "At step 20 a token" in words(page))
     assert "At step 20 a token's position is read correctly" in words(page)
     assert {"Position read from the stream", "Loss by position"} <= set(charts(page))
-
-
-@pytest.mark.full
-def test_a_learned_table_is_shown_and_refuses_longer_texts(page):
-    opened(page, "Inside trained nets")
-    page.slider(key="attention_trained_depth").set_value(1)
-    page.selectbox(key="attention_trained_position").select("learned")
-    sound(page.run())
-    assert "and none for token 33" in words(page)
-    assert {"Learned table", "Score by distance of the learned table"} <= set(charts(page))
-
-
-def test_a_walk_to_another_page_loses_nothing(page):
-    put(page, "attention_head_x", "1 0 0 0\n0 2 0 0")
-    page.toggle(key="attention_head_causal").set_value(True)
-    sound(page.run())
-    before = words(page)
-    opened(page, "Shapes")
-    page.number_input(key="attention_shapes_heads").set_value(4)
-    sound(page.run())
-    page = walk(walk(page, "pages/explore/anatomy.py"), "pages/labs/attention.py")
-    assert "Each of the 4 heads gives (5, 64)" in words(page)
-    opened(page, "One head")
-    assert words(page) == before
-
-
-@pytest.mark.full
-def test_while_the_nets_train_what_was_measured_stays_and_says_of_which_step_it_is(page):
-    opened(page, "Inside trained nets")
-    for name, value in (("depth", 1), ("steps", 20)):
-        page.session_state[f"attention_trained_{name}"] = value
-    sound(page.run())
-    rests(page, 12, playing=True)
-    assert "At step 12 the loss is" in words(page)
-    assert words(page).count("); pause to measure the step shown.") == 3
-    rests(page, 12)
-    assert words(page).count("Measured at step 12 (with residuals).") == 2  # its places, and longer texts
-    assert words(page).count("Measured at step 12 (without residuals).") == 1
-
-
-@pytest.mark.parametrize("part", ["One head", "Shapes"])
-def test_only_the_part_with_a_map_speaks_of_it(part):
-    page = lab("attention")
-    page.session_state["attention_part"] = part
-    assert ("Read it off the map" in words(sound(page.run()))) == (part == "One head")

@@ -69,13 +69,6 @@ def test_queries_and_keys_that_are_both_zero_never_learn():
     assert [size > 0 for size in by_start["W_V = 0"]] == [False, False, True]
 
 
-def test_the_way_back_is_written_with_its_numbers():
-    found = learning(X, MATRICES, 2, TARGET, by=2**0.5)
-    said_of_it = arithmetic(found, X, TARGET, 2**0.5)
-    assert f"|o - y|²/2 = **{found.loss:.4g}**" in said_of_it
-    assert "which sum to 0" in said_of_it
-
-
 # --- dot product and cosine ---
 
 

@@ -11,7 +11,7 @@ from components.charts.tokens import candidates_chart
 from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import whole
-from components.labs.autoregression.words import looks_sentence, reading_notes, revision_sentence, stop_sentence
+from components.labs.autoregression.words import revision_sentence, stop_sentence
 from components.stage.feed import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
@@ -20,10 +20,10 @@ from models.service.spoken import opening, spoken
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, snapshot_of
-from tests.app_page import charts, press, sound, walk, words
+from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn
 from tests.labs_page import lab
-from tests.stage_page import declared, panels, rests
+from tests.stage_page import panels, rests
 from tests.tables import table_of
 
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"
@@ -78,14 +78,6 @@ def test_the_sentence_says_which_of_them_stopped_it(stopped, said, expected):
     assert expected in stop_sentence(stopped, said, 2, ".", 32)
 
 
-def test_what_was_left_out_and_what_is_not_read_is_said():
-    assert reading_notes([], 0, 32, True) == []
-    unknown, long = reading_notes(["é", "é", "ß"], 5, 32, True)
-    assert '"é", "ß" (3 in all)' in unknown
-    assert "reads the last 32, and the 5 before them are dropped" in long
-    assert "the 5 after them are ignored" in reading_notes([], 5, 32, False)[0]
-
-
 def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
     return Change(np.array(difference), np.array(before), np.array(after))
 
@@ -99,12 +91,6 @@ def test_the_sentence_on_revision_follows_the_numbers():
     assert "rounding" not in revision_sentence(changes(0, 0, 0), moved, "a")
     assert revision_sentence(changes(0, 0.5, 0), moved, "a").startswith("Earlier tokens change")
     assert "not finite" in revision_sentence(changes(0, np.nan, 0), moved, "a")
-
-
-def test_the_sentence_on_attention_names_the_token_that_each_block_looks_at_most():
-    weights = np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]])
-    said = looks_sentence(["a", " ", "c"], weights, 2, ["b01", "b02"])
-    assert said == 'In b01 token 3 attends most to token 1, "a" (70%); in b02 to itself (80%).'
 
 
 def test_a_text_is_characters_in_a_row_and_a_sequence_symbols_with_spaces_between():
@@ -176,18 +162,6 @@ def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
     assert panels(page, "chart")["Loss of the transformer"]["says"] == "loss"
 
 
-def test_next_token_appends_the_likeliest_and_never_touches_what_was_there(page):
-    seen = text(page)
-    for _ in range(3):
-        likeliest = chosen(page)[0]
-        press(page, "Next token")
-        assert text(page) == seen + {"␣": " ", "↵": "\n"}.get(likeliest, likeliest)
-        seen = text(page)
-    assert "At step 0 the net wrote 3 tokens after the prompt." in words(page)
-    press(page, "Back to the prompt")
-    assert text(page) == "Call me Ish"
-
-
 def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
     page.number_input(key="autoregression_temperature").set_value(1.0)
     page.number_input(key="autoregression_length").set_value(6)
@@ -204,46 +178,6 @@ def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):
     page.selectbox(key="autoregression_looked_at_7").select_index(0)
     sound(page.run())
     assert f'"{many[11].replace(" ", "␣")}" is chosen' in words(page).replace("\n", "↵")
-
-
-def test_an_end_symbol_ends_it_and_the_page_says_so(page):
-    page.number_input(key="autoregression_temperature").set_value(5.0)
-    page.number_input(key="autoregression_length").set_value(200)
-    page.selectbox(key="autoregression_end_book").select(",")
-    sound(page.run())
-    press(page, "Generate")
-    sound(page.run())
-    assert text(page).endswith(",")
-    assert "Stopped at the end symbol" in words(page)
-
-
-def test_a_prompt_of_unknown_characters_and_one_longer_than_the_context_are_told_what_was_done(page):
-    page.text_input(key="autoregression_prompt_book").set_value("é" + "Call me Ishmael. " * 4)
-    sound(page.run())
-    assert 'no such character: "é"' in words(page)
-    assert "the 36 before them are dropped" in words(page)
-    for nothing in ("", "ßß"):
-        page.text_input(key="autoregression_prompt_book").set_value(nothing)
-        sound(page.run())
-        assert any("needs one known token" in error.value for error in page.error)
-        assert page.button(key="autoregression_next").disabled
-    page.text_input(key="autoregression_prompt_book").set_value("C")
-    sound(page.run())
-    assert "Let the net add another" in words(page)
-
-
-def test_an_unfinished_question_of_a_sequence_is_not_answered(page):
-    small(page, "copy")
-    page.text_input(key="autoregression_prompt_copy").set_value("3 1 4")
-    sound(page.run())
-    assert "the net was never taught what to predict" in words(page)
-    assert page.button(key="autoregression_next").disabled
-    page.text_input(key="autoregression_prompt_copy").set_value(SIXTEEN)
-    sound(page.run())
-    press(page, "Generate")
-    sound(page.run())
-    assert "it is complete" in words(page)
-    assert len(text(page).split()) == 32
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -288,35 +222,6 @@ def test_a_text_is_of_the_net_that_wrote_it_and_another_step_begins_at_the_promp
     rests(page, 0)
     assert text(page) == own
     assert charts(page)["Attention by block"] == analysed
-
-
-@pytest.mark.full
-def test_while_the_net_trains_it_is_not_asked_to_speak_and_what_it_said_stays(page):
-    assert declared(page)["tells"] == "follow"  # so that the page hears when it begins
-    press(page, "Next token")
-    seen = text(page)
-    rests(page, 20, playing=True)
-    assert declared(page)["tells"] == "rest"
-    assert "Pause to let the net at this step continue the prompt." in words(page)
-    assert "Measured at step 0; pause to measure the step shown." in words(page)
-    assert "At step 0 the net wrote 1 token after the prompt." in words(page)
-    assert page.button(key="autoregression_next").disabled
-    assert page.button(key="autoregression_generate").disabled
-    assert text(page) == seen
-    rests(page, 30)
-    assert text(page) == "Call me Ish"
-
-
-def test_a_walk_to_another_page_loses_nothing(page):
-    page.text_input(key="autoregression_prompt_book").set_value("The whale")
-    page.number_input(key="autoregression_seed").set_value(7)
-    sound(page.run())
-    press(page, "Next token")
-    said = text(page)
-    page = walk(walk(page, "pages/labs/residual.py"), "pages/labs/autoregression.py")
-    assert text(page) == said
-    assert page.number_input(key="autoregression_seed").value == 7
-    assert page.slider(key="autoregression_depth_book").value == 1
 
 
 def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_other_caption_over_it(

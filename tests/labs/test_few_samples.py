@@ -3,7 +3,6 @@ loop, sharpness and rise worked out otherwise, the sentences.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from models.instruments.surgery import held_out
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
-from models.training import Replays, Run, cross_entropy, finished, profile_at_init, snapshot_of
+from models.training import Replays, Run, cross_entropy, finished, snapshot_of
 from tests.app_page import charts, press, sound, words
 from tests.drawn import drawn
 from tests.labs_page import lab, until
@@ -133,19 +132,6 @@ def test_overfitting_is_judged_by_its_numbers(held, accuracy, said):
 )
 def test_the_landscape_is_judged_by_its_numbers(rises, said):
     assert said in flatter(NORMS, np.array(rises))
-
-
-def test_the_tip_on_the_branches_says_by_how_much_the_streams_differ_before_training(trainer_in_this_process):
-    page = lab("normalization")
-    page.session_state["normalization_part"] = "Overfitting and landscape"
-    said = sound(page.run()).toggle(key="normalization_few_level").help
-    assert "a final stream about a quarter larger (measured before training, six seeds), and no norm levels it" in said
-    for level, larger in ((False, 1.25), (True, 1.02)):
-        cfgs = [replace(few.configuration(0.01, level), norm=norm) for norm in few.NORMS]
-        assert [isinstance(build_model(cfg).final_norm, torch.nn.Identity) for cfg in cfgs] == [True, False, False]
-        ends = [[profile_at_init(replace(cfg, seed=at)).act_rms[0, -1] for at in range(6)] for cfg in cfgs]
-        none, *normed = np.exp(np.log(ends).mean(1))
-        assert none / normed == pytest.approx(larger, abs=0.03)
 
 
 def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):

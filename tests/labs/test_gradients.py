@@ -11,13 +11,12 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from addnorm.words import number
 from components.charts.colour import SIGNAL
-from components.labs.gradients.chain import SAID, chain_chart, changes, paths
+from components.labs.gradients.chain import chain_chart, changes, paths
 from components.labs.gradients.chain import verdict as chain_verdict
 from components.labs.gradients.net import INITS, anchored, net_chart
-from components.labs.gradients.slopes import _look, curve_chart
-from components.labs.gradients.words import compared, expected
+from components.labs.gradients.slopes import curve_chart
+from components.labs.gradients.words import expected
 from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
 from models.insight.gaussian import moments, slope, steepest, value
 from models.insight.theory import branch_gains, law, weight_variance
@@ -36,8 +35,8 @@ from models.spec import RunConfig
 from models.spec.vocabulary import ACTIVATIONS as NAMED
 from models.training import SeedRuns, profile_at_init
 from tests import hand
-from tests.app_page import charts, sound, walk, words
-from tests.drawn import all_drawn, drawn
+from tests.app_page import charts, sound, words
+from tests.drawn import all_drawn
 from tests.labs_page import lab
 from tests.tables import table_of
 
@@ -132,37 +131,6 @@ def test_what_makes_a_gradient_explode_under_a_skip_needs_no_norm_to_be_cured():
         assert arriving(with_skip(small))[0] == pytest.approx(1, abs=1)
     said = chain_verdict(arriving(factors)[0], arriving(with_skip(factors))[0])
     assert all(word in said for word in ("a norm before each", "small initial weights", "a gate that starts at 0"))
-
-
-def said_of(*factors: float) -> str:
-    """What is said of a chain of these factors."""
-    chain = np.array(factors)
-    return chain_verdict(arriving(chain)[0], arriving(with_skip(chain))[0])
-
-
-@pytest.mark.parametrize(
-    ("factors", "without", "with_it"),
-    [
-        ((-0.9,) * 50, "gone", "gone"),
-        ((0.1,) * 10, "gone", "kept"),
-        ((0.5,) * 20, "gone", "large"),
-        ((-1.0, -1.0) * 3 + (-0.99,) * 4, "kept", "zero"),
-        ((-0.999,) * 4, "kept", "gone"),
-        ((0.9,) * 2, "kept", "kept"),
-        ((1.0,) * 20, "kept", "large"),
-        ((-1.1,) * 80, "large", "gone"),
-        ((-2.0,) * 20, "large", "kept"),
-        ((2.0,) * 20, "large", "large"),
-    ],
-)
-def test_what_the_plus_1_did_is_said_of_both_products(factors, without, with_it):
-    """A chain that explodes without a skip is not said to be kept from vanishing, nor to do neither."""
-    found = [abs(arriving(chain)[0]) for chain in (np.array(factors), with_skip(np.array(factors)))]
-    for size, fate in zip(found, (without, with_it), strict=True):
-        assert {"zero": size == 0, "gone": size < 0.01, "kept": 0.01 <= size <= 100, "large": size > 100}[fate]
-    assert said_of(*factors) == ("The +1 does not help: " if with_it == "zero" else SAID[without, with_it]) + (
-        "a branch with factor -1 cancels its residual exactly." if with_it == "zero" else ""
-    )
 
 
 def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_skip_or_branch():
@@ -308,44 +276,6 @@ def test_a_stream_doubles_per_block_only_where_a_branch_writes_as_much_as_it_rea
 # --- what is said ---
 
 
-def test_a_measurement_beside_the_formula_says_both_and_the_difference():
-    cfg = RunConfig(depth=2, residual=False, norm="none")
-    said = compared(cfg, np.array([[0.01, 0.1, 1.0]]), np.array([0.04, 0.2, 1.0]))
-    assert "becomes 100 times smaller" in said
-    assert "a factor of 0.1 per layer" in said
-    assert "becomes 25 times smaller" in said
-    assert "50.0% smaller" in said
-
-
-def test_falls_that_agree_are_not_rounded_a_factor_of_ten_apart():
-    """In the net that the lab opens with, where log10 of one is below 7.5 and of the other above."""
-    cfg = RunConfig(depth=50, residual=False, norm="none", layers_per_branch=1)
-    grad, product = profile_at_init(cfg).grad_rms.astype(float), law(cfg).product
-    falls = [grad[0, -1] / grad[0, 0], product[-1] / product[0]]
-    said = compared(cfg, grad, product)
-    written = [
-        float(f"{digits}e{'⁰¹²³⁴⁵⁶⁷⁸⁹'.index(power)}") for digits, power in re.findall(r"(\S+)·10(.) times", said)
-    ]
-    assert written == [float(f"{fall:.2g}") for fall in falls]
-    assert f"They agree to {(falls[1] / falls[0]) ** (1 / 50) - 1:.1%} per layer" in said
-
-
-def test_a_gradient_that_float32_loses_is_said_to_be_lost():
-    cfg = RunConfig(depth=100, residual=False, norm="none", activation="sigmoid", layers_per_branch=1)
-    measured = profile_at_init(cfg).grad_rms
-    assert measured[0, 0] == 0
-    assert "exactly 0" in compared(cfg, measured, law(cfg).product)
-
-
-def test_the_formulas_blind_spot_is_named_where_it_is():
-    """One-layer ReLU branches with a skip and no norm: the means add up, which the product leaves out."""
-    cfg = RunConfig(depth=30, norm="none", placement="none", layers_per_branch=1)
-    measured, product = profile_at_init(cfg).grad_rms, law(cfg).product
-    assert measured[0, 0] / measured[0, -1] > 5 * product[0]
-    assert "have a mean" in compared(cfg, measured, product)
-    assert "have a mean" not in compared(RunConfig(depth=30), measured, product)
-
-
 def test_the_laws_differ_by_arrangement():
     fields = [
         {"norm": "none", "placement": "none"},
@@ -356,16 +286,6 @@ def test_the_laws_differ_by_arrangement():
         {"residual": False, "norm": "none"},
     ]
     assert len({expected(RunConfig(**one)) for one in fields}) == len(fields)
-
-
-def test_what_the_norms_take_over_64_sigmoid_blocks_is_said_as_their_product():
-    """A block multiplies the gradient's mean square by (1 + what a branch returns) / (1 + what it writes)."""
-    mean = moments("sigmoid")
-    written, returned = mean.square, mean.slope  # of two fan-in layers: E φ² of what W2 reads, E φ'² of the way back
-    said = expected(RunConfig(placement="post-norm", activation="sigmoid", depth=64))
-    found = re.search(r"becomes ([\d,]+) times smaller", said)
-    assert found is not None
-    assert float(found[1].replace(",", "")) == pytest.approx(((1 + written) / (1 + returned)) ** 32, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -434,13 +354,6 @@ def test_plotly_json_and_the_table_accept_every_chart():
         table_of(figure)
 
 
-def test_no_two_activations_are_told_apart_by_colour_alone():
-    lines = [trace["line"] for trace in drawn(curve_chart("φ", list(FUNCTIONS), False, 0))["data"]]
-    assert len({line["dash"] for line in lines[:6]}) == 6
-    assert len({(line["color"], line["dash"]) for line in lines}) == len(FUNCTIONS)
-    assert len({(one["shade"], one["line"]["dash"]) for one in (_look(at, SIGNAL) for at in range(24))}) == 24
-
-
 # --- the page ---
 
 
@@ -459,52 +372,12 @@ def test_the_page_opens_with_chain_derivatives_and_a_measured_net(page):
     assert "Measured (one seed)" in words(page)
 
 
-def test_every_preset_shows_its_own_product(page):
-    for name, preset in PRESETS.items():
-        page.selectbox(key="gradients_preset").select(name)
-        sound(page.run())
-        product = float(np.prod(preset.factors))
-        assert f"{number(product)} of the gradient comes back" in words(page), name
-        assert preset.reading in words(page)
-
-
-def test_what_a_preset_shows_is_said_of_its_own_factors_only(page):
-    reading = PRESETS["Half at every layer"].reading
-    assert reading in words(page)
-    for key, other, own in (("factor", 1.5, 0.5), ("depth", 40, 10)):
-        for now in (other, own):
-            page.get_by_key(f"gradients_{key}").set_value(now)
-            sound(page.run())
-            assert (reading in words(page)) == (now == own), key
-    page.session_state["gradients_mode"] = "factors of my own"
-    assert reading not in words(sound(page.run()))
-
-
 def test_the_depth_goes_to_100_and_the_weights_stand_still(page):
     page.slider(key="gradients_depth").set_value(100)
     sound(page.run())
     assert r"0.5^{100}" in said(page)
     # Each derivative is (0.5^100 - 1) * 0.5^99, whose update is far below half of float32's last digit of 0.5.
     assert "In float32 100 of 100 weights stay as they are without a residual, 0 with one" in words(page)
-
-
-def test_one_weights_derivative_is_written_out_with_its_error_later_layers_slope_and_input(page):
-    """By hand: ten weights of 0.5, input 2, target 1, tanh, the eighth layer."""
-    page.number_input(key="gradients_input").set_value(2.0)
-    page.selectbox(key="gradients_phi").select("tanh")
-    page.selectbox(key="gradients_layer").select(8)
-    sound(page.run())
-    stream, slopes = [2.0], []
-    for _ in range(10):
-        stream.append(np.tanh(0.5 * stream[-1]))
-        slopes.append(1 - stream[-1] ** 2)
-    later = 0.5 * slopes[8] * 0.5 * slopes[9]
-    gradient = (stream[-1] - 1) * later * slopes[7] * stream[7]
-    numbers = rf"({stream[-1]:.3g}-1)\cdot {later:.3g}\cdot {slopes[7]:.3g}\cdot {stream[7]:.3g}\\&={gradient:.3g}"
-    tens = re.sub(r"(-?[\d.]+)e-0(\d)", r"\1\\times10^{-\2}", numbers)
-    assert tens in said(page)
-    page.slider(key="gradients_depth").set_value(4)  # the chosen layer is gone, and the first is shown
-    assert r"{\partial w_{1}}" in said(sound(page.run()))
 
 
 def test_factors_of_ones_own_are_multiplied_and_bad_ones_leave_the_last_good(page):
@@ -533,11 +406,3 @@ def test_a_switched_net_is_measured_anew(page):
     assert charts(page)["Gradient of the net"] != before
     assert "6 seeds, geometric mean" in words(page)
     assert "before training the gradient does not vanish" in words(page)
-
-
-def test_a_walk_to_another_page_loses_nothing(page):
-    page.selectbox(key="gradients_preset").select("A factor above 1")
-    sound(page.run())
-    page = walk(walk(page, "pages/explore/anatomy.py"), "pages/labs/gradients.py")
-    assert page.session_state["gradients_factor"] == 1.5
-    assert page.slider(key="gradients_depth").value == 20

@@ -15,8 +15,6 @@ from models.labs.chain import PRESETS
 from models.labs.normalization import METHODS
 from models.labs.residual import WALKED, WALKS
 from models.labs.tables import TABLES
-from models.maps import MapSpec
-from models.maps.prepared import PREPARED
 from models.spec import ARRANGEMENTS
 from models.spec.query import slug
 from tests.app_page import address, back, by_link, charts, sound, walk, words
@@ -132,13 +130,6 @@ def test_a_table_too_large_for_a_link_stays_for_the_visit_and_the_page_says_so()
     assert address(page)["table"] == "1,2;3,5"
 
 
-def test_a_table_has_every_digit_after_a_walk() -> None:
-    page = put(lab("normalization"), [("table", "normalization", "1.12345678901234 2\n3 5")])
-    assert address(page)["table"] == "1.123456789,2;3,5"
-    page = walk(walk(page, GLOSSARY), path("normalization"))
-    assert page.session_state["normalization_good"][0, 0] == 1.12345678901234
-
-
 def test_choices_that_a_smaller_table_does_not_have_are_given_up_without_a_refusal() -> None:
     page = linked("normalization", example="six-tokens-and-two-pads", token="7", padding="1,7")
     page = put(page, [("table", "normalization", "1 2\n3 5")])
@@ -154,14 +145,6 @@ def test_a_cell_that_another_map_does_not_have_is_given_up_without_a_refusal() -
     assert "There is no" not in words(page)
     assert page.selectbox(key="map_cell_y").value == 4
     assert "cell" not in address(page)
-
-
-def test_the_place_that_is_looked_at_follows_the_end_of_the_text() -> None:
-    page = linked("autoregression", **{"depth-book": "1", "steps-book": "50", "prompt-book": "Call me"})
-    assert page.selectbox(key="autoregression_position").value == 6
-    page = put(page, [("text_input", "autoregression_prompt_book", "Call")])
-    assert page.selectbox(key="autoregression_position").value == 3
-    assert "place" not in address(page)
 
 
 # What a link says wrongly, sentences that the page then has, and what its address says afterwards.
@@ -261,11 +244,6 @@ def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markd
     assert f"{next(iter(base)).capitalize()} is " in words(page)
     assert "![" not in words(page).replace("\\[", "")
     assert address(page) == {"map": "your-own"}
-
-
-def test_a_specification_on_one_line_is_the_same_map() -> None:
-    for spec in (FIRST, *(prepared.spec for prepared in PREPARED.values())):
-        assert MapSpec.from_json(spec.to_json(compact=True)).digest == spec.digest
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
 
-from components.labs.autoregression.rows import NEAREST, alike, counted, steps
+from components.labs.autoregression.rows import steps
 from models.instruments.lookup import lookup
 from models.spec import RunConfig
 from models.tasks import alphabet
@@ -59,22 +58,6 @@ def test_what_cannot_be_read_is_refused():
         lookup(net(), text="é")
     with pytest.raises(ValueError, match="has none"):
         lookup(net(task="digits"), text="1")
-
-
-def test_the_sentence_counts_and_the_nearest_rows_are_those_of_torch():
-    found = lookup(net(), text=TEXT)
-    table = torch.tensor(found.table)
-    assert (
-        counted(found)
-        == f"The table has 75 x 16 = 1,200 numbers; this text of 11 tokens reads {len(set(TEXT))} of its rows."
-    )
-    one = alphabet().index("a")
-    cosines = F.cosine_similarity(table, table[one][None])
-    cosines[one] = -2
-    nearest, values = alike(found.table, one)
-    top = cosines.topk(NEAREST)
-    assert nearest == top.indices.tolist()
-    np.testing.assert_allclose(values, top.values, atol=1e-6)
 
 
 def test_the_lab_looks_up_a_token_of_the_prompt(trainer_in_this_process):

@@ -8,9 +8,9 @@ from torch import nn
 from components.labs.normalization.descent import shares
 from components.labs.normalization.picture import bands, by_set, dots
 from components.labs.normalization.recurrent import said as recurrent_said
-from components.labs.normalization.steps import cell_line, joined, number, set_lines, signed
+from components.labs.normalization.steps import cell_line, set_lines
 from components.labs.normalization.swallows import directions
-from components.labs.normalization.table import cell, letter, statistics
+from components.labs.normalization.table import statistics
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
 from models.labs.normalization_laws import (
@@ -32,7 +32,7 @@ from models.labs.recurrent import read
 from models.labs.tables import TABLES
 from models.service.questions import layer_norm
 from models.spec import RunConfig
-from tests.app_page import charts, press, sound, walk, words
+from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab
 
@@ -372,16 +372,6 @@ def test_the_steps_are_those_of_the_numbers():
     assert line.startswith(r"y_{3} = 2 \cdot \frac{-1 - 0.6667}{1.247} - 1 = ")
 
 
-def test_numbers_are_written_as_one_writes_them():
-    assert number(-0.0) == "0"
-    assert number(123456.0) == r"1.235 \cdot 10^{5}"
-    assert signed(-2.0) == "(-2)"
-    assert signed(-2.0, sign=True) == "- 2"
-    assert joined(["1", "+ 2", "+ 3", "+ 4", "+ 5"], " ", "+") == r"1 + 2 + 3 + \dots + 5"
-    assert [cell(value) for value in (0.0, 1.5, -2e-9, 1e6)] == ["0.000", "1.500", "-2·10⁻⁹", "10⁶"]
-    assert [letter(at) for at in (0, 25, 26, 399)] == ["a", "z", "aa", "oj"]
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -492,21 +482,6 @@ def test_every_method_is_shown_with_its_steps(page, method):
     assert METHODS[method].equation in [latex.value.strip("$\n ") for latex in page.latex]
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_every_table_of_the_notes_can_be_chosen(page, name):
-    chosen(page, name)
-    assert page.selectbox(key="normalization_method").value == TABLES[name].method
-    assert TABLES[name].note in words(page)
-    assert not page.error
-
-
-def test_cells_that_share_statistics_bear_one_letter(page):
-    chosen(page, "three tokens, batch norm")
-    marked = table_named(page, "Normalised table")
-    assert [cell.split()[1] for cell in marked.iloc[1]] == ["a", "b", "c"]
-    assert marked.iloc[0, 0] == "-1.225 a"
-
-
 def test_padding_is_left_out_at_a_toggle(page):
     chosen(page, "six tokens and two pads")
     assert page.multiselect(key="normalization_padding").value == [2, 3]
@@ -549,17 +524,6 @@ def test_one_token_in_training_is_an_error_in_words_and_in_use_it_is_none(page):
     assert not page.error
 
 
-def test_a_token_without_spread_is_told_of(page):
-    page.text_area(key="normalization_paste").set_value("1 1 1\n1 2 3")
-    press(page, "Use it")
-    page.select_slider(key="normalization_eps").set_value(0.0)
-    sound(page.run())
-    assert "0 / 0 (sets a)" in words(page)
-    for part in PARTS:
-        page.session_state["normalization_part"] = part
-        sound(page.run())
-
-
 PARTS = {
     "By hand against torch": "18.35% shorter",
     "What layer norm promises": "at most sqrt(3 - 1) = 1.4142",
@@ -585,23 +549,6 @@ def test_every_closer_look_says_what_it_shows(page, part):
     all_drawn([*charts(page).values()])
 
 
-@pytest.mark.parametrize(("eps", "lost"), [(1e-5, 2), (0.1, 1), (1.0, 1)])
-def test_what_is_true_of_a_small_eps_is_not_said_of_a_large_one(page, eps, lost):
-    page.select_slider(key="normalization_eps").set_value(eps)
-    said = {}
-    for part in ("What it swallows", "Gain and bias", "By hand against torch"):
-        page.session_state["normalization_part"] = part
-        said[part] = words(sound(page.run()))
-    assert f"{lost} of 3 directions {'is' if lost == 1 else 'are'} discarded" in said["What it swallows"]
-    assert "With eps far below the variance layer norm discards two" in said["What it swallows"]
-    assert f"With gain {np.sqrt(THREE[0].var() + eps):.4g} (√(variance + eps))" in said["Gain and bias"]
-    by_eps = 1 - np.sqrt(THREE[0].var() + eps) / (THREE[0].std(ddof=1) + eps)
-    assert f"Here it is **{by_eps:.2%} shorter**" in said["By hand against torch"]
-    assert (f"{by_eps:.1%}" == f"{shortfall(3):.1%}") == (lost == 2)
-    assert "with eps far below the variance, the result by hand is shorter by" in said["By hand against torch"]
-    assert "for many features and small eps they agree" in said["By hand against torch"]
-
-
 @pytest.mark.parametrize("far", [0.0, 1.0, 100.0])
 def test_an_outlier_leaves_the_others_what_the_formulas_say(far):
     x = np.array([[1.0, 5.0, 2.0], [2.0, 3.0, 7.0], [4.0, 8.0, 1.0], [3.0, 1.0, 6.0]])
@@ -615,26 +562,6 @@ def test_an_outlier_leaves_the_others_what_the_formulas_say(far):
     assert left_over(moved, 0, 2, "layer norm") == pytest.approx((normed.max() - normed.min()).item())
 
 
-def test_a_feature_without_a_range_still_gets_an_outlier():
-    assert with_outlier(np.ones((3, 2)), 1, 0, 4.0)[:, 0].tolist() == [1, 5, 1]
-
-
-def test_an_outlier_needs_others(page):
-    page.text_area(key="normalization_paste").set_value("1 2 3\n4 5 7")
-    press(page, "Use it")
-    page.session_state["normalization_part"] = "An outlier"
-    sound(page.run())
-    assert "three tokens or more" in words(page)
-
-
-def test_torch_is_asked_and_agrees(page):
-    page.session_state["normalization_part"] = "By hand against torch"
-    sound(page.run())
-    rows = table_named(page, "Layer norm by hand and by torch")
-    assert np.abs(rows.loc["torch - formula"].to_numpy(float)).max() < 1e-12
-    assert np.abs(rows.loc["torch - by hand"].to_numpy(float)).max() > 0.1
-
-
 def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
     page.text_area(key="normalization_paste").set_value("1 2 3 4\n5 6 7 9")
     press(page, "Use it")
@@ -645,17 +572,6 @@ def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
     assert page.session_state["normalization_good"].shape == (2, 4)
     press(page, "Load example")
     np.testing.assert_array_equal(page.session_state["normalization_good"], THREE)
-
-
-def test_what_was_set_survives_a_walk_to_another_page(page):
-    chosen(page, "two tokens")
-    page.number_input(key="normalization_gain").set_value(3.0)
-    page.session_state["normalization_part"] = "Gain and bias"
-    sound(page.run())
-    page = walk(walk(page, "pages/start/start.py"), "pages/labs/normalization.py")
-    assert page.number_input(key="normalization_gain").value == 3.0
-    assert page.session_state["normalization_good"].shape == (2, 3)
-    assert PARTS["Gain and bias"] in words(page)
 
 
 @pytest.mark.parametrize("row", [[], [1.0], [0.0] * 401, [[1.0, 2.0]]])
