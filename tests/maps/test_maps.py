@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from models.maps import Axis, Cell, MapSpec, Outcome
 from models.maps.cells import MAP_SECONDS, MOST_TOGETHER, TOGETHER, cells, configs, outcome, refused, units
 from models.maps.spec import LONGEST, MOST_PANELS, MOST_RUNS, MOST_SEEDS, MOST_VALUES
-from models.maps.table import MEASURES, frame_of, grid
+from models.maps.table import frame_of, grid
 from models.maps.unit import run_unit
 from models.spec import ARRANGEMENTS, RunConfig
 from models.spec.budget import Machine, step_parts
@@ -188,11 +188,6 @@ def test_a_cell_with_a_lost_seed_shows_the_earliest_step_and_no_loss():
     assert grid(SMALL, runs, "plain", "first non-finite step")[0][0, 0] == 5
 
 
-def test_every_measure_leaves_what_is_not_done_empty():
-    for name in MEASURES:
-        assert np.isnan(grid(SMALL, [], "plain", name)[0]).all()
-
-
 def test_the_table_has_a_row_per_run_under_the_names_of_the_axes():
     frame = frame_of(SMALL, made(SMALL, lambda cell, seed: 1.0))
     assert list(frame.columns[:4]) == ["arrangement", "lr", "depth", "seed"]
@@ -269,14 +264,6 @@ def test_a_scheduler_has_no_limit_of_runs_and_one_of_each_run():
     assert refused(wide, Machine(), cluster=True) == ""
     slow = replace(wide, base=(("width", 256), ("batch", 512), ("steps", 1000)))
     assert "over the budget of one run" in refused(slow, Machine(), cluster=True)
-
-
-def test_what_is_refused_is_not_kept():
-    before = units.cache_info().currsize
-    for depth in range(50, 128):
-        spec = replace(SMALL, y=Axis("depth", (depth,)), base=(("net", "transformer"), ("task", "copy")))
-        assert "not a legal configuration" in refused(spec, Machine())
-    assert units.cache_info().currsize == before
 
 
 def test_a_text_longer_than_a_specification_is_not_read(monkeypatch):

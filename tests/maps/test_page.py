@@ -17,11 +17,11 @@ from streamlit.testing.v1 import AppTest
 
 from components.charts.maps import BEYOND, panel, shared_scale, widths_chart
 from components.maps.specification import FIRST
-from models.maps import Axis, Cell, MapSpec, MapStore, Outcome, process
+from models.maps import Axis, Cell, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused, units
 from models.maps.prepared import PREPARED, recording
 from models.maps.process import MapWorks, Standing, prune, works
-from models.maps.sensitivity import Warmed, rate_axis, sentence, warmed, warmup_sentence, widths
+from models.maps.sensitivity import Warmed, sentence, warmed, warmup_sentence, widths
 from models.maps.table import MEASURES
 from models.maps.unit import run_unit
 from models.spec import TASKS
@@ -177,18 +177,6 @@ def test_the_sentence_of_the_lecture_is_tested_by_the_numbers():
     assert "With pre-norm no rate reaches a loss of" in sentence(alone, nowhere)
 
 
-def test_nothing_is_concluded_over_arrangements_that_are_not_done():
-    assert sentence(RATES, []) == "0 of 2 arrangements done: nothing to compare yet."
-    assert sentence(RATES, widths(RATES, reaching(0.1)[:-1])) == "1 of 2 arrangements done: nothing to compare yet."
-    three = replace(RATES, arrangements=("plain", "post-norm", "sandwich"))
-    runs = [replace(run, steps_to_target=5) for run in made(three, lambda cell, seed: 1.0)]
-    done = [run for run in runs if run.arrangement != "sandwich"]
-    assert "The widest range of the 2 that are done is that of" in sentence(three, widths(three, done))
-    deeper = replace(RATES, y=Axis("depth", (2, 4)))  # post-norm is done at one depth of two
-    part = [run for run in made(deeper, lambda cell, seed: 1.0) if (run.arrangement, run.y) != ("post-norm", 4)]
-    assert sentence(deeper, widths(deeper, part)) == "1 of 2 arrangements done: nothing to compare yet."
-
-
 def test_what_a_warm_up_changes_is_computed_from_the_cells_of_every_rate():
     spec, runs = PREPARED["warm-up"].spec, recording("warm-up").outcomes
     told = warmed(spec, runs)
@@ -235,13 +223,6 @@ def test_the_prepared_map_of_warm_ups_is_trained_long_enough_to_show_that_post_n
 
 def test_what_is_not_done_at_all_rates_has_no_width_yet():
     assert [width.arrangement for width in widths(RATES, reaching(0.1)[:-1])] == ["post-norm"]
-
-
-def test_a_map_without_learning_rates_has_no_widths():
-    other = replace(SMALL, x=Axis("warmup", (0, 5)))
-    assert rate_axis(other) == ""
-    with pytest.raises(ValueError, match="no axis"):
-        widths(other, [])
 
 
 def test_the_widths_are_drawn_with_the_range_of_their_seeds():
@@ -529,25 +510,6 @@ def maps(**query: str) -> AppTest:
     return by_link("pages/explore/maps.py", **query)
 
 
-def test_a_prepared_map_is_shown_as_recorded_and_says_how_it_was_made(folder):
-    page = maps(map="arrangements")
-    assert {f"Map of {name}, final loss" for name in PREPARED["arrangements"].spec.arrangements} <= set(charts(page))
-    assert "recorded" in words(page)
-    assert "python -m models.maps.record" in words(page)
-    assert "Pre-norm is less sensitive to the learning rate than post-norm" in words(page)
-
-
-def test_an_unknown_map_gets_a_sentence(folder):
-    assert "There is no map with that name" in words(maps(map="<b>"))
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-def test_every_colour_is_drawn(folder, measure):
-    page = maps(map="residual x norm")
-    page.selectbox(key="map_measure").set_value(measure)
-    assert f"Map of plain, {MEASURES[measure].label.lower()}" in charts(sound(page.run()))
-
-
 def test_a_cell_is_chosen_and_opened_and_compared(folder):
     page = maps(map="residual x norm")
     page.selectbox(key="map_cell_arrangement").set_value("pre-norm")
@@ -659,23 +621,6 @@ def test_what_others_have_half_computed_does_not_take_the_place_of_the_recording
     assert "Pre-norm is less sensitive" in words(page)
 
 
-def test_what_is_done_is_shown_to_who_goes_on_with_it_with_one_time_left(folder):
-    begun("residual x norm")
-    done = len(units(PREPARED["residual x norm"].spec)[0])
-    page = maps(map="residual x norm")
-    press(page, "Compute it here")
-    assert f"of {len(cells(PREPARED['residual x norm'].spec)) * 2} runs" in progress(page)
-    assert " in 1 process" not in words(page)
-    press(page, "Pause")
-    assert "Continue" in labels(page)
-    assert int(progress(page).split()[0]) >= done
-
-
-def test_the_net_and_the_training_of_a_map_stand_in_one_line(folder):
-    said = words(maps(map="warm-up"))
-    assert "In all cells: net transformer, task copy, depth 6, width 32, steps 800, batch 16, optimiser adam;" in said
-
-
 def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_computes_none(folder, monkeypatch):
     monkeypatch.setattr(process, "LIMITS", replace(LIMITS, map_processes=0))
     page = maps(map="arrangements")
@@ -683,25 +628,6 @@ def test_a_server_without_map_processes_shows_the_recordings_and_says_why_it_com
     assert "This server computes no maps" in words(page)
     assert "recorded" in words(page)
     assert "Map of post-norm, final loss" in charts(page)
-
-
-def test_a_prepared_map_over_this_servers_budget_is_shown_all_the_same(folder, monkeypatch):
-    monkeypatch.setattr("models.maps.cells.MAP_SECONDS", 1.0)
-    page = maps(map="arrangements")
-    assert "Compute it here" not in labels(page)
-    assert "This map is over budget" in words(page)
-    assert "Map of post-norm, final loss" in charts(page)
-
-
-def test_the_base_shows_what_a_transformer_really_trains_with(folder):
-    page = maps(map="your own")
-    spec = MapSpec(
-        Axis("warmup", (0, 5)), Axis("depth", (1, 2)), ("pre-norm",), (("net", "transformer"), ("task", "copy"))
-    )
-    page.text_area(key="map_paste").set_value(spec.to_json())
-    sound(press(page, "Use it").run())
-    assert page.number_input(key="map_base_lr").value == configs(spec, cells(spec)[0])[0].lr
-    assert page.session_state["map_own"].digest == spec.digest
 
 
 def test_optimiser_activation_norm_and_initialisation_are_set_or_left_to_the_arrangements(folder):

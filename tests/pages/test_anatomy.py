@@ -8,7 +8,6 @@ from streamlit.testing.v1 import AppTest
 from components.anatomy.stack_row import _block
 from components.stage.panels import COLUMNS
 from models.service.client import key_of
-from models.spec import RunConfig
 from models.spec.code import block_code
 from models.spec.equation import equation
 from models.spec.overrides import with_override
@@ -78,12 +77,6 @@ def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_s
     assert not page.toggle(key="anatomy_norm").disabled
 
 
-def test_the_history_names_paper_and_users() -> None:
-    said = words(anatomy(arrangement="DeepNorm"))
-    assert "2203.00555" in said
-    assert "GLM-130B" in said
-
-
 def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_whole_as_a_ghost() -> None:
     page = anatomy()
     whole = line(page, "Signal by depth")
@@ -142,17 +135,6 @@ def test_attention_and_feed_forward_net_of_a_block_are_taken_out_one_by_one() ->
     page.segmented_control(key="anatomy_taken_out").set_value("nothing")
     sound(page.run())
     assert page.session_state["overrides"] == ()
-
-
-def test_the_row_of_blocks_says_what_each_block_has() -> None:
-    cfg = RunConfig(depth=4, overrides=((2, "residual", False), (3, "norm", "none"), (4, "identity", True)))
-    found = [(block["kind"], block["says"]) for block in (_block(cfg, number) for number in range(1, 5))]
-    assert found == [
-        ("", "Block 1: residual, norm"),
-        ("no-skip", "Block 2: no residual, norm"),
-        ("no-norm", "Block 3: residual, no norm"),
-        ("identity", "Block 4: taken out"),
-    ]
 
 
 def test_an_exception_is_set_replaced_and_taken_back() -> None:

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.shell import compare_link, projector
+from components.shell import compare_link
 from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
 from models.insight.baseline import loss_of_guessing
-from models.insight.compared import ahead, sizes
+from models.insight.compared import ahead
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
-from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, changed, clashes, differing
+from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
 from tests.stage_page import bound, declared, drawn_first, panels, rests, runs, says, tapes
@@ -94,21 +94,10 @@ def test_any_link_makes_two_to_four_legal_columns(query: dict[str, str]) -> None
     assert not set("<>[]!`") & set("".join(notes))
 
 
-def test_a_fifth_column_is_ignored_and_said() -> None:
-    query = dict.fromkeys("abcdef", urlencode({"depth": 4}))
-    configurations, _, notes = compare_link.from_query(query)
-    assert len(configurations) == 4
-    assert any("at most 4" in note for note in notes)
-
-
 def test_columns_of_other_nets_or_tasks_share_no_axis_and_the_page_says_which() -> None:
     assert set(clashes([RunConfig(), RunConfig(net="transformer")])) == {"depth"}
     assert set(clashes([RunConfig(), RunConfig(task="xor")])) == {"loss"}
     assert not clashes([RunConfig(), RunConfig(depth=5)])
-
-
-def test_what_changed_is_found_by_field() -> None:
-    assert changed(RunConfig(), RunConfig(norm="none", depth=8)) == {"depth": 8, "norm": "none"}
 
 
 def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
@@ -198,15 +187,6 @@ def test_a_browser_that_shows_a_column_whose_run_was_cut_short_changes_none_by_i
     assert page.session_state["compare_columns"] == before
 
 
-def test_an_arrangement_that_is_chosen_at_once_after_another_column_counts() -> None:
-    page = compare(**columns({}, {"residual": False, "norm": "none"}))
-    page.button_group(key="compare_target").set_value("B")
-    sound(page.run())
-    arrange(page, "pre-norm")
-    first, second = page.session_state["compare_columns"]
-    assert first == second, "as A, whose values the controls had just before"
-
-
 def test_under_all_stands_no_value_that_one_column_does_not_have_and_an_arrangement_is_taken_by_all() -> None:
     page = compare(**columns({}, {"residual": False}, {"norm": "none", "depth": 5}))
     assert not [one for one in page.toggle if one.key == "residual"]
@@ -256,13 +236,6 @@ def test_columns_are_added_from_an_arrangement_up_to_four_and_taken_away() -> No
     page.button(key="compare_take").click()
     sound(page.run())
     assert len(page.session_state["compare_columns"]) == 3
-
-
-def test_a_prepared_comparison_replaces_the_columns() -> None:
-    page = compare(**columns({}, {"residual": False}))
-    page.selectbox(key="compare_pairing").select("residual x norm")
-    sound(page.run())
-    assert page.session_state["compare_columns"] == list(PAIRINGS["residual x norm"].make())
 
 
 def test_several_seeds_are_drawn_as_bands_and_one_seed_is_tagged() -> None:
@@ -358,12 +331,6 @@ def test_a_column_that_is_added_takes_nothing_from_the_others_and_one_that_is_ch
     assert "At step" not in words(page)
 
 
-def test_where_the_verdict_is_hidden_the_letters_stay() -> None:
-    page = compare(**columns({}, {"residual": False}), hide="verdict")
-    assert not panels(page, "headline")
-    assert list(panels(page, "heading")) == ["A", "B"]
-
-
 def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     page = compare(**columns({}, {"residual": False}))
     said = [declared(page)["start"]]
@@ -375,17 +342,6 @@ def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(m
     assert said[0] == ""
     assert len(set(said)) == 3
     assert declared(sound(page.run()))["start"] == said[2], "the browser knows which it has heeded"
-
-
-def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
-    page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
-    assert {panel["kind"] for panel in declared(page)["panels"]} == {"travel", "chart"}
-    assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.FACTOR}
-    assert declared(page)["keys"] == projector.HINT
-    assert page.title[0].value == "pre-norm, 3x16 beside no residual, pre-norm, layer norm, 3x16"
-    assert not page.toggle
-    assert not page.button
-    assert {run["seeds"] for run in declared(sound(page.run()))["runs"]} == {2}
 
 
 def test_columns_over_the_budget_are_named_and_nothing_is_trained() -> None:
@@ -402,33 +358,6 @@ def test_a_hostile_link_is_said_in_harmless_words() -> None:
     assert "seeds became 8" in said
     assert "evil)" not in said
     assert "<b>" not in said
-
-
-def test_exceptions_for_single_blocks_are_told_in_words() -> None:
-    page = compare(**columns({}, {"overrides": ((3, "residual", False),)}))
-    assert "| Overrides | **none** | **block 3: no residual** |" in words(page)
-
-
-def test_nets_without_a_common_depth_are_told_so_once() -> None:
-    page = compare(**columns({}, {"net": "transformer", "task": "digits"}))
-    assert words(page).count("their depths have no common axis") == 1
-    assert set(charts(page)) == {"Loss", "Held-out loss"}
-
-
-def test_who_is_ahead_and_by_what_is_said_where_the_playhead_rests() -> None:
-    page = rests(compare(**columns({"steps": 60}, {"residual": False, "norm": "none", "depth": 8, "steps": 60})))
-    first, second = (tape.trace() for tape in tapes(page))
-    assert first is not None
-    assert second is not None
-    ends = [trace.frames[-1].held_out_loss for trace in (first, second)]
-    assert ends[0] < 0.9 * loss_of_guessing("digits") < ends[1]
-    assert f"At step 60, A is ahead: B's loss is {ends[1] / ends[0]:.2g} times as large" in words(page)
-    assert f"A {ends[0]:.3g} ({first.frames[-1].held_out_accuracy:.0%} right)" in words(page)
-    signal, gradient = (first.act_rms[-1, -1], first.grad_rms[-1, 0] / first.grad_rms[-1, -1])
-    assert f"end of the stream is {signal:.3g} (A)" in words(page)
-    assert f"the gradient at the input is {gradient:.2g} times (A) and " in words(page)
-    hidden = rests(compare(**columns({}, {"residual": False}), hide="verdict"))
-    assert "end of the stream" not in words(hidden)
 
 
 def ran(losses: list[float], accuracy: float = 0.5, fate: int | None = None) -> Trace:
@@ -459,12 +388,6 @@ def test_the_lead_is_judged_by_the_held_out_losses(runs: dict[str, list[list[flo
     assert verdict in said
 
 
-def test_a_net_below_the_best_constant_guess_is_not_said_to_be_at_it() -> None:
-    """Pre-norm of 48 blocks on the book stood at 2.89 and 26 % when this page said that none had learned."""
-    said = ahead({"A": [ran([5, 3.11])], "B": [ran([5, 2.89])]}, 1, "book")
-    assert said.startswith("At step 1, B is slightly better than the best constant guess (3.07).")
-
-
 def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
     said = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2, 0.5])]}, 1, "digits")
     assert "B alone is left" in said
@@ -473,17 +396,6 @@ def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
     assert "none has a finite loss" in both
     before = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2.1, 3])]}, 0, "digits")
     assert "diverged" not in before
-
-
-def test_the_sizes_of_a_comparison_say_when_they_are_of_the_nets_before_training() -> None:
-    runs = {"A": [ran([2, 1])], "B": [ran([2, 1])]}
-    assert sizes(runs, 0).startswith(
-        "Before training the signal at the end of the stream is 1 (A), 1 (B); the gradient"
-    )
-    assert sizes(runs, 1) == (
-        "The signal at the end of the stream is 1 (A), 1 (B); the gradient at the input is 1 times (A) and 1 times (B) "
-        "that at the end."
-    )
 
 
 def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_checks_itself() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from itertools import chain
 from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
@@ -10,22 +9,16 @@ from streamlit.testing.v1 import AppTest
 
 from components.glossary.page import MET, meaning
 from components.shell.link import defined, help_of
-from components.shell.style import BADGES
-from models.insight import verdict
-from models.labs.normalization import METHODS
 from models.lessons.glossary import ENTRIES, key_of, near, search
-from models.spec import ARRANGEMENTS, TASKS, knobs
+from models.spec import knobs
 from models.spec.placement import PLACEMENTS
-from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
-from models.spec.vocabulary import ACTIVATIONS, INITS, NETS, NORMS, STACKS
+from models.spec.vocabulary import NETS, NORMS
 from tests.app_page import back, by_link, playground, sound, unfolded, words
-from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 LINK = re.compile(r"\[Glossary\]\((glossary\?[^)]*)\)$")
 KINDS = ("selectbox", "slider", "number_input", "toggle", "button_group", "multiselect", "text_input", "menu_button")
-LABS = ("normalization", "attention", "gradients", "residual", "autoregression")
 CHOICES = {name: {**(knob.choices or {}), **(knob.rules or {})} for name, (_, knob) in knobs().items()}
 
 
@@ -48,54 +41,6 @@ def test_every_field_is_defined_by_its_own_help_and_leads_to_its_choices():
         for name, knob, entry in fields
         if entry is None or not any(defined_by(one, name, knob) for one in entry.senses)
     ] == []
-
-
-def test_every_choice_is_defined_by_its_own_vocabulary():
-    def plain(text):
-        return text.removesuffix(".").casefold()
-
-    choices = [(knob, word, own) for name, (_, knob) in knobs().items() for word, own in CHOICES[name].items()]
-    assert len(choices) > 50
-    found = [(word, sense(word, knob.label), own) for knob, word, own in choices]
-    assert [word for word, one, own in found if plain(one.text) != plain(own.reading)] == []
-    assert [word for word, one, own in found if one.formula != getattr(own, "formula", "")] == []
-    assert [word for word, one, own in found if one.source != getattr(own, "source", "")] == []
-
-
-def test_every_arrangement_is_defined_by_its_own_reading_and_paper():
-    found = {word: sense(word, "Arrangement") for word in ARRANGEMENTS}
-    read = {word: (own.reading, own.source) for word, own in ARRANGEMENTS.items()}
-    assert {word: (one.text, one.source) for word, one in found.items()} == read
-
-
-def test_the_words_of_the_labs_the_badges_and_the_verdicts_are_there():
-    kinds = re.findall(r"kinds: ([^.]*)\.", " ".join(verdict.Verdict.__doc__.casefold().split()))[0].split(", ")
-    assert len(kinds) == 9
-    vocabularies = (NORMS, ACTIVATIONS, INITS, NETS, STACKS, TASKS, PLACEMENTS, SKIP_SCALES, BRANCH_SCALES)
-    for word in chain(METHODS, BADGES, kinds, *vocabularies):
-        assert key_of(word) in ENTRIES, word
-
-
-def test_words_come_before_numbers_and_code_is_shown_as_code():
-    letters = [key[0].isalpha() for key in ENTRIES]
-    assert letters == sorted(letters, reverse=True)
-    assert search("") == list(ENTRIES)
-    assert "call them `x0`, then `b03`" in meaning(ENTRIES["site"].senses[0])
-
-
-def test_a_word_with_several_meanings_keeps_them_apart():
-    assert [one.of for one in ENTRIES["residual"].senses] == ["a control", "", "Stack", "Arrangement"]
-    assert ENTRIES["residual"].word == "Residual"
-    assert {one.of for one in ENTRIES["none"].senses} >= {"Norm", "Placement", "Position", "Mask"}
-
-
-def test_the_verdicts_say_the_numbers_that_they_are_given_by():
-    for word, factors in (
-        ("exploding", (verdict.EXPLODING, verdict.ADAM_EXPLODING)),
-        ("vanishing", (verdict.VANISHING, verdict.ADAM_VANISHING)),
-        ("collapsed", (verdict.COLLAPSED,)),
-    ):
-        assert all(f"{factor:,.15g}" in ENTRIES[word].senses[0].text for factor in factors)
 
 
 def test_an_entry_is_a_few_sentences_and_leads_only_to_what_is_there():
@@ -163,28 +108,6 @@ def test_every_control_of_the_playground_leads_to_its_word(net):
     assert labels == fields | {"Arrangement"}
 
 
-def test_every_control_of_the_comparison_leads_to_its_word():
-    page = by_link("pages/train/compare.py")
-    assert {"Norm", "Placement", "Depth", "Arrangement"} <= leads(page)
-
-
-@pytest.mark.parametrize("name", LABS)
-def test_every_control_of_a_lab_that_is_a_field_leads_to_its_word(name):
-    labels = leads(lab(name))
-    assert labels >= {"gradients": {"Residual", "Activation", "Initialisation"}, "residual": {"Placement"}}.get(
-        name, set()
-    )
-
-
-def test_the_controls_of_a_lesson_lead_to_their_words(monkeypatch):
-    from components.controls import field as lesson_knobs
-
-    seen = []
-    monkeypatch.setattr(lesson_knobs.st, "selectbox", lambda label, *_, help="", **__: seen.append((label, help)))
-    lesson_knobs.field("norm", "none", key="test_norm", change=lambda *_: None)
-    assert [(label, linked(tip)) for label, tip in seen] == [("Norm", "norm")]
-
-
 def test_the_link_is_relative_so_that_it_holds_under_a_base_path():
     address = LINK.search(help_of("skip_scale"))[1]
     assert urljoin("https://host/base/playground?depth=3", address) == "https://host/base/glossary?word=skip%20weight"
@@ -200,12 +123,6 @@ def glossary(**query: str) -> AppTest:
 
 def opened(page: AppTest) -> list[str]:
     return [heading.value for heading in page.subheader]
-
-
-def test_the_page_opens_with_all_words_and_none_of_them_open():
-    page = glossary()
-    assert opened(page) == []
-    assert f"{len(ENTRIES)} of {len(ENTRIES)} terms" in words(page)
 
 
 def test_an_address_opens_at_its_word_however_it_is_capitalised():
@@ -224,15 +141,6 @@ def test_an_address_with_an_unknown_word_is_told_the_nearest():
     assert page.query_params["word"] in ("layer-norm", ["layer-norm"])
 
 
-def test_choosing_a_word_writes_the_address_and_see_also_leads_on():
-    page = glossary(word="norm")
-    pills = next(group for group in page.button_group if group.label == "See also")
-    pills.set_value("rms norm")
-    sound(page.run())
-    assert opened(page) == ["rms norm"]
-    assert page.query_params["word"] in ("rms-norm", ["rms-norm"])
-
-
 def test_a_word_that_is_closed_leaves_the_address_and_can_be_opened_by_it_again():
     page = glossary(word="norm")
     page.selectbox(key="glossary_word").set_value(None)
@@ -240,30 +148,3 @@ def test_a_word_that_is_closed_leaves_the_address_and_can_be_opened_by_it_again(
     assert opened(page) == []
     assert "word" not in page.query_params
     assert opened(back(page, word="norm")) == ["Norm"]
-
-
-def test_the_way_back_to_an_address_without_a_word_closes_the_word():
-    assert opened(back(glossary(word="norm"))) == []
-
-
-def test_the_search_box_narrows_the_list_and_says_when_nothing_is_left():
-    page = glossary()
-    page.text_input(key="glossary_search").set_value("Bachlechner")
-    sound(page.run())
-    assert "**zero gate**" in words(page)
-    assert "**layer norm**" not in words(page)
-    page.text_input(key="glossary_search").set_value("no such thing at all")
-    sound(page.run())
-    assert f"None of the {len(ENTRIES)} terms" in words(page)
-
-
-def test_a_walk_to_another_page_keeps_the_word_and_the_search():
-    page = glossary(word="warm-up")
-    page.text_input(key="glossary_search").set_value("norm")
-    sound(page.run())
-    page.switch_page("pages/labs/residual.py")
-    sound(page.run())
-    page.switch_page("pages/learn/glossary.py")
-    sound(page.run())
-    assert opened(page) == ["Warm-up"]
-    assert page.text_input(key="glossary_search").value == "norm"

@@ -71,14 +71,6 @@ LATER = {"affine", "optimizer", "lr", "warmup", "schedule", "clip", "weight_deca
 BASE = {"depth": "3", "width": "16", "batch": "8", "steps": "40", "placement": "post-norm"}
 TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0.001"}
 
-SELECTS = [
-    (name, net)
-    for name, (_, knob) in knobs().items()
-    for net in knob.nets
-    if knob.choices and name not in ("net", "device")
-]
-
-
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
@@ -126,17 +118,6 @@ def test_a_moved_control_redraws_the_signal_and_writes_the_link(field):
     assert (now(page) == before) == (field in LATER)
 
 
-@pytest.mark.parametrize(("field", "net"), SELECTS)
-@pytest.mark.full
-def test_every_word_of_a_select_can_be_chosen(field, net):
-    page = unfolded(playground(**(BASE if net == "mlp" else BASE | TRANSFORMER)))
-    for word in knobs()[field][1].choices:
-        move(page, field, word)
-        assert address(page) == configuration(page).to_query()
-        assert getattr(configuration(page), field) == word
-        assert not page.error
-
-
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
 @pytest.mark.full
 def test_an_arrangement_sets_its_fields_and_the_menu_is_called_by_its_name(net):
@@ -159,16 +140,6 @@ def test_a_field_of_its_own_turns_the_arrangement_into_custom_and_back():
     assert arranged(page) == "custom"
     move(page, "init", "gpt2")
     assert arranged(page) == "pre-norm + GPT-2 init"
-
-
-def test_mix_ln_follows_the_depth():
-    page = playground(**SMALL)
-    arrange(page, "Mix-LN")
-    for depth, mixed in ((12, 3), (5, 2), (40, 10)):
-        move(page, "depth", depth)
-        assert arranged(page) == "Mix-LN"
-        assert len(configuration(page).overrides) == mixed
-        assert address(page) == configuration(page).to_query()
 
 
 def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
@@ -295,13 +266,6 @@ def test_every_task_shows_what_the_net_says(task, net):
         assert picture["data"]
 
 
-def test_an_mlp_is_said_to_be_unable_to_copy():
-    page = playground(**SMALL, task="copy")
-    assert any("cannot copy" in warning.value for warning in page.warning)
-    move(page, "task", "digits")
-    assert not page.warning
-
-
 def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
     page = playground(**SMALL)
     move(page, "norm", "rms norm")
@@ -322,14 +286,6 @@ def test_step_0_reads_the_same_to_a_visitor_who_comes_after_another():
     assert trainer().tape(configuration(second)).done
     after = declared(second)
     assert [after[key] for key in ("panels", "runs", "facts")] == [before[key] for key in ("panels", "runs", "facts")]
-
-
-def test_what_is_pinned_is_the_profile_of_the_step_where_the_playhead_rests():
-    page = rests(playground(**SMALL, seed="36"), 13)
-    press(page, "Pin")
-    trace = trainer().tape(configuration(page)).trace()
-    assert line(page, "Gradient by depth", "pinned") == pytest.approx(trace.grad_rms[13], rel=1e-3)
-    assert "pre-norm, 4x16, step 13" in names(page)
 
 
 def names(page: AppTest) -> str:
@@ -372,13 +328,6 @@ def test_a_click_in_the_stack_switches_the_skip_of_that_block_off_and_on():
     assert "overrides" not in address(page)
 
 
-def test_the_page_hears_of_the_playhead_once_a_second_only_while_an_instrument_is_open():
-    page = playground(**SMALL)
-    assert declared(page)["tells"] == "rest"
-    page.session_state["instrument"] = "Stream and branches"
-    assert declared(sound(page.run()))["tells"] == "follow"
-
-
 def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_is_moved():
     page = playground(**SMALL, seed="5")
     assert page.get_by_key("preset").value is None
@@ -391,16 +340,3 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
     assert panels(page, "headline")["Verdict"]["look"] == ""
     with pytest.raises(KeyError):
         playground(**SMALL, hide="norm").get_by_key("preset")
-
-
-def test_the_way_to_compare_says_with_what(trainer_in_this_process):
-    def way(**query: str) -> tuple[str, str]:
-        links = [one.proto for one in playground(**query).get("page_link")]
-        return next((one.label, one.query_string) for one in links if one.label.startswith("Compare with"))
-
-    label, query = way(net="transformer", task="copy", depth="2")
-    assert label == "Compare with post-norm"
-    assert "placement%3Dpost-norm" in query
-    assert way(net="transformer", task="copy", depth="2", placement="post-norm")[0] == "Compare with pre-norm"
-    assert way(depth="2", residual="false")[0] == "Compare with a residual"
-    assert way(depth="2", hide="residual")[0] == "Compare with..."

@@ -18,7 +18,6 @@ from models.trace import site_in_words
 from tests.app_page import (
     SMALL,
     address,
-    arranged,
     configuration,
     labels,
     line,
@@ -108,13 +107,6 @@ def test_a_good_link_is_the_configuration_and_stays_as_it_was(query):
     assert not page.info
     assert not page.error
     assert address(page) == query == configuration(page).to_query()
-
-
-def test_an_arrangement_in_a_link_is_written_out_as_its_fields():
-    page = playground(arrangement="DeepNorm", depth="6")
-    assert arranged(page) == "DeepNorm"
-    assert configuration(page) == RunConfig.arranged("DeepNorm", depth=6)
-    assert address(page) == configuration(page).to_query()
 
 
 def test_keys_of_other_rooms_stay_in_the_link():
@@ -277,14 +269,6 @@ def test_a_run_that_ends_without_learning_gets_an_offer_too_and_what_is_offered_
     trace = tapes(page)[0].trace()
     assert "learns" in said_at(configuration(page), trace, len(trace) - 1)["loss"]
     rests(page)
-    assert "remedy" not in {button.key for button in page.button}
-
-
-def test_where_nothing_helps_the_page_says_so():
-    page = tried(trained(playground(**SMALL, norm="none", skip_scale="256.0", hide="norm,placement,skip_scale")))
-    assert re.search(
-        r"None of the \d+ changes tried does clearly better than chance \(2\.30\) in \d+ steps\.", words(page)
-    )
     assert "remedy" not in {button.key for button in page.button}
 
 

@@ -14,18 +14,16 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from addnorm import law
 from addnorm.player.charts import LIMITS
 from addnorm.recording import read as read_recording
 from components.recordings.package import ROOT, ROOT_FILES, package
-from components.recordings.page import LIKE, OWN
 from components.stage import recordings
 from components.stage.asked import AskedRecording, Hello, said, understood
 from components.stage.recordings import RecordingFeed, opened
 from models.service.client import key_of
 from models.spec import RunConfig
-from tests.app_page import address, by_link, press, sound, words
-from tests.stage_page import declared, panels, says
+from tests.app_page import address, by_link, sound, words
+from tests.stage_page import declared, panels
 
 HEAD = 16  # bytes
 
@@ -159,13 +157,6 @@ def page_of(**query: str) -> AppTest:
     return by_link("pages/train/recordings.py", **query)
 
 
-def test_without_a_recording_the_page_says_how_to_make_one_and_takes_a_file(folder: Path) -> None:
-    page = page_of(recording=OWN)
-    assert declared(page)["runs"] == [{"link": "recording=", "recording": None}]
-    assert "from addnorm import watch" in page.code[0].value
-    assert str(folder) in words(page)
-
-
 def test_a_recording_stands_in_the_address_and_so_does_what_stands_beside_it(folder: Path) -> None:
     for name in (
         "Run.jsonl",
@@ -198,28 +189,6 @@ def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(fo
         for title in set(charts) - {one for one in titles if "by layer and step" in one}:
             assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
     assert address(page)["panel"] == "layer-and-step"
-
-
-def test_the_toy_of_the_arrangement_that_a_recording_starts_like_is_one_press_away(folder: Path) -> None:
-    (folder / "run.jsonl").write_text("")
-    page = page_of(recording="run.jsonl")
-    links = [panel for panel in panels(page, "link").values() if panel["like"]]
-    assert {panel["like"] for panel in links} == set(LIKE) == set(law.LIKE)
-    for panel in links:
-        assert panel["href"] == f"playground?{key_of(LIKE[panel['like']])}"
-    (residual_only,) = (panel for panel in links if panel["like"] == "residual only")
-    says(page, {"opened": residual_only["opens"]})
-    assert page.title[0].value == "Playground"
-    assert address(page).items() >= {"norm": "none"}.items()
-
-
-def test_an_example_is_called_what_it_is_and_its_links_stay(folder: Path) -> None:
-    page = page_of(recording="example: gpt2.jsonl")
-    assert declared(page)["runs"][0]["recording"] == "example: gpt2.jsonl"
-    assert "example: tiny GPT-2" in page.selectbox(key="recordings_recording").options
-    press(page, "Drop a file")
-    assert declared(page)["runs"] == [{"link": "recording=", "recording": None}]
-    assert address(page) == {"recording": OWN}
 
 
 # --- the recorder to take along ---

@@ -12,16 +12,15 @@ from components.charts.diagram import small_diagram
 from components.stage.feed import INKS, frame_json
 from components.start.cells import CELLS
 from components.start.words import Ended, conclusion
-from models.insight.fate import FATES
-from models.insight.outcome import BLOWS_UP, LEARNS, OUTCOMES, STAYS, outcome, share, times
+from models.insight.outcome import BLOWS_UP, LEARNS, STAYS, outcome
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.tasks.digits import HELD_OUT, images
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training import Run, profile_at_init
-from tests.app_page import APP, PATIENCE, sound, words
-from tests.stage_page import declared, panels, rests, says
+from tests.app_page import APP, PATIENCE, sound
+from tests.stage_page import declared, panels
 
 CHANCE = math.log(10)
 SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 12}
@@ -50,11 +49,6 @@ def test_the_mean_of_the_last_losses_says_what_became_of_a_run(losses, expected)
 
 def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
     assert outcome(tape((0.1,) * 30, diverged=Divergence(29, "loss")), CHANCE) == BLOWS_UP
-
-
-def test_factors_are_said_in_two_digits():
-    assert [share(0.0), share(3.0), times(1234.0)] == ["nothing", "3 times", "1,200 times"]
-    assert [share(0.998), share(0.62), share(0.3)] == ["all", "62%", "1/3.3"]
 
 
 def test_the_conclusion_is_of_the_runs_as_they_came_out():
@@ -132,10 +126,6 @@ def start(trainer_in_this_process, short):
     return sound(AppTest.from_file(APP, default_timeout=PATIENCE).run())
 
 
-def outcomes(page):
-    return {title: panel["found"] for title, panel in panels(page, "outcome", "four").items()}
-
-
 def picture(page):
     (travel,) = panels(page, "travel", "four").values()
     return travel
@@ -157,36 +147,3 @@ def test_the_four_cells_stand_in_one_order_everywhere_and_each_leads_to_the_play
     assert list(panels(start, "outcome", "four")) == picture(start)["labels"] == [cell.title for cell in CELLS]
     stacks = panels(start, "stack", "four").values()
     assert [stack["diagrams"] for stack in stacks] == [[small_diagram(cell.cfg, 1)] for cell in CELLS]
-
-
-def test_two_nets_show_their_digits_at_once_and_two_ask_first(start):
-    travel = picture(start)
-    assert [travel["labels"][at] for at in travel["asks"]] == ["Residual, no norm", "Norm, no residual"]
-    assert [CELLS[run].title for run in travel["runs"]] == travel["labels"]
-    assert travel["options"] == list(FATES)
-    assert travel["reveals"]
-
-
-def test_what_became_of_the_four_is_said_when_all_have_ended(start):
-    assert outcomes(start) == {cell.title: "" for cell in CELLS}
-    halfway = rests(start, 5)
-    assert set(outcomes(halfway).values()) == {""}, "not before the playhead has seen the end"
-    page = rests(halfway)
-    found = outcomes(page)
-    assert set(found.values()) <= set(OUTCOMES)
-    assert found["Residual, no norm"] == BLOWS_UP
-    assert "of 4 learn" in words(page) or "Only the net with both learns" in words(page)
-    links = [run["link"] for run in declared(page)["runs"]]
-    scrubbed = says(page, {"at": {"step": 3, "playing": False, "runs": links}})
-    assert outcomes(scrubbed) == found
-    again = says(scrubbed, {"at": {"step": 0, "playing": False, "runs": links}})
-    assert set(outcomes(again).values()) == {""}, "after a reset the experiment begins anew"
-
-
-def test_a_link_that_hides_what_the_app_says_keeps_the_answer_back(trainer_in_this_process, short):
-    page = AppTest.from_file(APP, default_timeout=PATIENCE)
-    page.query_params["hide"] = "verdict"
-    page = rests(sound(page.run()))
-    assert set(outcomes(page).values()) == {""}
-    assert not picture(page)["reveals"]
-    assert "Guess, then train" in words(page)
