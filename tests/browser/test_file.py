@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import examples
-from addnorm import read, side_by_side
+from addnorm import read
 from addnorm.words import verdict
 from tests.browser.page import (
     PROFILES,
@@ -22,7 +22,6 @@ from tests.browser.page import (
     press,
     row,
     still,
-    text,
     train,
     until,
     until_row,
@@ -108,22 +107,6 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     lies_in_its_window(played)
 
 
-def test_the_file_of_a_language_model_rewrites_its_text_at_the_playhead(
-    visitors: Any, offline: Any, tmp_path: Path
-) -> None:
-    page = still(train(drawn(visitors(link(net="transformer", task="book", depth=1)))))
-    last = text(page)
-    played = drawn(offline(saved(page, tmp_path / "book.html")))
-    expect(played.get_by_text("At step 0, untrained, the net writes:")).to_be_visible()
-    first = text(played)
-    assert len(first) == len(last) == 59
-    assert first != last
-    played.get_by_role("slider", name="Step shown").press("End")
-    expect(played.get_by_text("At step 60 the net writes:")).to_be_visible()
-    assert text(played) == last
-    lies_in_its_window(played)
-
-
 def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: Any, tmp_path: Path) -> None:
     query = SMALL.replace("=", "%3D").replace("&", "%26")
     page = visitors(f"/compare?a={query}&b={query}%26residual%3Dfalse")
@@ -167,19 +150,6 @@ def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path:
 
 def all_differ(some: list[Any], others: list[Any]) -> bool:
     return all(one != other for one, other in zip(some, others, strict=True) if other is not None)
-
-
-def test_three_recordings_play_on_the_same_charts(offline: Any, tmp_path: Path) -> None:
-    runs = {name: read(SHIPPED / f"{name}.jsonl") for name in ("digits", "gpt2", "x-transformer")}
-    played = drawn(offline(side_by_side(runs, tmp_path / "three.html")), *PROFILES)
-    lines = chart(still(played), PROFILES[0]).evaluate(
-        "el => el.data.filter(({ mode }) => mode !== 'text').map((one) => [one.meta, [...one.y]])"
-    )
-    assert [name.partition(",")[0] for name, _ in lines] == list(runs)
-    for (_, values), one in zip(lines, runs.values(), strict=True):
-        assert values == pytest.approx(list(one.row("act", len(one) - 1)))
-    expect(played.locator(".stage-headline")).to_have_count(3)
-    lies_in_its_window(played)
 
 
 def test_what_a_notebook_shows_of_a_recording_plays_in_its_frame(offline: Any, tmp_path: Path) -> None:

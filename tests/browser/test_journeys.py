@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.page import PHONE, choose, until
-from tests.browser.person import PAGES, PAUSE, TRAIN, Person
+from tests.browser.person import PAGES, TRAIN, Person
 
 STEPS = 40
 SMALL = f"depth=4&width=16&batch=16&steps={STEPS}"
@@ -98,16 +98,6 @@ def test_who_comes_alone_is_shown_the_way_and_goes_on_where_they_left_off(person
         expect(other.tab.get_by_role("navigation", name="Five-minute tour")).to_be_hidden()
 
 
-def test_a_student_does_two_lessons_in_a_row(person):
-    student = person("Lessons", "lesson=final", fears="loss")
-    first, second = LESSONS
-    does(student, first)
-    student.presses(re.compile("^Next: "), GUESS)
-    does(student, second)
-    student.reads("(right). Challenge: passed with placement=none&norm=none&init=zero+last")
-    student.goes_back("Lessons", "Passed.")
-
-
 @pytest.mark.first
 def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touched(person):
     visitor = person("Start")
@@ -119,12 +109,6 @@ def test_from_start_to_playground_anatomy_and_compare_and_back_with_nothing_touc
     visitor.follows("Take the block apart", "Anatomy", "LayerNorm(")
     visitor.follows("Train it in the playground", "Playground", "pre-norm")
     visitor.goes("Anatomy", "LayerNorm(").goes("Playground", "pre-norm", DRAWN).reloads("pre-norm")
-
-
-def test_the_story_leads_to_the_four_nets_and_back(person):
-    visitor = person("The story")
-    visitor.main.get_by_role("button", name="Open the four nets side by side").click()
-    visitor.arrives("Start").goes_back("The story")
 
 
 @pytest.mark.first
@@ -236,26 +220,6 @@ def test_on_a_phone_a_net_is_trained_scrubbed_and_looked_into(person):
 
 def test_the_drawer_of_a_phone_leads_to_every_kind_of_page(person):
     person("Start", **PHONE).goes("Playground").goes("Lessons").goes("Teacher")
-
-
-def test_a_lecturer_steps_plays_and_resets_a_projector_by_keys(person, visitors):
-    # A projector has no heading of the playground's: over it stands what is shown.
-    tab = visitors(f"/playground?{SLOW}&view=projector")
-    tab.get_by_role("heading", level=1, name="pre-norm, 24x64").wait_for()
-    lecturer = Person(tab)
-    lecturer.at = "/playground"
-    lecturer.reads("Space plays and pauses", "step 0 of 1500")
-    for step in (1, 2):
-        lecturer.keys("ArrowRight")
-        until(tab, lambda step=step: lecturer.step == step, f"step {step}")
-    lecturer.keys("Space")
-    tab.get_by_role("button", name=PAUSE, exact=True).wait_for()
-    until(tab, lambda: lecturer.step > 5, "a run that plays")
-    tab.keyboard.press("Space")
-    tab.get_by_role("button", name=TRAIN, exact=True).wait_for()
-    lecturer.keys("r")
-    until(tab, lambda: lecturer.step == 0, "the net before training")
-    lecturer.reloads("step 0 of 1500")
 
 
 def test_every_page_is_left_for_the_next_and_for_the_one_before_and_the_navigation_stands_still(person):
@@ -391,19 +355,6 @@ def test_an_open_instrument_is_open_after_a_reload_and_in_a_second_tab(person):
     expect(visitor.tab.get_by_role("heading", name="Collapse")).to_be_visible()
 
 
-def test_a_part_of_a_lab_and_its_example_are_kept(person):
-    visitor = person("Attention")
-    visitor.picks("One row of scores")
-    visitor.chooses("Examples", "Weights of")
-    expect(visitor.tab.get_by_role("radio", name="weights", exact=True)).to_be_checked()  # that example's own
-    chosen = visitor.choices
-    visitor.reloads()
-    visitor.goes("Start").goes("Attention")
-    visitor.has_chosen(chosen)
-    second = person("Attention", urlsplit(visitor.address).query)
-    second.has_chosen(chosen)
-
-
 def test_a_common_error_is_searched_chosen_run_and_judged(person):
     visitor = person("Common claims")
     visitor.types("Search", "typical")
@@ -415,18 +366,6 @@ def test_a_common_error_is_searched_chosen_run_and_judged(person):
     visitor.tab.reload()
     visitor.arrives("Common claims", "The mean over seeds shows a typical net.")
     assert "claim=" in visitor.address
-
-
-def test_a_words_meaning_is_looked_up_from_a_controls_help(person):
-    visitor = person("Playground", SMALL + "&seed=35")
-    visitor.tab.get_by_role("button", name="Help for Depth", exact=True).hover()
-    with visitor.tab.expect_popup() as opened:
-        visitor.tab.get_by_role("link", name="Glossary", exact=True).last.click()
-    reader = Person(opened.value).arrives("Glossary", "Depth")
-    assert reader.address == "/glossary?word=depth"
-    reader.reloads("Depth")
-    visitor.arrives("Playground")
-    expect(visitor.slider("Depth")).to_have_value("4")
 
 
 def test_a_block_is_changed_trained_and_come_back_to(person):

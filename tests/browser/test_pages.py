@@ -6,21 +6,9 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.page import PHONE, button, chart, drawn, line, press, row, scrubber, settled, still, until, until_row
+from tests.browser.page import PHONE, button, chart, drawn, press, row, scrubber, settled, still, until, until_row
 
 SMALL = "depth=3&width=16&batch=16&steps=40"
-
-
-def test_two_columns_train_on_shared_axes_and_the_table_says_what_differs(visitors):
-    page = visitors(f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&residual=false')}")
-    drawn(page)
-    page.get_by_text("What differs and what is equal", exact=True).click()
-    page.get_by_role("cell", name="Residual").wait_for()
-    press(page, "Train all")
-    until(page, lambda: len(line(page, "Loss")) == len(line(page, "Loss", "dash")) == 41, "two losses to the end")
-    button(page, "Train all").wait_for()
-    first, second = line(page, "Loss"), line(page, "Loss", "dash")
-    assert first != second
 
 
 def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_ended(visitors):
@@ -62,19 +50,6 @@ DIFFERENT = """(all) => {
 }"""
 
 
-def test_a_click_on_a_block_opens_it_and_its_skip_can_be_cut_there(visitors):
-    page = visitors(f"/anatomy?{SMALL}")
-    drawn(settled(page), "Signal by depth")
-    whole = line(page, "Signal by depth")
-    page.get_by_role("button", name="Block 2: residual, norm").click()
-    page.get_by_role("button", name="Block 2: residual, norm", pressed=True).wait_for()
-    page.get_by_text("Residual in this block").click()
-    page.get_by_role("button", name="Block 2: no residual, norm").wait_for()
-    page.wait_for_function("() => location.search.includes('overrides=2.residual.false')")
-    until(page, lambda: line(page, "Signal by depth")[2:3] not in ([], whole[2:3]), "another signal")
-    assert line(page, "Signal by depth", "dot") == pytest.approx(whole, rel=1e-3)  # of which four digits are told
-
-
 def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitors):
     page = visitors("/")
     travel = page.get_by_role("figure", name="Ten unseen digits")
@@ -107,15 +82,6 @@ def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitor
     travel.get_by_role("button", name="Play through the depth").wait_for()
 
 
-def test_where_nothing_may_move_the_digits_stand_at_eight_places_at_once(visitors):
-    page = visitors("/", reduced_motion="reduce")
-    travel = page.get_by_role("figure", name="Ten unseen digits")
-    net = travel.get_by_role("img", name=re.compile("^Neither: .* after block 32 of 32"))
-    net.wait_for()
-    assert net.locator("g.dot").count() == 10
-    assert net.locator("svg > circle:not(.ring)").count() + net.locator(":scope > circle:not(.ring)").count() == 70
-
-
 def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page = visitors("/")
     until(page, lambda: at_step(page, "neither", 0), "the nets before training")
@@ -143,23 +109,6 @@ def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page.get_by_text(re.compile(r"block 32 · ten digits: .* 9 right")).wait_for()
     press(settled(page), "Reset")
     page.get_by_text("Guess, then train").wait_for()
-
-
-def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_without_scrolling(visitors):
-    page = visitors("/")
-    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
-    press(settled(page), "Train all four")
-    page.get_by_text("it blows up").wait_for()
-    heads = (".stage-travel-net .stage-heading", ".stage-outcome .stage-heading")
-    names = [page.locator(one).all_inner_texts() for one in heads]
-    assert names[0] == names[1], "one order"
-    discs = [disc.bounding_box() for disc in page.locator(".stage-travel-net").all()]
-    for kind in (".stage-curve", ".stage-outcome"):
-        for disc, below in zip(discs, page.locator(kind).all(), strict=True):
-            box = below.bounding_box()
-            assert box["x"] <= disc["x"] + disc["width"] / 2 <= box["x"] + box["width"]
-            assert disc["y"] + disc["height"] < box["y"] < box["y"] + box["height"] <= 720
-    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0
 
 
 SHIFTS = """() => {
@@ -194,15 +143,6 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
     page.go_back()
     until(page, lambda: at_step(page, "neither", 2), "the same two steps")
     assert row(page) == 2
-
-
-def test_on_a_phone_each_of_the_four_stands_under_its_name(visitors):
-    page = visitors("/", **PHONE)
-    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
-    placed = page.locator(".stage-outcome .stage-heading, .stage-stack, .stage-curve, .stage-link").evaluate_all(
-        "els => els.map((el) => [el.getBoundingClientRect().top, el.tagName.toUpperCase()])"
-    )
-    assert [tag for _, tag in sorted(placed)] == ["H3", "SVG"] * 4 + ["DIV", "A"] * 4
 
 
 def curve(page, cell: str):

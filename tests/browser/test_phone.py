@@ -12,13 +12,11 @@ from tests.browser.page import (
     drag,
     drawn,
     link,
-    press,
     ranges,
     row,
     scrubber,
     settled,
     swipe,
-    until_at_rest,
     until_row,
 )
 
@@ -104,32 +102,3 @@ def test_a_button_opens_the_drawer_at_the_settings_and_it_can_be_closed_there(vi
         page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").tap()
         expect(page.get_by_role("button", name="Expand sidebar")).to_be_visible()
     expect(copy).to_be_visible()
-
-
-def test_the_player_that_stays_in_sight_leaves_most_of_the_screen_to_what_is_read(visitors):
-    page = drawn(visitors(link(seed=20), **PHONE))
-    page.get_by_test_id("stMain").evaluate("el => el.scrollTo(0, 1200)")
-    chart_of_it, train = chart(settled(page), "Loss"), button(page, "Train")
-    page.wait_for_function("el => el.getBoundingClientRect().y < 300", arg=train.element_handle())
-    expect(train).to_be_in_viewport()
-    expect(chart_of_it).to_be_in_viewport()
-    header = page.get_by_test_id("stHeader").bounding_box()
-    foot = page.locator(".stage.player").bounding_box()
-    assert foot["y"] + foot["height"] - header["height"] < 0.25 * PHONE["viewport"]["height"]
-
-
-def test_a_shorter_verdict_moves_nothing_that_stands_below_it(visitors):
-    page = drawn(visitors(link(seed=20, depth=16, norm="none", init_gain=2), **PHONE))
-    verdict = page.locator(".stage-headline").first
-    expect(verdict).to_contain_text("Exploding")
-
-    def below() -> float:
-        """Pixels from the verdict's top to the button; a press may scroll the page."""
-        return button(settled(page), "Train").bounding_box()["y"] - verdict.bounding_box()["y"]
-
-    long, at = verdict.inner_text(), below()
-    press(page, "Train")
-    expect(verdict).to_contain_text("Diverged")
-    until_at_rest(page)
-    assert len(verdict.inner_text()) < len(long) / 2
-    assert below() == pytest.approx(at, abs=1)

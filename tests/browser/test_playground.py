@@ -14,9 +14,6 @@ from tests.browser.page import (
     chart,
     choose,
     drawn,
-    hover,
-    label,
-    last_step,
     line,
     link,
     press,
@@ -30,7 +27,6 @@ from tests.browser.page import (
     until_at_rest,
     until_line,
     until_row,
-    until_step,
     zoom,
 )
 
@@ -53,15 +49,6 @@ def test_an_instrument_that_is_opened_comes_into_sight_and_leaves_whoever_scroll
     until(page, at_top, "the top of the page")
 
 
-def test_a_preset_leaves_train_where_it_is(visitors):
-    page = settled(drawn(visitors(link(seed=21))))
-    where = button(page, "Train").bounding_box()["y"]
-    for name, verdict in {"vanishes": "Vanishing", "explodes": "Exploding", "collapses": "Collapsed"}.items():
-        page.get_by_test_id("stButtonGroup").get_by_text(name, exact=True).click()
-        expect(page.locator(".stage-headline").first).to_contain_text(verdict)
-        assert button(settled(page), "Train").bounding_box()["y"] == pytest.approx(where, abs=1)
-
-
 def test_each_verdict_names_its_step_and_where_to_look_goes_when_training_begins(visitors):
     page = settled(drawn(visitors("/playground?residual=false")))
     verdict, look = page.locator(".stage-headline").first, page.get_by_text("Look at the ten digits")
@@ -75,19 +62,6 @@ def test_each_verdict_names_its_step_and_where_to_look_goes_when_training_begins
     assert button(page, "Train").bounding_box()["y"] == pytest.approx(where, abs=1)
     press(page, "Reset")
     expect(look).to_be_visible()
-
-
-def test_charts_and_scrubber_move_while_it_trains(visitors):
-    page = settled(drawn(visitors(link(seed=1, steps=LONG))))
-    before, place = line(page, "Signal by depth"), button(page, "Step").bounding_box()
-    press(page, "Train")
-    until_step(page, 1)
-    first, thumb = last_step(page), row(page)
-    assert button(page, "Pause").is_visible()
-    assert button(page, "Step").bounding_box() == pytest.approx(place, abs=1), "Train and Pause are of one width"
-    until_step(page, first + 1)
-    until_row(page, thumb + 1)
-    until(page, lambda: line(page, "Signal by depth") != before, "a profile that moves")
 
 
 def test_the_stack_the_player_and_most_of_both_charts_stand_in_the_first_screen(visitors):
@@ -124,27 +98,6 @@ def test_a_pause_holds_the_row_and_nothing_is_sent_any_more(visitors):
     assert len(frames) == sent
 
 
-def test_zoom_and_hover_survive_the_next_ticks(visitors):
-    # So wide that no sentence above the chart takes another line: the chart would move away from under the mouse.
-    page = drawn(
-        visitors(link(seed=4, steps=LONG, depth=24, width=64, batch=64), viewport={"width": 1920, "height": 1080})
-    )
-    press(page, "Pin this profile")  # which stays; the points of the line that is now move
-    press(settled(page), "Train")
-    until_step(page, 40)
-    chart(page, "Sample cosine by depth").scroll_into_view_if_needed()
-    profile = chart(page, "Sample cosine by depth")
-    profile.evaluate("el => { el.mine = true }")
-    zoomed = zoom(page, "Sample cosine by depth")
-    pinned = profile.evaluate("el => el.data.find((trace) => trace.line?.dash === 'dash').name")
-    hover(page, "Sample cosine by depth", pinned)
-    for _ in range(2):
-        until_step(page, last_step(page) + 1)
-    assert ranges(page, "Sample cosine by depth") == zoomed
-    assert profile.evaluate("el => el.mine")
-    label(page, "Sample cosine by depth").wait_for()
-
-
 def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_in_sight(visitors):
     page = train(drawn(visitors(link(seed=14))))
     end = line(page, "Signal by depth")
@@ -164,39 +117,6 @@ def test_the_loss_is_the_scrubber_a_press_on_the_curve_goes_there_and_it_stays_i
         until(page, lambda step=step: row(page) == step, f"step {step}")
 
 
-def foot(page) -> tuple[float, float]:
-    """Where the slider's handle meets the axis of the loss."""
-    return tuple(
-        chart(page, "Loss").evaluate(
-            """(el, step) => {
-                const { x, y } = el.getBoundingClientRect(), { xaxis, yaxis } = el._fullLayout
-                return [x + xaxis._offset + xaxis.l2p(step), y + yaxis._offset + yaxis._length]
-            }""",
-            row(page),
-        )
-    )
-
-
-def test_who_takes_the_handle_of_the_loss_a_little_low_moves_the_step_and_not_the_axes(visitors):
-    page = train(drawn(visitors(link(seed=24))))
-    before = ranges(page, "Loss")
-    for key in ("Home", "PageUp", "End"):
-        scrubber(page).press(key)
-        expect(status(page)).to_contain_text(f"step {row(page)} of 60")
-        x, y = foot(page)
-        reach = [(x + across, y + down) for across in (-21, 0, 21) for down in (-21, 0, 21)]
-        over = "(points) => points.map(([x, y]) => document.elementFromPoint(x, y)?.getAttribute('aria-label'))"
-        assert set(page.evaluate(over, reach)) == {"Step shown"}, "44 pixels in which the handle can be taken"
-    for low in (2, 12):
-        x, y = foot(page)
-        page.mouse.move(x, y + low)
-        page.mouse.down()
-        page.mouse.move(x - 150, y + low, steps=5)
-        page.mouse.up()
-        until(page, lambda x=x: abs(foot(page)[0] - (x - 150)) < 10, "the handle under the mouse")
-        assert ranges(page, "Loss") == before
-
-
 def test_a_zoom_is_undone_by_a_double_click_by_a_button_and_by_rescale(visitors):
     page = drawn(visitors(link(seed=25)))
     figure = chart(page, "Signal by depth")
@@ -212,43 +132,6 @@ def test_a_zoom_is_undone_by_a_double_click_by_a_button_and_by_rescale(visitors)
         figure.hover()
         undo()
         until(page, lambda: ranges(page, "Signal by depth") == whole, "the whole axes")
-
-
-TEXTS_UNDER = """(bar) => {
-    const reach = bar.getBoundingClientRect()
-    return [...bar.closest(".stage-place").querySelectorAll("svg text, .stage-switch")].filter((one) => {
-        const { left, right, top, bottom, width } = one.getBoundingClientRect()
-        const over = left < reach.right && right > reach.left && top < reach.bottom && bottom > reach.top
-        return width && over
-    }).map((one) => one.textContent)
-}"""
-INSIDE = """(bar) => {
-    const { top, bottom, left } = bar.getBoundingClientRect(), place = bar.closest(".stage-chart").getBoundingClientRect()
-    return top >= place.top && bottom <= place.bottom + 1 && left >= place.left && bottom - top < 40
-}"""
-SEEN = "(bar) => [...bar.querySelectorAll('.modebar-group')].map((one) => getComputedStyle(one).opacity)"
-
-
-def test_plotlys_buttons_come_where_the_mouse_is_and_lie_over_no_text(visitors):
-    page = train(drawn(visitors(link(seed=26, panel="layer-and-step"))))
-    page.get_by_text("Residual", exact=True).click()  # with a ghost and its legend
-    page.wait_for_url("**residual=false**")
-    names = (*PROFILES, "Signal by layer and step", "Gradient by layer and step")
-    drawn(page, *names)
-    expect(chart(page, "Loss").locator(".modebar-btn")).to_have_count(0)  # whose axes do not zoom
-    for name in names:
-        settled(page).mouse.move(5, 5)
-        bar = chart(page, name).locator(".modebar")
-        bar.scroll_into_view_if_needed()
-        until(page, lambda bar=bar: set(bar.evaluate(SEEN)) == {"0"}, f"{name} without buttons")
-        ground = (
-            "(bar) => [...bar.querySelectorAll('.modebar-group')].map((one) => getComputedStyle(one).backgroundColor)"
-        )
-        assert set(bar.evaluate(ground)) == {"rgba(0, 0, 0, 0)"}
-        chart(page, name).hover()
-        until(page, lambda bar=bar: set(bar.evaluate(SEEN)) == {"1"}, f"the buttons of {name}")
-        assert bar.evaluate(TEXTS_UNDER) == []
-        assert bar.evaluate(INSIDE), f"the buttons of {name} are cut off"
 
 
 NO_HOVER = """
@@ -311,40 +194,6 @@ def test_a_run_that_diverges_rests_at_its_last_finite_step_and_one_more_step_sho
     expect(verdict).not_to_contain_text("Diverged")
 
 
-def test_switching_the_residual_off_redraws_the_profiles_and_keeps_the_last_as_a_ghost(visitors):
-    page = settled(drawn(visitors(link(seed=5, depth=12))))
-    before = {name: line(page, name) for name in PROFILES}
-    page.get_by_text("Residual", exact=True).click()
-    expect(page.get_by_role("switch", name="Residual")).not_to_be_checked()
-    for name in PROFILES:
-        element = chart(page, name).element_handle()
-        page.wait_for_function("el => el.data.some((trace) => (trace.line || {}).dash === 'dot')", arg=element)
-        assert line(page, name, "dot") == pytest.approx(before[name], rel=5e-4)  # which are sent with four digits
-        assert line(page, name) != before[name]
-    assert "residual=false" in address(page)
-
-
-def test_back_undoes_one_change(visitors):
-    page = settled(drawn(visitors(link(seed=6))))
-    start, first = address(page), line(page, "Signal by depth")
-    page.get_by_text("Residual", exact=True).click()
-    page.wait_for_url("**residual=false**")
-    arrange(page, "DeepNorm")  # sets several fields, one entry in the history
-    page.wait_for_url("**skip_scale=deepnorm**")
-    page.go_back()
-    expect(page.get_by_role("button", name=re.compile("^Arrangement: custom"))).to_be_visible()
-    expect(page.get_by_role("switch", name="Residual")).not_to_be_checked()
-    assert "residual=false" in address(page)
-    assert "deepnorm" not in address(page)
-    page.go_back()
-    expect(page.get_by_role("switch", name="Residual")).to_be_checked()
-    assert address(page) == start
-    element = chart(page, "Signal by depth").element_handle()
-    page.wait_for_function(
-        "([el, y]) => String(el.data.find((trace) => trace.line.dash !== 'dot').y) === String(y)", arg=[element, first]
-    )
-
-
 def test_two_viewers_share_a_tape_and_one_pauses_while_the_other_goes_on(visitors):
     anna, ben = drawn(visitors(link(seed=7))), drawn(visitors(link(seed=7), locale="en-GB"))
     choose(anna, "Speed", "1 step/s")
@@ -389,36 +238,6 @@ READABLE = """(el) => {
     const [a, b] = [light(mixed), light(ground)]
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
 }"""
-
-
-def test_text_and_charts_are_readable_in_both_themes(visitors):
-    page = drawn(visitors(link(seed=10)))
-    app, colour = page.get_by_test_id("stApp"), "el => getComputedStyle(el).color"
-    root = "el => [getComputedStyle(el).colorScheme, getComputedStyle(el).backgroundColor.match(/[0-9]+/g)[0] < 128]"
-    themed = """el => el._fullLayout.font.color.toLowerCase()
-        === getComputedStyle(el).getPropertyValue("--st-text-color").trim().toLowerCase()"""
-    seen = set()
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme=scheme)
-        until(page, lambda scheme=scheme: app.evaluate(root) == [scheme, scheme == "dark"], f"the {scheme} theme")
-        ink = app.evaluate(colour)
-        seen.add(ink)
-        for name in PROFILES:
-            until(page, lambda name=name: chart(page, name).evaluate(themed), f"the theme's colour in {name}")
-            tick = chart(page, name).locator(".xtick text").first
-            until(
-                page, lambda tick=tick, ink=ink: tick.evaluate("el => getComputedStyle(el).fill") == ink, "its numbers"
-            )
-        texts = [
-            page.get_by_role("heading", level=1),
-            page.locator(".stage-headline"),
-            page.get_by_text("Residual", exact=True),
-            button(page, "Step"),
-            status(page),
-        ]
-        for text in texts:
-            until(page, lambda text=text: text.first.evaluate(READABLE) > 3, "a colour that is told from its ground")
-    assert len(seen) == 2
 
 
 def test_everything_has_the_name_that_people_and_tools_go_by(visitors):

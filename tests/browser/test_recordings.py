@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
 
 from addnorm.recording import Recording, read
 from addnorm.words import verdict
-from components.stage.recordings import EXAMPLES
 from models.spec import RunConfig
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_browser_reader import ROW2, V2
@@ -184,34 +182,6 @@ def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, folde
         "why its losses are left out",
     )
     shows(page, recording, STEPS - 1)
-
-
-def test_the_table_of_a_chart_over_sites_says_once_what_their_names_share_and_covers_its_chart(visitors):
-    page = visitors("/recordings?recording=example:%20gpt2.jsonl")
-    drawn(page, *DEPTH)
-    assert chart(page, DEPTH[0]).evaluate("el => el.data[0].text[1]") == "transformer.h.0.attn"
-    button(page, "Table of Signal by depth").click()
-    table = page.get_by_role("table", name="Signal by depth")
-    table.get_by_role("columnheader", name="layer, mostly in transformer.h", exact=True).wait_for()
-    cells = table.locator("tr td:first-of-type").all_inner_texts()
-    assert cells[:4] == ["transformer.drop", "0.attn", "0", "1.attn"]
-    expect(chart(page, DEPTH[0])).to_have_count(0)  # nothing of it shows below the table
-    button(page, "Chart of Signal by depth").click()
-    expect(chart(page, DEPTH[0]).locator(".xtitle")).to_be_visible()
-
-
-def test_what_matters_so_far_is_said_at_the_playhead(visitors):
-    """The loss of the example stalls at step 120; before that there is nothing to say."""
-    recording = read(EXAMPLES / "digits.jsonl")
-    said = recording.sentence("findings", len(recording) - 1)
-    assert said.startswith("Since step 120 the mean loss has fallen by less than 2% (")
-    page = visitors("/recordings?recording=example:%20digits.jsonl")
-    shows(drawn(page, *DEPTH), recording, len(recording) - 1)
-    found = page.get_by_text(said)
-    found.wait_for()
-    press(page, "Reset")
-    shows(page, recording, 0)
-    found.wait_for(state="hidden")
 
 
 def test_a_recording_without_its_last_line_grows_until_its_rows_stay_away(visitors, folder):

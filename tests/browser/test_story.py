@@ -2,7 +2,7 @@
 
 import re
 
-from tests.browser.page import PHONE, address, settled, until
+from tests.browser.page import address, settled, until
 
 
 def scene(page) -> str:
@@ -106,19 +106,6 @@ def bottom(part):
     return box["y"] + box["height"]
 
 
-def test_on_a_phone_the_picture_leaves_the_lower_half_to_a_scene_s_words_and_controls(visitors):
-    page = visitors("/story?scene=6", **PHONE)
-    until(page, lambda: scene(page) == "6" and picture(page) == "24 with residual", "the scene of the link")
-    foot = settled(page).locator(".stage-picture").evaluate("el => el.getBoundingClientRect().bottom")
-    assert foot < 422
-    heading, control = (
-        page.get_by_role("heading", name="Break it yourself"),
-        page.get_by_role("checkbox", name="Residual"),
-    )
-    until(page, lambda: foot - 1 <= heading.bounding_box()["y"], "its heading below the picture")
-    until(page, lambda: control.bounding_box()["y"] < 844, "the reader's net on the same screen")
-
-
 # How many pixels of each scene's words can be read below the picture, and which scene is shown.
 READABLE = """() => {
     const foot = document.querySelector(".stage-picture").getBoundingClientRect().bottom
@@ -129,20 +116,6 @@ READABLE = """() => {
         }, 0))
     return [read, Number(document.querySelector('.stage-places [aria-current="step"]').textContent) - 1]
 }"""
-
-
-def test_on_a_phone_the_words_that_can_be_read_are_those_of_the_picture(visitors):
-    page = visitors("/story?scene=2", **PHONE, reduced_motion="reduce")
-    until(page, lambda: scene(page) == "2" and picture(page) == "32 without residual", "the scene of the link")
-    settled(page).wait_for_timeout(1100)  # in which a link's scene stays, whatever is scrolled
-    pane, seen = page.get_by_test_id("stMain"), []
-    while scene(page) != "5":
-        pane.evaluate("el => el.scrollBy(0, 25)")
-        page.wait_for_timeout(60)
-        seen.append(page.evaluate(READABLE))
-        assert len(seen) < 200, "the end of the story"
-    belongs = [read[shown] >= max(read) for read, shown in seen]
-    assert sum(belongs) / len(belongs) > 0.9
 
 
 def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_trained_here(visitors):

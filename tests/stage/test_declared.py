@@ -17,7 +17,6 @@ from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
 from addnorm.player import PLOTLY
-from addnorm.player.charts import figure_of
 from addnorm.words import number
 from components.charts import figures
 from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound
@@ -56,29 +55,6 @@ SITES = plan(SMALL).sites
 def test_a_binding_takes_tracks_of_its_kind_and_names_them(kind, track):
     with pytest.raises(ValueError, match=f"track '{track}': {kind.__name__} takes"):
         kind(track)
-
-
-@pytest.mark.parametrize("wrong", [{"run": -1}, {"seed": -2}])
-def test_runs_and_seeds_are_counted_from_0(wrong):
-    with pytest.raises(ValueError, match="counted from 0"):
-        Row("act_rms", **wrong)
-
-
-@pytest.mark.parametrize("over", ["loss", "nothing"])
-def test_a_ratio_is_over_a_vector_of_the_same_row(over):
-    with pytest.raises(ValueError, match=f"over '{over}': Row takes"):
-        Row("branch_rms", over=over)
-
-
-def test_a_fold_is_one_of_those_there_are():
-    with pytest.raises(ValueError, match="fold 'mean'"):
-        Row("act_rms", fold="mean")
-
-
-@pytest.mark.parametrize("wrong", [{"axis": "square"}, {"line": "dotted"}])
-def test_an_axis_is_held_in_a_way_that_there_is(wrong):
-    with pytest.raises(ValueError, match="one of"):
-        figure_of([], {}, **wrong)
 
 
 def test_bindings_travel_as_json():

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from addnorm.player.charts import LIMITS, figure_of, frame_of, recorded_depth, recorded_loss, recorded_map
+from addnorm.player.charts import LIMITS, recorded_depth, recorded_loss, recorded_map
 from addnorm.words import number
 from components.charts import figures
-from components.charts.bindings import fixed_map
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import enlarged
 from components.playground.presets import PRESETS
 from models.insight.baseline import loss_of_guessing
 from models.insight.fate import GROWN
 from models.training import profile_at_init
 from tests.addnorm.test_read import HEADER
 from tests.addnorm.test_read import ROW as LINE
-from tests.drawn import drawn, run
+from tests.drawn import run
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1, 0.9])
@@ -41,10 +39,6 @@ def test_a_long_line_keeps_both_ends_and_every_spike_in_300_points(missing):
         assert (kept[0], kept[-1]) == (0, len(values) - 1)
         assert np.nanmin(values[kept]) == np.nanmin(values)
         assert np.nanmax(values[kept]) == np.nanmax(values)
-
-
-def test_a_short_line_is_kept_whole():
-    assert run("return bind.decimate(new Float64Array(300))") == list(range(300))
 
 
 def test_a_held_axis_covers_the_data_spans_two_decades_never_shrinks_and_has_few_ticks():
@@ -135,10 +129,6 @@ def test_a_finished_tape_is_played_in_six_to_ten_seconds_at_an_even_pace():
     moves = np.diff(played["places"][: int(ends * 60)])
     assert moves.max() < 1.01 * moves.min()
     assert (played["playing"], played["ended"], played["shown"]) == (False, True, 300)
-
-
-def test_a_short_tape_is_no_slow_motion():
-    assert 0.9 < play("[{ length: 41, over: true }]", last=40)["places"].index(40) / 60 < 1.3
 
 
 def test_rows_that_come_in_bursts_are_shown_at_an_even_pace():
@@ -389,15 +379,6 @@ def test_a_ratio_goes_element_by_element_as_far_as_both_go_and_moves_with_the_pl
     assert after == [2, 0.25]
 
 
-def test_where_nobody_names_the_places_of_a_line_they_are_numbered():
-    code = """
-    one.put(0, 1, Float32Array.of(2, 4, 9, 1, 1))
-    return draw(0).data[0].text
-    """
-    unnamed = [{name: value for name, value in SHARE.items() if name != "text"}]
-    assert run(BRANCHED + code, figure=SHARES | {"data": unnamed}) == ["site 0", "site 1"]
-
-
 def test_a_linear_axis_has_0_and_all_values_with_room_and_never_shrinks():
     code = """
     one.put(0, 3, Float32Array.of(2, 4, 9, 0, 0, 2, 4, 9, 1, -4, 2, 4, 9, 1, 1))
@@ -518,13 +499,6 @@ def line(data: list[dict[str, Any]], name: str) -> np.ndarray:
     return np.array(found[0]["y"] if found else [np.nan, np.nan], float)
 
 
-def test_what_all_seeds_have_lost_is_marked_once():
-    given = [[[[2, None, 1], [2, None, 3]], [[2, None, 1], [2, None, 3]]]]
-    code = SEVERAL + "return bind.filled(figure, now, {}).data"
-    drawn = run(code, given=given, figure=figures.profiles("Activation", "act_rms", LAYERS, ["A"], seeds=2))
-    assert [(trace["meta"], trace["x"]) for trace in drawn if trace["mode"] == "markers"] == [("A", [0])]
-
-
 def test_the_difference_divides_by_the_first_and_subtracts_its_loss_as_far_as_both_go():
     given = [[[[3, 1, 2]], [[2, 4, 8]], [[1, 1, 1]]], [[[3, 1, 2]], [[5, 2, 2]]]]
     profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], against=True)
@@ -598,24 +572,6 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
 MEASURE = "const measure = (text, size) => (text.length * size) / 2\n"
 
 
-def test_a_legend_has_the_room_that_its_names_need_in_the_charts_own_width_and_keeps_it():
-    figure = figures.losses(["A a net of some name", "B another of such a name"], steps=9, task="digits")
-    code = """
-    const cross = { name: "diverged", legendgroup: "diverged", mode: "markers" }
-    const held = {}
-    const room = (figure, data, width) => {
-      const drawn = { data, layout: bind.filled(figure, STILL, {}).layout }
-      return label.labelled(figure, drawn, { width, height: 200 }, held, measure, false).layout.margin.t
-    }
-    const none = []
-    return [
-      room(figure, none, 430), room(figure, none, 300), room(figure, [cross], 300), room(figure, none, 300),
-      room(figure, none, 430), room(large, none, 600), room({ data: [], layout: { margin: { t: 44 } } }, none, 300),
-    ]
-    """
-    assert run(MEASURE + code, figure=figure, large=enlarged(figure, 2)) == [51, 70, 88, 88, 51, 140, 44]
-
-
 def named(count: int, ends: list[float | None], *, width: int = 400, dark: bool = False) -> Any:
     """A chart of so many lines that end at these values, a missing one before its last place, with their names."""
     lines = [Series(f"line {at}", np.array([1.0, 1.0 if end is None else end])) for at, end in enumerate(ends[:count])]
@@ -628,80 +584,6 @@ def named(count: int, ends: list[float | None], *, width: int = 400, dark: bool 
     """
     )
     return run(code, figure=figure, width=width, dark=dark)
-
-
-def test_up_to_four_lines_are_named_at_their_ends_and_more_in_a_legend():
-    ends = [1.0, 1e3, 1e-3, 1e2, 10.0]
-    four, five, narrow = named(4, ends), named(5, ends), named(4, ends, width=100)
-    names = four["data"][-1]
-    assert (names["mode"], names["text"]) == ("text", [f"\u2002line {at}" for at in range(4)])
-    assert (names["x"], names["y"]) == ([1] * 4, pytest.approx(ends[:4]))
-    assert four["layout"]["showlegend"] is False
-    assert four["layout"]["margin"]["r"] > 6 * 6  # pixels of a name
-    for legend in (five, narrow):
-        assert legend["layout"]["showlegend"] is True
-        assert all(trace["mode"] != "text" for trace in legend["data"])
-
-
-@pytest.mark.parametrize(
-    "ends", [[1.0, 1.0, 1.0, 1.0], [1e3, 9e2, 1.0, 1.1], [1e-9, 1e-9, 1e9, 1e9], [5.0, 1e4, 5.1, 4.9]]
-)
-def test_names_keep_a_line_of_type_between_them_the_order_of_their_lines_and_the_plot(ends):
-    made = named(4, ends)
-    layout, y = made["layout"], np.log10(made["data"][-1]["y"])
-    low, high = layout["yaxis"]["range"]
-    height = 300 - layout["margin"]["t"] - layout["margin"]["b"]
-    pixels = (y - low) / (high - low) * height
-    assert np.diff(np.sort(pixels)).min() >= layout["legend"]["font"]["size"]
-    assert pixels.min() >= -1e-6
-    assert pixels.max() <= height + 1e-6
-    assert all(y[one] <= y[other] for one in range(4) for other in range(4) if ends[one] < ends[other])
-
-
-def test_names_far_from_each_other_along_the_way_stay_at_their_lines():
-    places = [{"x": 0.2, "y": 0.5}, {"x": 1, "y": 0.5}, {"x": 1, "y": 0.5}]
-    found = run("return label.apart(places, 0.1)", places=places)
-    assert found[0] == 0.5
-    assert abs(found[1] - found[2]) == pytest.approx(0.1)
-
-
-def test_marks_stay_in_the_legend_of_lines_that_are_named_at_their_ends():
-    made = named(2, [0.0, 2.0])
-    assert made["layout"]["showlegend"] is True
-    assert [trace["name"] for trace in made["data"] if trace.get("showlegend", True)] == ["exactly 0"]
-    assert made["data"][-1]["x"] == [0, 1]  # the first line ends before its zero
-
-
-@pytest.mark.parametrize(("task", "name"), [("digits", "chance"), ("copy", "chance"), ("book", "best constant guess")])
-def test_the_loss_of_guessing_is_named_at_its_level_beside_the_lines(task, name):
-    figure = figures.losses(["A", "B"], steps=9, task=task)
-    at = loss_of_guessing(task)
-    code = (
-        MEASURE
-        + """
-    const drawn = bind.filled(figure, STILL, {})
-    return [600, 40].map((width) => label.labelled(figure, drawn, { width, height: 300 }, {}, measure, false))
-    """
-    )
-    wide, narrow = run(code, figure=figure)
-    (names,) = wide["data"]
-    assert (names["text"], names["x"], names["y"]) == ([f"\u2002{name}"], [9], [pytest.approx(at)])
-    assert [(one["text"], one["y"]) for one in narrow["layout"]["annotations"]][-1] == (name, at)
-
-
-def test_the_name_of_a_line_keeps_off_the_cross_where_its_run_diverged():
-    code = (
-        MEASURE
-        + """
-    const line = (name) => ({ name, mode: "lines", x: [0, 1], y: [2, 9], line: { color: "#1b6ca8" } })
-    const cross = { name: "diverged", legendgroup: "diverged", meta: "A diverged", mode: "markers", x: [2], y: [3] }
-    const { layout } = bind.filled(figure, STILL, {})
-    const drawn = { data: [line("A"), line("B"), cross], layout }
-    return label.labelled(figure, drawn, { width: 600, height: 300 }, {}, measure, false).data.at(-1).text
-    """
-    )
-    one, other, _ = run(code, figure=figures.losses(["A", "B"], steps=9, task="digits"))
-    assert (one, other) == ("\u2002\u2002\u2002A", "\u2002B")
 
 
 RECORDED = """
@@ -782,37 +664,6 @@ def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_t
     assert [row[1] for row in lost["z"]] == [None, 1, 0, None, None]
 
 
-def test_a_chart_is_described_by_the_ends_and_the_extremes_of_its_lines_and_by_its_marks():
-    values = np.array([1.0, 0.25, 3.0, 40.0, 0.0])
-    figure = depth_profile(
-        title="Activation",
-        unit="RMS",
-        hue=SIGNAL,
-        sites=["x0", "b01", "b02", "b03", "b04"],
-        series=[Series("now", values), Series("level", np.full(5, 2.0), "other")],
-    )
-    said = run("return describe.described(figure)", figure=drawn(figure))
-    assert said.startswith("RMS over block. now: from 1 at input to 40 at block 3, least 0.25 at block 1.")
-    assert "exactly 0: marked at block 4." in said
-    assert "level: 2 at 5 places." in said
-
-
-def test_a_map_is_described_by_its_extremes_and_an_empty_chart_says_so():
-    cells = fixed_map({"name": "Activation", "y": ["input", "block 1"]}, np.array([[1, 3, 5], [2, 4, 0.5]]))
-    figure = drawn(figure_of([cells], frame_of("Activation", x="step", y="block", hue=SIGNAL)))
-    said, none = run("return [describe.described(figure), describe.described({ data: [], layout: {} })]", figure=figure)
-    assert "a map of 6 cells, least 0.5 at block 1, 2, greatest 5 at input, 2." in said
-    assert none == "Nothing is drawn yet."
-
-
-def test_no_more_than_six_lines_are_described_and_the_others_counted():
-    series = [Series(f"net {at}", np.array([1.0, 2.0 + at])) for at in range(8)]
-    figure = depth_profile(title="t", unit="RMS", hue=SIGNAL, sites=["x0", "b01"], series=series)
-    said = run("return describe.described(figure)", figure=drawn(figure))
-    assert said.count("from 1 at input") == 6
-    assert said.endswith("And 2 more.")
-
-
 @pytest.mark.parametrize("against", [False, True])
 def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the_frames_that_were_seen(against):
     code = """
@@ -853,21 +704,3 @@ def test_a_sample_goes_from_block_to_block_on_the_shorter_way_round_and_its_dist
     assert at[1][0]["x"] == pytest.approx(-distance[1][0] * 1, abs=1e-3), "through pi, not through 0"
     assert at[1][1]["held"] == 0.75
     assert run("return travel.grown(journey, 1)", journey=journey) == pytest.approx(np.sqrt(32.5) / 2)
-
-
-@pytest.mark.parametrize(
-    ("turn", "middle"), [([0.0, 1.0, 2.0], (2 + 2 * np.pi) / 2), ([3.0, -1.0, -2.0], 1.0), ([1.0], 1 + np.pi)]
-)
-def test_the_rings_are_named_where_the_samples_leave_the_widest_gap(turn, middle):
-    found = run("return travel.gap({ turn: [turn] })", turn=turn)
-    assert np.cos(found - middle) == pytest.approx(1)
-
-
-def test_the_pointer_is_told_numbers_as_sentences_write_them():
-    """plotly writes 6.900e-7, and 0.5000."""
-    row = [6.9e-7, 0.5, 63_214.0, None]
-    said = [None if value is None else number(value, 4) for value in row]
-    for of, values, expected in (("customdata", [row], [said]), ("y", row, said)):
-        trace = {"y": [], of: values, "hovertemplate": f"%{{text}}: %{{{of}:.4g}}<extra></extra>"}
-        told = run("return bind.spelled(trace)", trace=trace)
-        assert told == trace | {"customdata": expected, "hovertemplate": "%{text}: %{customdata}<extra></extra>"}

@@ -27,7 +27,6 @@ from components.stage.tickets import TICKETS, Tickets
 from models.service import client
 from models.service.client import Requester, tape_key
 from models.spec import RunConfig
-from models.spec.overrides import OVERRIDE_KEYS
 from models.training import Run
 from tests.stage.browserless import Browser
 from tests.waiting import until
@@ -89,13 +88,6 @@ def test_the_rows_that_come_are_those_that_a_run_computes_bit_for_bit(url: str) 
     assert came.state["parameters"] > 0
     assert [frame["step"] for frame in came.frames][:4] == [0, 1, 2, 4]
     assert came.frames[0]["picture"]["data"]  # as a figure
-
-
-def test_rows_that_are_there_come_at_once_in_few_messages(url: str) -> None:
-    with Browser(url) as page:
-        page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
-        came = page.hello(SMALL).until_done().runs[0]
-    assert (len(came.rows), len(came.arrivals)) == (len(computed(SMALL)), 1)
 
 
 def test_whoever_comes_back_gets_the_rows_that_are_missing(url: str) -> None:
@@ -227,16 +219,6 @@ def test_a_ticket_is_the_same_for_every_drawing_of_a_page_and_good_for_what_it_s
     assert tickets.hand(Requester("b", "page", "part", frozenset({"y"}))) != first
 
 
-def test_an_old_ticket_is_none_and_the_longest_unused_goes_first() -> None:
-    old = Tickets(seconds=0.0)
-    assert old.owner(old.hand(Requester("a", "page"))) is None
-    few = Tickets(most=2)
-    first, second = few.hand(Requester("a", "page")), few.hand(Requester("b", "page"))
-    assert few.owner(first) is not None
-    third = few.hand(Requester("c", "page"))
-    assert [few.owner(one) is not None for one in (first, second, third)] == [True, False, True]
-
-
 # --- whoever behaves badly ---
 
 LINK = client.key_of(SMALL)
@@ -317,17 +299,6 @@ def test_whoever_says_nothing_is_let_go(url: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(route, "HELLO_SECONDS", 0.05)
     with Browser(url) as page:
         end_of(page)
-
-
-def test_the_longest_link_of_a_page_is_read() -> None:
-    """One whose settings change from block to block, so that no two are a range."""
-    two = {key: (values[-1], max(values[:-1], key=str)) for key, values in OVERRIDE_KEYS.items() if key != "identity"}
-    blocks = tuple((at, key, values[at % 2]) for at in range(1, 129) for key, values in two.items())
-    cfg = RunConfig(depth=128, overrides=blocks + tuple((at, "identity", bool(at % 2)) for at in range(1, 129)))
-    link = client.key_of(cfg)
-    assert asked.LONGEST_LINK / 2 < len(link) < asked.LONGEST_LINK
-    hello = json.dumps({"kind": "hello", "ticket": "", "runs": [{"link": link}] * asked.MOST_RUNS})
-    assert [run.cfg for run in asked.understood(asked.said(hello)).runs] == [cfg] * asked.MOST_RUNS  # type: ignore[union-attr]
 
 
 words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "wish"]) | some.text(max_size=9)

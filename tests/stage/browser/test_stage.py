@@ -333,19 +333,6 @@ def test_a_tab_that_was_hidden_goes_on_from_where_it_stood(visitors, demo):
     assert len(seen) > 20
 
 
-def test_charts_have_their_name_and_their_numbers_as_a_table(resting):
-    page = resting
-    page.get_by_role("button", name="Table of Gradient by depth").click()
-    table = page.get_by_role("region", name="Gradient by depth, table")
-    expect(table.get_by_role("row")).to_have_count(6)
-    assert [cell.inner_text() for cell in table.get_by_role("row").nth(1).locator("th, td").all()][:2] == [
-        "step 0",
-        "input",
-    ]
-    page.get_by_role("button", name="Chart of Gradient by depth").click()
-    expect(table).to_be_hidden()
-
-
 def test_without_plotly_a_sentence_says_so_and_the_tables_have_the_numbers(visitors):
     page = visitors.tab()
     page.route("**/plotly-cartesian.min.js", lambda route: route.fulfill(body="", content_type="text/javascript"))

@@ -1,16 +1,11 @@
 """Charts that stand still, in a browser: zoom, hover, theme and click hold while their data is exchanged."""
 
-import json
 from contextlib import suppress
 from typing import Any
 
 import pytest
 from playwright.sync_api import TimeoutError as NothingYet
 from playwright.sync_api import expect
-from streamlit.testing.v1 import AppTest
-
-from components.shell.player import PLOTLY_ADDRESS
-from tests.stage.demo import PAGE
 
 MOMENT = 1_000  # milliseconds after which a mouse that was not heard is moved again
 GROWN = "() => chart().data[0].x.length"
@@ -51,14 +46,6 @@ def zoom(page: Any) -> None:
     raise AssertionError("the drag did not zoom")
 
 
-def test_the_page_sends_the_figure_its_name_its_height_and_where_plotly_is() -> None:
-    page = AppTest.from_file(str(PAGE), default_timeout=60)
-    page.query_params["still"] = "1"
-    sent = json.loads(page.run().get("bidi_component")[0].proto.json)
-    assert (sent["title"], sent["height"], sent["plotly"]) == ("Loss", 280, PLOTLY_ADDRESS)
-    assert sent["figure"]["data"][0]["x"] == [0, 1, 2, 3, 4]
-
-
 def test_zoom_and_node_survive_new_data_and_a_new_theme(growing: Any) -> None:
     page = growing
     page.evaluate("() => { chart().mine = true }")
@@ -73,20 +60,6 @@ def test_zoom_and_node_survive_new_data_and_a_new_theme(growing: Any) -> None:
     assert page.evaluate("() => chart().mine") is True
     assert page.evaluate("() => chart()._fullLayout.xaxis.range") == zoomed
     assert page.evaluate("() => chart()._fullLayout.paper_bgcolor") == "rgba(0,0,0,0)"
-
-
-def test_hover_survives_new_data(growing: Any) -> None:
-    page = growing
-    waits_for_points(page, more=30)
-    x, y = page.evaluate(TENTH)
-    for nudge in range(20):  # a busy browser may still be drawing when the mouse comes
-        page.mouse.move(x - 3 + nudge % 2, y)
-        page.mouse.move(x, y)
-        with suppress(NothingYet):
-            page.locator(".hoverlayer .hovertext").first.wait_for(timeout=MOMENT)
-            break
-    waits_for_points(page, more=15)
-    page.wait_for_selector(".hoverlayer .hovertext")
 
 
 def test_a_click_on_a_point_is_heard(growing: Any) -> None:
