@@ -1,21 +1,17 @@
 """A gradient that is checked: against numpy, against differences taken otherwise, and caught where it is spoilt."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 
 from components.instruments.check import error_chart, tape_rows
 from components.instruments.panel import Measured
-from models.insight.check import check_sentence, relative_error, rounding, single_sentence
+from models.insight.check import check_sentence, relative_error, rounding
 from models.instruments.check import STEPS, check
 from models.spec import RunConfig
 from models.training import Replays, Run, finished
-from tests.app_page import SMALL, charts, labels, playground, press, sound, words
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
-from tests.stage_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -145,44 +141,3 @@ def test_a_step_after_the_last_update_has_no_row():
     run.advance(10)
     found = finished(check(snapshot(cfg, 10), block=1))
     assert tape_rows(Measured(found, cfg, 10, {"block": 1}), run.trace())["tape"] == ["no row of the tape"] * 2
-
-
-def test_the_sentences_say_why_two_numbers_differ():
-    one = {"what": ["weights"], "analytic": np.array([1.0]), "difference": np.array([1.1]), "floor": np.array([1e-9])}
-    assert "3 kinks of ReLU" in check_sentence(**one, kinks=np.array([3]))
-    assert "no kink" in check_sentence(**one, kinks=np.array([0]))
-    assert "They agree" in check_sentence(**one | {"floor": np.array([0.04])}, kinks=np.array([0]))
-    assert "too small" in check_sentence(**one | {"floor": np.array([1.0])}, kinks=np.array([0]))
-    none = {"what": ["weights"], "analytic": np.zeros(1), "difference": np.zeros(1), "floor": np.array([1e-9])}
-    assert "exactly 0" in check_sentence(**none, kinks=np.array([0]))
-    two = {"what": ["weights"] * 2, "analytic": np.array([1.0, 1e-9]), "difference": np.array([1.0, 9e-9])}
-    assert "The other 1 are too small" in check_sentence(**two, floor=np.full(2, 1e-9), kinks=np.zeros(2, int))
-    assert single_sentence(1.0, 1.0) == "0 apart"
-    assert "more than rounding" in single_sentence(1.0, 1.1)
-    assert single_sentence(np.nan, 1.0) == "not finite"
-
-
-def test_the_panel_checks_the_block_that_is_chosen():
-    page = playground(**SMALL)
-    page.session_state["instrument"] = "Check this number"
-    sound(page.run())
-    assert "gradient and finite difference differ by" in words(page)
-    box = next(box for box in page.selectbox if box.label == "Block to check")
-    assert box.value == "block 4"
-    box.set_value("block 2")
-    sound(page.run())
-    figure = charts(page)["Relative error by step of the difference"]
-    figure = drawn(figure)
-    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
-    tables = [frame.value for frame in page.dataframe]
-    assert any("RMS of" in table.columns and table["RMS of"][0] == "weights of block 2" for table in tables)
-
-
-def test_where_the_gradient_is_not_finite_the_panel_says_so_and_shows_no_table():
-    page = rests(playground(norm="none", depth="32", width="32", steps="40"))
-    page.session_state["instrument"] = "Check this number"
-    sound(page.run())
-    if any(label.startswith("Check this block") for label in labels(page)):
-        press(page, "Check this block")
-    assert "There is nothing to check: the loss or its gradient is not finite here." in words(page)
-    assert len(page.dataframe) == 0

@@ -1,6 +1,5 @@
 """Likeness, rank and attention, against numpy, scipy, the module's own attention and cases worked out by hand."""
 
-import json
 import math
 from itertools import product
 
@@ -21,7 +20,6 @@ from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
-from tests.stage_page import panels
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -270,15 +268,6 @@ def test_the_sentences_judge_by_their_numbers():
     assert "No block" in attention_sentence(np.array([np.nan]), np.array([np.nan]))
 
 
-@pytest.mark.parametrize(
-    "values", [np.array([3.0, 1.0]), np.full(2, np.nan), np.empty(0)], ids=["some", "none finite", "empty"]
-)
-def test_plotly_accepts_the_rank_chart(values):
-    figure = rank_chart("t", ("x0", "b01"), values, values)
-    figure = drawn(figure)
-    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
-
-
 def opened(**query):
     page = playground(**SMALL, **query)
     page.session_state["instrument"] = "Collapse"
@@ -295,28 +284,3 @@ def test_the_panel_of_a_transformer_shows_attention():
         "Attention entropy by block",
         "Largest attention logit by block",
     } <= charts(page).keys()
-
-
-def test_the_panel_of_an_mlp_shows_no_attention():
-    page = opened()
-    assert "The batch's samples have a mean cosine" in words(page)
-    assert "samples across the batch" in words(page)
-    assert "token" not in words(page).partition("Compared: ")[2].partition(".")[0]
-    assert "Cosine of samples by depth" in charts(page)
-    assert not [title for title in charts(page) if "ttention" in title]
-
-
-def test_the_panel_opens_with_ten_samples_on_their_way_through_the_net_shown():
-    page = opened()
-    (travel,) = panels(page, "travel", "playground_collapse").values()
-    assert travel["runs"] == [0]
-    drawn_in_order = [
-        one.proto.id if "panels" in one.proto.json else one.proto.json for one in page.get("bidi_component")
-    ]
-    first = next(at for at, one in enumerate(drawn_in_order) if "stage_playground_collapse" in one)
-    assert first < next(at for at, one in enumerate(drawn_in_order) if "Rank by depth" in one)
-
-
-def test_a_cosine_that_is_nothing_has_no_sign():
-    said = collapse_sentence(("x0", "b01"), "The batch's samples", 4, np.array([-0.001, -0.004]), np.array([4.0, 4.0]))
-    assert "a mean cosine of 0.00 at the input and 0.00 at block 1" in said

@@ -9,8 +9,8 @@ from scipy import stats
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, linear_profile
-from components.instruments.distributions import histogram_map, open_layer
-from models.insight.distributions import tails_sentence, units_sentence
+from components.instruments.distributions import histogram_map
+from models.insight.distributions import tails_sentence
 from models.instruments import INSTRUMENTS
 from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
 from models.spec import RunConfig, plan
@@ -224,18 +224,6 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
     assert drawn(linear_profile(title="t", unit="u", hue=SIGNAL, sites=(), series=[]))["layout"]["annotations"]
 
 
-def test_the_sentence_names_the_tails_and_the_worst_branch():
-    text = tails_sentence(("x0", "b01", "b02"), np.array([3.2, 5.0, 20.0]))
-    assert "3.2 at the input and 20 at block 2: far above" in text
-    text = units_sentence("relu", "64 samples", ["b01", "b02"], np.array([0.1, 0.7]), np.empty(0))
-    assert "Inside block 2, 70% of the units are dead (0 for all 64 samples of the batch)" in text
-    assert "not for gelu" in units_sentence("gelu", "8 tokens", ["b01"], np.empty(0), np.empty(0))
-    assert units_sentence("tanh", "8 tokens", ["b01"], np.empty(0), np.zeros(1)) == "No values are saturated."
-    some = units_sentence("relu", "8 tokens", ["b01", "b02"], np.array([0.0, np.nan]), np.empty(0))
-    assert some == "No units are dead, as far as the branches are finite."
-    assert "No branch" in units_sentence("relu", "8 tokens", [], np.empty(0), np.empty(0))
-
-
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
     page = playground(**SMALL)
     page.session_state["instrument"] = "Distributions"
@@ -259,25 +247,3 @@ def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button
     page.session_state["depth"] = 3  # where there is no such layer
     sound(page.run())
     assert next(box for box in page.selectbox if box.label == "Layer over time").value == "stream, block 3"
-
-
-@pytest.mark.parametrize(
-    ("inside", "x", "layer"),
-    [
-        (False, 0, "stream, input"),
-        (False, 2.0, "stream, block 2"),
-        (True, 1, "inside block 1, after the activation"),
-        (False, 9, None),
-        (False, "2", None),
-    ],
-)
-def test_a_click_on_a_block_opens_its_layer_and_one_beside_it_opens_none(monkeypatch, inside, x, layer):
-    page = playground(**SMALL)
-    page.session_state["instrument"] = "Distributions"
-    sound(page.run())
-    key = next(box for box in page.selectbox if box.label == "Layer over time").key
-    with monkeypatch.context() as patch:
-        patch.setattr("streamlit.session_state", page.session_state)
-        open_layer(key, ["x0", "b01", "b02"], inside, x, 0.0)
-    chosen = next(box for box in sound(page.run()).selectbox if box.label == "Layer over time").value
-    assert chosen == (layer or "stream, block 4")

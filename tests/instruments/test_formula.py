@@ -23,7 +23,6 @@ from models.insight.theory import Law, branch_gains, law, rate
 from models.instruments.signal import signal
 from models.spec import ARRANGEMENTS, INITS, RunConfig, plan
 from models.training import Replays, finished
-from tests.app_page import SMALL, charts, playground, sound, words
 from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -264,20 +263,6 @@ def test_the_sentence_says_whether_the_seeds_agree():
     apart = formula_sentence(Law(np.array([1.0, 9.0]), None, "no law of it"), rows, np.ones((2, 2)))
     assert "a factor of 9; 2 seeds disagree (2 to 3)." in apart
     assert "only the measurement: no law of it" in apart
-
-
-def test_the_panel_draws_the_formula_over_the_seeds_once_for_all_steps():
-    page = playground(**SMALL)
-    page.session_state["instrument"] = "Formula over measurement"
-    sound(page.run())
-    assert "By the formula" in words(page)
-    assert "v_f" in words(page)
-    figure = charts(page)["Mean square of the stream at the start"]
-    assert [trace["name"] for trace in figure["data"]][-1] == "formula"
-    page.session_state["norm"] = "batch norm"
-    sound(page.run())
-    assert "No law is known for batch norm" in words(page)
-    assert "formula" not in [trace["name"] for trace in charts(page)["Gradient over its end at the start"]["data"]]
 
 
 @pytest.mark.full

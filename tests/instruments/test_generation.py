@@ -136,11 +136,6 @@ def unmasked(q, k, v, is_causal):
     return (q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
-def test_one_token_has_nothing_before_it_to_revise():
-    with pytest.raises(ValueError, match="two are needed"):
-        revision(snapshot(), text="a")
-
-
 def test_the_refinement_is_the_lens_with_the_attention_of_every_block_by_hand():
     one = snapshot()
     found = refinement(one, text=TEXT)

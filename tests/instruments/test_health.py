@@ -274,13 +274,6 @@ def test_the_least_update_is_named_too_and_called_usual_only_near_the_usual(size
     assert said.endswith(words)
 
 
-def test_an_update_is_not_praised_where_the_gradient_behind_it_vanishes():
-    said = update_sentence(updated((1e-3, 2e-3), (1e-6, 1e-3, 1.0)), 9)
-    assert said.endswith("The gradient behind it becomes 1.0·10⁶ times smaller on the way back.")
-    assert "learn" not in said
-    assert update_sentence(updated((1e-3, 2e-3)), 8) == "No update has been measured yet."
-
-
 @pytest.mark.parametrize(("width", "lr", "share"), [(64, 1e-3, 0.008), (256, 1e-3, 0.016), (64, 3e-3, 0.024)])
 def test_adams_first_update_is_one_to_a_few_per_cent(width, lr, share):
     """Every weight moves by the rate, and a weight of a fan-in matrix is one over the root of the width."""

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils import parameters_to_vector
 
 from components.instruments import landscape as panel
-from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
+from components.instruments.landscape import slice_map
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, minima, sharpness_sentence, slice_sentence
 from models.instruments import curvature
 from models.instruments.curvature import hessian, largest, sharpness, stream_jacobian
@@ -23,7 +23,7 @@ from models.spec import RunConfig
 from models.training import Replays, Run, finished
 from tests.app_page import SMALL, charts, playground, press, sound, words
 from tests.arrangements import PAIRS, in_turn
-from tests.drawn import all_drawn, drawn
+from tests.drawn import drawn
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -337,22 +337,6 @@ def test_plotly_accepts_the_slice_and_its_table_is_the_slice(loss):
     assert ("log colour" in figure["data"][0]["colorbar"]["title"]["text"]) == (loss == "over decades")
 
 
-def test_plotly_accepts_the_other_charts():
-    line = edge("sgd", np.array([0.1, 0.1, 0.1]))
-    many = [
-        sharpness_chart(np.array([0, 5, 9]), np.array([3.0, np.nan, 0.0]), line),
-        sharpness_chart(np.empty(0, int), np.empty(0), np.empty(0)),
-        spectrum_chart(np.array([3.0, 1.0, 0.0])),
-        spectrum_chart(np.full(4, np.nan)),
-    ]
-    for figure in all_drawn([*many]):
-        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
-    assert [trace["name"] for trace in many[0]["data"]][-1] == "edge of stability"
-    assert "edge of stability" not in {
-        t["name"] for t in sharpness_chart(np.array([0]), np.ones(1), np.full(1, np.nan))["data"]
-    }
-
-
 def test_the_panel_opens_with_the_slice_which_says_whether_it_is_smooth_and_measures_the_rest_by_button():
     page = playground(**SMALL | {"width": "8", "batch": "8"})
     page.session_state["instrument"] = "Landscape"
@@ -365,33 +349,6 @@ def test_the_panel_opens_with_the_slice_which_says_whether_it_is_smooth_and_meas
     for label in ("Measure sharpness", "Take the stack's Jacobian"):
         press(page, label)
     assert details <= charts(page).keys()
-
-
-def test_a_slice_of_a_large_net_waits_for_a_button(monkeypatch):
-    monkeypatch.setattr(panel, "QUICK", 1.0)
-    page = playground(**SMALL | {"width": "8", "batch": "8"})
-    page.session_state["instrument"] = "Landscape"
-    sound(page.run())
-    assert "Loss on a plane of weights" not in charts(page)
-    press(page, "Walk around")
-    assert "Loss on a plane of weights" in charts(page)
-
-
-def test_what_is_measured_by_button_says_where_it_lies():
-    page = playground(**SMALL | {"width": "8", "batch": "8"})
-    page.session_state["instrument"] = "Landscape"
-    sound(page.run())
-    for label in ("Measure sharpness", "Take the stack's Jacobian"):
-        press(page, label)
-    assert "the edge of stability, 380." in words(page)
-    assert "the last token is stretched" in words(page)
-
-
-def test_the_panel_of_a_wide_net_says_that_it_has_no_jacobian():
-    page = playground(**SMALL | {"width": "72"})
-    page.session_state["instrument"] = "Landscape"
-    sound(page.run())
-    assert "The Jacobian of the stack is taken up to a width of 64" in words(page)
 
 
 def _matrices(model):

@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from components.charts.tokens import candidates_chart, token_map
 from components.instruments.lens import MOST_LABELS, distance_chart, lens_map, lens_rows, row_labels
-from models.insight.lens import attention_sentence, lens_sentence, next_class, settled, tempered
+from models.insight.lens import lens_sentence, next_class, settled, tempered
 from models.instruments.lens import class_names, codes, lens
 from models.nets.norms import TokenBatchNorm
 from models.nets.sublayer import IdentitySublayer
@@ -22,7 +22,7 @@ from models.spec import ARRANGEMENTS, RunConfig, plan
 from models.tasks import alphabet
 from models.training import Replays, finished
 from tests import hand
-from tests.app_page import SMALL, charts, labels, playground, press, sound, words
+from tests.app_page import SMALL, charts, playground, press, sound, words
 from tests.arrangements import in_turn
 from tests.drawn import all_drawn, drawn
 from tests.stage_page import rests
@@ -245,13 +245,6 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(task, args, why):
         lens(still_at(RunConfig(**TINY | {"task": task}), 0), **args)
 
 
-def test_every_character_of_the_book_can_be_typed():
-    cfg = RunConfig(**TINY)
-    for start in range(0, len(alphabet()), 32):
-        part = alphabet()[start : start + 32]
-        assert codes(cfg, part) == list(range(start, start + len(part)))
-
-
 def test_a_run_that_diverged_says_nothing_and_says_that():
     cfg = RunConfig(
         **TINY | {"lr": 10.0, "depth": 8, "placement": "none", "norm": "none", "init_gain": 10.0, "steps": 40}
@@ -285,17 +278,6 @@ def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
     assert "Only at the end, c, does the lens predict this; at the input" in late
     assert settled(np.array([1, -1, 0, -1, 1])) == 4
     assert settled(np.array([1, -1, 1])) == 0
-
-
-def test_the_sentence_on_attention_names_the_head_that_looks_hardest():
-    weights = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
-    assert (
-        attention_sentence(["a", "b", "\n"], weights, 2)
-        == 'Of block 2\'s heads, head 2 looks hardest: 70% at token 3, "↵".'
-    )
-    assert "taken out" in attention_sentence(["a"], np.empty((0, 1)), 1)
-    assert "not finite" in attention_sentence(["a", "b"], np.full((1, 2), np.nan), 1)
-    assert "one token" in attention_sentence(["a"], np.ones((2, 1)), 1)
 
 
 def test_a_text_goes_on_with_the_likeliest_or_as_often_as_its_tempered_probability_says():
@@ -385,46 +367,3 @@ def test_the_panel_reads_a_text_and_goes_on_with_what_the_net_says():
     sound(page.run())
     assert "The context of 32 tokens is full" in words(page)
     assert next(button for button in page.button if button.label == "Next").disabled
-
-
-def test_the_panel_of_digits_takes_a_held_out_sample():
-    page = opened(net="transformer", task="digits", heads="2")
-    assert "Held-out sample 0 of 0 to 358." in words(page)
-    assert "Next" not in labels(page)
-
-
-def test_the_panel_has_nothing_to_look_at_in_an_mlp():
-    page = opened()
-    assert "An MLP has no attention" in words(page)
-    assert "Likeliest next" not in charts(page)
-
-
-def test_recall_goes_on_with_a_value_and_then_asks_for_a_key():
-    page = opened(net="transformer", task="recall", heads="2")
-    page.number_input(key="instrument_attention_and_lens_temperature").set_value(1.0)
-    sound(page.run())
-    before = text_box(page).value
-    press(page, "Next")
-    typed = text_box(page).value
-    assert typed.rsplit(" ", 1)[0] == before
-    assert 16 <= int(typed.rsplit(" ", 1)[1]) <= 31
-    assert "does not ask for a next token here" in words(page)
-    assert next(button for button in page.button if button.label == "Next").disabled
-
-
-@pytest.mark.parametrize(
-    ("query", "note"),
-    [
-        (
-            {"task": "book", "stack": "residual", "placement": "post-norm"},
-            "ResiDual: what is read at a site is x + N(y)",
-        ),
-        ({"task": "sort", "stack": "dlcl", "norm": "batch norm"}, "After attention there is no such sum"),
-        ({"task": "copy", "norm": "batch norm", "mask": "none"}, "Without a mask every token sees the later ones"),
-        ({"task": "spiral"}, "There is one token"),
-    ],
-)
-def test_the_panel_says_what_is_special_about_its_net(query, note):
-    page = opened(net="transformer", heads="2", **query)
-    assert note in words(page)
-    assert ("Batch norm uses its running statistics" in words(page)) == ("norm" in query)

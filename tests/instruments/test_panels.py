@@ -6,14 +6,9 @@ import re
 import pytest
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from components.instruments import INSTRUMENTS, check, remedies
-from components.shell.style import BADGES
-from components.stage.answer import Reply
-from models.answers import Trial, Tried
-from models.insight.remedy import Remedy
+from components.instruments import INSTRUMENTS
 from models.instruments import INSTRUMENTS as MEASURED
-from models.service.client import trainer
-from tests.app_page import SMALL, charts, labels, playground, press, sound, trained, tried, words
+from tests.app_page import SMALL, charts, playground, press, sound, trained, tried, words
 from tests.inprocess import InProcessTrainer
 from tests.stage_page import rests
 
@@ -59,13 +54,6 @@ def pressed(page, name):
 def opened(page, label):
     page.session_state["instrument"] = label
     return sound(page.run())
-
-
-def test_every_instrument_has_a_badge_that_exists_and_help_that_says_what_it_is():
-    for label, instrument in INSTRUMENTS.items():
-        assert instrument.badge in BADGES, label
-        assert len(instrument.help) > 80, label
-        assert instrument.question.endswith("?"), label
 
 
 def test_a_card_asks_its_question_and_says_why_it_is_no_use_to_this_net():
@@ -135,16 +123,6 @@ def test_an_instrument_opened_while_a_run_plays_waits_for_a_pause_and_trains_no_
     assert "Measured at step 5." in words(page)
 
 
-def test_what_a_button_measured_with_other_settings_says_so(monkeypatch):
-    monkeypatch.setattr(check, "QUICK", 0)
-    page = opened(playground(**SMALL), "Check this number")
-    press(page, "Check this block")
-    assert "Measured at step 0." in words(page)
-    page.selectbox(key="instrument_check_this_number_block").select_index(0)
-    sound(page.run())
-    assert "Measured at step 0 of the previous settings." in words(page)
-
-
 def test_what_was_measured_of_another_network_is_never_taken_for_this_one():
     page = opened(playground(**SMALL), "Stream and branches")
     sites = len(charts(page)["Stream and branch by depth"]["data"][0]["bind"]["values"])
@@ -173,22 +151,3 @@ def test_a_post_mortem_names_the_cause_and_a_button_starts_a_comparison_that_dif
     press(page, "branch scale")
     assert page.title[0].value == "Compare"
     assert page.query_params["b"].count("branch_scale=1%2Fsqrt%28depth%29") == 1
-
-
-def test_a_post_mortem_says_what_was_tried_without_help(monkeypatch):
-    first, second, third = (Remedy(name, {"clip": 1.0}) for name in ("one change", "another", "a third"))
-    came = Trial(
-        (
-            Tried(40, 2.4, 2.4, 2.4, -1, False, False, False, False),
-            Tried(40, 2.4, 1.0, 1.1, -1, True, True, True, True),
-        )
-    )  # the third was not tried
-    monkeypatch.setattr(remedies, "candidates", lambda *_: (first, second, third))
-    monkeypatch.setattr(remedies, "answer", lambda *_, **__: Reply(came))
-    page = opened(trained(playground(**DIVERGES)), "Post-mortem")
-    assert "another" in labels(page)
-    assert "Tried without success: one change." in words(page)
-
-
-def test_the_trainer_is_the_one_in_this_process():
-    assert isinstance(trainer(), InProcessTrainer)

@@ -1,6 +1,5 @@
 """Where the gradient came from, against autograd through the whole net, products written out, and sums over all paths."""
 
-import json
 from dataclasses import replace
 from itertools import combinations
 from math import comb
@@ -16,7 +15,6 @@ from models.instruments import paths as module
 from models.instruments.paths import gradient_shares, path_lengths
 from models.spec import RunConfig, plan
 from models.training import Replays, Run, finished
-from tests.app_page import SMALL, charts, playground, sound, words
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
 
@@ -203,38 +201,3 @@ def test_the_paths_are_counted_where_every_branch_can_be_passed_or_not():
     assert path_counts(replace(cfg, residual=False)) is None
     for name in ("ResiDual", "DLCL", "recursive skip"):
         assert path_counts(RunConfig.arranged(name, depth=6)) is None
-
-
-def test_the_sentences_say_what_carries_the_gradient():
-    text = shares_sentence(("b01", "b02", "b03"), np.array([0.5, 0.9, 0.8]))
-    assert (
-        "80% of the gradient comes through the residual, so the residuals carry most of it; the lowest share is 50%, at "
-        "block 1." in text
-    )
-    assert "No residual" in shares_sentence(("b01",), np.zeros(1))
-    assert "passed through 1.25 of 2 branches; half of it through 1 or fewer" in lengths_sentence(
-        np.array([0.25, 0.25, 0.5])
-    )
-
-
-def test_the_charts_are_plotlys_and_name_what_is_counted():
-    figure = length_chart(np.array([0.5, 0.5]), np.array([1.2, -0.2]), path_counts(RunConfig(depth=1)))
-    figure = drawn(figure)
-    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
-    assert figure["layout"]["xaxis"]["title"]["text"] == "branches passed"
-    assert [trace["meta"] for trace in figure["data"]][-1] == "formula: share of paths"
-    empty = drawn(share_chart((), np.empty(0), np.empty(0)))
-    assert empty["layout"]["annotations"]
-
-
-def test_the_panel_shows_both_measurements():
-    page = playground(**SMALL)
-    page.session_state["instrument"] = "Where the gradient came from"
-    sound(page.run())
-    assert "of the gradient comes through the residual" in words(page)
-    assert "of 4 branches; half" in words(page)
-    assert {
-        "Share of the gradient by depth",
-        "Gradient parts by depth",
-        "Gradient at the input by branches passed",
-    } <= charts(page).keys()

@@ -7,12 +7,11 @@ import pytest
 import torch
 
 from models.generator import generator
-from models.instruments import INSTRUMENTS
 from models.instruments.position import LEARNED_FROM, beyond, decoded, place
 from models.nets.embedding import sinusoids
 from models.spec import RunConfig
 from models.tasks.base import HELD_OUT_SEED
-from models.training import Replays, Run, cross_entropy, finished, snapshot_of
+from models.training import Run, cross_entropy, finished, snapshot_of
 
 SMALL = RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, width=16, heads=2, batch=4, steps=20)
 
@@ -116,8 +115,3 @@ def test_the_net_that_was_asked_is_as_it_was():
         finished(place(one))
         assert torch.equal(one.model(x), before)
     assert one.model.training
-
-
-def test_both_are_asked_by_name():
-    for name in ("place", "beyond"):
-        assert finished(INSTRUMENTS[name](Replays(), SMALL, step=0))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from models.insight.stream import stream_sentence
 from models.instruments.stream import cosine, stream
 from models.spec import RunConfig
 from models.training import Replays, Run, finished
@@ -72,10 +71,3 @@ def test_a_block_taken_out_adds_nothing_and_turns_nothing():
 def test_tokens_without_a_direction_do_not_count():
     x, y = torch.tensor([[1.0, 0.0], [0.0, 0.0]]), torch.tensor([[1.0, 1.0], [1.0, 0.0]])
     assert cosine(x, y).item() == pytest.approx(2**-0.5)
-
-
-def test_the_sentence_names_the_loudest_and_the_quietest_branch():
-    text = stream_sentence(("x0", "b01", "b02"), np.array([1.0, 2.0, 4.0]), np.array([0.5, 0.02]))
-    assert "The stream becomes 4 times larger over depth" in text
-    assert "block 1 adds 0.5 times" in text
-    assert "block 2 0.02 times" in text

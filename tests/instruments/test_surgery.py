@@ -2,7 +2,6 @@
 equations worked out with numpy, and weights exchanged by hand.
 """
 
-import json
 import math
 from dataclasses import replace
 
@@ -10,8 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.instruments.surgery import HELD_OUT, accuracy_chart, loss_chart
-from models.answers import Lesions
+from components.instruments.surgery import HELD_OUT, loss_chart
 from models.insight.surgery import (
     OPERATIONS,
     SKIP,
@@ -32,7 +30,7 @@ from models.training import Replays, finished
 from models.training.run import Run
 from tests.app_page import SMALL, charts, playground, sound, words
 from tests.arrangements import every_pair
-from tests.drawn import all_drawn, drawn
+from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -304,14 +302,6 @@ def test_the_sentences_judge_by_their_numbers():
     assert "has not learned yet" in lesion_sentence(names, 2.3, np.array([2.3, 2.3, 2.2]), 2.3)
 
 
-@pytest.mark.parametrize("values", [np.array([0.5, np.nan, 0.0]), np.empty(0)], ids=["some", "empty"])
-def test_plotly_accepts_the_charts(values):
-    value = Lesions(0.5, 0.9, values, values, values, values)
-    names = [block_name(at + 1) for at in range(len(values))]
-    for figure in all_drawn([*(loss_chart(names, value, "digits"), accuracy_chart(names, value))]):
-        assert json.loads(json.dumps(figure, allow_nan=False)) == figure
-
-
 def test_the_panel_knows_how_large_the_held_out_splits_are():
     for name, task in TASKS.items():
         assert len(open_task(RunConfig(task=name), "cpu").held_out[0]) == HELD_OUT[task.kind]
@@ -332,19 +322,3 @@ def test_the_panel_operates_on_what_is_chosen():
     next(box for box in page.selectbox if box.label == "Operation").set_value(UNNORM)
     sound(page.run())
     assert "Block 3 without its N_in: the held-out loss" in words(page)
-
-
-def test_the_panel_says_where_there_is_nothing_to_operate_on():
-    page = playground(**SMALL, norm="none")
-    page.session_state["instrument"] = "Surgery"
-    page.session_state["instrument_surgery_operation"] = UNNORM
-    sound(page.run())
-    assert "No slot of block 3 holds a norm." in words(page)
-
-
-@pytest.mark.parametrize(("task", "name"), [("digits", "chance"), ("book", "best constant guess")])
-def test_the_loss_of_guessing_is_named_as_elsewhere(task, name):
-    """3.07 on the book is not chance, which would be ln 75."""
-    losses = np.array([9.0])
-    chart = loss_chart(["b01"], Lesions(0.5, 0.9, losses, losses, losses, losses), task)
-    assert [trace["name"] for trace in chart["data"]][-1] == name
