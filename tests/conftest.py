@@ -1,10 +1,12 @@
 """What all tests share: one torch thread, as the trainer has,
-hypothesis without a clock, and which tests share a process.
+hypothesis without a clock, and the order of the files.
 """
 
+import json
 import logging
 import os
 import time
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -19,6 +21,7 @@ from streamlit.runtime import context
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from models.service import client
 from models.service.client import close_trainer
@@ -52,11 +55,16 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(1, min([joblib.cpu_count(), *(int(most / WORKER_BYTES) for most in room)]))
 
 
-# What drives browsers or real servers, times or counts them runs one after another, in two processes at most.
-TOGETHER = {
-    "journeys": ("browser/test_journeys.py", "browser/test_walk.py", "browser/test_failures.py", "stage/"),
-    "pages": ("attack/", "browser/", "load/", "project/test_benchmarks.py", "service/test_faults.py"),
-}
+# What drives browsers or real servers, times or counts them: no more than two such files run at the same time.
+SERIAL = ("attack/", "browser/", "load/", "project/test_benchmarks.py", "service/test_faults.py", "stage/browser/")
+
+# Belong to the full suite alone, but for the tests in them that are marked first.
+FULL = (*SERIAL, "project/test_how_to_add.py", "service/test_proxies.py")
+
+# Seconds by tier and file, as `pytest --record-durations` wrote them. Only their proportions count.
+DURATIONS = Path(__file__).with_name("durations.json")
+durations: dict[str, dict[str, float]] = json.loads(DURATIONS.read_text())
+measured: Counter[tuple[str, str]] = Counter()
 
 
 def file_of(nodeid: str) -> str:
@@ -64,57 +72,63 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0].removeprefix("tests/")
 
 
-def group(nodeid: str) -> str:
-    """Which tests share a process and its fixtures with this one: those of its file, or of one of the groups above."""
-    file = file_of(nodeid)
-    return next((name for name, files in TOGETHER.items() if file.startswith(files)), file)
-
-
-class Groups(LoadScopeScheduling):
-    """Gives out whole groups. xdist's own loadgroup renames tests in a way that pytest 9.2 no longer hears of."""
+class Files(LoadScopeScheduling):
+    """Gives out whole files in their order: serial ones to the first two processes, to the others when no more is left."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return group(nodeid)
+        return file_of(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        others = node not in self.nodes[:2]
+        self.workqueue = OrderedDict(
+            sorted(self.workqueue.items(), key=lambda unit: unit[0].startswith(SERIAL) == others)
+        )
+        super()._assign_work_unit(node)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Groups | None:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Files | None:
     """Takes the place of `--dist loadscope`."""
-    return Groups(config, log) if config.getvalue("dist") == "loadscope" else None
+    return Files(config, log) if config.getvalue("dist") == "loadscope" else None
 
 
-# Rooms and files that take more than three seconds of a processor: they start servers, train, open pages, copy the project.
-SLOW = (
-    "addnorm/", "attack/", "claims/", "export/test_digest.py", "export/test_script.py", "export/test_take_home.py",
-    "insight/test_four_cells.py", "insight/test_postmortem.py", "insight/test_readings.py", "insight/test_remedies.py",
-    "insight/test_signal.py", "insight/test_verdict.py", "instruments/", "labs/", "lessons/test_lessons.py", "lessons/test_teacher.py", "load/",
-    "maps/", "pages/", "project/test_benchmarks.py", "project/test_how_to_add.py", "project/test_security.py",
-    "service/", "shell/test_address.py", "spec/test_budget.py", "stage/test_pure.py", "stage/test_route.py",
-    "training/",
-)  # fmt: skip
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-durations", action="store_true", help="write how long each file took, for the order")
 
-# Belong to the full suite alone, but for the tests in them that are marked first.
-FULL = (
-    "attack/", "browser/", "load/", "project/test_benchmarks.py", "project/test_how_to_add.py", "service/test_faults.py",
-    "service/test_proxies.py", "stage/browser/",
-)  # fmt: skip
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    measured["first" if "first" in report.keywords else "rest", file_of(report.nodeid)] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("record_durations") and "PYTEST_XDIST_WORKER" not in os.environ:
+        for (tier, file), seconds in measured.items():
+            durations[tier][file] = round(seconds, 1)
+        DURATIONS.write_text(json.dumps(durations, indent=1, sort_keys=True) + "\n")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks each test: what it needs, `first` unless it or its file says `full`, and `full`, which is every test.
 
-    What takes longest comes first, and what is over in a moment last, so that all processes end at the same time.
+    Serial files come first, then what takes longest, so that all processes end at the same time.
     """
+    long = sum(durations["first"].values()) / 200
     for item in items:
         file = file_of(item.nodeid)
         if "/browser/" in item.nodeid:
             item.add_marker("browser")
-        if file.startswith(SLOW):
+        if durations["first"].get(file, 0) > long:
             item.add_marker("slow")
         if not item.get_closest_marker("full") and not file.startswith(FULL):
             item.add_marker("first")
         item.add_marker("full")
-    items.sort(key=lambda item: (group(item.nodeid) not in TOGETHER, not file_of(item.nodeid).startswith(SLOW)))
+    seconds = durations["first" if str(config.getoption("markexpr")).startswith("first") else "rest"]
+    items.sort(key=lambda item: (not (file := file_of(item.nodeid)).startswith(SERIAL), -seconds.get(file, 0), file))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.cache:
+        traces.keep_in(config.cache.mkdir("traces"))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -170,14 +184,6 @@ def pages_in_this_process_start_quickly() -> Iterator[None]:
             if name.startswith("streamlit"):
                 patch.setattr(logging.getLogger(name), "propagate", True)
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def traces_of_these_tests(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Finished runs are kept where all processes of the session find them."""
-    own = tmp_path_factory.getbasetemp()
-    traces.folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "traces"
-    traces.folder.mkdir(exist_ok=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,21 +1,36 @@
-"""Finished runs that several tests look at: each is trained once a
-session, by whichever of its processes asks first. A test that is about training itself trains.
+"""Finished runs that several tests look at, kept in pytest's cache until the engine, its data or its libraries change.
+A test that is about training itself trains.
 """
 
-import hashlib
 import pickle
+import shutil
 from collections.abc import Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
+import torch
 from filelock import FileLock
 
 from models.runlog import fingerprint
 from models.spec import RunConfig
+from models.tasks.book import FILE
 from models.trace import Trace
 from models.training import Run, SeedRuns
 
-folder = Path()  # what the processes of a session share; the session sets it
+_folders: list[Path] = []  # which `keep_in` fills
+
+
+def keep_in(kept: Path) -> None:
+    """Keeps the runs of this engine below a folder, and removes those of others."""
+    data = [file.read_bytes() for file in sorted(FILE.parent.iterdir())]
+    libraries = torch.__version__, np.__version__, torch.backends.cpu.get_cpu_capability()
+    folder = kept / sha256(repr((fingerprint(), libraries, data)).encode()).hexdigest()[:16]
+    folder.mkdir(exist_ok=True)
+    _folders[:] = [folder]
+    for other in set(kept.iterdir()) - {folder}:
+        shutil.rmtree(other, ignore_errors=True)
 
 
 def finished(cfg: RunConfig, rows: int | None = None) -> Trace:
@@ -30,19 +45,15 @@ def finished_seeds(cfg: RunConfig, seeds: Sequence[int], rows: int | None = None
 
 @cache
 def _finished(cfg: RunConfig, seeds: tuple[int, ...], rows: int) -> list[Trace]:
-    asked = repr((_engine(), cfg.to_query(), seeds, rows))
-    path = folder / hashlib.sha256(asked.encode()).hexdigest()
+    path = _folders[0] / sha256(repr((cfg.to_query(), seeds, rows)).encode()).hexdigest()
     with FileLock(f"{path}.lock"):
-        if not path.exists():
-            runs = Run(cfg) if seeds == (cfg.seed,) else SeedRuns(cfg, seeds)
-            runs.advance(rows)
-            traces = runs.traces()
-            runs.close()
-            path.write_bytes(pickle.dumps(traces))
-            return traces
-    return list(pickle.loads(path.read_bytes()))
-
-
-@cache
-def _engine() -> dict[str, str]:
-    return fingerprint()
+        if path.exists():
+            return list(pickle.loads(path.read_bytes()))
+        runs = Run(cfg) if seeds == (cfg.seed,) else SeedRuns(cfg, seeds)
+        runs.advance(rows)
+        traces = runs.traces()
+        runs.close()
+        partial = path.with_suffix(".partial")
+        partial.write_bytes(pickle.dumps(traces))
+        partial.replace(path)
+        return traces
