@@ -209,12 +209,21 @@ class Content(Mapping[str, T]):
 class Texts:
     """The sections of a file, each called by its heading with what fills its placeholders.
 
-    `TEXTS = Texts("labs/residual")`, then `TEXTS("what is left", blocks=24)`. tests/test_content.py compares every call
-    with its section.
+    `TEXTS = Texts("labs/residual")`, then `TEXTS("what is left", blocks=24)`. `constants` fill those of any section.
+    tests/test_content.py compares every call with its section.
     """
 
-    def __init__(self, name: str) -> None:
-        self._sections = Content(f"{name}.md", lambda files: files[0].sections)
+    def __init__(self, name: str, **constants: Any) -> None:
+        self._document = Content(f"{name}.md", lambda files: {"": files[0]})
+        self._constants = constants
+
+    @property
+    def title(self) -> str:
+        """The file's title."""
+        return self._document[""].title
 
     def __call__(self, heading: str, **measured: Any) -> str:
-        return fill(self._sections[heading], measured)
+        document = self._document[""]
+        text, measured = document.sections[heading], self._constants | measured
+        document.check([text], measured)
+        return fill(text, measured)

@@ -10,11 +10,14 @@ from components.charts.parts import Figure, site_word
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, branch_weights
 from models import answers
 from models.answers import GradientCheck
+from models.content import Texts
 from models.insight.check import check_sentence, relative_error, rounding, single_sentence
 from models.insight.words import number
 from models.spec import plan
 from models.spec.plan import block_name, normed_over_batch
 from models.trace import Trace
+
+WORDS = Texts("instruments/check")
 
 QUICK = 1e8  # multiplications of a forward pass up to which fifty of them need no button
 
@@ -44,9 +47,7 @@ def draw(panel: InstrumentPanel) -> None:
     if not finite:
         return  # the sentence has said so: charts and tables of NaN add nothing
     if normed_over_batch(found.cfg):
-        st.caption(
-            "Batch norm takes its statistics from this batch, in the gradient and at both ends of every difference."
-        )
+        st.caption(WORDS("batch norm"))
     table = {
         "gradient of": value.what,
         "along": value.along,
@@ -99,16 +100,4 @@ def _written(values: np.ndarray) -> list[str]:
     return [f"{value:.10g}" for value in values]
 
 
-CHECK = Instrument(
-    draw,
-    "Is the gradient shown the true one?",
-    "measured",
-    "On the batch and the net of the step shown, in float64 on the processor, in train mode. By autograd: the slope of "
-    "the loss along a direction u of length 1, <gradient, u>; along the gradient itself that is its length. By "
-    "difference: (L(+h) - L(-h)) / 2h, where h u is added to all weight matrices of the block at once, or to the "
-    "stream at the block's last site for all samples and tokens together. Steps h of 1e-2 to 1e-7 times the length of "
-    "what is moved are tried, and the one whose difference changes least from that of the next larger step is taken, "
-    "without looking at the gradient. Its error falls with h² until the rounding of the loss, 2e-16 L / h, takes over. "
-    "A ReLU input that changes its sign within the step is counted as a kink. The other table has the RMS of both "
-    "gradients in float64 and as the tape has them, in float32.",
-)
+CHECK = Instrument(draw, WORDS, "measured")

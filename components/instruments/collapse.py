@@ -11,9 +11,12 @@ from components.stage.panels import ten_samples
 from components.stage.stage import below
 from models import answers
 from models.answers import Collapse
+from models.content import Texts
 from models.insight.collapse import attention_sentence, collapse_sentence
 from models.insight.words import vectors
 from models.spec import plan
+
+WORDS = Texts("instruments/collapse")
 
 TRAVEL = 320  # pixels
 
@@ -47,8 +50,8 @@ def _stream(panel: InstrumentPanel, found: Measured[Collapse], sites: tuple[str,
     value = found.value
     count = f"{value.vectors} {vectors(found.cfg) if value.vectors > 1 else vectors(found.cfg).removesuffix('s')}"
     whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
-    alone = "" if value.within or found.cfg.net != "transformer" else " With one token each, attention has no choice."
-    st.caption(f"Compared: {whose}.{alone}")
+    alone = "" if value.within or found.cfg.net != "transformer" else WORDS("one token each")
+    st.caption(f"Compared: {whose}. {alone}".strip())
     spread = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
     panel.row(
         cosine_chart(
@@ -93,16 +96,4 @@ def _attention(panel: InstrumentPanel, found: Measured[Collapse]) -> None:
     )
 
 
-COLLAPSE = Instrument(
-    draw,
-    "Do different inputs stay different on their way up?",
-    "measured",
-    "On the batch of the step shown, by site, means over sets of vectors X: the tokens of one sample for a transformer "
-    "(at most 32 samples), those of the batch for an MLP (at most 256). Cosine: mean over pairs of different vectors. "
-    "Distance from the mean: |X - 1x̄ᵀ|/|X|, Frobenius norms, x̄ the mean vector (Dong 2021, arXiv 2103.03404). "
-    "Effective rank: exp H(s/Σs), H the entropy and s the singular values of the uncentred X (Roy & Vetterli 2007); "
-    "participation ratio: (Σs²)²/Σs⁴; both are 1 where all vectors share a direction. Attention by block: entropy -Σ p "
-    "ln p / ln n, n tokens that a row may see, rows that see only themselves left out, 1 where attention is even; the "
-    "largest logit q·k/√d (Zhai 2023, arXiv 2303.06296); (|∂W_q|² + |∂W_k|²) / (|∂W_q|² + |∂W_k|² + |∂W_v|²), dotted: "
-    "2/3, its value where all three are equally large.",
-)
+COLLAPSE = Instrument(draw, WORDS, "measured")

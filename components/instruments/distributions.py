@@ -15,9 +15,12 @@ from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from models import answers
 from models.answers import Distributions
+from models.content import Texts
 from models.insight.distributions import GAUSSIAN, tails_sentence, units_sentence
 from models.insight.words import vectors
 from models.spec import plan
+
+WORDS = Texts("instruments/distributions")
 
 UNIT_SHARES = {
     "dead": "0 for the whole batch",
@@ -88,7 +91,7 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     seen = f"{value.tokens} {vectors(found.cfg)}"
     worst = units_sentence(found.cfg.activation, seen, value.inside, value.dead, value.saturated)
     panel.say(f"{tails_sentence(sites, value.kurtosis)} {worst}")
-    st.caption("Click a block in one of these charts to choose its layer below.")
+    st.caption(WORDS("click"))
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 
 
@@ -127,14 +130,4 @@ def _over_time(panel: InstrumentPanel) -> None:
     panel.table("Size over time", step=film.value.steps, rms=film.value.rms, not_finite=film.value.lost)
 
 
-DISTRIBUTIONS = Instrument(
-    draw,
-    "Are the values bell-shaped, or does a block have outliers?",
-    "measured",
-    "On the batch of the step shown. Histogram: the share of a site's values in 49 bins from -6 to 6 times the site's "
-    "own RMS, each 0.25 RMS wide and symmetric about 0; the outermost two are open, and colour is log10. Kurtosis: "
-    "E(x-μ)⁴/σ⁴ across the features of one vector (of a sample or a token), 3 for a Gaussian; large where few features "
-    "carry most of it (He 2024, arXiv 2405.19279, takes it over the neurons' norms). Units after the activation "
-    "(Karpathy, makemore 3): ReLU units that are 0, or above 0, for all of the batch; values with |tanh| > 0.97, or "
-    "with a sigmoid's slope < 0.05. Over time: the same histogram at every frame, each on its own step's batch.",
-)
+DISTRIBUTIONS = Instrument(draw, WORDS, "measured")

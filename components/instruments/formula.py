@@ -11,11 +11,14 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
+from models.content import Texts
 from models.insight.formula import formula_sentence, geometric_mean, relative
 from models.insight.theory import Law, branch_gains, law, rate
 from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS
+
+WORDS = Texts("instruments/formula")
 
 QUICK = 1e7  # weights of the branches up to which building six nets needs no button
 
@@ -80,24 +83,7 @@ def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
         expected = branch_gains(cfg, kind)
         formula = "no formula" if expected is None else f"formula {number(expected[0])} and {number(expected[1])}"
         parts.append(f"{kind}: v_f {number(v_f[:, at].mean())} and v_b {number(v_b[:, at].mean())}, {formula}")
-    return f"Gains of the branches at unit input, forward and back: {'; '.join(parts)}." if parts else ""
+    return WORDS("gains", parts="; ".join(parts)) if parts else ""
 
 
-FORMULA = Instrument(
-    draw,
-    "What does theory predict, and does the net obey?",
-    "formula",
-    "The net at its start, whatever step is shown, on a Gaussian input of unit mean square with cross-entropy on "
-    "random labels; six seeds, averaged as logarithms because a product of random factors is log-normal. A_l is the "
-    "mean square of the stream, G_l the length of the gradient there. The formula follows the stream from sublayer to "
-    "sublayer: with skip weight a, branch scale s and what the branch makes of its input, A ← a²A + s²v_f and G² ← "
-    "(a² + s²v_b) G² going back, where each norm divides by the mean square it finds. For two layers v_f = n₂σ₂² E "
-    "act(√q z)², v_b = n₁σ₁² n₂σ₂² E act'(√q z)², q = n₁σ₁² A, z standard normal; for ReLU fed with 1: fan-in ½, He "
-    "on both 2, PyTorch's default 1/18, Xavier ½ m (2/(1+m))². One layer has a mean, which adds up coherently beside "
-    "the variance. Hence, for two layers, 1 + vL and √(1 + vL) for pre-norm (Xiong 2020, arXiv 2002.04745), (1+v)^L "
-    "for residual only; for LayerNorm scaling (Sun 2025, arXiv 2502.05795) this recursion gives 1 + v H_L, H_L = 1 + "
-    "1/2 + ... + 1/L, which is not a formula of the paper. The laws are those of wide nets (mean field: Poole 2016, "
-    "arXiv 1606.05340; Yang 2019, arXiv 1902.08129): a narrow net of many sublayers strays by a factor that grows "
-    "with depth over width, with a residual or without (Hanin & Nica 2018, arXiv 1812.05994). A norm keeps the stream "
-    "at its law, but not the gradient: it strays too, most in sandwich.",
-)
+FORMULA = Instrument(draw, WORDS, "formula")

@@ -11,10 +11,13 @@ from components.charts.parts import Figure, numbers
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, whole_blocks
 from models import answers
 from models.answers import Health
+from models.content import Texts
 from models.insight.health import USUAL_UPDATE, last_update, noise_sentence, update_sentence
 from models.insight.verdict import LARGE_UPDATE
 from models.insight.words import counted
 from models.spec import plan
+
+WORDS = Texts("instruments/health", large=LARGE_UPDATE)
 
 ROLES = ("now", "formula", "other")
 
@@ -92,14 +95,13 @@ def _say_parts(found: Measured[Health]) -> None:
     noise = found.value.noise
     parts, size = noise.parts, noise.part_size
     if not parts:
-        least = "two samples"
-        if noise.batch_norm:
-            least = "two micro-batches of 8 samples, whose statistics batch norm would use"
-        st.caption(f"A batch of {found.cfg.batch} is too small: this needs {least}.")
+        least = WORDS("two micro-batches") if noise.batch_norm else "two samples"
+        st.caption(WORDS("too small", batch=found.cfg.batch, least=least))
         return
-    each = f"{parts} of {counted(size, 'sample')} each"
-    normed = " Batch norm takes its statistics from each micro-batch, which adds noise of its own." * noise.batch_norm
-    st.caption(f"Of a micro-batch: {each}, {parts * size} of the batch's {found.cfg.batch}.{normed}")
+    said = WORDS(
+        "micro-batches", parts=parts, samples=counted(size, "sample"), total=parts * size, batch=found.cfg.batch
+    )
+    st.caption(f"{said} {WORDS('batch norm') if noise.batch_norm else ''}".strip())
 
 
 def _gates(found: Measured[Health]) -> list[Figure]:
@@ -162,17 +164,4 @@ def _adam(found: Measured[Health]) -> list[Figure]:
     ]
 
 
-HEALTH = Instrument(
-    draw,
-    "Do updates fit the weights, and is the gradient more than noise?",
-    "measured",
-    "Update to weight: |ΔW|/|W| of a block's matrices in the last update that a frame recorded; dotted is Karpathy's "
-    f"10⁻³ (makemore 3, of standard deviations), red more than {LARGE_UPDATE:.0%}. Adam's first ones are one to a few "
-    "per cent (measured at widths 64 and 256) where the gradient is well above its eps of 1e-8. Signal "
-    "to noise: |E g|²/tr Cov(g) over k micro-batches of the "
-    "step's batch, both unbiased, of all parameters of a block. Noise scale: B = tr(Σ)/|G|² with |G|² = (B_b|g_b|² - "
-    "B_s|g_s|²)/(B_b - B_s) and tr(Σ) = (|g_s|² - |g_b|²)/(1/B_s - 1/B_b) (McCandlish 2018, arXiv 1812.06162), from "
-    "one batch of one seed, so a rough number. Gates: ReZero, LayerScale. Gains: γ of every norm. Adam (arXiv "
-    "1412.6980): RMS(m)/RMS(√v), both bias-corrected, 1 where every gradient agrees in sign and size; the share of "
-    "weights whose last |update| is within 10% of the learning rate, weight decay apart.",
-)
+HEALTH = Instrument(draw, WORDS, "measured")

@@ -13,8 +13,11 @@ from components.charts.parts import seen
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.answers import Sharpness
+from models.content import Texts
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
 from models.spec import RunConfig
+
+WORDS = Texts("instruments/landscape")
 
 CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}
 REACHES = (0.1, 0.25, 0.5, 1.0)
@@ -100,7 +103,7 @@ def _slice(panel: InstrumentPanel) -> None:
         value = found.value
         panel.chart(slice_map(value.axis, value.loss), height=340)
         panel.say(slice_sentence(value.axis, value.loss))
-        st.caption(f"Two random directions among those of {value.moved:,} weights, one batch.")
+        st.caption(WORDS("directions", weights=value.moved))
 
 
 def _sharpness(panel: InstrumentPanel) -> None:
@@ -118,48 +121,33 @@ def _sharpness(panel: InstrumentPanel) -> None:
 
 def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
     """What the eigenvalue and the edge of stability depend on."""
-    cautions = [
-        "Each step has a batch of its own, and the line is that of training on all data at once: here it is only a "
-        "guide."
-    ]
+    cautions = [WORDS("only a guide")]
     if value.samples and value.samples < cfg.batch:
-        cautions.append(f"To limit the work: on the first {value.samples} of the batch's {cfg.batch} samples.")
+        cautions.append(WORDS("fewer samples", samples=value.samples, batch=cfg.batch))
     if cfg.clip:
-        cautions.append("Clipping shortens long gradients, so steps may stay stable above the line.")
+        cautions.append(WORDS("clip"))
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
-        cautions.append(
-            f"Weight decay adds {cfg.weight_decay:g} to the curvature of the matrices, which is not counted here."
-        )
+        cautions.append(WORDS("weight decay", decay=cfg.weight_decay))
     if cfg.activation == "relu":
-        cautions.append("A ReLU has no curvature of its own: its kinks are not seen.")
+        cautions.append(WORDS("relu"))
     return cautions
 
 
 def _jacobian(panel: InstrumentPanel) -> None:
     if panel.cfg.width > WIDEST:
-        st.info(f"The Jacobian of the stack is taken up to a width of {WIDEST}: it has that many rows and columns.")
+        st.info(WORDS("too wide", widest=WIDEST))
         return
     found = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if found is None:
         return
     panel.chart(spectrum_chart(found.value.singular_values))
     panel.say(jacobian_sentence(found.value.singular_values), bold=False)
-    ends = {"residual": " The end is x_M + N(y_M).", "dlcl": " The end is the last weighted sum."}
-    where, samples = ends.get(found.cfg.stack, ""), found.value.samples
-    with_batch = f" Batch norm takes its statistics from all {samples} samples." if samples > 1 else ""
-    which = f"Token {found.value.token} of the first" if found.cfg.tokens > 1 else "The first"
-    st.caption(f"{which} sample of the batch, from the input to the end.{where}{with_batch}")
+    said = [WORDS("token", token=found.value.token) if found.cfg.tokens > 1 else WORDS("sample")]
+    if found.cfg.stack != "single":
+        said.append(WORDS("end of residual") if found.cfg.stack == "residual" else WORDS("end of dlcl"))
+    if found.value.samples > 1:
+        said.append(WORDS("batch norm", samples=found.value.samples))
+    st.caption(" ".join(said))
 
 
-LANDSCAPE = Instrument(
-    draw,
-    "Is the loss around this net smooth or jagged?",
-    "measured",
-    "On the batch of the step shown, in train mode. The slice is L(θ + a d + b e), d and e random directions whose "
-    "every row is scaled to the length of the net's own, d_i ← d_i |θ_i| / |d_i|; biases, gains and gates stay (Li "
-    "2018, arXiv 1712.09913). A plane shows only two of a great many directions. Sharpness is the largest eigenvalue "
-    "of the Hessian of that loss with respect to all parameters, in float64, by power iteration on Hessian-vector "
-    "products until |Hv - λv| < 0.02 |λ|, at most 100. Gradient descent on a quadratic is stable below 2/η, with "
-    "momentum β below 2(1 + β)/η (Cohen 2021, arXiv 2103.00065). Jacobian: singular values of ∂x_M/∂x0 at one sample "
-    "or token, the others held fixed, by one backward pass per feature.",
-)
+LANDSCAPE = Instrument(draw, WORDS, "measured")

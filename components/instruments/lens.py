@@ -18,9 +18,12 @@ from components.shell.session import Key
 from components.stage.view import View
 from models import answers
 from models.answers import Lens
+from models.content import Texts
 from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
 from models.insight.words import number
 from models.spec import TASKS, RunConfig, plan
+
+WORDS = Texts("instruments/lens")
 
 # The start of the book, or the 16 symbols of a task; `recall` ends with the first key that is asked for.
 TEXTS = {
@@ -70,7 +73,7 @@ def _asked(panel: InstrumentPanel) -> Measured[Lens] | None:
         key = _text_key(panel)
         session.begin(key, TEXTS[cfg.task])
         ways = "characters, ↵ for a new line" if characters else "symbols as numbers with spaces between"
-        typed = st.text_input(f"Text, at most {cfg.tokens} tokens: {ways}", key=key, max_chars=LONGEST)
+        typed = st.text_input(WORDS("text", tokens=cfg.tokens, ways=ways), key=key, max_chars=LONGEST)
     return panel.ask(answers.LENS, text=typed.replace("↵", "\n"), block=block)
 
 
@@ -100,25 +103,17 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
     cfg, value = found.cfg, found.value
     lines = []
     if cfg.task not in TEXTS:
-        lines.append(f"Held-out sample {found.args['sample']} of 0 to {value.samples - 1}.")
+        lines.append(WORDS("sample", sample=found.args["sample"], last=value.samples - 1))
     if not value.asked[position]:
-        lines.append("Training has no loss at this position: the net was never taught what to say here.")
+        lines.append(WORDS("no loss here"))
     if cfg.mask == "none" and len(value.tokens) > 1:
-        lines.append("Without a mask every token sees the later ones, in training its own answer too.")
+        lines.append(WORDS("no mask"))
     if value.batch_norm:
-        lines.append(
-            "Batch norm uses its running statistics here, not those of a batch, as at inference; at step 0 it has none."
-        )
+        lines.append(WORDS("batch norm"))
     if cfg.stack == "residual":
-        lines.append(
-            "ResiDual: what is read at a site is x + N(y), as if the net ended there; y is the sum of the input and "
-            "all branches so far."
-        )
+        lines.append(WORDS("residual stack"))
     if cfg.stack == "dlcl":
-        lines.append(
-            "DLCL: what is read after a block is the weighted sum that comes next, that of the next block or, after "
-            "the last, of the head. After attention there is no such sum, so nothing is read."
-        )
+        lines.append(WORDS("dlcl stack"))
     return lines
 
 
@@ -236,12 +231,11 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
     answered = session.widget_value(key).replace("↵", "\n") == text
     why_not = ""
     if count >= value.limit:
-        limit = f"The context of {value.limit} tokens is full."
-        why_not = f"{limit} The net was trained on no more, so the text stops here."
+        why_not = WORDS("full", tokens=value.limit)
     elif not value.asked[-1]:
-        why_not = "This task does not ask for a next token here: type it."
+        why_not = WORDS("not asked")
     elif not np.isfinite(p).all():
-        why_not = "The probabilities are not finite: nothing can be drawn from them."
+        why_not = WORDS("not finite")
     written = LENS_WRITTEN.of(written_key).get()
     done = written[2] if written[:2] == (found.cfg, text) else []
 
@@ -260,10 +254,7 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
-    how = (
-        f"Above 0, random number t of seed {SEED} draws the token after t: the same text always continues the same way."
-    )
-    st.caption(why_not or how)
+    st.caption(why_not or WORDS("drawn", seed=SEED))
     if done:
         for step, own in groupby(done, key=itemgetter("step of the net")):
             tokens = " · ".join(f"`{one['token']}` {one['probability']:.1%}" for one in own)
@@ -272,19 +263,7 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
 
 
 def _unfit(view: View) -> str:
-    why = "An MLP has no attention; choose the transformer to see where its heads look."
-    return "" if view.cfg.net == "transformer" else why
+    return "" if view.cfg.net == "transformer" else WORDS("no attention")
 
 
-LENS = Instrument(
-    draw,
-    "Where do heads look, and when is the answer known?",
-    "measured",
-    "The net of the step shown reads a text, or a held-out sample, in eval mode. Attention: softmax(q·k/√d) by block "
-    "and head, a row per token that looks; later tokens are hidden by a causal mask (arXiv 1706.03762). Logit lens: "
-    "softmax(head(final_norm(x_l))), what the net would say if it ended at site l (nostalgebraist 2020); distance: "
-    "KL(p_last || p_l) = Σ p_last ln(p_last / p_l) in nats, as the tuned lens measures it (Belrose 2023, arXiv "
-    "2303.08112). No early site was trained to be read by the head: a lens that disagrees does not say what the stream "
-    "knows. Going on: a token is drawn from p^(1/temperature). One net, one seed.",
-    _unfit,
-)
+LENS = Instrument(draw, WORDS, "measured", _unfit)

@@ -17,6 +17,7 @@ from components.stage.answer import Reply, answer
 from components.stage.tickets import At
 from components.stage.view import View
 from models.answers import Question, Value
+from models.content import Texts
 from models.service.client import Requester, trainer
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
@@ -28,16 +29,25 @@ INSTRUMENT: Key[str | None] = Key("instrument", None)  # the open one
 
 @dataclass(frozen=True)
 class Instrument:
-    """How an instrument is drawn, the question it answers, its badge (a key of `style.BADGES`), formulas and sources.
+    """How an instrument is drawn, its texts (the title is its question) and its badge, a key of `style.BADGES`.
 
     `unfit`: why it has nothing to measure of a run; empty where it has.
     """
 
     draw: Callable[["InstrumentPanel"], None]
-    question: str
+    texts: Texts
     badge: str
-    help: str
     unfit: Callable[[View], str] = lambda view: ""
+
+    @property
+    def question(self) -> str:
+        """The question that it answers."""
+        return self.texts.title
+
+    @property
+    def help(self) -> str:
+        """What it measures, with formulas and sources."""
+        return self.texts("explanation")
 
 
 @dataclass(frozen=True)

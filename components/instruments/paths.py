@@ -11,9 +11,12 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from models import answers
 from models.answers import GradientShares, PathLengths
+from models.content import Texts
 from models.insight.paths import lengths_sentence, path_counts, shares_sentence
 from models.spec import plan
 from models.spec.plan import normed_over_batch
+
+WORDS = Texts("instruments/paths")
 
 QUICK = 1e9  # multiplications up to which the split needs no button
 
@@ -81,21 +84,8 @@ def _samples(found: Measured[GradientShares] | Measured[PathLengths]) -> None:
     samples, batch = found.value.samples, found.cfg.batch
     if samples == batch:
         return
-    apart = " Batch norm takes its statistics over these alone." if normed_over_batch(found.cfg) else ""
-    st.caption(f"To limit the work: on the first {samples} of the batch's {batch} samples.{apart}")
+    apart = WORDS("batch norm") if normed_over_batch(found.cfg) else ""
+    st.caption(f"{WORDS('fewer samples', samples=samples, batch=batch)} {apart}".strip())
 
 
-PATHS = Instrument(
-    draw,
-    "Who carries the gradient: residuals or branches?",
-    "measured",
-    "On the batch of the step shown, in float64. With g the gradient after a sublayer y = N_add(skip(x) + f(x)), "
-    "before it stands g_skip + g_branch, the two vector-Jacobian products; in ResiDual the branch also brings what "
-    "comes from the collected stream, in DLCL x is the weighted sum that the sublayer reads. Drawn is the projection "
-    "<g_part, g_skip + g_branch> / |g_skip + g_branch|², whose two shares add up to 1; one is above 1 where the other "
-    "points against the sum. The share by length, |g_skip| / (|g_skip| + |g_branch|), is in the table. Branches passed "
-    "(Veit 2016, arXiv 1605.06431): the gradient at the input is the sum of G_k, what passed exactly k branches, "
-    "carried backward separately: G_k ← Sᵀ G_k + Bᵀ G_(k-1). The lengths |G_k| do not add up to |G| because the G_k "
-    "are not parallel; <G_k, G> / |G|² do add up to 1. The formula counts paths: Binomial(M, 1/2) where all M "
-    "residuals are open. It says nothing of gradients.",
-)
+PATHS = Instrument(draw, WORDS, "measured")

@@ -13,6 +13,7 @@ from components.instruments.panel import Instrument, InstrumentPanel
 from components.shell import compare_link, link
 from components.shell.hide import hidden
 from components.stage.view import View
+from models.content import Texts
 from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNT
 from models.insight.postmortem import GROWN, postmortem, vanished_from
@@ -20,6 +21,17 @@ from models.insight.remedy import LONGER, LONGEST, STEPS, failed
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
 from models.trace import Divergence, Trace
+
+WORDS = Texts(
+    "instruments/postmortem",
+    exploding=EXPLODING,
+    large=LARGE_UPDATE,
+    grown=GROWN,
+    steps=STEPS,
+    longer=LONGER,
+    longest=LONGEST,
+    learnt=LEARNT,
+)
 
 
 def draw(panel: InstrumentPanel) -> None:
@@ -34,8 +46,7 @@ def draw(panel: InstrumentPanel) -> None:
 
 
 def _unfit(view: View) -> str:
-    fine = "This run has neither diverged so far nor ended without learning: there is nothing to explain."
-    return "" if failed(view.cfg, view.trace, view.row) else fine
+    return "" if failed(view.cfg, view.trace, view.row) else WORDS("nothing to explain")
 
 
 def _explained(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
@@ -61,7 +72,7 @@ def _offered(panel: InstrumentPanel) -> None:
     if not tried.offers:
         st.caption(tried.said)
     else:
-        st.markdown(f"{tried.cause} Compare with a run that differs only in:".strip())
+        st.markdown(f"{tried.cause} {WORDS('compare')}".strip())
     for at, (remedy, result) in enumerate(tried.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
             if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
@@ -91,16 +102,4 @@ def _compare(cfg: RunConfig, other: RunConfig) -> None:
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 
 
-POST_MORTEM = Instrument(
-    draw,
-    "Why did this run fail, and what helps?",
-    "measured",
-    "From the tape: the last row in which every number is finite, the first in which one is not, and what was unusual "
-    "before: overflow before any update; before training the stream over depth, or the gradient on its way back, "
-    f"becoming more than {EXPLODING:g} times larger; first updates above {LARGE_UPDATE:.0%} of the weights; a stream "
-    f"that became {GROWN:g} times larger in training. Changes are trained for {STEPS} steps past the divergence, or "
-    f"for {LONGER} where the loss falls; if none learns by then, the best for as long as the run, up to {LONGEST}. "
-    f"Those that reach {LEARNT:.0%} of the loss of guessing are offered, else those that go below it, single changes "
-    "first. A cause is named only where changing that one thing alone lets the run go on.",
-    _unfit,
-)
+POST_MORTEM = Instrument(draw, WORDS, "measured", _unfit)

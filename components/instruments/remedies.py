@@ -10,6 +10,7 @@ from components.stage.answer import answer
 from components.stage.view import View
 from models import answers
 from models.answers import Tried
+from models.content import Texts
 from models.insight.baseline import guess_in_words
 from models.insight.postmortem import postmortem
 from models.insight.remedy import Remedy, candidates, ranked
@@ -17,6 +18,8 @@ from models.insight.words import number
 from models.service.client import Requester
 from models.spec import knobs
 from models.spec.query import literal
+
+WORDS = Texts("instruments/postmortem")
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def found(view: View) -> Found:
     owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
     if reply.value is None:
-        said = f"This run failed. What would help? Trying changes of it: {reply.share:.0%}."
+        said = WORDS("trying", share=reply.share)
         return Found([], said if reply.waiting else literal(reply.refusal), waiting=reply.waiting)
     tried = reply.value.tried
     helped = ranked(every, tried, diverged=trace.divergence is not None)
@@ -57,7 +60,7 @@ def found(view: View) -> Found:
     if not offers:
         longest = max(trial.steps for trial in tried)
         guess = guess_in_words(cfg.task)
-        none = f"None of the {len(tried)} changes tried does clearly better than {guess} in {longest} steps."
+        none = WORDS("nothing helped", count=len(tried), guess=guess, steps=longest)
         return Found([], none, failed=failed)
     return Found(offers, failed=failed, cause=_cause([(every[at], tried[at]) for at in helped], lost))
 
@@ -71,4 +74,4 @@ def _result(trial: Tried) -> str:
 def _cause(helped: list[tuple[Remedy, Tried]], lost: int) -> str:
     """Which change of one thing alone makes a run that diverged at step `lost` go on past it; empty where none does."""
     alone = [remedy.label for remedy, trial in helped if not remedy.several and trial.steps > lost >= 0]
-    return f"Likeliest cause, by trial: with {alone[0]} alone the run goes on." if alone else ""
+    return WORDS("cause", change=alone[0]) if alone else ""

@@ -6,7 +6,10 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile
 from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
+from models.content import Texts
 from models.insight.stream import stream_sentence
+
+WORDS = Texts("instruments/stream")
 
 
 def draw(panel: InstrumentPanel) -> None:
@@ -29,11 +32,4 @@ def draw(panel: InstrumentPanel) -> None:
     panel.say(stream_sentence(sites, value.stream_rms, value.share))
 
 
-STREAM = Instrument(
-    draw,
-    "How much does each block add to the stream?",
-    "measured",
-    "On the batch of the step shown: RMS of the stream at every site, RMS of every branch before its add, their ratio "
-    "|f|/|x|, the mean cosine between the stream before and after a sublayer (block influence is one minus it: "
-    "ShortGPT, arXiv 2403.03853; Gromov 2024, arXiv 2403.17887), and between the branch and the stream it is added to.",
-)
+STREAM = Instrument(draw, WORDS, "measured")

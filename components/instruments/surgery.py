@@ -12,10 +12,13 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, branch_weights
 from models import answers
 from models.answers import Lesions, Question, Value
+from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import normed_over_batch
+
+WORDS = Texts("instruments/surgery")
 
 QUICK = 1e10  # multiplications up to which no button is needed: about a second
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
@@ -72,14 +75,14 @@ def _chosen(panel: InstrumentPanel) -> dict[str, Any] | None:
     if operation == SWAP:
         others = partners(panel.cfg, block)
         if not others:
-            st.info(f"Block {block} has no other block of the same parts whose weights would fit.")
+            st.info(WORDS("no partner", block=block))
             return None
         with third:
             args["other"] = panel.choose("Swapped with", others, key="other")
     if operation == UNNORM:
         slots = norm_slots(panel.cfg, block)
         if not slots:
-            st.info(f"No slot of block {block} holds a norm.")
+            st.info(WORDS("no norm", block=block))
             return None
         args["slot"] = third.selectbox("Norm to remove", list(slots), key=panel.key("slot"))
     return args
@@ -110,7 +113,7 @@ def _lesions(panel: InstrumentPanel, found: Measured[Lesions]) -> None:
     names = block_names(range(1, cfg.depth + 1))
     panel.row(loss_chart(names, value, cfg.task), accuracy_chart(names, value))
     panel.say(lesion_sentence(names, value.loss, value.skipped_loss, loss_of_guessing(cfg.task)))
-    st.caption(" ".join(["One net of one seed, its held-out split, nothing trained after the cut.", *_cautions(cfg)]))
+    st.caption(" ".join([WORDS("one net"), *_cautions(cfg)]))
 
 
 def _cautions(cfg: RunConfig) -> list[str]:
@@ -118,30 +121,14 @@ def _cautions(cfg: RunConfig) -> list[str]:
     cautions: list[str] = []
     kept = [one for one in plan(cfg).sublayers if not one.identity]
     if cfg.stack == "residual":
-        cautions.append("ResiDual: a block that is cut adds nothing to the collected stream either.")
+        cautions.append(WORDS("residual stack"))
     if cfg.stack == "dlcl":
-        cautions.append(
-            "DLCL: the later sums keep their weights; a skipped block stands in them with the sum that it read."
-        )
+        cautions.append(WORDS("dlcl stack"))
     if any(one.skip == 0 for one in kept):
-        cautions.append(
-            "Where the residual is 0, zeroed branches leave nothing of the stream but the bias of a norm after the add."
-        )
+        cautions.append(WORDS("no residual"))
     if normed_over_batch(cfg):
-        cautions.append(
-            "Batch norm normalises with its running statistics, which were taken from the intact net in training."
-        )
+        cautions.append(WORDS("batch norm"))
     return cautions
 
 
-SURGERY = Instrument(
-    draw,
-    "Which block can be taken out without harm?",
-    "measured",
-    "On a copy of the net of the step shown, in eval mode, on the whole held-out split, before and after one "
-    "operation; nothing is trained afterwards. The lesion curve (Veit 2016, arXiv 1605.06431) repeats it for each "
-    "block alone: skipped, x_l = x_(l-1), its norms after the add gone too; or with its branches zeroed, x_l = "
-    "N_add(skip(x_(l-1)) + 0), in which only the branch is gone. In an ensemble of short paths a block is hardly "
-    "missed; in a plain chain everything depends on each. A swap exchanges the weights of two blocks, which asks how "
-    "much their order matters.",
-)
+SURGERY = Instrument(draw, WORDS, "measured")

@@ -225,6 +225,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.instruments.panel import Instrument, InstrumentPanel
 from models import answers
+from models.content import Texts
 from models.insight.lengths import lengths_sentence
 
 
@@ -239,13 +240,18 @@ def draw(panel: InstrumentPanel) -> None:
     panel.chart(depth_profile(title=title, unit="RMS", hue=SIGNAL, sites=sites, series=series), title)
 
 
-LENGTHS = Instrument(
-    draw,
-    "How far do tokens differ in length?",
-    "measured",
-    "On the batch of the step shown: the RMS of the shortest and of the longest token at every site of the stream.",
-)
+LENGTHS = Instrument(draw, Texts("instruments/lengths"), "measured")
 ''',
+        ),
+        Edit(
+            "content/en/instruments/lengths.md",
+            "",
+            """# How far do tokens differ in length?
+
+## explanation
+
+The RMS of the shortest and of the longest token of the batch at every site of the stream.
+""",
         ),
         Edit(
             "components/instruments/__init__.py",
