@@ -26,7 +26,7 @@ import addnorm.recorder
 from addnorm import unwatch, watch
 from addnorm.recording import read
 from addnorm.writer import WAITING, Writer
-from tests.addnorm.loops import Block, Restless, batch, net, recorded, train
+from tests.addnorm.loops import Restless, batch, net, recorded, train
 
 ROOT = Path(__file__).parents[2]
 
@@ -390,17 +390,6 @@ def test_a_model_that_is_compiled_after_it_was_watched_trains_as_if_it_were_not_
         assert said[0].filename.endswith("loops.py")
 
 
-def test_the_wrapper_of_a_compiled_model_is_found(tmp_path: Path) -> None:
-    model, inner = compiled("whole")
-    optimizer = sgd(inner)
-    with (
-        pytest.warns(UserWarning, match="All 4 sites"),
-        watch(inner, tmp_path / "run.jsonl", optimizer=optimizer) as recorder,
-    ):
-        train(model, optimizer, recorder, 1)
-    assert len(read(recorder.path)) == 1
-
-
 def test_a_compiled_model_stays_compiled_between_the_recorded_steps_and_after_an_error(tmp_path: Path) -> None:
     ran: list[int] = []
 
@@ -538,31 +527,6 @@ def test_the_header_has_every_setting_and_group_of_the_optimiser(tmp_path: Path)
     assert said["groups"] == [{"parameters": sizes[0]}, {"parameters": sizes[1], "lr": 0.5}]
 
 
-def test_a_block_is_called_by_the_parts_that_its_weights_lie_in(tmp_path: Path) -> None:
-    """Two embeddings are not the whole module that they share with the blocks."""
-
-    class Text(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            parts = {
-                "wte": nn.Embedding(8, 8),
-                "wpe": nn.Embedding(4, 8),
-                "h": nn.ModuleList(Block() for _ in range(2)),
-            }
-            self.transformer, self.head = nn.ModuleDict(parts), nn.Linear(8, 8)
-
-        def forward(self, ids: Tensor) -> Tensor:
-            x = self.transformer["wte"](ids) + self.transformer["wpe"](torch.arange(4))
-            for block in self.transformer["h"]:
-                x = block(x)
-            return self.head(x)
-
-    with watch(Text(), tmp_path / "run.jsonl") as recorder:
-        recorder.step(recorder._model(torch.arange(8).reshape(2, 4)).sum())
-    names = [block.name for block in read(recorder.path).blocks]
-    assert names == ["transformer.wte, wpe", "transformer.h.0", "transformer.h.1", "head"]
-
-
 class FullyShardedDataParallel(nn.Sequential):
     """Named as FSDP's wrapper is."""
 
@@ -607,36 +571,6 @@ def test_under_ddp_the_first_process_writes_and_the_others_do_not(tmp_path: Path
     recording, alone = read(tmp_path / "run0.jsonl"), recorded(net(), tmp_path)
     assert [site.name for site in recording.sites] == ["0", "1", "2", "3"]
     assert recording.series["grad"] == pytest.approx(alone.series["grad"], rel=1e-5)
-
-
-def test_numbers_that_are_not_finite_stand_in_the_file_by_name(tmp_path: Path) -> None:
-    model = net()
-    optimizer = sgd(model)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
-        for scale in (1.0, float("inf")):
-            x, _ = batch(0)
-            loss = (model(x) * scale).sum()
-            loss.backward()
-            optimizer.step()
-            recorder.loss(loss)
-    assert '"NaN"' in recorder.path.read_text()
-    recording = read(recorder.path)
-    assert recording.problem == ""
-    assert all(recording.known["grad"])
-
-
-def test_a_loss_that_is_nan_is_recorded_and_named_and_training_goes_on(tmp_path: Path) -> None:
-    expected = train(model := net(), sgd(model), None, 4)
-    model = net()
-    optimizer = sgd(model)
-    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
-        losses = train(model, optimizer, recorder, 2)
-        recorder.loss(float("nan"))
-        losses += train(model, optimizer, recorder, 2)
-    assert losses[:2] == expected[:2]
-    recording = read(recorder.path)
-    assert (recording.problem, len(recording)) == ("", 4)
-    assert recording.sentence("lost", 0) == "The first number that is not finite is the loss of step 1."
 
 
 def spoilt(where: str, path: Path | None, *, alarm: bool = False) -> list[Tensor]:

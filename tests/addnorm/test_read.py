@@ -4,7 +4,7 @@ import json
 import math
 import random
 import time
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -262,41 +262,6 @@ def shown(folder: Path, *lines: Any, raw: bytes = b"", arguments: tuple[str, ...
     return main(["show", str(path), *arguments])
 
 
-def test_a_recording_is_shown_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [ROW, {**ROW, "step": 5, "loss": 0.5, "act": [1.0, 1000.0], "update": [0.5]}]
-    header = {**HEADER, "created": datetime.now(UTC).isoformat(timespec="seconds")}
-    assert shown(tmp_path, header, *rows, END) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said == [
-        "Net, 10 parameters, 2 rows, ended",
-        "step 5, loss 0.5",
-        "site        signal    gradient",
-        "a                1         0.5",
-        "b             1000        0.25",
-        "The signal grows by a factor of 1,000 over depth, its gradient grows by a factor of 2 on the way back.",
-        "The signal grows most at b, by a factor of 1,000; the gradient grows most on the way back through b, by a factor of 2.",
-        "The update of step 5 changed a most, by 50% of its size.",
-    ]
-    assert shown(tmp_path, header, *rows, arguments=("--step", "3")) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].endswith("2 rows, growing")
-    assert said[-2].startswith("The signal grows by a factor of 2 over depth")
-
-
-def test_the_modules_that_all_sites_lie_in_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ["model.embed", "model.layers.0.attn", "model.layers.0", "model.layers.1.attn", "model.layers.1"]
-    row = {**ROW, "act": [1.0, 1.0, 5.0, 5.0, 5.0], "grad": [1.0] * 5}
-    for sites, said in (
-        (names, ["site, mostly in model.layers", "model.embed", "0.attn", "0", "1.attn", "1"]),
-        (["model.layers.0 (input)", *names[1:]], ["site in model.layers", "0 (input)", "0.attn", "0", "1.attn", "1"]),
-    ):
-        assert shown(tmp_path, {**HEADER, "sites": [{**SITE, "name": name} for name in sites]}, row) == 0
-        lines = capsys.readouterr().out.splitlines()
-        assert [line[: len(said[0])].rstrip() for line in lines[2:8]] == said
-        assert {len(line) for line in lines[2:8]} == {len(said[0]) + 26}
-        assert lines[9] == "The signal grows most at model.layers.0, by a factor of 5."
-
-
 @pytest.mark.parametrize(
     ("last", "end", "later", "said"),
     [
@@ -370,30 +335,6 @@ def test_the_first_number_that_is_not_finite_is_named(
     found = fed(HEADER, ROW, {**ROW, "step": 4, **second}, {**ROW, "step": 9, **third})
     assert (found.problem, len(found)) == ("", 3)
     assert found.sentence("lost", 0) == sentence.replace("…", "The first number that is not finite")
-
-
-@pytest.mark.parametrize(
-    ("row", "sentence"),
-    [
-        ({"act": [1.0, 1.99, 3.97, 3.0]}, ""),
-        ({"act": [1.0, 2.0, 8.0, 1.0], "kinds": "sum"}, "The signal falls most at d, by a factor of 8."),
-        ({"act": [1.0, 2.0, 9.0, 18.0]}, "The signal grows most at c, by a factor of 4.5."),
-        ({"act": [1.0, 2.0, 9.0, 18.0], "kinds": "start"}, "The signal grows most at b, by a factor of 2."),
-        ({"act": [1.0, None, 3.0, "Infinity"]}, "The signal grows most at c, by a factor of 3."),
-        ({"act": [1.0, 5.0, 0.0, 0.0]}, "The signal falls to exactly 0 at c."),
-        ({"act": [0.0, 0.0, 2.0, 9.0]}, "The signal rises from exactly 0 at c."),
-        ({"act": [0.0, 0.0, 0.0, 0.0]}, ""),
-        ({"act": ["NaN", "NaN", "Infinity", None]}, ""),
-        ({"grad": [9.0, 1.0, 1.0, 2.0]}, "The gradient grows most on the way back through b, by a factor of 9."),
-        ({"grad": [1.0, 1.0, 4.0, 4.0]}, "The gradient falls most on the way back through c, by a factor of 4."),
-        ({"grad": [0.0, 0.0, 4.0, 1.0]}, "The gradient falls to exactly 0 on the way back through c."),
-    ],
-)
-def test_the_site_of_the_largest_jump_is_named(row: dict[str, Any], sentence: str) -> None:
-    kinds = ("start", "sum", row.pop("kinds", "sum"), "sum")
-    sites = [{**SITE, "name": name, "kind": kind} for name, kind in zip("abcd", kinds, strict=True)]
-    found = fed({**HEADER, "sites": sites}, {**ROW, "act": [1.0] * 4, "grad": [1.0] * 4, **row})
-    assert (found.problem, jumps(found, 0)) == ("", sentence)
 
 
 def test_the_jump_of_a_branch_that_is_made_large_is_what_plain_hooks_measure(tmp_path: Path) -> None:

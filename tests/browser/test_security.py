@@ -9,7 +9,7 @@ import re
 import uuid
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,16 +106,13 @@ def test_the_name_of_a_session_is_random_and_an_invented_one_opens_nobodys(serve
 
 def asked(server: Server, method: str, path: str, **more: Any) -> tuple[int, bytes]:
     """An answer to a request whose path is sent as it is, not tidied up."""
-    connection = http.client.HTTPConnection(str(urlsplit(server.url).netloc), timeout=30)
-    try:
+    with closing(http.client.HTTPConnection(str(urlsplit(server.url).netloc), timeout=30)) as connection:
         connection.putrequest(method, path, skip_accept_encoding=True)
         for name, value in more.get("headers", {}).items():
             connection.putheader(name, value)
         connection.endheaders(more.get("body"))
         answer = connection.getresponse()
         return answer.status, answer.read()
-    finally:
-        connection.close()
 
 
 CLIMBS = (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
 from components.charts.bindings import fixed_map
 from components.charts.colour import GREY, RED, SIGNAL
-from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, linear_profile
+from components.charts.depth import Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import numbers, places, rounded
 from tests.drawn import all_drawn, drawn
 from tests.tables import table_of
@@ -92,14 +92,6 @@ def test_zeros_lie_on_the_lower_edge_and_what_is_not_finite_on_the_upper_inside_
         assert all(high / 1.05 < y < high for y in found["not finite"]["y"])
         assert found["exactly 0"]["cliponaxis"] is False
     assert drawn(_profile(lines[0]))["data"][2]["customdata"] == ["inf", "nan", "-inf"]
-
-
-def test_two_series_of_zeros_are_both_marked_apart_and_named_once():
-    marks = [trace for trace in drawn(_profile(np.zeros(3), np.zeros(3)))["data"] if trace["name"] == "exactly 0"]
-    assert [mark["meta"] for mark in marks] == ["line 0", "line 1"]
-    assert [mark["showlegend"] for mark in marks] == [True, False]
-    assert marks[0]["marker"]["symbol"] != marks[1]["marker"]["symbol"]
-    assert marks[0]["marker"]["size"] < marks[1]["marker"]["size"]
 
 
 def test_a_place_before_the_start_was_not_measured_and_marks_have_the_name_that_was_declared():
@@ -190,19 +182,6 @@ def test_cells_without_a_colour_are_marked_and_counted():
     np.testing.assert_allclose(table, values, rtol=6e-4)
 
 
-def test_roles_differ_without_their_colours_and_a_long_name_is_shortened_in_the_legend_alone():
-    name = "res-post-norm + QK-norm, 32x64, step 120"
-    series = [Series(name, np.ones(2), role) for role in ROLES]
-    figure = drawn(depth_profile(title="t", unit="RMS", hue=SIGNAL, sites=_sites(2), series=series))
-    assert len({(line["line"]["dash"], line["mode"]) for line in figure["data"]}) == len(ROLES)
-    for line in figure["data"]:
-        assert len(line["name"]) <= 30
-        assert line["name"].startswith("res-post-norm")
-        assert line["name"].endswith("step 120")
-        assert line["meta"] == name
-    assert set(table_of(figure)["line"]) == {name}
-
-
 def test_ticks_are_few_with_both_ends_and_a_block_ends_with_its_last_sublayer():
     def ticks(sites: list[str]) -> dict[int, str]:
         lines = [Series("now", np.ones(len(sites)))]
@@ -214,15 +193,6 @@ def test_ticks_are_few_with_both_ends_and_a_block_ends_with_its_last_sublayer():
     assert ticks(["x0", *halves[:4]]) == {0: "input", 2: "1", 4: "2"}
     assert ticks(list(_sites(33))) == {0: "input", 8: "8", 16: "16", 24: "24", 32: "32"}
     assert ticks(["1", "4", "16"]) == {0: "1", 1: "4", 2: "16"}  # numbers that are no blocks
-
-
-def test_hover_names_the_place_and_a_net_of_another_depth_has_its_own():
-    sites = _sites(33)
-    lines = [Series("now", np.ones(33)), Series("old", np.array([1.0, 2.0]), "ghost")]
-    now, old = drawn(depth_profile(title="t", unit="RMS", hue=SIGNAL, sites=sites, series=lines))["data"]
-    assert now["text"][::16] == ["input", "block 16", "block 32"]
-    assert old["text"] == ["site 0", "site 1"]
-    assert places(["b02.attn", "b02.ffn"])["names"] == ["block 2, attention", "block 2, feed-forward net"]
 
 
 def _sites(count: int) -> tuple[str, ...]:

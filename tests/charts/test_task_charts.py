@@ -73,12 +73,6 @@ def test_a_class_without_held_out_points_still_has_its_region():
     assert names == ["says 0", "says 1", "says 2", "class 0"]
 
 
-def test_the_plane_is_a_square_of_its_extent(pictures):
-    layout = decision_map(pictures["xor"])["layout"]
-    assert layout["xaxis"]["range"] == layout["yaxis"]["range"] == [-1.2, 1.2]
-    assert layout["yaxis"]["scaleanchor"] == "x"
-
-
 def test_every_mistaken_digit_has_its_pixels_and_says_answer_and_truth():
     mistakes = np.arange(6 * 64).reshape(6, 8, 8) % 17
     picture = {"mistakes": mistakes, "truth": [3, 8, 1, 4, 9, 7], "guess": [5, 3, 7, 9, 4, 1]}
@@ -89,20 +83,6 @@ def test_every_mistaken_digit_has_its_pixels_and_says_answer_and_truth():
     assert captions[0] == "Said 5, is 3"
     assert captions[-1] == "Said 1, is 7"
     assert len(captions) == 6
-
-
-def test_digits_stand_upright_with_square_pixels_and_apart(pictures):
-    figure = digit_mistakes(pictures["digits"])
-    bottom, top = figure["layout"]["yaxis"]["range"]
-    assert bottom > top, "the first row of an image is its uppermost"
-    assert figure["layout"]["yaxis"]["scaleanchor"] == "x"
-    corners = [(trace["x"][0], trace["y"][0]) for trace in figure["data"]]
-    assert all(abs(x1 - x2) > 8 or abs(y1 - y2) > 8 for at, (x1, y1) in enumerate(corners) for x2, y2 in corners[:at])
-
-
-def test_a_net_without_mistakes_says_so():
-    figure = digit_mistakes({"mistakes": np.empty((0, 8, 8)), "truth": [], "guess": [], "confidence": []})
-    assert drawn(figure)["layout"]["annotations"][0]["text"] == "no mistake on the held-out digits"
 
 
 def _copied(wrong_at: int) -> dict[str, np.ndarray]:
@@ -127,12 +107,6 @@ def test_a_wrong_answer_is_marked_by_colour_and_by_a_cross():
     assert [texts[at] for at in others] == [str(at) for at in others]
 
 
-def test_the_target_of_a_copy_stands_under_what_it_copies():
-    table = sequence_table(_copied(wrong_at=4))["data"][0]
-    assert len(table["text"]) == 3
-    assert table["text"][0] == table["text"][1] == [str(at) for at in range(16)]
-
-
 def test_a_table_shows_every_question_target_and_answer_of_its_sequences(pictures):
     for task in ("sort", "recall"):
         picture = pictures[task]
@@ -147,17 +121,3 @@ def test_a_table_shows_every_question_target_and_answer_of_its_sequences(picture
             assert answers == [str(value) for value in picture["guess"][at][asked]]
             crosses = sum("✗" in text for text in texts[-1])
             assert crosses == (picture["guess"][at] != picture["target"][at])[asked].sum()
-
-
-def test_recall_shows_the_keys_that_are_asked(pictures):
-    figure = sequence_table(pictures["recall"])
-    assert figure["layout"]["yaxis"]["ticktext"] == ["input", "then", "target", "answer"] * 2
-    shown = [int(text) for row in figure["data"][0]["text"][:2] for text in row]
-    assert shown == pictures["recall"]["input"][0].tolist()
-
-
-def test_no_sequences_say_so():
-    nothing = np.empty((0, 32), int)
-    figure = sequence_table({"input": nothing, "target": nothing, "guess": nothing})
-    figure = drawn(figure)
-    assert figure["layout"]["annotations"][0]["text"] == "no sequences"

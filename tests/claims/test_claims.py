@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
 from components.claims.run import chart
-from models.claims.claims import CLAIMS, matching
+from models.claims.claims import CLAIMS
 from models.claims.depth import KEPT
 from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
 from models.experiment import JUDGES, Computed, Finding, Source, Trained
@@ -26,7 +26,7 @@ from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
 from models.training import Replays, Run
-from tests.app_page import address, back, charts, labels, press, sound, words
+from tests.app_page import address, charts, labels, press, sound, words
 from tests.drawn import drawn
 from tests.labs_page import lab
 from tests.traces import finished
@@ -384,10 +384,6 @@ def test_what_is_measured_contradicts_the_claim_and_contrary_numbers_would_uphol
     assert other.sentence != said.sentence
 
 
-def test_only_the_long_runs_are_left_out_above() -> None:
-    assert set(CLAIMS) - set(CONTRARY) == set(LONG)
-
-
 # --- long runs, on tapes of their own kind with losses put in ---
 
 
@@ -432,13 +428,6 @@ def test_one_chart_is_judged_by_whether_a_level_gradient_goes_with_learning() ->
 
 
 # --- the list and the page ---
-
-
-def test_the_search_takes_every_word_in_claim_and_truth_and_the_topic_filters() -> None:
-    assert [claim.key for claim in matching("SIGMOID 1/4")] == ["quarter"]
-    assert matching("no such word") == []
-    assert {claim.topic for claim in matching(topic="attention")} == {"attention"}
-    assert len(matching()) == 33
 
 
 @pytest.mark.parametrize("key", ["pre-norm-exponential", "batch-norm-cures"])
@@ -492,31 +481,6 @@ def grid(page: AppTest) -> dict[str, dict[str, str]]:
     """The cards that are offered, by name."""
     said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
     return {card["name"]: card for data in said if data.get("label") == "Claim" for card in data["cards"]}
-
-
-def test_without_a_choice_all_claims_are_cards_and_the_search_leaves_some() -> None:
-    page = sound(lab("claims", "learn").run())
-    assert len(grid(page)) == len(CLAIMS)
-    assert "Run" not in labels(page)
-    page.text_input(key="claim_search").set_value("batch norm momentum")
-    (card,) = grid(sound(page.run())).values()
-    assert CLAIMS["batch-norm-momentum"].title.replace("`", "") in card["name"]
-
-
-def test_a_claim_that_was_run_is_marked_with_how_the_guess_went() -> None:
-    page = ran(opened("quarter"), "quarter", "true")
-    page = press(page, "All claims")
-    assert page.query_params.get("claim") is None
-    marks = {name: card["mark"] for name, card in grid(page).items() if card["mark"]}
-    assert list(marks.values()) == ["✗"]
-    assert CLAIMS["quarter"].title.replace("`", "") in next(iter(marks))
-
-
-def test_a_link_to_a_claim_opens_it_whatever_was_searched_for() -> None:
-    page = sound(lab("claims", "learn").run())
-    page.text_input(key="claim_search").set_value("warm")
-    page = back(sound(page.run()), claim="copies")
-    assert page.subheader[0].value == f"“{CLAIMS['copies'].title}”"
 
 
 def test_an_unknown_claim_and_a_search_without_a_hit_get_a_sentence() -> None:

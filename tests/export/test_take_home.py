@@ -6,7 +6,7 @@ from components.playground.take_home import PASTED
 from models.export import configuration_json, digest_of
 from models.spec import RunConfig
 from models.training import Run
-from tests.app_page import address, configuration, playground, press, sound, words
+from tests.app_page import configuration, playground, press, sound, words
 from tests.stage_page import declared, rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -36,20 +36,6 @@ def test_a_link_with_a_digest_starts_its_run_once_and_another_does_not():
 def test_a_digest_of_other_numbers_is_told_where_it_departs():
     page = rests(playground(**QUERY, digest=digest(seed=1)))
     assert "first differs from the link's at step 0" in words(page)
-
-
-def test_a_digest_of_another_version_is_a_sentence():
-    page = rests(playground(**QUERY, digest="9.2.13.0.AAAA"))
-    assert not page.success
-    assert "digest" in words(page)
-
-
-def test_a_digest_leaves_the_address_when_the_run_is_another():
-    page = rests(playground(**QUERY, digest=digest()))
-    assert "digest" in address(page)
-    page.toggle(key="residual").set_value(False)
-    sound(page.run())
-    assert "digest" not in address(page)
 
 
 def test_a_pasted_configuration_is_taken_over_and_malformed_json_is_refused_in_a_sentence():

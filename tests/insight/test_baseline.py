@@ -16,8 +16,6 @@ from models.generator import generator
 from models.insight.baseline import entropy, loss_of_guessing
 from models.insight.remedy import failed
 from models.insight.said import said_at
-from models.lessons.glossary import ENTRIES
-from models.lessons.judges import DIGITS
 from models.spec import TASKS, RunConfig
 from models.tasks import open_task
 from models.tasks.base import NO_LOSS
@@ -68,17 +66,6 @@ def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
     for share, lost in ((0.89, False), (0.91, True)):
         ended = replace(trace, loss=np.full(5, share * guessing, np.float32))
         assert failed(cfg, ended, cfg.steps) == lost
-
-
-def test_the_glossary_calls_chance_the_best_answer_that_does_not_look_at_the_question():
-    """Not the same probability for every class: that costs more on the book, and in `sort` for every place."""
-    sense = ENTRIES["chance"].senses[0]
-    assert "loss of the best constant guess" in sense.text
-    assert sense.formula == r"-\sum_c p_c\ln p_c"
-    costs = {task: math.log(TASKS[task].classes) - loss_of_guessing(task) for task in TASKS}
-    assert min(costs.values()) > -1e-9
-    assert min(costs["book"], costs["sort"]) > 0.9
-    assert loss_of_guessing("digits") == DIGITS
 
 
 def test_entropy_by_hand():

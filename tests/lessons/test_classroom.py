@@ -1,7 +1,5 @@
 """A class in its pages: they go where the teacher leads, nothing answers before Reveal, and deleting can be undone."""
 
-import csv
-import io
 import json
 import re
 import threading
@@ -19,14 +17,13 @@ from websockets.sync.client import ClientConnection, connect
 
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
-from components.classroom.board import answered
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
 from components.shell.waiting import WAITS
 from components.stage import connection
 from components.stage.tickets import TICKETS
 from components.stage.view import View, look
 from components.start.cells import CELLS, TOLD
-from components.teacher.page import SEAT, as_csv
+from components.teacher.page import SEAT
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
 from models.lessons.board import OF_ADDRESS, Board, valid_member
@@ -189,13 +186,6 @@ def test_before_reveal_no_page_answers_and_after_it_every_page_does(board: Board
         assert declared(page)["start"], "the nets play by themselves"
         assert not [label for label in labels(page) if label in OPTIONS]
     assert (declared(projector).get("speed"), declared(student).get("speed")) == ("25 steps/s", None)
-
-
-def test_a_class_whose_nets_play_by_themselves_is_not_told_to_train_them(board: Board, key: str) -> None:
-    board.show(CODE, key, "skip")
-    board.reveal(CODE, key)
-    for page in (joined(), wall()):
-        assert "Train the nets" not in words(page)
 
 
 def test_the_right_bar_is_marked_though_the_nets_were_measured_while_the_page_was_drawn(
@@ -395,11 +385,6 @@ def test_behind_a_proxy_that_seats_a_class_together_its_page_is_loaded_with_the_
     assert (address(opened)["class"], address(opened)["plan"]) == (query["class"], "skip")
 
 
-def test_the_results_are_a_table_that_keeps_commas_apart() -> None:
-    rows = [("1. A, b", 'a "question"', "an option", 3)]
-    assert list(csv.reader(io.StringIO(as_csv(rows))))[1] == ["1. A, b", 'a "question"', "an option", "3"]
-
-
 # --- the ways in ---
 
 
@@ -493,21 +478,6 @@ def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_what_is_guesse
         heard(teacher, version=version + 1, here=1, said="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
         board.close(CODE, key)
         heard(pupil, version=0)
-
-
-@pytest.mark.parametrize(
-    ("here", "guesses", "said"),
-    [
-        (0, (0,), "Nobody is here yet"),
-        (3, (), "3 here"),
-        (3, (2,), "2 of 3 answered"),
-        (3, (2, 1), "2 of 3 answered question 1, 1 question 2"),
-        (1, (2, 4), "2 of 4 answered question 1, 4 question 2"),
-    ],
-)
-def test_it_is_said_of_each_question_how_many_have_answered_it(here: int, guesses: tuple[int, ...], said: str) -> None:
-    assert answered(here, guesses) == said
-    until(lambda: route.here(CODE) == 0, "that nobody is here")
 
 
 def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(url: str, board: Board) -> None:

@@ -4,7 +4,6 @@ import json
 import re
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
@@ -15,13 +14,13 @@ from components.lessons.runs import awaited, lesson_chart, lettered
 from components.lessons.runs import watched as watched_to_the_end
 from components.lessons.source import excerpt
 from models.lessons.challenges import check, out_of_bounds
-from models.lessons.lessons import LESSONS, Code
+from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
-from models.training import Run, profile_at_init
+from models.training import Run
 from tests.app_page import by_link, charts, press, sound, words
-from tests.stage_page import declared, panels, rests, runs, tapes
+from tests.stage_page import panels, rests, runs, tapes
 from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -227,14 +226,6 @@ def test_at_the_first_step_of_rezero_embedding_head_and_gates_move_and_no_weight
     assert all(name.endswith(".gate") for name in moved if name.startswith("stream"))
 
 
-def test_the_code_is_read_from_its_file() -> None:
-    assert excerpt(Code("models/nets/sublayer.py", "Sublayer.forward")).startswith(
-        "def forward(self, x: Tensor) -> Tensor:"
-    )
-    with pytest.raises(ValueError, match="has no Nothing"):
-        excerpt(Code("models/nets/sublayer.py", "Nothing"))
-
-
 def lessons(**query: str) -> AppTest:
     return by_link("pages/learn/lessons.py", **query)
 
@@ -291,12 +282,6 @@ def _blocks(page: AppTest) -> str:
     return "".join(data.get("svg", "") for data in said)
 
 
-def test_the_question_names_the_nets_in_the_order_of_the_page() -> None:
-    said = LESSONS["gates"].question.lower()
-    places = [said.index(name) for name in ("a residual alone", "post-norm", "rezero", "deepnorm")]
-    assert places == sorted(places)
-
-
 def test_an_attempt_is_edited_trained_and_passed_and_the_progress_says_so() -> None:
     page = watched(guessed(lessons(lesson="vanishing"), 2), "lesson_vanishing")
     page.number_input(key="attempt_vanishing_init_gain").set_value(SOLVED["vanishing"][0]["init_gain"])
@@ -305,14 +290,6 @@ def test_an_attempt_is_edited_trained_and_passed_and_the_progress_says_so() -> N
     assert [one.value for one in page.success] == ["Passed."]
     assert "passed with" in page.code[-1].value
     assert "init_gain=1.19" in page.code[-1].value
-
-
-def test_an_attempt_is_opened_in_the_playground_as_it_was_set() -> None:
-    page = watched(guessed(lessons(lesson="vanishing"), 2), "lesson_vanishing")
-    page.number_input(key="attempt_vanishing_init_gain").set_value(1.19)
-    sound(page.run())
-    (way,) = [one.proto for one in page.get("page_link") if one.proto.label == "Open in the playground"]
-    assert dict(parse_qsl(way.query_string))["init_gain"] == "1.19"
 
 
 def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:
@@ -325,64 +302,9 @@ def test_a_pasted_link_is_taken_and_what_it_may_not_touch_is_named() -> None:
     assert "Loss of the attempt" not in charts(page)
 
 
-def test_a_lesson_of_an_unknown_name_gets_a_sentence() -> None:
-    assert "There is no lesson with that name" in words(lessons(lesson="<b>nonsense</b>"))
-
-
-@pytest.mark.full
-def test_guessing_again_hides_the_run_and_puts_it_back_to_its_beginning() -> None:
-    page = watched(guessed(lessons(lesson="final"), 0), "lesson_final")
-    assert declared(page, "lesson_final")["reset"] == ""
-    press(page, "Guess again")
-    assert not charts(page)
-    guessed(page, 1)
-    assert not happened(page)
-    assert declared(page, "lesson_final")["reset"]
-    assert happened(watched(page, "lesson_final"))
-
-
-@pytest.mark.parametrize("key", BY_LESSON)
-def test_a_guess_about_the_nets_before_training_is_answered_at_once_and_any_other_says_when(key: str) -> None:
-    page, early = guessed(lessons(lesson=key), 0), LESSONS[key].early
-    assert ("Before training, " in LESSONS[key].question or "before training" in LESSONS[key].question) == bool(early)
-    assert ("Before training" in [one.value for one in page.subheader]) == bool(early)
-    assert ("to check your guess" in words(page)) == (not early)
-    assert LESSONS[key].why not in words(page), "what training does is seen first"
-    if early:
-        nets = {name: profile_at_init(cfg) for name, cfg in LESSONS[key].nets.items()}
-        before = LESSONS[key].finding(nets, trained=False).sentence
-        assert before in words(page)
-        after = watched(page, f"lesson_{key}")
-        assert happened(after)
-        assert before in words(after), "the answer is the same after training"
-
-
 def happened(page: AppTest) -> bool:
     """Whether the page says what the numbers say of the guess."""
     return "What happened" in [one.value for one in page.subheader]
-
-
-@pytest.mark.parametrize("key", LESSONS)
-def test_a_lessons_nets_stand_under_one_player_each_with_its_verdict(key: str) -> None:
-    page, lesson = guessed(lessons(lesson=key), 0), LESSONS[key]
-    name = f"lesson_{key}"
-    assert runs(page, name) == list(lesson.nets.values())
-    count = {1: "", 2: " both", 3: " all three", 4: " all four"}[len(lesson.nets)]
-    assert (declared(page, name)["shared"], declared(page, name)["names"]) == (count, list(lesson.nets))
-    labels = [f"{letter} {net}" for letter, net in zip("ABCD", lesson.nets, strict=False)]
-    assert [one["label"] for one in panels(page, "headline", name).values()] == labels
-    assert len(charts(page)) == len(lesson.charts)
-    for figure in charts(page).values():
-        assert {trace["bind"]["run"] for trace in figure["data"]} == set(range(len(lesson.nets)))
-
-
-def test_what_happened_is_said_to_whoever_has_watched_it_to_the_end() -> None:
-    page = guessed(lessons(lesson="final"), 2)
-    tapes(page, name="lesson_final")  # somebody else has trained them
-    assert not happened(sound(page.run()))
-    assert not happened(rests(page, 30, name="lesson_final"))
-    assert happened(watched(page, "lesson_final"))
-    assert happened(rests(page, 10, name="lesson_final")), "it has been watched once"
 
 
 def test_the_verdict_of_an_attempt_stays_while_it_is_scrubbed_and_goes_with_the_next_attempt() -> None:
@@ -422,29 +344,6 @@ def test_a_gain_of_the_fourth_root_of_two_levels_the_net_of_lesson_1_and_the_roo
         2**4 / 2 < np.divide(*finished(wild).act_rms[0, [-1, 0]]) < 2**4 * 2
     )  # the mean square doubles in each of 8 blocks
     assert found.hint.startswith("What happened: before training the signal becomes 15 times larger over depth, ")
-
-
-def test_after_a_miss_the_hint_says_what_signal_gradient_and_loss_did() -> None:
-    challenge = LESSONS["vanishing"].challenge
-    found = check(challenge, challenge.base, finished(challenge.base))
-    trace = finished(challenge.base)
-    assert "times smaller over depth" in found.hint
-    assert f"The loss went from {trace.loss[0]:.3g} to {trace.loss[-1]:.3g}." in found.hint
-    assert f"{found.missing[0]} {found.hint}".count("lowest") == 1, "one minimum"
-    solution = RunConfig(**{**fields_of(challenge.base), **SOLVED["vanishing"][0]})
-    assert check(challenge, solution, finished(solution)).hint == ""
-
-
-def test_one_line_says_how_far_one_is_in_all_of_them_and_the_verdict_stands_before_the_player() -> None:
-    page = lessons(lesson="vanishing")
-    assert f"**0 of {len(LESSONS)} guessed, 0 solved**" in words(page)
-    page = watched(guessed(page, 2), "lesson_vanishing")
-    titles = page.selectbox(key="lesson_box").options
-    assert [title[-1] for title in titles[:2]] == ["◐", "○"]
-    assert f"**1 of {len(LESSONS)} guessed, 0 solved**" in words(page)
-    said = "".join(one.value for column in page.columns[:2] for one in column.markdown)
-    assert "Your guess: " in said
-    assert "Your guess was right" in said
 
 
 def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:

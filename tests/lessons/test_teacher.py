@@ -14,13 +14,11 @@ from components.charts.parts import enlarged
 from components.lessons.runs import lesson_chart
 from components.shell.hide import MOST, PARTS, from_text
 from components.shell.qr import qr_code
-from components.teacher.page import PLAYGROUND, link_to
+from components.teacher.page import PLAYGROUND
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig, knobs
 from models.spec.query import PLAIN
 from tests.app_page import (
-    APP,
-    PATIENCE,
     SMALL,
     by_link,
     charts,
@@ -29,14 +27,12 @@ from tests.app_page import (
     playground,
     press,
     sound,
-    trained,
-    tried,
     unfolded,
     words,
 )
 from tests.app_page import address as address_bar
 from tests.drawn import all_drawn
-from tests.stage_page import declared, panels, rests, tapes
+from tests.stage_page import declared, panels, rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -119,30 +115,6 @@ def test_what_sets_several_controls_is_not_there_where_one_of_them_is_hidden() -
     assert "Net" not in groups(playground(**SMALL, hide="task"))
 
 
-def test_a_folded_group_of_hidden_controls_is_not_there_at_all() -> None:
-    group = ",".join(name for name, (_, knob) in knobs().items() if knob.group == "training")
-    assert "Training" in [one.label for one in playground(**SMALL).expander]
-    assert "Training" not in [one.label for one in playground(**SMALL, hide=group).expander]
-
-
-@pytest.mark.full
-def test_a_button_that_would_set_a_hidden_control_is_not_there() -> None:
-    bad = {
-        "depth": "64",
-        "width": "32",
-        "placement": "none",
-        "norm": "none",
-        "init_gain": "4.0",
-        "lr": "10.0",
-        "steps": "40",
-    }
-    page = tried(trained(playground(**bad)))
-    assert page.button(key="remedy").label
-    page = tried(trained(playground(**bad, hide=",".join(knobs()))))
-    assert all(tape.divergences[0] for tape in tapes(page))
-    assert "remedy" not in {button.key for button in page.button}
-
-
 @pytest.mark.parametrize(
     ("part", "there"),
     [
@@ -192,12 +164,6 @@ def test_an_instrument_says_nothing_of_its_numbers_where_the_verdict_is_hidden(h
     assert ("have a mean cosine of" in words(page)) == (not hide)
 
 
-def test_what_cannot_be_hidden_is_named() -> None:
-    said = words(playground(**SMALL, hide="depth,<b>nonsense</b>"))
-    assert "there is nothing called bnonsense/b to hide" in said
-    assert "nothing called depth" not in said
-
-
 @pytest.mark.full
 def test_a_lessons_answers_are_kept_back_until_a_link_without_that_is_opened() -> None:
     page = watched(guessed(opened("lessons", lesson="final", hide="answers"), 2))
@@ -234,17 +200,6 @@ def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> No
     assert not any(word in words(page) for word in ("**Equation**", "**pre-norm.**"))
     assert not any(one.get("says") for one in panels(page, "chart").values())
     assert {"anatomy_residual", "anatomy_identity", "depth"} <= keys(page)
-
-
-def test_without_such_a_link_the_walk_shows_all_of_it() -> None:
-    page = walked(playground(**SMALL), "train/compare", **COLUMNS)
-    assert len(panels(page, "headline")) == 2
-    assert {"norm", "compare_pairing", "compare_add", "compare_add_now"} <= keys(page)
-    walked(page, "explore/anatomy", **SMALL)
-    assert {"norm", "anatomy_norm", "anatomy_residual", "anatomy_identity"} <= keys(page)
-    assert len(page.latex) == len(page.code) == 1
-    assert [one["says"] for one in panels(page, "chart").values() if one.get("says")] == ["activation", "gradient"]
-    assert all(word in words(page) for word in ("**Equation**", "**pre-norm**."))
 
 
 @pytest.mark.parametrize("name", ["depth", "lr", "warmup", "norm"])
@@ -295,38 +250,12 @@ def test_what_puts_blocks_back_is_not_there_where_it_would_set_what_is_hidden() 
         assert (back in labels(walked(page, "explore/anatomy", **query))) == there
 
 
-@pytest.mark.full
-def test_a_post_mortem_offers_no_remedy_that_is_hidden_nor_a_way_to_compare_that_is() -> None:
-    bad = SMALL | {"depth": "32", "norm": "none", "placement": "none"}
-
-    def remedies(hide: str) -> list[str]:
-        page = playground(**bad, hide=hide)
-        page.session_state["instrument"] = "Post-mortem"
-        tried(trained(sound(page.run())))
-        assert "This run failed. What would help?" in words(page)
-        return [one.label for one in page.button if "remedy_" in str(one.key)]
-
-    every = remedies("")
-    assert [label for label in every if label.startswith("branch scale")]
-    kept_back = remedies("branch_scale")
-    assert kept_back
-    assert not [label for label in kept_back if "branch scale" in label]
-    assert remedies("export") == []
-
-
 def test_a_post_mortem_that_was_open_is_closed_when_a_link_hides_the_verdict() -> None:
     page = playground(**SMALL)
     page.session_state["instrument"] = "Post-mortem"
     assert "Post-mortem" in [one.value for one in sound(page.run()).subheader]
     page.query_params["hide"] = "verdict"
     assert "Post-mortem" not in [one.value for one in sound(page.run()).subheader]
-
-
-def test_a_configuration_cannot_be_pasted_where_it_would_set_what_is_hidden() -> None:
-    for name, there in (("verdict", True), ("norm", False)):
-        page = playground(**SMALL, hide=name)
-        page.session_state["take_home"] = True
-        assert ("Use it" in labels(sound(page.run()))) == there
 
 
 def test_a_link_can_keep_to_one_lesson() -> None:
@@ -337,17 +266,6 @@ def test_a_link_can_keep_to_one_lesson() -> None:
     free = opened("lessons", lesson="final")
     assert any(key == "lesson_box" for key in drawn(free))
     assert len(ways(free)) == 2
-
-
-def test_next_and_previous_lead_to_addresses_that_hide_the_same() -> None:
-    kept = {"hide": "answers,verdict", "view": "projector"}
-    order = list(LESSONS)
-    before, after = (order[order.index("gates") + step] for step in (-1, 1))
-    for way, lesson in (("Previous", before), ("Next", after)):
-        page = press(opened("lessons", lesson="gates", **kept), way)
-        assert page.title[0].value == LESSONS[lesson].title
-        assert address_bar(page) == kept | {"lesson": lesson}
-    assert address_bar(press(opened("lessons", lesson="gates"), "Next")) == {"lesson": after}
 
 
 def ways(page: AppTest) -> list[str]:
@@ -383,20 +301,6 @@ def test_enlarging_leaves_the_figure_it_was_given_as_it_was() -> None:
     assert large["margin"]["b"] == 2 * usual["margin"]["b"]
 
 
-@pytest.mark.full
-def test_a_lesson_on_a_projector_has_question_run_and_finding_but_no_challenge() -> None:
-    page = opened("lessons", lesson="final", view="projector")
-    assert [one.value for one in page.title] == [LESSONS["final"].title]
-    page = watched(guessed(page, 2))
-    assert "Your guess was right" in words(page)
-    assert LESSONS["final"].challenge.text not in words(page)
-    assert all(
-        "view=projector" in one.proto.query_string
-        for one in page.get("page_link")
-        if "lesson=" in one.proto.query_string
-    )
-
-
 # --- the teacher's page ---
 
 
@@ -428,27 +332,6 @@ def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_ch
     pupil = playground(**query)
     assert "depth" not in drawn(pupil)
     assert configuration(pupil) == configuration(playground(**SMALL))
-
-
-@pytest.mark.parametrize("target", [*LESSONS, PLAYGROUND])
-def test_an_address_says_nothing_that_is_not_asked_for(target: str) -> None:
-    plain = link_to(target, RunConfig(), [])
-    assert plain == (PLAYGROUND if target == PLAYGROUND else f"lessons?lesson={target}")
-
-
-@pytest.mark.parametrize(("target", "path"), [("start", ""), ("story", "story")])
-def test_a_lecturer_is_led_to_the_four_nets_and_to_the_story_on_a_projector(target: str, path: str) -> None:
-    assert link_to(target, RunConfig(depth=8), [], large=True) == f"{path}?view=projector"
-
-
-def test_the_four_nets_on_a_projector_are_few_and_large_and_move_by_keys() -> None:
-    page = AppTest.from_file(APP, default_timeout=PATIENCE)
-    page.query_params["view"] = "projector"
-    sound(page.run())
-    assert declared(page)["keys"]
-    assert {panel["kind"] for panel in declared(page)["panels"]} == {"outcome", "stack", "curve"}
-    assert min(panel["height"] for panel in panels(page, "stack").values()) > 100
-    assert not page.get("page_link")
 
 
 def test_the_qr_code_is_of_the_link_that_is_handed_out() -> None:

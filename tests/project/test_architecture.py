@@ -360,12 +360,6 @@ def test_no_page_loads_torch_not_even_by_way_of_others():
     assert importing(("app", "pages", "components"), ("torch",)) == []
 
 
-def test_the_walk_does_find_torch_where_it_is():
-    assert any(within(name, ("torch",)) for name in loaded("models.training.run"))
-    assert any(within(name, ("torch",)) for name in loaded("models.insight.signal"))
-    assert "models.spec.config" in loaded("models.service.client")
-
-
 # --- no paths of a machine ---
 
 # In two pieces, so that this file does not find itself.

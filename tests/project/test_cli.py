@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import webbrowser
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -216,12 +217,9 @@ def test_a_run_that_is_kept_has_the_rows_of_the_run_and_is_opened_in_the_app(
     run.advance(12)
     run.close()
     assert rows_of(log.traces()[0]).tobytes() == rows_of(run.trace()).tobytes()
-    trainer = Trainer(rest=60.0, runs=tmp_path)
-    try:
+    with closing(Trainer(rest=60.0, runs=tmp_path)) as trainer:
         tape = trainer.tape(run.cfg)
         assert (tape.done, tape.length) == (True, 13)
-    finally:
-        trainer.close()
     assert main(["play", str(tmp_path), "--html", str(tmp_path / "run.html")]) == 0
     page = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -40,19 +40,6 @@ def test_no_text_of_a_page_has_words_that_a_visitor_does_not_know(what: str) -> 
     assert found == []
 
 
-@pytest.mark.parametrize(
-    ("what", "text"),
-    [
-        ("notes that no visitor has", "The notes print 4.89"),
-        ("a numbered example", "Example 9: six scores"),
-        ("a site's name in the data", "from the end back to x0, a factor"),
-        ("a site's name in the data", "Attention of b01"),
-    ],
-)
-def test_such_a_word_would_be_found(what: str, text: str) -> None:
-    assert re.search(UNKNOWN[what], text)
-
-
 PAGES = sorted(path for path in (ROOT / "pages").glob("*/*.py") if path.parent.name != "start")
 
 

@@ -1,5 +1,7 @@
 """How fast this machine is: measured by the worker when it starts, and used by every estimate of the pages."""
 
+from contextlib import closing
+
 import pytest
 
 from models.service import calibration
@@ -41,10 +43,7 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
 def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
     told: list[Machine] = []
     monkeypatch.setattr("models.service.client.calibrated", told.append)
-    trainer = Trainer()
-    try:
+    with closing(Trainer()) as trainer:
         until(lambda: trainer.status().state == "ready", "the worker")
-    finally:
-        trainer.close()
     assert len(told) == 1
     assert FASTEST <= told[0].fixed <= SLOWEST

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -275,20 +276,6 @@ def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
     assert "no question 'meaning'" in answer.error
 
 
-@pytest.mark.full
-def test_running_out_of_memory_is_said_and_the_worker_lives_on() -> None:
-    trainer = bent("import torch\ndef fail(c, a): raise torch.OutOfMemoryError('x')\nquestions.QUESTIONS['big'] = fail")
-    try:
-        answer = trainer.ask(Question("big", dict), SMALL, wait=PATIENCE)
-        assert answer is not None
-        assert answer.error.startswith("out of memory on cuda")
-        pid = trainer.status().pid
-        finished(trainer.want(SMALL, 5 * 8))
-        assert trainer.status().pid == pid
-    finally:
-        trainer.close()
-
-
 # Questions
 
 
@@ -310,8 +297,9 @@ def test_the_profile_is_row_0_of_the_tape(worker: Trainer) -> None:
 
 
 def test_the_same_question_is_computed_once() -> None:
-    trainer = bent("calls = []\nquestions.QUESTIONS['count'] = lambda c, a: calls.append(a) or {'calls': len(calls)}")
-    try:
+    with closing(
+        bent("calls = []\nquestions.QUESTIONS['count'] = lambda c, a: calls.append(a) or {'calls': len(calls)}")
+    ) as trainer:
         until(lambda: trainer.status().state == "ready", "the worker")
         for _ in range(5):
             trainer.ask(Question("count", dict), SMALL, x=1)
@@ -326,8 +314,6 @@ def test_the_same_question_is_computed_once() -> None:
         assert other is not None
         assert answer.value == {"calls": 1}
         assert other.value == {"calls": 2}
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
@@ -335,8 +321,7 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
     # The first is held until the last has been posted, so that the others pile up.
     gate = "def gated(c, a):\n    while not os.path.exists(a['gate']): time.sleep(0.01)\n    return a"
     record = "order = []\nquestions.QUESTIONS['note'] = lambda c, a: order.append(a['n']) or {'order': list(order)}"
-    trainer = bent(f"{gate}\nquestions.QUESTIONS['gated'] = gated\n{record}")
-    try:
+    with closing(bent(f"{gate}\nquestions.QUESTIONS['gated'] = gated\n{record}")) as trainer:
         open_gate = tmp_path / "open"
         trainer.ask(Question("gated", dict), SMALL, gate=str(open_gate))
         until(lambda: trainer._results.at, "the worker at the gate")
@@ -346,8 +331,6 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
         answer = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, n=0)
         assert answer is not None
         assert answer.value == {"order": [4, 3, 2, 1, 0]}
-    finally:
-        trainer.close()
 
 
 # Answers that take long
@@ -422,23 +405,6 @@ def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monk
 
 
 @pytest.mark.full
-def test_asking_on_keeps_an_answer_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "WISH_SECONDS", 2.0)
-    trainer, path = bent(SLOW), tmp_path / "work"
-    try:
-        until(
-            lambda: trainer.ask(Question("slow", dict), SMALL, wait=0.05, path=str(path)) or pieces(path) > 600,
-            "more work than one wish is worth",
-        )
-        (tmp_path / "work.end").touch()
-        answer = trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path))
-        assert answer is not None
-        assert answer.value == {"pieces": pieces(path)}  # begun once
-    finally:
-        trainer.close()
-
-
-@pytest.mark.full
 def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
@@ -480,8 +446,7 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer)
 def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     logged: list[tuple[str, object]] = []
     monkeypatch.setattr(client, "event", lambda what, *_, **facts: logged.append((what, facts.get("how"))))
-    trainer = Trainer(back_off=[0.05])
-    try:
+    with closing(Trainer(back_off=[0.05])) as trainer:
         cfg = RunConfig(depth=4, width=32, batch=32, steps=400, device="cpu")
         tape = trainer.want(cfg, 400)
         until(lambda: tape.length >= 20, "some rows")
@@ -505,27 +470,21 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypa
         steps = [frame.step for frame in trace.frames]
         assert steps == sorted(set(steps))
         assert steps[-1] == 400
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
 def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_cache, "LIVES", 2)
-    trainer = bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")
-    try:
+    with closing(bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")) as trainer:
         answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
         assert answer is not None
         assert "died 2 times" in answer.error
         assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
-    finally:
-        trainer.close()
 
 
 @pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(7)"], ["/nowhere/python"]])
 def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[str]) -> None:
-    trainer = Trainer(command, back_off=[0.01])
-    try:
+    with closing(Trainer(command, back_off=[0.01])) as trainer:
         tape = trainer.want(SMALL, 10)
         answer = trainer.opened(SMALL, wait=PATIENCE)
         until(lambda: trainer.status().state == "failed", "the limit")
@@ -536,8 +495,6 @@ def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[st
         assert not tape.wanted
         assert tape.length == 0
         assert trainer.busy() == (0, 0)
-    finally:
-        trainer.close()
 
 
 @pytest.mark.parametrize(
@@ -553,15 +510,12 @@ def test_a_worker_that_rests_is_started_by_what_is_not_recorded(
     needed: Callable[[Trainer], object], tmp_path: Path
 ) -> None:
     begun = tmp_path / "begun"
-    trainer = Trainer([sys.executable, "-c", f"open({str(begun)!r}, 'w')"], back_off=[60.0], rest=600.0)
-    try:
+    with closing(Trainer([sys.executable, "-c", f"open({str(begun)!r}, 'w')"], back_off=[60.0], rest=600.0)) as trainer:
         trainer.want(SMALL, 0)
         assert trainer.opened(RunConfig()) is None
         assert not trainer._needed.is_set()
         needed(trainer)
         until(begun.exists, "the worker")
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
@@ -616,8 +570,7 @@ def test_a_closed_trainer_leaves_no_process() -> None:
 
 
 def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_path: Path) -> None:
-    first = Trainer(runs=tmp_path, back_off=[0.05])
-    try:
+    with closing(Trainer(runs=tmp_path, back_off=[0.05])) as first:
         tape = first.want(LONG, LONG.steps)
         until(lambda: tape.length > 20, "rows")
         os.kill(first.status().pid, signal.SIGKILL)
@@ -628,15 +581,10 @@ def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_pat
         assert rows_of(tape)[:measured].tobytes() == kept.tobytes()
         done = finished(first.want(SMALL, SMALL.steps))
         assert rows_of(done).tobytes() == expected(SMALL).tobytes()
-    finally:
-        first.close()
-    second = Trainer(rest=600.0, runs=tmp_path)
-    try:
+    with closing(Trainer(rest=600.0, runs=tmp_path)) as second:
         assert second.tape(SMALL).done
         assert rows_of(second.tape(SMALL)).tobytes() == expected(SMALL).tobytes()
         assert second.tape(LONG).length > measured
-    finally:
-        second.close()
 
 
 def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
@@ -853,8 +801,7 @@ def gated(c, a):
     return a
 questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
 """
-    trainer = bent(setup)
-    try:
+    with closing(bent(setup)) as trainer:
         until(lambda: trainer.status().state == "ready", "the worker")
         with trainer._results.lock:  # so that all are asked before any is answered
             for at in range(5):
@@ -867,8 +814,6 @@ questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
             note = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, at=at)
             assert note is not None
             assert note.value == {"at": at}
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
@@ -877,15 +822,12 @@ def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
 ) -> None:
     monkeypatch.setattr(client, "REST_SECONDS", 0.1)
     mended = tmp_path / "mended"
-    trainer = bent(f"if not os.path.exists({str(mended)!r}): raise SystemExit(7)")
-    try:
+    with closing(bent(f"if not os.path.exists({str(mended)!r}): raise SystemExit(7)")) as trainer:
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "tried again every 0.1 s" in trainer.status().sentence
         mended.touch()
         until(lambda: trainer.status().state == "ready", "a worker that can start")
         assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
-    finally:
-        trainer.close()
 
 
 def test_a_listener_hears_the_key_of_a_run_that_goes_on() -> None:
@@ -929,15 +871,12 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
         raise SystemExit
 
     monkeypatch.setattr(Trainer, "_live", ends)
-    trainer = Trainer()
-    try:
+    with closing(Trainer()) as trainer:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
         assert "nothing restarts it any more" in trainer.status().sentence
         answer = trainer.opened(SMALL)
         assert answer is not None
         assert answer.error == trainer.status().sentence
-    finally:
-        trainer.close()
 
 
 # In process, and the one of this process
