@@ -12,10 +12,9 @@ from torch import Tensor, nn
 
 from components.labs import several
 from components.labs.residual.memory import memory_chart, remembered, sizes
-from components.labs.residual.token import relu_said, walk_map
-from components.labs.residual.trained import NETS, SIZE, TASKS, configuration, share_figure, shares
-from components.labs.residual.variants import effective_weight, found
-from components.labs.residual.words import aside_sentence
+from components.labs.residual.token import end_sentence, walk_map
+from components.labs.residual.trained import NETS, SIZE, TASKS, aside_sentence, configuration, share_figure, shares
+from components.labs.residual.variants import effective_weight, variants
 from components.stage.tickets import At
 from components.stage.view import View
 from models.labs.residual import (
@@ -182,7 +181,7 @@ def test_what_a_relu_after_the_add_leaves_of_a_token_is_counted_and_written_out(
     np.testing.assert_allclose(steps[0].after, [0, 2, 0])
     np.testing.assert_allclose(steps[1].after, [1, 3, 1])
     np.testing.assert_array_equal(left_over(steps), [[0, 1, 0], [0, 1, 0], [1, 1, 1]])
-    assert "leaves 1 of 3 features of x a way to the end" in relu_said(steps)
+    assert "leaves 1 of 3 features of x a way to the end" in end_sentence(steps, 1.0)
 
 
 def test_random_branches_forget_a_token_sooner_behind_a_relu_after_every_add():
@@ -253,7 +252,7 @@ def test_the_weights_that_dlcl_starts_with_are_the_apps():
 
 def test_a_heavier_skip_keeps_more_of_the_token():
     branches = np.array([[0.5, -1.5, 2.0]])
-    results = {name: cosine(value, X - X.mean()) for name, (_, value) in found(X, branches, 4.0, 2).items()}
+    results = {name: cosine(value, X - X.mean()) for name, (_, value) in variants(X, branches, 4.0, 2).items()}
     assert results["no residual"] < results["post-norm"] < results["recursive skip"] < results["scaled skip"]
 
 
@@ -381,14 +380,7 @@ def test_the_sentence_says_what_the_shares_are(sizes, residual, expected):
 
 
 def test_plotly_json_and_the_table_accept_every_chart():
-    for figure in all_drawn(
-        [
-            *(
-                memory_chart(remembered(8, 24, 0.0, 0)),
-                memory_chart(remembered(8, 24, 1.0, 0)),
-            )
-        ]
-    ):
+    for figure in all_drawn([memory_chart(remembered(8, 24, size, 0)) for size in (0.0, 1.0)]):
         json.dumps(figure, allow_nan=False)
         table_of(figure)
 
@@ -442,8 +434,7 @@ def test_a_table_of_ones_own_is_walked_and_a_bad_one_leaves_the_last_good(page):
 def test_at_size_0_the_block_is_the_identity(page):
     page.slider(key="residual_memory_size").set_value(0.0)
     sound(page.run())
-    assert "The block is the identity, because F = 0" in words(page)
-    assert "with a ReLU there, and without a residual nothing is left" in words(page)
+    assert "**The block is the identity" in words(page)
     assert "nan" not in words(page)
 
 

@@ -14,7 +14,7 @@ from components.labs.attention.head_shown import linear_said
 from components.labs.attention.position_words import of_scores
 from components.labs.gradients.words import expected, reason
 from components.labs.normalization.saturation import bounds
-from components.labs.residual.token import left_said
+from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
 from models.insight.compared import sizes
 from models.labs.attention import straightness
@@ -262,9 +262,9 @@ def test_behind_a_norm_after_the_add_the_end_is_the_sum_of_what_is_left_without_
     end, factor = (total - total.mean()) / np.sqrt(total.var() + 1e-5), 1 / np.sqrt(total.var() + 1e-5)
     assert np.abs(factor * token + factor * output - end).max() > 0.5
     assert factor * (token - token.mean()) + factor * (output - output.mean()) == pytest.approx(end)
-    said = left_said(walk(token, [output], "post-norm"), 1.0)
+    said = end_sentence(walk(token, [output], "post-norm"), 1.0)
     assert f"all outputs, each minus its mean, with x times {factor:.3g}." in said
-    assert "each minus its mean" not in left_said(walk(token, [output], "pre-norm"), 1.0)
+    assert "each minus its mean" not in end_sentence(walk(token, [output], "pre-norm"), 1.0)
 
 
 def test_two_seeds_of_a_net_differ_in_their_batches_too() -> None:

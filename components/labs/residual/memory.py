@@ -12,14 +12,22 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, number, vector
+from models.content import Texts
 from models.labs.residual import WALKS, cosine, walk
 from models.spec.knob import Knob
 from models.spec.plan import block_name
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/residual")
 KEY = "residual_memory"
 EXAMPLE = WALKS["No norm"]
 BLOCKS, WIDTH = 24, 48
+WAYS: dict[str, dict[str, Any]] = {
+    "residual": {},
+    "residual, post-norm": {"placement": "post-norm"},
+    "residual, ReLU after the add": {"relu": True},
+    "no residual": {"skip": 0.0},
+}
 
 
 @dataclass(frozen=True)
@@ -37,56 +45,40 @@ class Branches(Settings):
 
 def draw() -> None:
     """The section."""
-    x, branch = np.array(EXAMPLE.token), np.array(EXAMPLE.branches[0])
     at = form.draw(Branches, KEY)
-    _after_many_blocks(at.size, at.seed)
+    cosines = remembered(WIDTH, BLOCKS, at.size, at.seed)
+    static_chart(memory_chart(cosines), "What is left of x", f"{KEY}_chart")
+    ends = {name: line[-1] for name, line in cosines.items()}
+    without = f"{number(ends['no residual'], 3)} without a residual" if at.size else TEXTS("nothing left")
+    sentence = TEXTS("many blocks", blocks=BLOCKS, size=at.size, cosine=ends, without=without)
+    st.markdown(f"{sentence} {badge('formula')}")
     with st.expander("One block, with its numbers"):
-        _one_block(x, branch, at.size)
+        _one_block(np.array(EXAMPLE.token), at.size * np.array(EXAMPLE.branches[0]), at.size)
 
 
 def _one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
-    """A token (D,) with its branch's output added, and taken away again."""
-    written = size * branch
-    name = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
-    total = walk(x, [written], "none")[0].sum
-    st.markdown(
-        f"{name} = {vector(x)} + {vector(written)} = **{vector(total)}**. Subtract the branch's output, and x is "
-        f"back: {vector(total)} - {vector(written)} = {vector((total - written).round(10))}."
-    )
+    """A token (D,) with its branch's output (D,) added, and taken away again."""
+    formula = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
+    total, written = x + branch, vector(branch)
+    back = vector((total - branch).round(10))
+    st.markdown(TEXTS("one block", sum=formula, x=vector(x), branch=written, total=vector(total), back=back))
     st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
-    st.markdown(sizes(x, written))
-    st.markdown(
-        "**The block is the identity, because F = 0: a block that should do nothing only has to learn F = 0.** Without "
-        f"the residual F = 0 would erase the signal: {vector(0 * branch)}. {badge('formula')}"
-        if size == 0
-        else f"F = 0 gives the identity: turn the size down. Without the residual the block gives {vector(written)}, "
-        f"whose cosine with x is {number(cosine(written, x), 3)} instead of {number(cosine(total, x), 3)}, and x "
-        f"cannot be recovered. {badge('formula')}"
-    )
+    st.markdown(sizes(x, branch))
+    if size == 0:
+        sentence = TEXTS("identity", erased=written)
+    else:
+        without, with_residual = cosine(branch, x), cosine(total, x)
+        sentence = TEXTS("no identity", branch=written, without=without, with_residual=with_residual)
+    st.markdown(f"{sentence} {badge('formula')}")
 
 
-def sizes(x: np.ndarray, written: np.ndarray) -> str:
+def sizes(x: np.ndarray, branch: np.ndarray) -> str:
     """The mean square of the sum (D,) + (D,), term by term, and which term is 0 for random branches."""
-    own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * written, written**2))
-    return (
-        f"Its mean square is {number(own)} + {number(cross)} + {number(other)} = {number(own + cross + other)}. For a "
-        f"random branch the middle term is 0 on average, so mean squares add: {number(own)} + {number(other)} = "
-        f"{number(own + other)}, which is {number((own + other) / own, 3)} times the token's."
-        + (" Here both point in a similar direction, so their sum is larger." if cross > 0 else "")
-    )
-
-
-def _after_many_blocks(size: float, seed: int) -> None:
-    """What is left of a token after many random branch outputs."""
-    said = remembered(WIDTH, BLOCKS, size, seed)
-    static_chart(memory_chart(said), "What is left of x", f"{KEY}_chart")
-    left = number(said["no residual"][-1], 3)
-    without = f"{left} without a residual" if size else "without a residual nothing is left but zeros"
-    st.markdown(
-        f"{BLOCKS} blocks each add a random vector of {number(size)} times the token's size: at the end the stream's "
-        f"cosine with x is {number(said['residual'][-1], 3)} with a residual, "
-        f"{number(said['residual, post-norm'][-1], 3)} with a norm after every add, "
-        f"{number(said['residual, ReLU after the add'][-1], 3)} with a ReLU there, and {without}. {badge('formula')}"
+    own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
+    total, expected, aligned = own + cross + other, own + other, f" {TEXTS('aligned')}" if cross > 0 else ""
+    times = expected / own
+    return TEXTS(
+        "sizes", own=own, cross=cross, other=other, total=total, expected=expected, times=times, aligned=aligned
     )
 
 
@@ -96,21 +88,13 @@ def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.
     x = source.normal(size=width)
     x /= np.sqrt(np.mean(x**2))
     writes = size * source.normal(size=(blocks, width))
-    ways: dict[str, dict[str, Any]] = {
-        "residual": {},
-        "residual, post-norm": {"placement": "post-norm"},
-        "residual, ReLU after the add": {"relu": True},
-        "no residual": {"skip": 0.0},
-    }
-    return {
-        name: np.array([1.0, *(cosine(step.after, x) for step in walk(x, writes, **({"placement": "none"} | way)))])
-        for name, way in ways.items()
-    }
+    walks = {name: walk(x, writes, **({"placement": "none"} | way)) for name, way in WAYS.items()}
+    return {name: np.array([1.0, *(cosine(step.after, x) for step in steps)]) for name, steps in walks.items()}
 
 
-def memory_chart(found: dict[str, np.ndarray]) -> Figure:
+def memory_chart(cosines: dict[str, np.ndarray]) -> Figure:
     """The result of `remembered` over the blocks."""
-    series = by_name(found, ("now", "other", "formula", "initial"))
+    series = by_name(cosines, ("now", "other", "formula", "initial"))
     sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
     return linear_profile(
         title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)

@@ -10,7 +10,6 @@ from components.charts import figures
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs import several
-from components.labs.residual.words import aside_sentence
 from components.shell.naming import chance
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
@@ -18,12 +17,16 @@ from components.shell.ways_on import to_playground
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import View
+from models.content import Texts
 from models.spec import RunConfig, plan
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/residual")
 NAME = "residual_trained"
 SHARES = "Branch share by block"
+# Share of what branches add on the hard task: below LESS they do less on an easy one, below ASIDE next to nothing.
+LESS, ASIDE = 0.8, 0.4
 TASKS = {"linear": "a straight line", "copy": "random sequences", "spiral": "a spiral"}
 ROLES = ("other", "formula", "now")
 NETS: dict[str, tuple[str, dict[str, object]]] = {
@@ -50,18 +53,10 @@ class Nets(Settings):
 
 def draw() -> None:
     """The section."""
-    cfgs = controls()
-    poll_while(NAME, lambda: watch(cfgs))
-
-
-def controls() -> list[RunConfig]:
-    """The introduction and the three nets that are set."""
-    st.markdown(
-        "Three nets that differ only in their task: **a straight line** needs no branch, **random sequences** have "
-        "nothing to learn, **a spiral** needs the layers. Does a layer that is not needed add 0?"
-    )
+    st.markdown(TEXTS("three nets"))
     at = form.draw(Nets, NAME)
-    return [configuration(at.net, task, at.depth) for task in TASKS]
+    cfgs = [configuration(at.net, task, at.depth) for task in TASKS]
+    poll_while(NAME, lambda: watch(cfgs))
 
 
 def configuration(net: str, task: str, depth: int) -> RunConfig:
@@ -96,8 +91,8 @@ def share_figure(cfg: RunConfig) -> Figure:
 
 
 def _show(views: list[View]) -> None:
-    found = {view.cfg.task: shares(view) for view in views}
-    st.markdown(f"**{aside_sentence(found, max(view.row for view in views), views[0].cfg.residual)}**")
+    by_task = {view.cfg.task: shares(view) for view in views}
+    st.markdown(f"**{aside_sentence(by_task, max(view.row for view in views), views[0].cfg.residual)}**")
     named_table(
         "The three nets",
         {
@@ -105,15 +100,37 @@ def _show(views: list[View]) -> None:
             "step": [view.row for view in views],
             "loss": [number(float(view.trace.loss[view.row]), 3) for view in views],
             "best constant guess": [number(chance(view.cfg), 3) for view in views],
-            "branch share, RMS over blocks": [
-                number(float(np.sqrt(np.mean(found[view.cfg.task] ** 2))), 3) for view in views
-            ],
+            "branch share, RMS over blocks": [number(rms(by_task[view.cfg.task]), 3) for view in views],
         },
     )
-    st.caption(
-        f"{badge('measured')} on the batch of the step shown, one seed. Nothing in the loss makes a branch small: one "
-        "that does no harm stays as it started."
-    )
+    st.caption(TEXTS("measured shares", measured=badge("measured")))
     with st.container(horizontal=True):
         for view in views:
             to_playground(view.cfg, f"{TASKS[view.cfg.task].capitalize()} in the playground")
+
+
+def rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
+    """How much the branches add on `linear`, `copy` and `spiral`, from branch over stream by block (depth,)."""
+    share = {task: rms(values) for task, values in shares.items()}
+    return TEXTS("shares", step=step, share=share, verdict=_verdict(share, residual))
+
+
+def _verdict(share: dict[str, float], residual: bool) -> str:
+    """Whether layers do nothing where little is needed."""
+    if not residual:
+        return TEXTS("shares without residual")
+    if not all(map(np.isfinite, share.values())):
+        return "not all of them are finite"
+    if share["spiral"] == 0:
+        return TEXTS("shares of 0")
+    ratios = {task: share[task] / share["spiral"] for task in ("linear", "copy")}
+    less, most = [TASKS[task] for task, ratio in ratios.items() if ratio < LESS], max(ratios.values())
+    if most < ASIDE:
+        return TEXTS("shares next to nothing", most=most)
+    if most < LESS:
+        return TEXTS("shares smaller", most=most)
+    return f"the layers do clearly less on {less[0]} only" if less else TEXTS("shares as large")

@@ -15,6 +15,7 @@ from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, latex, named_table, number, vector
 from components.shell.ways_on import to_playground
+from models.content import Texts
 from models.insight.words import counted
 from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
 from models.spec import RunConfig
@@ -22,10 +23,11 @@ from models.spec.knob import Knob
 from models.spec.scales import deepnorm_gain, scale_value
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/residual")
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
 DOTS = "How much is left of x, and of F"
-NAMES_WIDE = 150  # pixels
+NAMES_PIXELS = 150  # the width of the names beside the picture
 ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
 
@@ -59,14 +61,14 @@ def draw(values: np.ndarray) -> None:
     _cosines(x, branches, at.weight, at.repeats)
     with st.expander("Recursive skip, DeepNorm and DLCL with their numbers"):
         _recursive(x, branches[0], at.repeats)
-        _deepnorm(x, branches[0], len(branches))
+        _deepnorm(len(branches))
         _dlcl(x, branches)
     with st.container(horizontal=True):
         for name in ARRANGED:
             to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
 
 
-def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
+def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
     """By name: the formula as LaTeX and the token after the first branch."""
     branch, deep = branches[0], scale_value("deepnorm", len(branches))
     reads, _ = combined(x, branches[:1], average_weights(1))
@@ -82,35 +84,32 @@ def found(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> d
 
 def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
     """How much the token after the first branch still looks like itself, and like the branch's output."""
-    results = found(x, branches, weight, repeats)
+    results = variants(x, branches, weight, repeats)
     like = {
         f"with {name}": [cosine(value, one - one.mean()) for _, value in results.values()]
         for name, one in (("x", x), ("F", branches[0]))
     }
     static_chart(cosine_dots(list(results), like), DOTS, f"{KEY}_cosines", height=330)
-    st.markdown(f"**{kept_said(list(results), like['with x'])}** {badge('formula')}")
-    st.caption("Cosines with x and F minus their means, which every norm subtracts.")
+    st.markdown(f"**{likeness(list(results), like['with x'])}** {badge('formula')}")
+    st.caption(TEXTS("cosines"))
     with st.expander("Formulas and results"):
         _table(results, like)
 
 
-def kept_said(names: Sequence[str], cosines: Sequence[float]) -> str:
+def likeness(names: Sequence[str], cosines: Sequence[float]) -> str:
     """Under which residual the token after the first branch is most and least like itself, from the cosines with it."""
     known = {name: value for name, value in zip(names, cosines, strict=True) if not np.isnan(value)}
     if not known:
-        return "The token has no direction to compare with."
+        return TEXTS("no direction")
     most, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
-    return (
-        f"After the first branch the token is most like itself with {most} (cosine {number(known[most], 3)}), least "
-        f"with {least} ({number(known[least], 3)})."
-    )
+    return TEXTS("most like itself", most=most, greatest=known[most], least=least, smallest=known[least])
 
 
 def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
     """Cosines by residual as dots with their numbers, a row for each name."""
     layout = frame_of(DOTS, x="cosine", y="", hue=SIGNAL)
     rows = list(range(1, len(names) + 1))
-    layout["margin"]["l"] = NAMES_WIDE
+    layout["margin"]["l"] = NAMES_PIXELS
     layout["yaxis"] |= {"range": [len(names) + 0.7, 0.3], "tickmode": "array", "tickvals": rows}
     layout["yaxis"] |= {"ticktext": list(names)}
     looks = (("circle", "top center"), ("square-open", "bottom center"))
@@ -155,17 +154,14 @@ def _table(results: dict[str, tuple[str, np.ndarray]], like: dict[str, list[floa
 
 def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
     """The recursion with its numbers, and the equivalent skip weight."""
-    steps = recursive_skip(x, branch, repeats)
     lines = [
         f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
-        for at, step in enumerate(steps, start=1)
+        for at, step in enumerate(recursive_skip(x, branch, repeats), start=1)
     ]
-    st.markdown("**Recursive skip**  \n" + "  \n".join(lines))
+    st.markdown("  \n".join(["**Recursive skip**", *lines]))
     weight = effective_weight(x, branch, repeats)
-    st.markdown(
-        "A norm ignores the size of its input, so this equals a scaled skip with a weight that depends on the token: "
-        f"N({number(weight)} x + F) = {vector(scaled_skip(x, branch, weight).values.round(3))}. {badge('formula')}"
-    )
+    scaled = vector(scaled_skip(x, branch, weight).values.round(3))
+    st.markdown(f"{TEXTS('recursive', weight=weight, scaled=scaled)} {badge('formula')}")
 
 
 def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
@@ -178,15 +174,17 @@ def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
     return weight
 
 
-def _deepnorm(x: np.ndarray, branch: np.ndarray, sublayers: int) -> None:
-    """DeepNorm needs smaller initial weights besides the skip weight."""
-    weight, gain = scale_value("deepnorm", sublayers), deepnorm_gain(sublayers)
-    st.markdown(
-        f"**DeepNorm** is more than this weight. With the {counted(sublayers, 'sublayer')} of this token "
-        f"the skip weight is M^(1/4) = {number(weight)}, and value, output and feed-forward matrices start "
-        f"(4M)^(-1/4) = {number(gain)} times as large, while queries and keys are unchanged. With 100 blocks of two "
-        f"sublayers: {number(scale_value('deepnorm', 200))} and {number(deepnorm_gain(200))}. {badge('formula')}"
+def _deepnorm(sublayers: int) -> None:
+    """DeepNorm needs smaller initial weights, too."""
+    sentence = TEXTS(
+        "DeepNorm",
+        sublayers=counted(sublayers, "sublayer"),
+        weight=scale_value("deepnorm", sublayers),
+        gain=deepnorm_gain(sublayers),
+        weight_deep=scale_value("deepnorm", 200),
+        gain_deep=deepnorm_gain(200),
     )
+    st.markdown(f"{sentence} {badge('formula')}")
 
 
 def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
@@ -196,10 +194,12 @@ def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
         own = form.draw(Variants, KEY, only=["dlcl"]).dlcl
         weights[1] = [own, 1 - own]
     reads, outputs = combined(x, branches, weights)
-    lines = []
+    lines = ["**DLCL**, dynamic linear combination of layers"]
     for at, (row, read) in enumerate(zip(weights, reads, strict=True)):
         terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
-        who = "the output head" if at == len(branches) else f"block {at + 1}"
-        wrote = "" if at == len(branches) else f", y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}"
-        lines.append(f"{who} reads {terms} = {vector(read.round(3))}{wrote}")
-    st.markdown("**DLCL**, dynamic linear combination of layers  \n" + "  \n".join(lines) + f"  \n{badge('formula')}")
+        last = at == len(branches)
+        output = "" if last else f", y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}"
+        lines.append(
+            f"{'the output head' if last else f'block {at + 1}'} reads {terms} = {vector(read.round(3))}{output}"
+        )
+    st.markdown("  \n".join([*lines, badge("formula")]))
