@@ -12,7 +12,7 @@ from components.shell.naming import chance
 from components.shell.session import Key
 from components.stage.panels import COLUMNS, Curve, Link, LivingStack, Panel, RunHeading, Travel, opened
 from components.stage.stage import below, place, stage
-from components.start.words import Ended
+from components.start.words import TEXTS, Ended
 from models.insight.fate import FATES
 from models.insight.outcome import BLOWS_UP
 from models.service.client import key_of, trainer
@@ -25,10 +25,15 @@ START_WATCHED = Key("start_watched", False)
 
 @dataclass(frozen=True)
 class Combination:
-    """One of the four: its title, and the fields that differ from the default network."""
+    """One of the four: the section of its title, and the fields that differ from the default network."""
 
-    title: str
+    name: str
     fields: dict[str, object]
+
+    @property
+    def title(self) -> str:
+        """What the page calls it."""
+        return TEXTS(self.name)
 
     @property
     def cfg(self) -> RunConfig:
@@ -38,10 +43,10 @@ class Combination:
 
 # In the story's order, which every part of the page keeps.
 CELLS = (
-    Combination("Neither", {"residual": False, "norm": "none"}),
-    Combination("Residual, no norm", {"norm": "none"}),
-    Combination("Norm, no residual", {"residual": False}),
-    Combination("Residual and norm", {}),
+    Combination("neither", {"residual": False, "norm": "none"}),
+    Combination("residual", {"norm": "none"}),
+    Combination("norm", {"residual": False}),
+    Combination("both", {}),
 )
 SPAN = COLUMNS // len(CELLS)
 TOLD, ASKED = (0, 3), (1, 2)  # which cells play at once, and of which the picture asks
@@ -88,12 +93,12 @@ def picture(*, asks: bool) -> None:
 def _travel(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> Travel:
     """The way of the digits through some cells, which are these runs of their stage."""
     return Travel(
-        "Ten unseen digits on their way through the blocks",
+        TEXTS("on their way"),
         of="ten digits",
         runs=tuple(runs),
         labels=[CELLS[cell].title for cell in cells],
         asks=[cells.index(cell) for cell in asks],
-        question="Your guess",
+        question=TEXTS("your guess"),
         options=FATES,
         tells=True,
         reveals=not hidden("verdict"),

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from components.shell.naming import chance
+from models.content import Texts
 from models.insight import fate
 from models.insight.outcome import LEARNS, outcome
 from models.spec import RunConfig
 from models.trace import Trace
+
+TEXTS = Texts("start")
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,11 @@ def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str
     """Which of the four have learned, and what became of ten digits in each before that."""
     ends = (neither, residual, norm, both)
     learned = [end.title for end in ends if end.outcome == LEARNS]
-    found = f"{len(learned)} of {len(ends)} learn" + (f": {'; '.join(learned)}" if learned else "")
     if learned == [both.title]:
-        found = f"Only the net with both learns: {both.trace.frames[-1].held_out_accuracy:.0%} of unseen digits right"
-    return (
-        f"**{found}.** Before training, digits {neither.fate} with neither; with the residual alone they "
-        f"{residual.fate}, with the norm alone they {norm.fate}, with both they {both.fate}."
-    )
+        found = TEXTS("only both", share=both.trace.frames[-1].held_out_accuracy)
+    elif learned:
+        found = TEXTS("some learn", count=len(learned), nets=len(ends), titles="; ".join(learned))
+    else:
+        found = TEXTS("none learns", count=0, nets=len(ends))
+    fates = {"neither": neither.fate, "residual": residual.fate, "norm": norm.fate, "both": both.fate}
+    return TEXTS("conclusion", learned=found, **fates)

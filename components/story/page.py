@@ -35,7 +35,6 @@ SHALLOW, FADES, GROWS, MERGES, LEVELS = (
 )
 # By scene: whether it plays, and whether its whole run is asked for.
 HOW = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
-IN_CLASS = "→ and ← lead everybody through the scenes, N goes on in the plan, Space plays."
 FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
@@ -57,18 +56,18 @@ def draw() -> None:
         for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
     ]
     scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
-    keys = "" if not projector.on() else IN_CLASS if following.key() else projector.SCENES
+    keys = "" if not projector.on() else words.TEXTS("in class") if following.key() else projector.SCENES
     stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     if seen_scene(NAME) >= tour.SEEN:
         tour.done("story")
     poll_while(
         "story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed"
     )
-    to_playground(_net(own), "Your net in the playground")
+    to_playground(_net(own), words.TEXTS("to the playground"))
     # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
     # Its press is kept: it scrolls the page to a scene, and what that says of itself may end the run that it began.
     st.button(
-        "Open the four nets side by side",
+        words.TEXTS("to the four nets"),
         icon=":material/home:",
         type="tertiary",
         on_click=STORY_LEFT.put,

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 from components.shell.naming import chance
 from components.stage.view import View
+from models.content import Texts
 from models.insight.baseline import LEARNT
 from models.insight.fate import growth
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share, times
-from models.insight.words import number
 from models.service.client import WantedLog
 from models.spec import RunConfig
 from models.trace import Frame, Trace
+
+TEXTS = Texts("story")
 
 
 @dataclass(frozen=True)
@@ -54,70 +56,53 @@ def scenes(seen: Sequence[Seen], *, digit: int) -> list[tuple[str, str]]:
     """Title and text of each scene, in their order; a number that is still missing is left out of its sentence."""
     shallow, fades, grows, merges, levels = seen[:5]
     return [
-        ("A digit enters a block", _enters(shallow, digit)),
-        (f"{fades.cfg.depth} plain blocks: the digits vanish", _fades(fades)),
-        ("Add alone: they fly out", _grows(grows)),
-        ("Norm alone: they merge", _merges(merges)),
-        ("Add and norm: they stay distinct", _levels(levels, merges, shallow)),
-        (
-            "Break it yourself",
-            "Drag the depth, take the residual or the norm away, and train: where does it stop learning?",
-        ),
+        (TEXTS("enters: title"), _enters(shallow, digit)),
+        (TEXTS("fades: title", blocks=fades.cfg.depth), f"{TEXTS('fades')} {_fades(fades)}".strip()),
+        (TEXTS("grows: title"), f"{TEXTS('grows')} {_grows(grows)}".strip()),
+        (TEXTS("merges: title"), f"{TEXTS('merges')} {_merges(merges)}"),
+        (TEXTS("levels: title"), f"{TEXTS('levels')} {_levels(levels, merges, shallow)}"),
+        (TEXTS("break: title"), TEXTS("break")),
     ]
 
 
 def _enters(seen: Seen, digit: int) -> str:
-    size = seen.cfg.width
-    first = f"A handwritten {digit} enters as {size} numbers, x. The block's layers, F, turn them into {size} new ones."
-    return f"{first} A net of {seen.cfg.depth} such blocks learns to recognise {_right(seen) or 'digits'}."
+    digits = _right(seen) or TEXTS("digits")
+    return TEXTS("enters", digit=digit, width=seen.cfg.width, blocks=seen.cfg.depth, digits=digits)
 
 
 def _fades(seen: Seen) -> str:
-    first = "Ten digits pass through: the closer to the centre, the smaller the signal."
     if seen.growth is None:
-        return first
+        return ""
     depth = seen.cfg.depth
-    return (
-        f"{first} Before training each block keeps about {seen.growth ** (1 / depth):.1%} of it; after {depth}, "
-        f"{share(seen.growth)} is left: too little to learn from."
-    )
+    return TEXTS("fades, measured", kept=seen.growth ** (1 / depth), blocks=depth, left=share(seen.growth))
 
 
 def _grows(seen: Seen) -> str:
-    first = "The residual carries x past the layers: x + F(x)."
     if seen.growth is None:
-        return first
-    second = f"Nothing fades, but the sum leaves {seen.cfg.depth} blocks {times(seen.growth)} as large"
+        return ""
+    blocks, grown = seen.cfg.depth, times(seen.growth)
     if seen.whole and seen.whole.divergence:
-        second += f"; train it, and at step {seen.whole.divergence.step} the numbers overflow"
-    return f"{first} {second}."
+        return TEXTS("grows, trained", blocks=blocks, grown=grown, step=seen.whole.divergence.step)
+    return TEXTS("grows, measured", blocks=blocks, grown=grown)
 
 
 def _merges(seen: Seen) -> str:
-    first = "A norm rescales what each block reads: F(norm(x))."
-    second = "The size holds, but all ten end up pointing one way"
-    second += f" (mean cosine {seen.cosine})" if seen.cosine else ""
-    if seen.whole and seen.last:
-        does = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
-        second += f", and the net {does}: after {seen.cfg.steps} steps it recognises {_right(seen)}"
-    return f"{first} {second}."
+    if not seen.cosine:
+        return TEXTS("merges, unmeasured")
+    if not (seen.whole and seen.last):
+        return TEXTS("merges, measured", cosine=seen.cosine)
+    return TEXTS("merges, trained", cosine=seen.cosine, learns=_learns(seen), steps=seen.cfg.steps, digits=_right(seen))
 
 
 def _levels(seen: Seen, merged: Seen, shallow: Seen) -> str:
-    first = "Both: x + F(norm(x))."
-    if not (seen.whole and seen.last):
-        if not (seen.cosine and merged.cosine):
-            return f"{first} Each block adds to what it carries, later ones ever less: watch the loss."
-        alike = f"mean cosine {seen.cosine}, with the norm alone {merged.cosine}"
-        return f"{first} The ten stay distinct ({alike}): watch the loss."
-    learns = "learns" if outcome(seen.whole, chance(seen.cfg)) == LEARNS else "does not learn"
-    second = f"This net {learns}: after {seen.cfg.steps} steps it recognises {_right(seen)}"
-    if shallow.last:
-        second += (
-            f". {shallow.cfg.depth} plain blocks recognise {shallow.last.held_out_accuracy:.0%}: digits this small do "
-            "not need depth; add and norm make depth possible"
-        )
-    return f"{first} {second}."
+    if seen.whole and seen.last:
+        said = TEXTS("levels, trained", learns=_learns(seen), steps=seen.cfg.steps, digits=_right(seen))
+        if shallow.last:
+            said += " " + TEXTS("why depth", blocks=shallow.cfg.depth, share=shallow.last.held_out_accuracy)
+        return said
+    if seen.cosine and merged.cosine:
+        return TEXTS("levels, measured", cosine=seen.cosine, alone=merged.cosine)
+    return TEXTS("levels, unmeasured")
 
 
 def after(seen: Seen) -> str:
@@ -125,16 +110,22 @@ def after(seen: Seen) -> str:
     if not seen.whole:
         return ""
     if seen.whole.divergence:
-        return f"In training its numbers overflow at step {seen.whole.divergence.step}."
+        return TEXTS("overflows", step=seen.whole.divergence.step)
     guessing, loss, became = chance(seen.cfg), final_loss(seen.whole), outcome(seen.whole, chance(seen.cfg))
     if became == LEARNS:
-        return f"After training, this net has learned: its loss is {number(loss, 2)}; chance is {guessing:.2f}."
+        return TEXTS("has learned", loss=loss, chance=guessing)
     if became == BLOWS_UP:
-        return f"After training, this net is lost: its loss is {number(loss)}, worse than chance ({guessing:.2f})."
-    near = f"not below {LEARNT:.0%} of chance" if loss < guessing else "no better than chance"
-    return f"After training, this net is stuck: its loss is {loss:.2f}, {near} ({guessing:.2f})."
+        return TEXTS("is lost", loss=loss, chance=guessing)
+    if loss < guessing:
+        return TEXTS("is stuck", loss=loss, part=LEARNT, chance=guessing)
+    return TEXTS("is stuck at chance", loss=loss, chance=guessing)
+
+
+def _learns(seen: Seen) -> str:
+    learns = seen.whole is not None and outcome(seen.whole, chance(seen.cfg)) == LEARNS
+    return TEXTS("learns") if learns else TEXTS("does not learn")
 
 
 def _right(seen: Seen) -> str:
     """What a finished run recognises, once it is known."""
-    return f"{seen.last.held_out_accuracy:.0%} of unseen digits" if seen.last else ""
+    return TEXTS("unseen digits", share=seen.last.held_out_accuracy) if seen.last else ""

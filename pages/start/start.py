@@ -6,27 +6,18 @@ from components.classroom import answers, board, following
 from components.shell import hide, projector, tour
 from components.start import cells
 from components.start.ways import ways
-from components.start.words import conclusion
+from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
-
-INTRODUCTION = (
-    "Ten digits pass through 32 blocks: the distance from the centre shows how large the **signal** is, the angle its "
-    "direction. What will they do with only one of the two? Guess, then train."
-)
-QUESTION = (
-    "Ten handwritten digits pass through 32 blocks. With neither **residual** nor **norm** they vanish; with both they "
-    "stay distinct. What will they do with only one of the two?"
-)
 
 if projector.on():
     projector.enlarge()
-st.title("Why do deep networks need Add & Norm?", anchor=False)
+st.title(TEXTS.title, anchor=False)
 hide.adopt()
 if (now := following.held()) and now.asked:
-    board.ask(now, QUESTION, cells.told)
+    board.ask(now, TEXTS("question"), cells.told)
 else:
     if now:
-        st.markdown("The class guessed")
+        st.markdown(TEXTS("the class guessed"))
         right = (lambda _: "") if hide.hidden("verdict") else answers.right
         board.results(following.code(), questions_of(now.stop), right, following.member())
     found = cells.ended()
@@ -34,7 +25,7 @@ else:
         tour.done("start")
     with st.container(key="start_words"):  # one over the other, so that what is below stays where it is
         if not (now or projector.on()):
-            st.markdown(INTRODUCTION)
+            st.markdown(TEXTS("introduction"))
         if len(found) == len(cells.CELLS):
             st.markdown(conclusion(*found))
     cells.picture(asks=not now)
