@@ -2,7 +2,8 @@
 
 A text is Markdown with TOML between two lines of +++: a title, and sections under headings of the second order.
 `{name}` in it is filled with what was measured: `{loss}` as a number of three digits, `{loss:1}` of one, `{loss:.1%}`
-by Python's format, `{loss[post-norm]}` by an index, and a mapping as "name: number; ...". Formulas are left alone.
+by Python's format, `{loss[post-norm]}` by an index, a mapping as "name: number; ...", an array as "[1, 2.5, -1]".
+Formulas are left alone.
 
 A page takes its sentences from `Texts`: a file of sections alone, each of which is filled where it is drawn.
 """
@@ -146,6 +147,8 @@ def spoken(value: Any, how: str = "") -> str:
         return str(value(how))
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {spoken(one, how) if _finite(one) else 'diverged'}" for name, one in value.items())
+    if isinstance(value, np.ndarray) and value.ndim:
+        return f"[{', '.join(spoken(entry, how).replace(',', '') for entry in value.astype(float))}]"
     if isinstance(value, str | tuple) or (isinstance(value, Integral) and not how):
         return str(value)
     return number(float(value), int(how or 3)) if how.isdigit() or not how else format(value, how)

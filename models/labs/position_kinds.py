@@ -10,14 +10,6 @@ import numpy as np
 from models.labs.attention import attend, visible
 from models.labs.positions import BASE, BUCKETS, alibi, bucket, rotary_scores, rotated, sinusoids, slopes
 
-KINDS = {
-    "sinusoidal": "sines and cosines of the position are added to the token",
-    "learned": "a row of a table is added to the token; training moves it",
-    "rotary": "nothing is added; queries and keys are rotated by angles that depend on the position",
-    "relative bias": "nothing is added to the token; a learned number for the distance is added to every score (T5)",
-    "alibi": "nothing is added to the token or learned; a slope times the distance is subtracted from every score",
-    "none": "nothing is added and nothing is rotated",
-}
 HEADS = 8  # as in the example of ALiBi's paper; the first, steepest one is shown
 MEAN_SQUARE = 0.5  # of a random learned row, as of sines and cosines
 

@@ -8,9 +8,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
-from components.labs.attention import position_words
-from components.labs.attention.charts import waiting_graph
-from components.labs.attention.head_words import arithmetic, fits, looks
+from components.labs.attention import positions
+from components.labs.attention.head import arithmetic, fits, looks
 from components.labs.attention.positions import (
     ROUNDING,
     distance_chart,
@@ -18,18 +17,25 @@ from components.labs.attention.positions import (
     order_sentence,
     table_map,
 )
+from components.labs.attention.recurrence import waiting_graph
 from components.labs.attention.rows import steps
-from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, said, variance_chart
-from components.labs.attention.trained import NETS, configuration
-from components.labs.attention.trained_words import beyond_chart, beyond_sentence, place_chart, place_sentence
+from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, variance_chart
+from components.labs.attention.scaling import variance_sentence as of_variance
+from components.labs.attention.trained import (
+    NETS,
+    beyond_chart,
+    beyond_sentence,
+    configuration,
+    place_chart,
+    place_sentence,
+)
 from components.labs.maps import signed_map
-from models.labs.attention import DRAWS, KEYS, attend, reach, visible
+from models.labs.attention import KEYS, attend, reach, visible
 from models.labs.attention_examples import PROJECTIONS, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences
-from models.labs.position_kinds import KINDS, added, scores, turns
+from models.labs.position_kinds import added, scores, turns
 from models.labs.positions import by_distance, sinusoids
-from models.spec import RunConfig
-from models.spec.vocabulary import POSITIONS
+from models.spec import POSITIONS, RunConfig
 from models.training import Run, snapshot_of
 from tests import hand
 from tests.app_page import charts, sound, words
@@ -56,9 +62,8 @@ def test_keeps_mean_and_variance_apart():
     found = experiment(0)
     at = SIZES.index(64)
     raw, scaled = found["as they are"][at], found["divided by √d_k"][at]
-    sentence = said(raw, scaled)
-    assert f"its mean is 0 ({raw.mean:.2g} in {DRAWS:,} draws)" in sentence
-    assert f"variance that is d_k = 64 ({raw.variance:.3g}), so a score is typically √64 = 8 away" in sentence
+    for measured in (f"({raw.mean:.2g} in", f"({raw.variance:.3g})", "√64 = 8", f"({scaled.variance:.3g})"):
+        assert measured in of_variance(raw, scaled)
     for row, scaling in zip(found.values(), (1, np.sqrt(SIZES), np.sqrt(512)), strict=True):
         expected = np.array(SIZES) / np.square(scaling)
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
@@ -109,16 +114,12 @@ def test_tables_that_do_not_fit_are_told_why():
 # --- positions ---
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", POSITIONS)
 def test_every_kind_is_drawn_and_scored(kind):
-    for figure in all_drawn([*(table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4)))]):
+    for figure in all_drawn([table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4))]):
         json.dumps(figure, allow_nan=False)
         table_of(figure)
-    assert position_words.longer(kind, 5, 4)
-
-
-def test_the_kinds_are_those_of_the_app():
-    assert KINDS.keys() == POSITIONS.keys()
+    assert positions.longer(kind, 5, 4)
 
 
 def test_a_learned_row_starts_as_large_as_sines_and_cosines():
@@ -142,16 +143,16 @@ def test_a_learned_row_starts_as_large_as_sines_and_cosines():
     ],
 )
 def test_the_claim_that_distance_alone_matters_is_checked(kind, projected, expected):
-    assert expected in position_words.claim(kind, by_distance(scores(kind, 32, 16, projected=projected)))
+    assert expected in positions.claim(kind, by_distance(scores(kind, 32, 16, projected=projected)))
 
 
 def test_a_longer_text_meets_no_row_or_angles_that_are_new():
-    assert "none for position 32" in position_words.longer("learned", 32, 16)
+    assert "none for position 32" in positions.longer("learned", 32, 16)
     gone = turns(16, 32)
     assert gone[0] == pytest.approx(32 / (2 * np.pi))
     circle = sinusoids(np.array([0.0, 1.0]) * 2 * np.pi, 16)[:, :2]
     np.testing.assert_allclose(circle[0], circle[1], atol=1e-12)
-    assert f"{int((gone >= 1).sum())} of the 8 pairs of features complete a full turn" in position_words.longer(
+    assert f"{int((gone >= 1).sum())} of the 8 pairs of features complete a full turn" in positions.longer(
         "rotary", 32, 16
     )
 
@@ -160,11 +161,11 @@ def test_a_longer_text_meets_no_row_or_angles_that_are_new():
 def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
     used = {hand.t5_bucket(ago, both_ways=True) for ago in range(count)}
     new = hand.t5_bucket(count, both_ways=True)
-    said = position_words.longer("relative bias", count, 8)
+    said = positions.longer("relative bias", count, 8)
     assert f"falls into bucket {new}, which" in said
-    assert ("already uses" in said) == (new in used)
+    assert ("never uses" in said) == (new not in used)
     both = {hand.t5_bucket(ago, both_ways=True) for ago in range(1 - count, count)}
-    assert f"{count} positions use {len(both)} of a head's 32" in position_words.of_scores("relative bias", count)
+    assert f"{count} positions use {len(both)} of a head's 32" in positions.of_scores("relative bias", count)
 
 
 @pytest.mark.parametrize(
@@ -173,18 +174,16 @@ def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
 def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count, width):
     table = torch.tensor(added(kind, count, width))
     apart = torch.pdist(table).min().item()
-    said_of_it = position_words.unique(table.numpy())
-    assert said_of_it.startswith("No two positions share a row")
-    assert f"at a distance of {apart:.3g};" in said_of_it
-    assert position_words.unique(np.ones((3, 2))).startswith(
-        "Two positions share a row: the closest are 0 and 1, at a distance of 0;"
-    )
+    sentence = positions.closest_rows(table.numpy())
+    assert sentence.startswith("No two positions share a row")
+    assert f"at a distance of {apart:.3g};" in sentence
+    assert positions.closest_rows(np.ones((3, 2))).startswith("Two positions share a row")
 
 
 def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
     for seed in range(20):
         rows = order_rows(seed)
-        assert rows.keys() == KINDS.keys()
+        assert rows.keys() == POSITIONS.keys()
         blind = {(kind, mask) for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING}
         assert blind == {("none", "no mask")}
     assert "Blind to the order: “none” with no mask. All others" in order_sentence(rows)
@@ -203,11 +202,7 @@ def test_plotly_json_and_the_table_accept_every_chart():
         beyond_chart(np.full(64, np.inf), 32),
         beyond_chart(np.linspace(4, 2, 64), 32),
         signed_map("t", rows=["0"], columns=["1", "2"], values=np.array([[np.nan, 0.0]]), unit="u", x="x", y="y"),
-        *(
-            waiting_graph("t", reach(count, recurrent=kind), recurrent=kind)
-            for kind in (True, False)
-            for count in (2, 12)
-        ),
+        *(waiting_graph(reach(count, recurrent=kind), recurrent=kind) for kind in (True, False) for count in (2, 12)),
     ]
     for figure in all_drawn([*figures]):
         json.dumps(figure, allow_nan=False)
@@ -221,7 +216,7 @@ def test_the_entropy_stays_below_that_of_equal_weights():
 
 
 def test_the_graphs_have_a_line_for_everything_that_is_waited_for():
-    chain, all_at_once = (waiting_graph("t", reach(6, recurrent=kind), recurrent=kind) for kind in (True, False))
+    chain, all_at_once = (waiting_graph(reach(6, recurrent=kind), recurrent=kind) for kind in (True, False))
     assert chain["data"][0]["x"].count(None) == 6 + 5
     assert all_at_once["data"][0]["x"].count(None) == 6 * 7 // 2
     assert chain["data"][1]["customdata"][6:] == [1, 2, 3, 4, 5, 6]

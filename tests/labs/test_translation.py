@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from components.labs.attention.translation import configuration, looks_map, loss_chart, said
+from components.labs.attention.translation import configuration, looks_map, loss_chart, pair_sentence
 from models.instruments.translation import LOOKS, parts, translation
 from models.nets.translator import CrossAttention, Translator, shifted
 from models.spec import RunConfig
@@ -125,9 +125,9 @@ def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
     for head in range(3):
         drawn(looks_map(trained, 12, 0, head))
     best = trained.aim[12].max()
-    assert f"aims best: {best:.0%} of its weight" in said(trained, 12, "reverse")
-    assert said(trained, 0, "reverse").startswith("At step 0 the held-out loss is")
-    assert "not finite" in said(replace(trained, held_out=np.full(13, np.nan)), 3, "reverse")
+    assert f"aims best: {best:.0%} of its weight" in pair_sentence(trained, 12, "reverse")
+    assert pair_sentence(trained, 0, "reverse").startswith("At step 0 the held-out loss is")
+    assert "not finite" in pair_sentence(replace(trained, held_out=np.full(13, np.nan)), 3, "reverse")
 
 
 def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_process):
@@ -140,10 +140,10 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
     until(page, lambda: "Cross-attention" in charts(page))
     found = finished(translation(Replays(), configuration("reverse", 1, 20)))
     assert len(found.steps) == LOOKS
-    assert said(found, LOOKS - 1, "reverse") in words(page)
+    assert pair_sentence(found, LOOKS - 1, "reverse") in words(page)
     page.select_slider(key="attention_translation_step").set_value(0)
     page.selectbox(key="attention_translation_head").select("head 2")
     sound(page.run())
-    assert said(found, 0, "reverse") in words(page)
+    assert pair_sentence(found, 0, "reverse") in words(page)
     shown = np.array(charts(page)["Cross-attention"]["data"][0]["bind"]["values"], float)
     np.testing.assert_allclose(shown, found.looks[0][0][1], atol=1e-3)

@@ -12,12 +12,13 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
-from components.shell.static_chart import static_chart
-from components.shell.text import badge, named_table, number
+from components.labs.parts import charts, say
+from components.shell.text import named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Sublayers
+from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 from models.insight.surgery import trained_without
 from models.spec import RunConfig
@@ -25,6 +26,7 @@ from models.spec.knob import Knob
 from models.spec.overrides import PARTS
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/attention")
 NAME = "attention_feed_forward"
 WHOLE = "whole"
 NETS = {WHOLE: "", "no feed-forward": "ffn", "no attention": "attn"}
@@ -52,12 +54,7 @@ class TrainingSteps(Settings):
 
 def draw() -> None:
     """The section."""
-    st.markdown(
-        "Attention exchanges information between tokens, the feed-forward net works on each token by itself. What "
-        "does it add? Train three transformers with the same initial weights and batches: a whole one, one without "
-        "feed-forward nets and one without attention. Then see what the whole one loses when the same parts are "
-        "skipped."
-    )
+    st.markdown(TEXTS("without feed-forward"))
     cfgs = controls()
     poll_while(NAME, lambda: watch(cfgs))
 
@@ -99,31 +96,25 @@ def cut_chart(names: list[str], value: Sublayers, task: str) -> Figure:
 
 def _show(panels: dict[str, InstrumentPanel]) -> bool:
     asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
-    found = {name: one for name, one in asked.items() if one is not None}
-    if len(found) == len(NETS):
-        whole, task = found[WHOLE], panels[WHOLE].cfg.task
-        losses = {kind: found[name].value.loss for name, kind in NETS.items()}
-        cuts = {kind: whole.value.without[kind].all_loss for kind in PARTS}
-        st.markdown(f"**{trained_without(losses, cuts, task, whole.step)}** {badge('measured')}")
-        cut = {f"{WHOLE}, then its {word} skipped": whole.value.without[kind] for kind, word in PARTS.items()}
-        rows = {name: (one.all_loss, one.all_accuracy) for name, one in cut.items()}
-        trained = {f"trained: {name}": (one.value.loss, one.value.accuracy) for name, one in found.items()}
-        named_table(
-            "With and without",
-            {
-                "net": [*trained, *rows],
-                "held-out loss": [number(loss) for loss, _ in (trained | rows).values()],
-                "held-out accuracy": [f"{share:.1%}" for _, share in (trained | rows).values()],
-                "weights in its blocks": [f"{weights(found[name].cfg):,}" for name in NETS]
-                + [f"{weights(whole.cfg):,}"] * 2,
-            },
-        )
-        names = [f"block {block}" for block in range(1, whole.cfg.depth + 1)]
-        static_chart(cut_chart(names, whole.value, task), "Held-out loss by cut sublayer", f"{NAME}_cut")
-        st.caption(
-            "Whole held-out split, eval mode, one seed; no training after a sublayer is skipped. A net trained without "
-            "a part has learned to do without it; a net that loses it has not."
-        )
+    nets = {name: answer for name, answer in asked.items() if answer is not None}
+    if len(nets) == len(NETS):
+        whole, cfg, step = nets[WHOLE].value, nets[WHOLE].cfg, nets[WHOLE].step
+        losses = {kind: nets[name].value.loss for name, kind in NETS.items()}
+        cuts = {kind: whole.without[kind].all_loss for kind in PARTS}
+        say(trained_without(losses, cuts, cfg.task, step), "measured")
+        rows = [(f"trained: {name}", net.value.loss, net.value.accuracy, net.cfg) for name, net in nets.items()]
+        for kind, word in PARTS.items():
+            cut = whole.without[kind]
+            rows.append((f"{WHOLE}, then its {word} skipped", cut.all_loss, cut.all_accuracy, cfg))
+        columns = {
+            "net": [name for name, *_ in rows],
+            "held-out loss": [number(loss) for _, loss, _, _ in rows],
+            "held-out accuracy": [f"{share:.1%}" for _, _, share, _ in rows],
+            "weights in its blocks": [f"{weights(net):,}" for *_, net in rows],
+        }
+        named_table("With and without", columns)
+        charts(NAME, cut_chart([f"block {block}" for block in range(1, cfg.depth + 1)], whole, cfg.task))
+        st.caption(TEXTS("trained and cut"))
     to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
     return any(panel.waiting for panel in panels.values())
 

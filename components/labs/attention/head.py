@@ -2,28 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
 
+from components.charts.parts import Figure
+from components.charts.tokens import token_map
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.attention import head_cosine, head_learning
-from components.labs.attention import head_shown as shown
-from components.labs.attention.head_words import Tables, arithmetic, fits, looks, slip
+from components.labs.attention import head_learning
 from components.labs.examples import choose, numbered
+from components.labs.parts import charts, matrix, say
 from components.shell.session import Key
-from components.shell.text import badge
-from models.labs.attention import attend, divisor, visible
-from models.labs.attention_examples import PROJECTIONS, Projection
+from components.shell.text import badge, named_table, number, vector
+from models.content import Texts
+from models.labs.attention import Head, attend, divisor, entropy, straightness, variance, visible
+from models.labs.attention_examples import PRINTED_Q, PROJECTIONS, ROWS, Projection
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/attention")
 KEY = "attention_head"
-CLOSER = (LEARNING, COSINE) = "How the matrices learn", "Dot product or cosine"
+CLOSER = {"How the matrices learn": head_learning.draw, "Dot product or cosine": head_learning.draw_cosine}
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
+MOST_TOKENS = 32
+MOST_TERMS = 6  # of a sum that is written out
+MOST_WRITTEN_TOKENS = 8  # up to which the map's cells show their weights
 
+Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
 
 
@@ -49,7 +56,7 @@ class ShownHead(Settings):
 
 def draw() -> None:
     """The map of a sentence's weights, then the tables and the computation."""
-    st.markdown("Which word does each word look at? Read it off the map, then edit the matrices that decide it.")
+    st.markdown(TEXTS("one head"))
     name = _example()
     example = PROJECTIONS[name]
     picture, beside = st.columns([3, 2], gap="medium")
@@ -61,30 +68,32 @@ def draw() -> None:
     x, w_q, w_k, w_v = _fitting((tables[0], tables[1], tables[2], tables[3]), example)
     words = example.words if len(example.words) == len(x) else ()
     with beside:
-        scaled, causal, pads, at = _switches(words or numbered("token", len(x)), example)
-    seen = visible(len(x), len(x), causal=causal, pads=pads)
+        chosen = _switches(words or numbered("token", len(x)), example)
+    at, seen = chosen.token, visible(len(x), len(x), causal=chosen.causal, pads=frozenset(chosen.pads))
     q, k, v = x @ w_q, x @ w_k, x @ w_v
-    by = divisor("√d_k", w_q.shape[1], x.shape[1])
-    with_it, without = attend(q, k, v, by=by, seen=seen), attend(q, k, v, by=1.0, seen=seen)
-    head = with_it if scaled else without
+    scaled, raw = (attend(q, k, v, by=by, seen=seen) for by in (w_q.shape[1] ** 0.5, 1.0))
+    head = scaled if chosen.scaled else raw
     with picture:
-        shown.weights_map(head, words)
+        charts(KEY, weights_map(head, words), height=360)
     with beside:
-        st.markdown(f"**{looks(head, at, words)}** {badge('formula')}")
-    if said := slip(name, (x, w_q, w_k, w_v), head):
-        note.info(said)
+        say(looks(head, at, words))
+    if text := slip(name, (x, w_q, w_k, w_v), head):
+        note.info(text)
     with st.expander("Formula, and every number on the way"):
         st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
         st.markdown(arithmetic(head, x, w_q, at))
-        shown.matrices(head)
-    shown.scaling(with_it, without)
-    shown.linear(x, (w_q, w_k, w_v), by)
+        named = {"Q": q, "K": k, "V": v, "Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output}
+        for row in (list(named)[:3], list(named)[3:]):
+            for column, name in zip(st.columns(3), row, strict=True):
+                with column:
+                    matrix(name, named[name], "token")
+    _scaling(scaled, raw)
+    by_input = straightness(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
+    st.markdown(f"**Is attention linear?** {linearity(*by_input)} {badge('formula')}")
     st.subheader("Look closer", anchor=False)
     closer = form.draw(ShownHead, KEY, only=["closer"], label_visibility="collapsed").closer
-    if closer == LEARNING:
-        head_learning.draw(x, (w_q, w_k, w_v), at, head.divisor, seen)
-    elif closer == COSINE:
-        head_cosine.draw(head, at)
+    if closer:
+        CLOSER[closer](head, at, x, (w_q, w_k, w_v))
 
 
 def _example() -> str:
@@ -100,35 +109,154 @@ def _scaled(example: Projection) -> bool:
     return example.scaling != "none"
 
 
-def _switches(names: Sequence[str], example: Projection) -> tuple[bool, bool, frozenset[int], int]:
-    """Whether scores are scaled, whether later tokens are masked, which tokens are padding, and the query token."""
+def _switches(names: Sequence[str], example: Projection) -> ShownHead:
     tokens = dict(enumerate(names))
     usual = ShownHead(example.query if example.query in tokens else 0, _scaled(example), example.causal)
     legal, only = {"token": tokens, "pads": tokens}, ["token", "scaled", "causal", "pads"]
-    at = form.draw(ShownHead, KEY, usual, only=only, legal=legal)
-    return at.scaled, at.causal, frozenset(at.pads), at.token
-
-
-def _names(part: str, example: Projection) -> tuple[list[str], list[str]]:
-    """Names of rows and columns: a matrix has a row per feature, and a column per entry of q, k or v."""
-    values: np.ndarray = getattr(example, part)
-    if part == "x":
-        return list(example.words), []
-    return numbered("feature", len(values)), [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
+    return form.draw(ShownHead, KEY, usual, only=only, legal=legal)
 
 
 def _table(part: str, example: Projection) -> np.ndarray:
-    rows, columns = _names(part, example)
+    """A matrix has a row per feature, and a column per entry of q, k or v."""
+    values: np.ndarray = getattr(example, part)
+    rows = list(example.words) if part == "x" else numbered("feature", len(values))
+    columns = [] if part == "x" else [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
     st.markdown(f"**{PARTS[part]}**")
-    name = part.replace("_", "")
-    return table.table(f"{KEY}_{part}", getattr(example, part), name=name, rows=rows, columns=columns)
+    return table.table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
 
 
 def _fitting(tables: Tables, example: Projection) -> Tables:
     """The tables, or with an error the last ones whose shapes matched."""
-    problem = fits(tables)
-    if problem:
-        st.error(f"{problem} Below are still the results for the last tables that matched.")
+    if problem := fits(tables):
+        st.error(TEXTS("last that fit", problem=problem))
     else:
         HEAD_FITTING.put(tables)
     return HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)
+
+
+def fits(tables: Tables) -> str:
+    """Why these tables cannot be multiplied, or ""."""
+    x, *matrices = tables
+    if len(x) > MOST_TOKENS:
+        return TEXTS("too many tokens", tokens=len(x), limit=MOST_TOKENS)
+    for name, w in zip(("W_Q", "W_K", "W_V"), matrices, strict=True):
+        if len(w) != x.shape[1]:
+            return TEXTS("rows do not fit", features=x.shape[1], matrix=name, rows=len(w))
+    queries, keys = matrices[0].shape[1], matrices[1].shape[1]
+    return "" if queries == keys else TEXTS("keys do not fit", queries=queries, keys=keys)
+
+
+def weights_map(head: Head, words: Sequence[str]) -> Figure:
+    """The weights, masked cells empty; hovering names the tokens, by their words if they are such."""
+    names = list(words) or [str(at + 1) for at in range(len(head.q))]
+    texts = None
+    if len(names) <= MOST_WRITTEN_TOKENS:
+        texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist()
+    how: dict[str, Any] = {"tokens": names, "rows": names, "y": "query token", "hidden": ~head.seen, "texts": texts}
+    figure = token_map(title="Attention weights", values=head.weights, unit="share", **how)
+    if words:
+        hover = [[f"“{own}” looks at “{other}”" for other in words] for own in words]
+        figure["layout"]["xaxis"] |= {"tickvals": list(range(1, len(words) + 1)), "ticktext": list(words)}
+        figure["data"][0] |= {"hovertext": hover, "hovertemplate": "%{hovertext}: %{customdata:.2f}<extra></extra>"}
+    return figure
+
+
+def looks(head: Head, at: int, words: Sequence[str] = ()) -> str:
+    """Which token one token attends to most, or why none; `words`: the tokens, where they are words."""
+    weights = head.weights[at]
+    names = [f"“{word}”" for word in words] or numbered("token", len(weights))
+    token, top = names[at][:1].upper() + names[at][1:], int(weights.argmax())
+    if not weights.any():
+        return TEXTS("sees nothing", token=token)
+    return TEXTS("attends most", token=token, other=names[top], weight=weights[top])
+
+
+def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
+    """From one token's features to its output, step by step with its numbers."""
+    q, scores, scaled, weights = head.q[at], head.scores[at], head.scaled[at], head.weights[at]
+    lines = [f"q·k{j + 1} = {dot(q, k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:MOST_TERMS])]
+    if len(head.k) > MOST_TERMS:
+        lines.append(f"all {len(head.k)} scores: {vector(scores)}")
+    powers = np.exp(scaled - scaled.max()) if np.isfinite(scaled.max()) else None
+    terms = [f"{number(weight, 3)}·v{j + 1}" for j, weight in enumerate(weights) if weight > 0]
+    return TEXTS(
+        "arithmetic",
+        token=at + 1,
+        x=x[at],
+        q=q,
+        products=dot(x[at], w_q[:, 0]),
+        scores="\n\n".join(lines),
+        root="1" if head.divisor == 1 else f"√{head.k.shape[1]} = {number(head.divisor)}",
+        scaled=vector(scaled, 5).replace("-inf", "-∞"),
+        exponentials="" if powers is None else TEXTS("exponentials", powers=powers, sum=powers.sum()) + "\n\n",
+        weights=shares(weights),
+        sum=weights.sum(),
+        terms=" + ".join(terms) if 0 < len(terms) <= MOST_TERMS else "the weighted sum of the values",
+        output=head.output[at],
+    ).replace("\n\n", "  \n")
+
+
+def slip(name: str, tables: Tables, head: Head) -> str:
+    """A widely copied slip in this example and the right values, or a note on it; "" once anything is set otherwise."""
+    example = PROJECTIONS[name]
+    own = (example.x, example.w_q, example.w_k, example.w_v)
+    seen = visible(*head.seen.shape, causal=example.causal)
+    by = divisor(example.scaling, head.k.shape[1], tables[0].shape[1])
+    if not (all(map(np.array_equal, tables, own)) and np.array_equal(head.seen, seen) and head.divisor == by):
+        return ""
+    if name == "X times W":
+        printed = ROWS["Token 1 as it is, over √4"]
+        return TEXTS(
+            "slip of x times w",
+            printed_q=np.array(PRINTED_Q),
+            q=head.q[0],
+            printed_weights=np.array(printed.printed_weights),
+            printed_output=np.array(printed.printed_output),
+            weights=head.weights[0].round(4),
+            output=head.output[0].round(3),
+        )
+    return TEXTS("causal example") if example.causal else ""
+
+
+def shares(weights: np.ndarray) -> str:
+    """Weights with up to five decimals, without trailing zeros: [0.00005, 0.0067, 0.99326]."""
+    return "[" + ", ".join(f"{weight:.5f}".rstrip("0").rstrip(".") for weight in weights) + "]"
+
+
+def dot(left: np.ndarray, right: np.ndarray) -> str:
+    """A dot product written out, if it is short."""
+    if len(left) > MOST_TERMS:
+        return f"a sum of {len(left)} products"
+    return " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in zip(left, right, strict=True))
+
+
+def _signed(value: float) -> str:
+    return number(value) if value >= 0 else f"({number(value)})"
+
+
+def _scaling(scaled: Head, raw: Head) -> None:
+    """What the division does to the spread of scores and weights."""
+    st.markdown(f"**What the division by √d_k does** {badge('formula')}")
+    alive = scaled.seen.any(1)
+    if not alive.any():
+        st.caption(TEXTS("nothing to compare"))
+        return
+    rows = {f"divided by √{scaled.k.shape[1]}": scaled, "as they are": raw}
+    named_table(
+        "What the division does",
+        {
+            "scores": list(rows),
+            "variance": [number(variance(head.scores / head.divisor, head.seen)) for head in rows.values()],
+            "entropy of the weights, nats (mean)": [
+                number(entropy(head.weights)[alive].mean()) for head in rows.values()
+            ],
+            "maximum (all equal)": [number(np.log(scaled.seen.sum(1)[alive]).mean())] * 2,
+            "largest weight (mean)": [number(head.weights.max(1)[alive].mean()) for head in rows.values()],
+        },
+    )
+
+
+def linearity(fixed: float, own: float) -> str:
+    """How far attention is from linear on the table, with fixed weights and with each input's own."""
+    verdict = TEXTS("not linear") if own > max(1e-9, 10 * fixed) else TEXTS("linear")
+    return TEXTS("is it linear", fixed=fixed, own=own, verdict=verdict)

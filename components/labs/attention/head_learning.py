@@ -1,10 +1,9 @@
-"""How W_Q, W_K and W_V of one attention head learn: their gradients written out, and gradient descent."""
+"""A closer look at one head: how W_Q, W_K and W_V learn by gradient descent, and dot product against cosine."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from components.charts.colour import LOSS, SIGNAL
@@ -12,12 +11,16 @@ from components.charts.depth import Series, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.examples import numbered
-from components.shell.static_chart import static_chart
-from components.shell.text import badge, named_table, number, vector
+from components.labs.parts import charts, matrix, say
+from components.shell.text import named_table, number
+from models.content import Texts
+from models.insight.words import counted
+from models.labs.attention import Head, softmax
 from models.labs.attention_learning import Learning, Matrices, descent, learning
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/attention")
 KEY = "attention_learning"
 NAMES = ("W_Q", "W_K", "W_V")
 
@@ -37,103 +40,131 @@ class Descent(Settings):
     steps: Annotated[int, Knob("Steps of descent", low=1, high=300, link="steps-down")] = 50
 
 
-def draw(x: np.ndarray, matrices: Matrices, at: int, by: float, seen: np.ndarray) -> None:
+def draw(head: Head, at: int, x: np.ndarray, matrices: Matrices) -> None:
     """The target, its gradients, and gradient descent towards it."""
-    count = len(x)
-    tokens = dict(enumerate(numbered("token", count)))
-    way = form.draw(Descent, KEY, Descent(count - 1), legal={"target": tokens})
-    wish, lr, steps = way.target, way.lr, way.steps
-    target = x[wish] @ matrices[2]
-    found = learning(x, matrices, at, target, by=by, seen=seen)
-    if not np.isfinite(found.loss) or not found.head.seen[at].any():
-        st.info("This token sees nothing: its output is 0 whatever the matrices are, and none of them gets a gradient.")
+    tokens = dict(enumerate(numbered("token", len(x))))
+    way = form.draw(Descent, KEY, Descent(len(x) - 1), legal={"target": tokens})
+    target = x[way.target] @ matrices[2]
+    start = learning(x, matrices, at, target, by=head.divisor, seen=head.seen)
+    if not np.isfinite(start.loss) or not head.seen[at].any():
+        st.info(TEXTS("no gradient"))
         return
-    walk = list(descent(x, matrices, at, target, by=by, seen=seen, lr=lr, steps=steps))
-    st.markdown(f"**{walked(walk, wish, steps)}** {badge('formula')}")
+    walk = list(descent(x, matrices, at, target, by=head.divisor, seen=head.seen, lr=way.lr, steps=way.steps))
+    say(walk_sentence(walk, way.target, way.steps))
     left, right = st.columns(2)
     with left:
-        st.markdown(arithmetic(found, x, target, by))
+        st.markdown(arithmetic(start, x, target))
     with right:
-        static_chart(walk_chart(walk, wish), "Gradient descent", f"{KEY}_walk")
-    for column, name, w, gradient in zip(st.columns(3), NAMES, matrices, found.matrices, strict=True):
+        charts(KEY, walk_chart(walk, way.target))
+    for column, name, gradient in zip(st.columns(3), NAMES, start.matrices, strict=True):
         with column:
-            st.markdown(f"**Gradient of {name}** {w.shape}")
-            columns = [f"{name[2].lower()}{column + 1}" for column in range(gradient.shape[1])]
-            frame = pd.DataFrame(gradient, numbered("feature", len(gradient)), columns)
-            st.dataframe(frame.map(number), alt=f"Gradient of {name}, table", height="content")
+            matrix(f"Gradient of {name}", gradient, "feature", name[2].lower())
     st.markdown("**What learns from zero?**")
-    named_table("Sizes of the gradients", sizes(found, x, matrices))
-    st.caption(
-        "The length of each gradient (root of the sum of squares). The gradient of W_Q is computed from keys, that "
-        "of W_K from queries: if both matrices are zero, neither ever moves, so one of them must start elsewhere. If "
-        "W_V is zero, all values are the same and the weights make no difference: only W_V learns at first. Descent "
-        "moves most the matrix that changes the output most, so the loss can fall without the head attending to the "
-        "target token."
-    )
+    named_table("Sizes of the gradients", sizes(start, x, matrices))
+    st.caption(TEXTS("sizes of gradients"))
 
 
-def arithmetic(found: Learning, x: np.ndarray, target: np.ndarray, by: float) -> str:
+def arithmetic(start: Learning, x: np.ndarray, target: np.ndarray) -> str:
     """Backpropagation, step by step with its numbers."""
-    share = found.head.weights[found.at]
-    rows = (
-        f"loss = |o - y|²/2 = **{number(found.loss)}** with o = {vector(found.head.output[found.at])}, y = "
-        f"{vector(target)}",
-        f"output: o - y = {vector(found.output)}",
-        f"values: each gets its weight times o - y; W_V gets the weighted sum of all x, {vector(share @ x)}, times o - "
-        "y",
-        f"weights: each gets its value times o - y = {vector(found.weights)}",
-        f"scores: each weight times (its gradient minus the weighted mean {number(share @ found.weights)}), over "
-        f"{number(by)} = **{vector(found.scores)}**, which sum to {number(float(found.scores.sum().round(12)))}",
-        f"query: the keys, weighted by these = {vector(found.query)}; W_Q gets x times this",
-        f"keys: each gets its score's gradient times q = {vector(found.head.q[found.at])}; W_K gets the sum of x times "
-        "these",
-    )
-    return "  \n".join(rows)
+    head, at = start.head, start.at
+    return TEXTS(
+        "backward",
+        loss=start.loss,
+        o=head.output[at],
+        y=target,
+        output=start.output,
+        mixed=head.weights[at] @ x,
+        weights=start.weights,
+        mean=head.weights[at] @ start.weights,
+        divisor=head.divisor,
+        scores=start.scores,
+        sum=start.scores.sum().round(12),
+        query=start.query,
+        q=head.q[at],
+    ).replace("\n\n", "  \n")
 
 
-def walked(walk: list[Learning], wish: int, steps: int) -> str:
+def walk_sentence(walk: list[Learning], target: int, steps: int) -> str:
     """What the steps did to the loss and the weight."""
-    first, last, taken = walk[0], walk[-1], len(walk) - 1
-    if taken < steps:
-        return f"After {taken} steps the loss overflows: the learning rate is too large."
-    before, after = (one.head.weights[one.at, wish] for one in (first, last))
-    return (
-        f"In {taken} steps the loss goes from {number(first.loss)} to {number(last.loss, 3)}, and the weight on token "
-        f"{wish + 1} from {before:.1%} to {after:.1%}."
+    first, last, taken = walk[0], walk[-1], counted(len(walk) - 1, "step")
+    if len(walk) <= steps:
+        return TEXTS("descent overflows", steps=taken)
+    before, after = (point.head.weights[point.at, target] for point in (first, last))
+    return TEXTS(
+        "descent", steps=taken, first=first.loss, last=last.loss, target=target + 1, before=before, after=after
     )
 
 
-def sizes(found: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
+def sizes(start: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
     """Lengths of the three gradients for the given matrices and with some of them zero, for the same target."""
     w_q, w_k, w_v = matrices
-    head, target = found.head, found.head.output[found.at] - found.output
+    head, target = start.head, start.head.output[start.at] - start.output
     starts: dict[str, Matrices] = {
         "as they are": matrices,
         "W_Q = 0": (0 * w_q, w_k, w_v),
         "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
         "W_V = 0": (w_q, w_k, 0 * w_v),
     }
-    rows = {
-        name: learning(x, start, found.at, target, by=head.divisor, seen=head.seen).matrices
-        for name, start in starts.items()
-    }
-    return {"matrices": list(rows)} | {
-        name: [number(float(np.linalg.norm(gradients[which]))) for gradients in rows.values()]
-        for which, name in enumerate(NAMES)
-    }
+    rows = [learning(x, each, start.at, target, by=head.divisor, seen=head.seen).matrices for each in starts.values()]
+    lengths = {name: [number(float(np.linalg.norm(row[at]))) for row in rows] for at, name in enumerate(NAMES)}
+    return {"matrices": list(starts)} | lengths
 
 
-def walk_chart(walk: list[Learning], wish: int) -> Figure:
+def walk_chart(walk: list[Learning], target: int) -> Figure:
     """Loss relative to its first value, and the weight on the target token, by step."""
-    first = walk[0].loss or 1.0
+    losses = np.array([point.loss for point in walk]) / (walk[0].loss or 1.0)
+    weights = np.array([point.head.weights[point.at, target] for point in walk])
     series = [
-        Series("loss, relative to the first", np.array([one.loss / first for one in walk])),
-        Series(
-            f"weight on token {wish + 1}",
-            np.array([one.head.weights[one.at, wish] for one in walk]),
-            "other",
-            hue=SIGNAL,
-        ),
+        Series("loss, relative to the first", losses),
+        Series(f"weight on token {target + 1}", weights, "other", hue=SIGNAL),
     ]
     title, steps, guides = "Gradient descent", range(len(walk)), (0.0, 1.0)
     return linear_profile(title=title, x="step", sites=steps, unit="share", hue=LOSS, series=series, guides=guides)
+
+
+def draw_cosine(head: Head, at: int, _x: np.ndarray, _matrices: Matrices) -> None:
+    """The scores of one query by dot product and by cosine, and the same pairs with roles exchanged."""
+    st.latex(r"q\cdot k=|q|\,|k|\cos(q,k)")
+    cosines = cosine(head)
+    say(cosine_sentence(head, cosines, at))
+    named_table(
+        "Dot product and cosine",
+        {
+            "key of": numbered("token", len(head.k)),
+            "length of k": [number(length) for length in np.linalg.norm(head.k, axis=1)],
+            "cosine with q": [number(value) for value in cosines[at]],
+            "q·k": [number(value, 5) for value in head.scores[at]],
+            "weight by q·k": [f"{weight:.1%}" for weight in head.weights[at]],
+            "weight by cosine": [f"{weight:.1%}" for weight in by_cosine(cosines, head.seen)[at]],
+            "roles exchanged, k·q": [number(value, 5) for value in head.scores[:, at]],
+        },
+    )
+    st.caption(TEXTS("dot product and cosine", length=np.linalg.norm(head.q[at])))
+
+
+def cosine(head: Head) -> np.ndarray:
+    """q·k over both lengths, (n, m); 0 where either is 0."""
+    lengths = np.outer(np.linalg.norm(head.q, axis=1), np.linalg.norm(head.k, axis=1))
+    return np.divide(head.scores, lengths, out=np.zeros_like(head.scores), where=lengths > 0)
+
+
+def by_cosine(cosines: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The weights if cosines were the scores, (n, m)."""
+    return softmax(np.where(seen, cosines, -np.inf))
+
+
+def cosine_sentence(head: Head, cosines: np.ndarray, at: int) -> str:
+    """Which token each measure prefers, and how much scores change when query and key are exchanged."""
+    token, seen = at + 1, np.flatnonzero(head.seen[at])
+    if not len(seen):
+        return TEXTS("token sees nothing", token=token)
+    dot, cos = (int(seen[values[at, seen].argmax()]) for values in (head.scores, cosines))
+    apart = np.abs(head.scores - head.scores.T).max()
+    exchanged = TEXTS("symmetric") if apart < 1e-9 else TEXTS("not symmetric", apart=apart)
+    if dot == cos:
+        weights = {"by_dot": head.weights[at, dot], "by_cosine": by_cosine(cosines, head.seen)[at, dot]}
+        return TEXTS("measures agree", token=token, dot=dot + 1, exchanged=exchanged, **weights)
+    long, short = np.linalg.norm(head.k[[dot, cos]], axis=1)
+    return TEXTS(
+        "measures differ", token=token, dot=dot + 1, cosine=cos + 1, short=short, long=long, exchanged=exchanged
+    )

@@ -1,31 +1,63 @@
 """Positions: what is added or rotated, scores by distance, longer texts, and shuffled tokens."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, linear_profile
+from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.attention import position_words as said
+from components.labs.attention.head import MOST_TERMS
 from components.labs.examples import choose
 from components.labs.maps import signed_map
-from components.shell.static_chart import static_chart
-from components.shell.text import badge, named_table, number
-from models.labs.position_kinds import KINDS, added, bias, one_head, scores
-from models.labs.positions import angles, by_distance, order_difference
+from components.labs.parts import charts, say
+from components.shell.text import badge, named_table, number, vector
+from models.content import Texts
+from models.labs.attention_examples import PRINTED_POSITION
+from models.labs.position_kinds import HEADS, added, bias, one_head, scores, turns
+from models.labs.positions import (
+    BASE,
+    BUCKETS,
+    FURTHEST,
+    ByDistance,
+    angles,
+    bucket,
+    by_distance,
+    nearest_rows,
+    order_difference,
+    sinusoids,
+    slopes,
+)
+from models.spec import POSITIONS
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/attention")
 KEY = "attention_positions"
 SINES = "sinusoidal"
 # Positions and features.
 EXAMPLES = {"32 positions, 16 features": (32, 16), "Four features": (8, 4), "128 positions, 64 features": (128, 64)}
 TOKENS, FEATURES = 6, 8  # of the shuffling test
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # share of the largest score below which a difference is rounding
+TABLES = {
+    SINES: "Table that is added",
+    "learned": "Table that is added",
+    "rotary": "Rotation angles",
+    "relative bias": "Added to the scores",
+    "alibi": "Added to the scores",
+    "none": "Nothing is added",
+}
+SCORED = {  # what the chart by distance shows
+    SINES: "rows of the table",
+    "learned": "random rows of the table",
+    "rotary": "query and key",
+    "relative bias": "query and key with random numbers",
+    "alibi": "query and key with a bias",
+    "none": "query and key",
+}
 
 
 @dataclass(frozen=True)
@@ -34,7 +66,9 @@ class ShownPositions(Settings):
 
     columns = (1, 3)
 
-    kind: Annotated[str, Knob("Position", choices=dict.fromkeys(KINDS), link="encoding", control="segments")] = SINES
+    kind: Annotated[str, Knob("Position", choices=dict.fromkeys(POSITIONS), link="encoding", control="segments")] = (
+        SINES
+    )
     count: Annotated[int, Knob("Positions", low=2, high=128, link="positions", control="slider")] = 32
     width: Annotated[int, Knob(
         "Features", "Of a token; for rotary, of a query or key. An even number, because they come in pairs.", 2, 64, 2,
@@ -51,77 +85,144 @@ class ShownPositions(Settings):
 
 def draw() -> None:
     """The controls, and everything about the chosen encoding."""
-    at = _controls()
+
+    def load(example: tuple[int, int]) -> None:
+        form.put(KEY, count=example[0], width=example[1], kind=SINES)
+
+    example = choose(KEY, EXAMPLES, load, name="table")
+    if example == "Four features":
+        st.info(slip())
+    usual = ShownPositions(SINES, *EXAMPLES[example])
+    at = form.draw(ShownPositions, KEY, usual, only=["kind", "count", "width", "seed"])
     kind, count, width, seed = at.kind, at.count, at.width, at.seed
-    st.markdown(f"**{kind.capitalize()}**: {KINDS[kind]}.")
+    st.markdown(f"**{kind.capitalize()}**: {POSITIONS[kind].reading}.")
     if kind == SINES:
         place = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
-        st.markdown(f"{said.row(place, width)} {badge('formula')}")
-    if kind in said.FORMULAS:
-        st.latex(said.FORMULAS[kind])
-        st.markdown(f"{said.of_scores(kind, count)} {badge('formula')}")
+        st.markdown(f"{row(place, width)} {badge('formula')}")
+    if len(bias(kind, count)):
+        st.latex(rf"s_{{ij}}={POSITIONS[kind].formula}")
+        st.markdown(f"{of_scores(kind, count)} {badge('formula')}")
     left, right = st.columns(2)
     with left:
-        static_chart(table_map(kind, count, width, seed), TABLES[kind], f"{KEY}_table", height=340)
+        charts(KEY, table_map(kind, count, width, seed), height=340)
         if len(table := added(kind, count, width, seed)):
-            st.caption(said.unique(table))
+            st.caption(closest_rows(table))
     with right:
         _distance(kind, count, width, seed)
-    st.markdown(f"**A longer text.** {said.longer(kind, count, width)} {badge('formula')}")
-    st.caption(
-        "How trained nets handle longer texts, and how well a position can be read inside them: see “Inside trained "
-        "nets”."
+    st.markdown(f"**A longer text.** {longer(kind, count, width)} {badge('formula')}")
+    st.caption(TEXTS("see trained nets"))
+    st.markdown(f"**Shuffled tokens** {badge('formula')}")
+    rows = order_rows(seed)
+    st.markdown(order_sentence(rows))
+    cells = {
+        f"largest difference, {mask}": [number(differences[mask], 3) for differences in rows.values()]
+        for mask in ("no mask", "causal mask")
+    }
+    named_table("Shuffled tokens", {"position": list(rows)} | cells)
+    st.caption(TEXTS("shuffled tokens", tokens=TOKENS, features=FEATURES))
+
+
+def slip() -> str:
+    """A widely copied row for position 1, and the right values."""
+    printed = np.array(PRINTED_POSITION)
+    right = sinusoids(np.arange(2), len(printed))[1].round(3)
+    return TEXTS("slip of a position", printed=printed, features=len(printed), right=right)
+
+
+def row(place: int, width: int) -> str:
+    """The sinusoidal row of one position, its first pairs written out."""
+    values = sinusoids(np.array([place]), width)[0]
+    pairs = []
+    for pair in range(min(width // 2, MOST_TERMS // 2)):
+        angle = f"{place}/{number(BASE ** (2 * pair / width))}"
+        pairs.append(f"sin({angle}) = {number(values[2 * pair])}, cos({angle}) = {number(values[2 * pair + 1])}")
+    whole = vector(values[:MOST_TERMS].round(3))[:-1] + ", ...]"
+    whole = vector(values.round(3)) if width <= 2 * MOST_TERMS else whole
+    return f"Position {place}: {'; '.join(pairs)}{' ...' if width > MOST_TERMS else ''}  \nrow: **{whole}**"
+
+
+def of_scores(kind: str, count: int) -> str:
+    """What is added to scores over this many positions: buckets used, or the weight left to a distant token."""
+    if kind == "alibi":
+        first, last = slopes(HEADS)[0], slopes(HEADS)[-1]
+        powers = -first * (count - 2), -last * (count - 2)
+        kept = {"first_share": np.exp(powers[0]), "last_share": np.exp(powers[1])}
+        return TEXTS("slopes", heads=HEADS, first=first, last=last, far=count - 1, power=powers[0], **kept)
+    begins = np.flatnonzero(np.diff(bucket(np.arange(FURTHEST + 1)))) + 1
+    wide = begins[BUCKETS // 4 - 1 :].tolist()
+    return TEXTS(
+        "buckets",
+        count=count,
+        used=len(np.unique(bucket(np.arange(1 - count, count)))),
+        buckets=BUCKETS,
+        near=wide[0] - 1,
+        wide=", ".join(map(str, wide)),
+        own=BUCKETS // 2 - 1,
     )
-    _order(seed)
 
 
-TABLES = {
-    SINES: "Table that is added",
-    "learned": "Table that is added",
-    "rotary": "Rotation angles",
-    "relative bias": "Added to the scores",
-    "alibi": "Added to the scores",
-    "none": "Nothing is added",
-}
+def claim(kind: str, dots: ByDistance) -> str:
+    """Whether only the distance of two positions determines their score, and whether the score shows their order."""
+    if kind == "none":
+        return TEXTS("distance does not matter")
+    size, spread = float(np.abs(dots.mean).max()) or 1.0, dots.spread
+    if spread > ROUNDING * size:
+        return TEXTS("distance is not enough", spread=spread, size=size)
+    sided = float(np.abs(dots.mean - dots.mean[::-1]).max())
+    if sided > ROUNDING * size:
+        return TEXTS("distance shows the order", spread=spread, sided=sided)
+    return TEXTS("distance hides the order", spread=spread)
+
+
+def closest_rows(table: np.ndarray) -> str:
+    """Whether every position has a row of its own, judged by the two closest rows."""
+    apart, first, second = nearest_rows(table)
+    verdict = "No two positions share a row." if apart > ROUNDING else "Two positions share a row."
+    measured = {"apart": apart, "length": np.linalg.norm(table, axis=1).mean()}
+    return TEXTS("closest rows", verdict=verdict, first=first, second=second, features=table.shape[1], **measured)
+
+
+def longer(kind: str, count: int, width: int) -> str:
+    """What happens at position `count` of a longer text."""
+    if kind == "learned":
+        return TEXTS("longer with a learned table", count=count, last=count - 1)
+    if kind == "alibi":
+        return TEXTS("longer with slopes", count=count, subtracted=slopes(HEADS)[0] * count)
+    if kind == "relative bias":
+        new, *known = bucket(np.arange(count, -1, -1))
+        heading = "longer with a known bucket" if new in known else "longer with a new bucket"
+        return TEXTS(heading, count=count, bucket=new)
+    if kind == "none":
+        return TEXTS("longer without positions")
+    gone = turns(width, count)
+    new, what = int((gone < 1).sum()), "row" if kind == SINES else "angles"
+    pairs = {"full": len(gone) - new, "pairs": len(gone), "new": new}
+    return TEXTS("longer with angles", count=count, what=what, slowest=gone[-1], **pairs)
 
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
-    if len(scored := bias(kind, count, seed)):
-        places = [str(at) for at in range(count)]
-        return signed_map(
-            TABLES[kind],
-            rows=places,
-            columns=places,
-            values=scored,
-            unit="added",
-            x="position of the key",
-            y="of the query",
-        )
-    values = added(kind, count, width, seed)
-    columns = [str(at + 1) for at in range(width)]
-    unit = "added"
+    places, how = [str(at) for at in range(count)], {"unit": "added", "x": "feature", "y": "position"}
+    values, columns = added(kind, count, width, seed), [str(at + 1) for at in range(width)]
     if kind == "rotary":
-        turned = angles(np.arange(count), width)
-        values, unit = np.concatenate((np.cos(turned), np.sin(turned)), axis=1), "cosine, sine"
-        pairs = range(1, width // 2 + 1)
-        columns = [f"cos {at}" for at in pairs] + [f"sin {at}" for at in pairs]
-    rows = [str(at) for at in range(len(values))]
-    x = "angle" if kind == "rotary" else "feature"
-    return signed_map(TABLES[kind], rows=rows, columns=columns, values=values, unit=unit, x=x, y="position")
+        turned, pairs = angles(np.arange(count), width), range(1, width // 2 + 1)
+        values = np.concatenate((np.cos(turned), np.sin(turned)), axis=1)
+        columns = [f"{name} {at}" for name in ("cos", "sin") for at in pairs]
+        how |= {"unit": "cosine, sine", "x": "angle"}
+    elif len(by_pair := bias(kind, count, seed)):
+        values, columns = by_pair, places
+        how |= {"x": "position of the key", "y": "of the query"}
+    return signed_map(TABLES[kind], rows=places[: len(values)], columns=columns, values=values, **how)
 
 
 def distance_chart(table: np.ndarray) -> Figure:
     """Mean, minimum and maximum score of all pairs by distance."""
-    found = by_distance(table)
-    series = [
-        Series("mean", found.mean),
-        Series("minimum", found.least, "ghost"),
-        Series("maximum", found.greatest, "pinned"),
-    ]
-    over, at = "distance: position of the key minus that of the query", found.distance.tolist()
-    return linear_profile(title="Score by distance", x=over, sites=at, unit="dot product", hue=SIGNAL, series=series)
+    dots = by_distance(table)
+    lines = {"mean": dots.mean, "minimum": dots.least, "maximum": dots.greatest}
+    how: dict[str, Any] = {"sites": dots.distance.tolist(), "series": by_name(lines, ("now", "ghost", "pinned"))}
+    x = "distance: position of the key minus that of the query"
+    return linear_profile(title="Score by distance", x=x, unit="dot product", hue=SIGNAL, **how)
 
 
 def order_rows(seed: int) -> dict[str, dict[str, float]]:
@@ -135,17 +236,14 @@ def order_rows(seed: int) -> dict[str, dict[str, float]]:
             name: order_difference(one_head(kind, TOKENS, FEATURES, causal=causal, seed=seed), x, order)
             for name, causal in (("no mask", False), ("causal mask", True))
         }
-        for kind in KINDS
+        for kind in POSITIONS
     }
 
 
 def order_sentence(rows: dict[str, dict[str, float]]) -> str:
     """Which encodings notice that tokens were shuffled."""
-    blind = [f"“{kind}” with {mask}" for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING]
-    return (
-        f"Blind to the order: {'; '.join(blind) or 'none of them'}. All others give different outputs for shuffled "
-        "tokens: a causal mask alone tells a head how many tokens precede each one."
-    )
+    blind = [f"“{kind}” with {mask}" for kind, by_mask in rows.items() for mask in by_mask if by_mask[mask] < ROUNDING]
+    return TEXTS("blind to the order", blind="; ".join(blind) or "none of them")
 
 
 def _distance(kind: str, count: int, width: int, seed: int) -> None:
@@ -153,36 +251,6 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     if kind in (SINES, "learned"):
         projected = form.draw(ShownPositions, KEY, only=["projected"]).projected
     table = scores(kind, count, width, seed=seed, projected=projected)
-    st.markdown(f"**{said.claim(kind, by_distance(table))}** {badge('formula')}")
-    static_chart(distance_chart(table), "Score by distance", f"{KEY}_distance")
-    st.caption(f"{said.scored(kind)} {said.untrained(kind)}".strip())
-
-
-def _order(seed: int) -> None:
-    st.markdown(f"**Shuffled tokens** {badge('formula')}")
-    rows = order_rows(seed)
-    st.markdown(order_sentence(rows))
-    named_table(
-        "Shuffled tokens",
-        {
-            "position": list(rows),
-            "largest difference, no mask": [number(found["no mask"], 3) for found in rows.values()],
-            "largest difference, causal mask": [number(found["causal mask"], 3) for found in rows.values()],
-        },
-    )
-    st.caption(
-        f"One attention head with random weights on {TOKENS} tokens of {FEATURES} features: its output for the "
-        "shuffled tokens minus its shuffled output for the tokens in order. About 1e-16 is rounding."
-    )
-
-
-def _controls() -> ShownPositions:
-    def load(example: tuple[int, int]) -> None:
-        form.put(KEY, count=example[0], width=example[1], kind=SINES)
-
-    example = choose(KEY, EXAMPLES, load, name="table")
-    if example == "Four features":
-        st.info(said.slip())
-    return form.draw(
-        ShownPositions, KEY, ShownPositions(SINES, *EXAMPLES[example]), only=["kind", "count", "width", "seed"]
-    )
+    say(claim(kind, by_distance(table)))
+    charts(KEY, distance_chart(table))
+    st.caption(TEXTS(SCORED[kind]))

@@ -1,20 +1,23 @@
 """One token after another or all at once: sequential dependencies in a recurrent cell and in attention."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from addnorm.player.charts import Figure, figure_of, frame_of
+from components.charts.colour import GREY, SIGNAL
 from components.controls import form
-from components.labs.attention.charts import waiting_graph
-from components.shell.static_chart import static_chart
-from components.shell.text import badge, named_table
+from components.labs.parts import charts, say
+from components.shell.text import named_table
+from models.content import Texts
 from models.labs.attention import reach
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/attention")
 KEY = "attention_recurrence"
 TITLES = {True: "Recurrent cell", False: "Causal attention"}
 
@@ -29,34 +32,23 @@ class ReadTokens(Settings):
 def draw() -> None:
     """Both graphs, and the steps from every token to every position."""
     count = form.draw(ReadTokens, KEY).count
-    found = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
-    st.markdown(f"**{said(found[True], found[False])}** {badge('formula')}")
+    steps = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
+    say(steps_sentence(steps[True], steps[False]))
     st.latex(r"h_t=f(h_{t-1},x_t)\qquad\text{or}\qquad\mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d_k}}\right)V")
-    for column, (recurrent, steps) in zip(st.columns(2), found.items(), strict=True):
+    for column, (recurrent, matrix) in zip(st.columns(2), steps.items(), strict=True):
         with column:
-            title = TITLES[recurrent]
-            static_chart(waiting_graph(title, steps, recurrent=recurrent), title, f"{KEY}_{recurrent}", height=260)
+            charts(KEY, waiting_graph(matrix, recurrent=recurrent), height=260)
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
-                named_table(f"{title}: steps from token to position", table(steps))
-    st.caption(
-        "Squares are tokens, circles what is computed from them. Each circle needs what its lines lead to, to its left "
-        "or below. Above a circle: the number of sequential steps until it is known."
-    )
-    st.markdown(
-        "The price is computation: attention scores every pair of tokens. And the advantage holds for reading, and so "
-        "for training. Generating is sequential for both, because each token depends on the one before."
-    )
+                named_table(f"{TITLES[recurrent]}: steps from token to position", table(matrix))
+    st.caption(TEXTS("graphs"))
+    st.markdown(TEXTS("the price"))
 
 
-def said(recurrent: np.ndarray, attention: np.ndarray) -> str:
+def steps_sentence(recurrent: np.ndarray, attention: np.ndarray) -> str:
     """How many sequential steps each needs."""
-    count = len(recurrent)
-    pairs = int((attention > 0).sum())
-    return (
-        f"A recurrent cell needs {recurrent.max()} steps for {count} tokens, and the first token reaches the last "
-        f"position after {recurrent[-1, 0]} of them; attention handles all {pairs} pairs at once, in two matrix "
-        f"products with a softmax between them, and every token is {attention.max()} step away."
-    )
+    first, pairs = recurrent[-1, 0], (attention > 0).sum()
+    steps = {"recurrent": recurrent.max(), "attention": attention.max()}
+    return TEXTS("one by one or at once", tokens=len(recurrent), first=first, pairs=pairs, **steps)
 
 
 def table(steps: np.ndarray) -> pd.DataFrame:
@@ -66,3 +58,45 @@ def table(steps: np.ndarray) -> pd.DataFrame:
     frame = pd.DataFrame(cells, columns=[f"token {name}" for name in names])
     frame.insert(0, "position", names)
     return frame
+
+
+def waiting_graph(steps: np.ndarray, *, recurrent: bool) -> Figure:
+    """What depends on what: a chain from state to state, or every output directly on the tokens up to its own.
+
+    `steps` (n, n): sequential steps from a token (column) to a position (row), negative where there is no way.
+    """
+    count = len(steps)
+    layout = frame_of(TITLES[recurrent], x="token", y="", legend=False)
+    layout["xaxis"] |= {"dtick": 1, "showgrid": False}
+    names = ["token", "state" if recurrent else "output"]
+    rows = {"tickmode": "array", "tickvals": [0, 1], "ticktext": names}
+    layout["yaxis"] |= rows | {"range": [-0.3, 1.3], "showgrid": False}
+    places = range(1, count + 1)
+    if recurrent:
+        ends = [((at, 0), (at, 1)) for at in places] + [((at, 1), (at + 1, 1)) for at in places[:-1]]
+    else:
+        ends = [((seen, 0), (at, 1)) for at in places for seen in range(1, at + 1)]
+    path = [point for begin, end in ends for point in (begin, end, (None, None))]
+    arrows: dict[str, Any] = {
+        "type": "scatter",
+        "name": "needs",
+        "x": [x for x, _ in path],
+        "y": [y for _, y in path],
+        "mode": "lines",
+        "line": {"color": GREY, "width": 1.5},
+        "hoverinfo": "skip",
+    }
+    known = [0] * count + steps.max(1).tolist()
+    dots: dict[str, Any] = {
+        "type": "scatter",
+        "name": "known after",
+        "x": [*places, *places],
+        "y": [0] * count + [1] * count,
+        "mode": "markers+text",
+        "text": [str(step) if step else "" for step in known],
+        "textposition": "top center",
+        "marker": {"color": SIGNAL, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
+        "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
+        "customdata": known,
+    }
+    return figure_of([arrows, dots], layout, "no tokens")

@@ -2,7 +2,7 @@
 
 from dataclasses import astuple, dataclass
 from functools import lru_cache
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
@@ -11,12 +11,14 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.shell.static_chart import static_chart
-from components.shell.text import badge, named_table, number
+from components.labs.parts import charts, say
+from components.shell.text import named_table, number
+from models.content import Texts
 from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/attention")
 KEY = "attention_scaling"
 SIZES = (1, 4, 16, 64, 256)
 D_MODEL = 512
@@ -47,62 +49,34 @@ def draw() -> None:
     """The formula, the experiment, and its results."""
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
     size, seed = astuple(form.draw(KeyDraws, KEY))
-    found = experiment(seed)
-    at = SIZES.index(size)
-    st.markdown(f"**{said(found['as they are'][at], found['divided by √d_k'][at])}** {badge('measured')}")
-    one, two = st.columns(2)
-    with one:
-        static_chart(variance_chart(found), "Variance of the scores", f"{KEY}_variance")
-    with two:
-        static_chart(entropy_chart(found), "Entropy of the weights", f"{KEY}_entropy")
-    named_table(
-        "Random scores",
-        {
-            "scores": list(found),
-            "mean": [number(some[at].mean, 3) for some in found.values()],
-            "variance": [number(some[at].variance, 3) for some in found.values()],
-            "entropy, nats": [number(some[at].entropy, 3) for some in found.values()],
-            "largest weight": [number(some[at].largest, 3) for some in found.values()],
-            "p(1 - p) of the largest": [number(some[at].slope, 3) for some in found.values()],
-        },
-    )
-    st.caption(
-        f"{DRAWS:,} pairs with independent Gaussian entries of mean 0 and variance 1; each softmax takes {KEYS} of "
-        "their scores. p(1 - p) is the slope of the softmax: where one weight is nearly 1, hardly any gradient "
-        f"passes. Divided by √d_model = √{D_MODEL} instead, scores come out too small whenever d_k is smaller, and "
-        "the head attends more evenly than it should. The right divisor is the square root of one head's key size "
-        "(Vaswani 2017, 1706.03762)."
-    )
+    rows = experiment(seed)
+    at = {name: row[SIZES.index(size)] for name, row in rows.items()}
+    say(variance_sentence(at["as they are"], at["divided by √d_k"]), "measured")
+    charts(KEY, variance_chart(rows), entropy_chart(rows))
+    columns = ("mean", "variance", "entropy, nats", "largest weight", "p(1 - p) of the largest")
+    measured = zip(*(astuple(draws)[2:] for draws in at.values()), strict=True)
+    cells = {name: [number(value, 3) for value in row] for name, row in zip(columns, measured, strict=True)}
+    named_table("Random scores", {"scores": list(at)} | cells)
+    st.caption(TEXTS("random scores", draws=DRAWS, keys=KEYS, d_model=D_MODEL))
 
 
-def said(raw: Sampled, scaled: Sampled) -> str:
+def variance_sentence(raw: Sampled, scaled: Sampled) -> str:
     """Mean and variance of a score, which are often confused."""
-    return (
-        f"It is often said that the dot product grows to d_k. But its mean is 0 ({number(raw.mean, 2)} in "
-        f"{raw.draws:,} draws); it is its variance that is d_k = {raw.d_k} ({number(raw.variance, 3)}), so a score is "
-        f"typically √{raw.d_k} = {number(raw.d_k**0.5)} away from 0. Divided by √d_k the variance is 1 "
-        f"({number(scaled.variance, 3)})."
-    )
+    measured = {"mean": raw.mean, "variance": raw.variance, "scaled": scaled.variance}
+    return TEXTS("variance of a score", draws=raw.draws, d_k=raw.d_k, root=raw.d_k**0.5, **measured)
 
 
-def variance_chart(found: dict[str, list[Sampled]]) -> Figure:
+def variance_chart(rows: dict[str, list[Sampled]]) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
-    series = by_name({name: [one.variance for one in some] for name, some in found.items()}, ROLES)
+    series = by_name({name: [draws.variance for draws in row] for name, row in rows.items()}, ROLES)
     series.append(Series("formula: d_k", np.array(SIZES, float), "formula"))
     title = "Variance of the scores"
     return depth_profile(title=title, x="d_k", sites=SIZES, unit="variance", hue=SIGNAL, series=series)
 
 
-def entropy_chart(found: dict[str, list[Sampled]]) -> Figure:
+def entropy_chart(rows: dict[str, list[Sampled]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of weights that are all alike."""
-    series = by_name({name: [one.entropy for one in some] for name, some in found.items()}, ROLES)
-    title, top = "Entropy of the weights", float(np.log(KEYS))
-    return linear_profile(
-        title=title,
-        x=f"d_k; dotted: {KEYS} equal weights",
-        sites=SIZES,
-        unit="nats",
-        hue=SIGNAL,
-        series=series,
-        guides=(0.0, top),
-    )
+    series = by_name({name: [draws.entropy for draws in row] for name, row in rows.items()}, ROLES)
+    how: dict[str, Any] = {"sites": SIZES, "series": series, "guides": (0.0, float(np.log(KEYS)))}
+    x = f"d_k; dotted: {KEYS} equal weights"
+    return linear_profile(title="Entropy of the weights", x=x, unit="nats", hue=SIGNAL, **how)
