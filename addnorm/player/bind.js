@@ -19,7 +19,6 @@ const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", 
 
 const finite = Number.isFinite
 const four = (value) => Number(value.toPrecision(4)) // significant digits
-const word = (value) => (finite(value) ? String(four(value)) : Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf")
 const WORDS = { nan: NaN, inf: Infinity, "-inf": -Infinity }
 const number = (sent) => (sent === null ? undefined : typeof sent === "string" ? WORDS[sent] : sent) // undefined: not measured
 const drawable = (value) => {
@@ -139,7 +138,7 @@ const marks = (name, symbol, trace, lost, y) => {
     y: places.map((at) => (typeof y === "function" ? y(at) : y)),
     text: places.map((at) => trace.text?.[at] ?? String(trace.x?.[at] ?? at)),
     names: trace.names && places.map((at) => trace.names[at]),
-    customdata: places.map((at) => word(values[at])),
+    customdata: places.map((at) => brief(values[at], 4)),
     marker: beside
       ? { color: trace.line.color, symbol: `${symbol}-open`, size: 14, line: { width: 2 } }
       : { color: RED, symbol, size: 9 },
@@ -235,7 +234,7 @@ const FILL = {
         const value = tape.number(track, step, seed)
         if (value === undefined || (finite(value) && step !== ended)) continue
         steps.push(step)
-        words.push(word(value))
+        words.push(brief(value, 4))
       }
     }
     return { ...trace, x: steps, values: [], customdata: words }
@@ -329,8 +328,8 @@ const AXES = {
       const line = {
         ...trace,
         y: trace.values.map((value) => Math.min(value, 1.5 * top)),
-        customdata: trace.values.map(four),
-        hovertemplate: trace.hovertemplate?.replace("%{y}", "%{customdata}"),
+        customdata: trace.values,
+        hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
       }
       const beyond = marks("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSSED)
       return [line, ...beyond.map((mark) => ({ ...mark, x: mark.x.map((at) => trace.x[at]) }))]
@@ -450,7 +449,7 @@ const lostCells = (trace) => {
   const lost = {
     ...{ type, x, y, text, names, hoverongaps, z },
     name: trace.log ? "zero or not finite" : "not finite",
-    customdata: trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : word(value)))),
+    customdata: trace.cells.map((row, y) => row.map((value, x) => (z[y][x] === null ? null : brief(value, 4)))),
     hovertemplate: trace.hovertemplate.replace(":.4g", ""),
     zmin: 0,
     zmax: 1,

@@ -87,11 +87,13 @@ const themed = (declared, theme, size) => {
 const copied = (axis) => (axis.range ? { ...axis, range: [...axis.range] } : { ...axis })
 // What plotly is given; `before` itself where that is what it has drawn. Copies, because plotly writes the zoom into them.
 // Where nothing but lines and points has moved, the arrays inside are the very same, and the new figure is a transition
-// without a duration: plotly then redraws the lines alone, without axes, legend and titles.
+// without a duration: plotly then redraws the lines alone, without axes, legend and titles. What the pointer is told changes
+// inside its array, in which plotly looks when it tells it.
 const given = (before, data, layout) => {
-  const frame = JSON.stringify([data.map(({ x: _, y: __, ...rest }) => rest), layout])
+  const frame = JSON.stringify([data.map(({ x: _, y: __, customdata: ___, ...rest }) => rest), layout])
   const lines = JSON.stringify(data.map(({ x, y }) => [x, y]))
   const same = before?.frame === frame
+  if (same) data.forEach(({ customdata = [] }, at) => before.own.data[at].customdata?.splice(0, Infinity, ...customdata))
   if (same && before.lines === lines) return before
   const own = same ? before.own : { data, layout: structuredClone(layout) } // which plotly never writes into
   const { xaxis, yaxis, ...rest } = own.layout

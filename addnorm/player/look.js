@@ -80,7 +80,7 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
     : ROLES[role]
   const color = shade(hue, own.shade)
   const mode = bind.of === "crosses" ? "markers" : own.symbol && bind.of !== "past" && !thin ? "lines+markers" : "lines"
-  const value = bind.of === "crosses" ? "%{customdata}" : "%{y}"
+  const value = bind.of === "crosses" ? "%{customdata}" : "%{y:.4g}"
   const trace = {
     type: "scatter",
     name: run ? name : short(name),

@@ -237,9 +237,9 @@ def hover(page: Any, name: str, series: str) -> None:
             """(el, series) => {
                 const box = el.getBoundingClientRect(), { xaxis, yaxis } = el._fullLayout
                 const { x, y } = el.data.find((trace) => trace.name === series)
-                const inside = (v, { range }) => range[0] < v && v < range[1]
+                const inside = (v, axis) => 0 < axis.d2p(v) && axis.d2p(v) < axis._length
                 const at = x.findIndex((v, i) => inside(v, xaxis) && inside(y[i], yaxis))
-                return [box.x + xaxis._offset + xaxis.l2p(x[at]), box.y + yaxis._offset + yaxis.l2p(y[at])]
+                return [box.x + xaxis._offset + xaxis.d2p(x[at]), box.y + yaxis._offset + yaxis.d2p(y[at])]
             }""",
             series,
         )

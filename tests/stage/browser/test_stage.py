@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from addnorm.words import number
 from tests.browser.conftest import Visitors
 from tests.browser.page import (
     NAMES,
     button,
     chart,
     drawn,
+    hover,
     label,
     line,
     press,
@@ -123,6 +125,21 @@ def test_lines_that_move_while_a_run_plays_are_those_of_the_whole_chart_drawn_an
         moved, anew = chart(page, title).evaluate(MOVED)
         assert len(moved) > 1
         assert moved == anew
+
+
+def test_the_pointer_is_told_the_number_at_the_playhead_in_the_notation_of_sentences(visitors):
+    page = drawn(visitors(link(seed=3, steps=5000)))
+    press(page, "Train")
+    until_row(page, 20)
+    figure, told = chart(page, "Gradient by depth"), label(page, "Gradient by depth")
+    hover(page, "Gradient by depth", figure.evaluate(NAMES)[0])
+    before = told.text_content()
+    until(page, lambda: told.text_content() != before, "another number under a mouse that rests")
+    assert figure.evaluate("el => Boolean(el.layout.transition)"), "the lines alone are drawn"
+    button(page, "Pause").evaluate("(el) => el.click()")  # the mouse stays where it is
+    until_at_rest(page)
+    said = [number(value, 4) for value in line(page, "Gradient by depth")]
+    until(page, lambda: told.text_content().split(": ")[-1] in said, f"one of {said}")
 
 
 def test_while_it_plays_and_is_scrubbed_the_page_is_not_run_again(visitors):
