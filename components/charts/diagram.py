@@ -83,7 +83,7 @@ class Drawing:
         self.text("+", self.x, y + 1, f"plus{lacks}")
 
 
-# On a narrow screen the diagram keeps a readable size and is scrolled.
+# On a phone a block has its sublayers one below the other; elsewhere a wide one keeps a readable size and is scrolled.
 STYLE = f"""
 .diagram-place{{overflow-x:auto}}
 .diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
@@ -103,6 +103,8 @@ dominant-baseline:central}}
 .diagram-nets figcaption{{font-size:.95rem}}
 .diagram-nets .block-diagram{{width:min(100%,calc(var(--wide)*.075rem))}}
 .diagram-nets .block-diagram text{{font-size:12px}}
+.diagram-place>.diagram-phone{{display:none}}
+@media(max-width:640px){{.diagram-place>.diagram-phone{{display:block}}.diagram-phone+.block-diagram{{display:none}}}}
 """
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
 READABLE = 0.86  # the least scale at which its text can be read
@@ -118,7 +120,8 @@ _component = st.components.v2.component(
 
 def show_diagram(cfg: RunConfig, block: int | None = None, *, key: str = "block_diagram") -> None:
     """Draws the diagram of a block, by default the last one."""
-    _component(key=key, data={"svg": block_diagram(cfg, block)})
+    phone = f'<div class="diagram-nets diagram-phone">{small_diagram(cfg, block or cfg.depth, WHOLE)}</div>'
+    _component(key=key, data={"svg": phone + block_diagram(cfg, block)})
 
 
 def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:

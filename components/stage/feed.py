@@ -203,6 +203,6 @@ def _journey(picture: dict[str, Any]) -> dict[str, Any]:
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
         "fate": (found := fate(picture)),
-        "alike": "" if found == VANISH else f" (mean cosine {picture['ten_cosine'][-1]:.2f})",
+        "alike": "" if found == VANISH else f" (mean\u00a0cosine\u00a0{picture['ten_cosine'][-1]:.2f})",
         "edge": GROWN,
     }

@@ -12,6 +12,7 @@ from typing import Any
 
 from models.content import Content, Document, fill, folded
 from models.insight import verdict
+from models.insight.words import number
 from models.spec import ARRANGEMENTS, knobs
 from models.spec.knob import Knob
 from models.spec.placement import PLACEMENTS
@@ -112,7 +113,7 @@ def _senses(terms: Mapping[str, Term]) -> Iterator[tuple[str, Term]]:
 def _control(knob: Knob) -> Term:
     """A field of a configuration: its help and its range."""
     names = (*(knob.choices or ()), *(knob.rules or ()))
-    numbers = f" From {knob.low:,.10g} to {knob.high:,.10g}." if knob.high and not knob.choices else ""
+    numbers = f" From {number(knob.low, 10)} to {number(knob.high, 10)}." if knob.high and not knob.choices else ""
     nets = f" Only in the {knob.nets[0]}." if len(knob.nets) == 1 else ""
     of = f"a control{UNDER.get(knob.group, '')}"
     return Term(f"{knob.help}{numbers}{nets}", met=EVERYWHERE, see=names, of=of)

@@ -23,7 +23,7 @@ BRANCH_SCALES = {
         "Bachlechner 2020 (ReZero), 2003.04887",
     ),
     "layer scale": Entry(
-        "one learned number per channel, small at first: 0.1 up to 18 blocks, 1e-5 up to 24, 1e-6 beyond",
+        "one learned number per channel, small at first: 0.1 up to 18 blocks, 10⁻⁵ up to 24, 10⁻⁶ beyond",
         r"\operatorname{diag}(\lambda_l)",
         "Touvron 2021 (CaiT), 2103.17239",
     ),

@@ -5,6 +5,7 @@ import math
 import pytest
 from playwright.sync_api import expect
 
+from components.charts.diagram import READABLE
 from tests.browser.page import (
     PHONE,
     button,
@@ -102,3 +103,26 @@ def test_a_button_opens_the_drawer_at_the_settings_and_it_can_be_closed_there(vi
         page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").tap()
         expect(page.get_by_role("button", name="Expand sidebar")).to_be_visible()
     expect(copy).to_be_visible()
+
+
+@pytest.mark.parametrize("net", ["mlp", "transformer"])
+def test_the_diagram_of_a_block_is_whole(visitors, net):
+    page = settled(visitors(f"/anatomy?depth=6&width=16&net={net}", **PHONE))
+    diagram = page.get_by_role("img", name=f"Block diagram: {net}")
+    expect(diagram).to_have_count(1)
+    room = page.get_by_role("group", name="Block diagram").evaluate("el => [el.scrollWidth, el.clientWidth]")
+    assert room[0] <= room[1]
+    wide = float(diagram.get_attribute("viewBox").split()[2])
+    assert diagram.bounding_box()["width"] >= READABLE * wide
+
+
+def test_the_cosine_below_ten_samples_stands_on_one_line(visitors):
+    page = drawn(visitors("/compare", **PHONE), "Loss")
+    fate = page.get_by_text("They stay distinct (mean cosine 0.53).")
+    lines = """(el) => {
+        const [words, range] = [el.firstChild, document.createRange()]
+        range.setStart(words, words.data.indexOf("("))
+        range.setEnd(words, words.length)
+        return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size
+    }"""
+    assert fate.evaluate(lines) == 1

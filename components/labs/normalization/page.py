@@ -14,7 +14,7 @@ from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
 from components.labs.normalization.picture import picture
 from components.labs.normalization.steps import steps
-from components.shell.text import badge, typed
+from components.shell.text import badge, number, typed
 from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, normalised
 from models.labs.tables import TABLES, ExampleTable
 from models.spec.knob import Knob
@@ -41,7 +41,7 @@ class Norming(Settings):
     columns = ()
 
     method: Annotated[str, Knob("Method", choices=dict.fromkeys(METHODS))] = "layer norm"
-    eps: Annotated[float, Knob("eps", choices={eps: f"{eps:g}" for eps in EPS}, control="steps", width=200)] = 1e-5
+    eps: Annotated[float, Knob("eps", choices={eps: number(eps) for eps in EPS}, control="steps", width=200)] = 1e-5
     gain: Annotated[float, Knob("Gain", "", -100.0, 100.0, 0.1, width=130)] = 1.0
     bias: Annotated[float, Knob("Bias", "", -100.0, 100.0, 0.1, width=130)] = 0.0
     unbiased: Annotated[

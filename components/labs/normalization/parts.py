@@ -76,7 +76,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     st.markdown(
         f"Before gain and bias, token {row + 1} comes out with spread **{y.std():.4f}** over n ({y.std(ddof=1):.4f} "
         "over n - 1): "
-        f"sigma / sqrt(sigma² + eps) = {number(x.std(), 4)} / sqrt({number(x.var(), 4)} + {eps:g}). "
+        f"sigma / sqrt(sigma² + eps) = {number(x.std(), 4)} / sqrt({number(x.var(), 4)} + {number(eps)}). "
         '"Standard deviation exactly 1" needs '
         "gain 1 and bias 0, the biased spread, and a variance far above eps."
     )
@@ -92,10 +92,10 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     def spreads(method: str, eps: float) -> list[float]:
         return [normalised(sized(x, size)[None], method, eps=eps).values.std() for size in SIZES]
 
-    title, at = "Spread that comes out", [f"{size:g}" for size in SIZES]
+    title, at = "Spread that comes out", [number(size) for size in SIZES]
     series = [
-        Series(f"layer norm, eps {eps:g}", np.array(spreads("layer norm", eps))),
-        Series(f"layer norm, eps {TRUE_EPS:g}", np.array(spreads("layer norm", TRUE_EPS)), "other"),
+        Series(f"layer norm, eps {number(eps)}", np.array(spreads("layer norm", eps))),
+        Series(f"layer norm, eps {number(TRUE_EPS)}", np.array(spreads("layer norm", TRUE_EPS)), "other"),
         Series("rms norm, torch's eps", np.array(spreads("rms norm", TINY_EPS)), "formula"),
     ]
     figure = depth_profile(title=title, x="spread that goes in", sites=at, unit="spread", hue=SIGNAL, series=series)

@@ -176,7 +176,7 @@ def _normed(name: str, norm: NormedToken) -> str:
         mean=norm.mean,
         variance_terms=f"({squares}) / {count} = " if written_out else "",
         variance=norm.variance,
-        eps=EPS,
+        eps=number(EPS),
         values=_rounded(norm.values),
     )
 
