@@ -93,7 +93,9 @@ const given = (before, data, layout) => {
   const frame = JSON.stringify([data.map(({ x: _, y: __, customdata: ___, ...rest }) => rest), layout])
   const lines = JSON.stringify(data.map(({ x, y }) => [x, y]))
   const same = before?.frame === frame
-  if (same) data.forEach(({ customdata = [] }, at) => before.own.data[at].customdata?.splice(0, Infinity, ...customdata))
+  if (same)
+    for (const [at, { customdata = [] }] of data.entries())
+      before.own.data[at].customdata?.splice(0, Infinity, ...customdata)
   if (same && before.lines === lines) return before
   const own = same ? before.own : { data, layout: structuredClone(layout) } // which plotly never writes into
   const { xaxis, yaxis, ...rest } = own.layout
