@@ -110,7 +110,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks each test: what it needs, `first` unless it or its file says `full`, and `full`, which is every test.
 
-    Serial files come first, then what takes longest, so that all processes end at the same time.
+    Serial files come first, folder by folder, whose browser they share; then what takes longest, so that all processes
+    end at the same time.
     """
     long = sum(durations["first"].values()) / 200
     for item in items:
@@ -123,7 +124,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("first")
         item.add_marker("full")
     seconds = durations["first" if str(config.getoption("markexpr")).startswith("first") else "rest"]
-    items.sort(key=lambda item: (not (file := file_of(item.nodeid)).startswith(SERIAL), -seconds.get(file, 0), file))
+
+    def place(item: pytest.Item) -> tuple[bool, str, float, str]:
+        file = file_of(item.nodeid)
+        serial = file.startswith(SERIAL)
+        return not serial, file.rpartition("/")[0] if serial else "", -seconds.get(file, 0), file
+
+    items.sort(key=place)
 
 
 def pytest_configure(config: pytest.Config) -> None:

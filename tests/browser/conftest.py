@@ -18,16 +18,22 @@ MOMENT = 5_000  # milliseconds
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Any]:
-    if HEADLESS is None:
-        pytest.skip("no Chromium")
+def playwright() -> Iterator[Any]:
+    """There can be one at a time in a process."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=HEADLESS, args=ARGS + SHARING)
-        yield browser
-        browser.close()
+        yield started
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Any) -> Iterator[Any]:
+    if HEADLESS is None:
+        pytest.skip("no Chromium")
+    browser = playwright.chromium.launch(executable_path=HEADLESS, args=ARGS + SHARING)
+    yield browser
+    browser.close()
 
 
 @dataclass

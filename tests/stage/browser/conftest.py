@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Visitors, browser  # noqa: F401
+from tests.browser.conftest import Visitors, browser, playwright  # noqa: F401
 from tests.load.server import Server, serving
 
 DEMO = Path(__file__).parents[1] / "demo.py"
