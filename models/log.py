@@ -17,8 +17,8 @@ FORMAT = (
     "%(asctime)s %(levelname)s %(name)s %(message)s"  # .streamlit/config.toml has the same, for what Streamlit says
 )
 ROOT = Path(__file__).resolve().parents[1]
-MOST_ALIKE, MINUTE = 100, 60.0  # lines that are alike, in so many seconds
-MOST_KINDS = 1000
+MAX_ALIKE_LINES, MINUTE = 100, 60.0  # lines that are alike, in so many seconds
+MAX_KINDS = 1000
 PLACES = 4  # of an error: where it was raised, and the innermost frames of our own
 
 
@@ -75,11 +75,11 @@ class Alike:
             since, count = self._kinds.pop(kind, (now, 0))
             left = 0
             if now - since > MINUTE:
-                since, count, left = now, 0, max(0, count - MOST_ALIKE)
+                since, count, left = now, 0, max(0, count - MAX_ALIKE_LINES)
             self._kinds[kind] = since, count + 1
-            if len(self._kinds) > MOST_KINDS:
+            if len(self._kinds) > MAX_KINDS:
                 self._kinds.pop(next(iter(self._kinds)))
-            return left if count < MOST_ALIKE else None
+            return left if count < MAX_ALIKE_LINES else None
 
 
 def _told_in_part(record: logging.LogRecord) -> bool:

@@ -8,7 +8,7 @@ from components.controls.field import widget
 from components.shell import address, session
 from components.shell.session import Key
 from components.stage.view import sentence
-from models.maps.spec import AXES, LONGEST, MOST_PANELS, MOST_SEEDS, TARGETS, Axis, MapSpec
+from models.maps.spec import AXES, MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import literal
 
@@ -45,13 +45,13 @@ def edited() -> MapSpec:
         "Arrangements",
         list(ARRANGEMENTS),
         key=CHOSEN,
-        max_selections=MOST_PANELS,
-        help=f"One panel each, up to {MOST_PANELS}.",
+        max_selections=MAX_PANELS,
+        help=f"One panel each, up to {MAX_PANELS}.",
     )
     with st.expander("The net, its task and its training"):
         base = _base((x[0], y[0]))
         seeds, target = st.columns(2)
-        count = seeds.number_input("Seeds", 1, MOST_SEEDS, key=SEEDS, help="Runs per cell, trained together.")
+        count = seeds.number_input("Seeds", 1, MAX_SEEDS_OF_MAP, key=SEEDS, help="Runs per cell, trained together.")
         goal = target.number_input(
             "Target loss",
             *TARGETS,
@@ -75,7 +75,7 @@ def edited() -> MapSpec:
 def pasted() -> None:
     """A box to paste a map's JSON into."""
     with st.popover("Paste a specification", icon=":material/content_paste:"):
-        text = st.text_area("Specification (JSON)", key="map_paste", height=200, max_chars=LONGEST)
+        text = st.text_area("Specification (JSON)", key="map_paste", height=200, max_chars=MAX_SPEC_CHARS)
         if st.button("Use it", key="map_use"):
             try:
                 spec = MapSpec.from_json(text)

@@ -16,7 +16,7 @@ from components.shell.session import Key, has_value, set_widget, widget_value
 from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.knob import Knob
-from models.spec.query import FOREIGN, LONGEST_VALUE, Near, taken, written
+from models.spec.query import FOREIGN, MAX_VALUE_CHARS, Near, taken, written
 
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MOST_ECHOES = 8
@@ -173,7 +173,7 @@ def url_param(
     near: Near = None,
 ) -> dict[str, Any]:
     """As `keep`, for a widget that no form declares: the arguments of the widget."""
-    high = bounds[1] if bounds[1] < math.inf else LONGEST_VALUE if isinstance(default, str) else math.inf
+    high = bounds[1] if bounds[1] < math.inf else MAX_VALUE_CHARS if isinstance(default, str) else math.inf
     choices = None if among is None else dict.fromkeys(among)
     keep(
         key,

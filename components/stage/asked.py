@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from models.runlog import MOST_ROWS
 from models.service.client import config_from, key_of
 from models.spec import RunConfig
-from models.spec.query import MOST_KEYS
+from models.spec.query import MAX_LINK_KEYS
 
 LONGEST = 2**17  # characters of a message: room for eight of the longest links
 LONGEST_LINK = 2**14
@@ -125,7 +125,7 @@ def _asked(run: Any) -> AskedRun | AskedRecording:
         raise ValueError("a run without its link")
     if len(run["link"]) > LONGEST_LINK:
         raise ValueError(f"a link of more than {LONGEST_LINK} characters")
-    cfg = config_from(dict(parse_qsl(run["link"], keep_blank_values=True, max_num_fields=MOST_KEYS)))
+    cfg = config_from(dict(parse_qsl(run["link"], keep_blank_values=True, max_num_fields=MAX_LINK_KEYS)))
     if run["link"] != key_of(cfg):
         raise ValueError("a link that no page would write")
     seeds = _number(run.get("seeds", 1), "seeds", MOST_SEEDS)

@@ -233,7 +233,7 @@ def as_csv(results: list[tuple[str, str, str, int]]) -> str:
 def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
     """What is shown in which order, which this page's address holds, and a way to anything else."""
     current = stops.playground(settled.last())
-    story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.SCENES + 1)]
+    story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.STORY_SCENES + 1)]
     among = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *planned, *(now.plan if now else ())]))
     session.set_widget(PLANNED, list(planned))
     tip = "Shown in the order you choose. The playground comes with the network you last set there."
@@ -243,7 +243,7 @@ def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
         key=PLANNED,
         format_func=title_of,
         help=tip,
-        max_selections=stops.MOST_STOPS,
+        max_selections=stops.MAX_STOPS,
         on_change=_replan,
         args=(code, key),
     )

@@ -20,14 +20,14 @@ from models.insight.theory import rate
 from models.insight.words import change_in_words, factor, number
 from models.lessons.judges import DIGITS, learned
 
-SAME = 1.5  # factor up to which two sizes or branch shares count as the same
+SAME_FACTOR = 1.5  # factor up to which two sizes or branch shares count as the same
 NORMALISED = 0.05  # a stream this close to mean square 1 is normalised
 GROWN = 1.1  # factor over the output of two layers from which an output has grown
 LINEAR = 1.3  # power of depth up to which growth counts as linear
 DOUBLE = 0.05  # relative distance from 2 up to which a factor per block is a doubling
 LOOKS_LEVEL = 1.0  # decades over depth up to which a gradient looks level
-CLOSE = 0.05  # relative difference up to which two factors count as equal
-KEPT = 2.0  # factor up to which a mean square counts as preserved
+CLOSE_FACTORS = 0.05  # relative difference up to which two factors count as equal
+PRESERVED_FACTOR = 2.0  # factor up to which a mean square counts as preserved
 DEAD = 0.1  # share of dead units above which something has killed them
 PRE_AND_POST = ("pre-norm", "post-norm")
 
@@ -58,7 +58,7 @@ def never_explodes(values: Values) -> Judgement:
         "found": [size, float(ended.step) if ended else np.nan],
     }
     lines = size_lines({"geometric mean of six seeds": signal})
-    return Judgement(verdict([size < SAME, ended is None]), {"growth": size, "end": end}, table, lines)
+    return Judgement(verdict([size < SAME_FACTOR, ended is None]), {"growth": size, "end": end}, table, lines)
 
 
 @judge("final depth bare normed moved")
@@ -76,7 +76,7 @@ def same_growth(values: Values) -> Judgement:
     measured = {name: growth(value) for name, value in values.items()}
     first, second = list(measured.values())[:2]
     table = {"net": list(measured), "mean square, end over start": list(measured.values())}
-    same = max(first, second) / min(first, second) < SAME
+    same = max(first, second) / min(first, second) < SAME_FACTOR
     return Judgement(verdict([same]), {"growth": measured}, table, size_lines(values))
 
 
@@ -120,7 +120,7 @@ def only_alpha(values: Values) -> Judgement:
     share = {name: float(np.mean(value.branch_rms[0] / value.act_rms[0, :-1])) for name, value in values.items()}
     times = share["skip weight alone"] / share["DeepNorm"]
     table = {"net": list(share), "branch over stream, mean over blocks": list(share.values())}
-    return Judgement(verdict([1 / SAME < times < SAME]), {"share": share, "times": times}, table)
+    return Judgement(verdict([1 / SAME_FACTOR < times < SAME_FACTOR]), {"share": share, "times": times}, table)
 
 
 @judge("ends chance")
@@ -184,7 +184,7 @@ def one_chart(values: Values) -> Judgement:
 def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
     """The gradient's factor a layer, beside the factor that the claim has for the activation."""
     measured = {name: 1 / rate(lengths(value)) for name, value in values.items()}
-    near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE for name, value in measured.items()}
+    near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE_FACTORS for name, value in measured.items()}
     named = [name for name in measured if near[name] and name.endswith(", he")]
     condition = "if the net has ReLU and He's initialisation" if named else "if the weights are chosen for it"
     table = {"net": list(measured), "factor per layer": list(measured.values())}
@@ -202,7 +202,7 @@ def size_kept(values: Values) -> Judgement:
     columns = {"least": least, "mean": mean, "most": most}
     table = {"net": list(each)} | {what: list(value.values()) for what, value in columns.items()}
     numbers = {"least": least, "geometric": geometric, "most": most}
-    holds = [1 / KEPT < value < KEPT for value in geometric.values()]
+    holds = [1 / PRESERVED_FACTOR < value < PRESERVED_FACTOR for value in geometric.values()]
     return Judgement(verdict(holds), numbers, table, size_lines(values))
 
 

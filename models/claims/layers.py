@@ -6,11 +6,11 @@ from models.claims.judging import verdict
 from models.experiment import Judgement, Values, judge
 from models.insight.words import number
 
-SAME = 1e-3  # relative difference up to which two results count as the same
+SAME_RELATIVE = 1e-3  # relative difference up to which two results count as the same
 EXACT = 1e-4  # the same for two formulas claimed to be equal
 LEAK = 1e-6  # a result that moves by less does not depend on what was changed
 DOMINATES = 0.9  # share of the sum of squares from which one feature holds nearly all of it
-NEAR = 0.01  # tolerance around a claimed number
+CLAIM_TOLERANCE = 0.01  # tolerance around a claimed number
 REMOVED = 0.1  # of a shift of 3: what is left below it counts as removed
 ONE = (0.5, 2.0)  # a variance between these is about 1
 ROUNDING = 1e-9
@@ -37,7 +37,7 @@ def spread_of_one(values: Values) -> Judgement:
         "spread 1, four features, unbiased",
     ]
     table = {"token": cases, "deviation after layer norm": everything}
-    return Judgement(verdict([abs(value - 1) < SAME for value in everything]), measured, table)
+    return Judgement(verdict([abs(value - 1) < SAME_RELATIVE for value in everything]), measured, table)
 
 
 @judge("own joint")
@@ -56,7 +56,11 @@ def rms_norm(values: Values) -> Judgement:
     """How far RMS norm is from layer norm."""
     numbers, small = values["numbers"], values["torch"]
     apart = numbers["apart"]
-    holds = [apart["with its mean"] < SAME, apart["centred"] < SAME, abs(small.rms / small.layer - 1) < SAME]
+    holds = [
+        apart["with its mean"] < SAME_RELATIVE,
+        apart["centred"] < SAME_RELATIVE,
+        abs(small.rms / small.layer - 1) < SAME_RELATIVE,
+    ]
     table = {
         "case": ["token with a mean", "centred token", "RMS norm of a tiny token", "layer norm of a tiny token"],
         "number": [*apart.values(), small.rms, small.layer],
@@ -84,7 +88,7 @@ def batch_norm_momentum(values: Values) -> Judgement:
     """What torch's batch norm remembers, and what it does with small batches."""
     measured = values["torch"]
     holds = [
-        abs(measured.kept - measured.momentum) < NEAR,
+        abs(measured.kept - measured.momentum) < CLAIM_TOLERANCE,
         not measured.unbiased,
         not measured.refused,
         measured.eval < LEAK,

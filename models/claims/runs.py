@@ -7,7 +7,7 @@ from models.experiment import Judgement, Values, judge
 from models.insight.outcome import final_loss
 from models.lessons.judges import DIGITS, learned
 
-CLOSE = 0.1  # losses this close are a draw
+DRAW_RATIO = 0.1  # losses this close are a draw
 TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
 
 
@@ -16,7 +16,7 @@ def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgeme
     """Which of two nets ends at the lower loss, by learning rate."""
     ends = {name: final_loss(one) for name, one in values.items()}
     gaps = [ends[f"{pair[1]}, {rate}"] - ends[f"{pair[0]}, {rate}"] for rate in rates]
-    signs = [0 if abs(gap) < CLOSE else int(np.sign(gap)) for gap in gaps]
+    signs = [0 if abs(gap) < DRAW_RATIO else int(np.sign(gap)) for gap in gaps]
     winner = ["a draw" if sign == 0 else f"{pair[sign < 0]} ahead" for sign in signs]
     table = {"net and learning rate": list(ends), "loss": list(ends.values())}
     said = {"ends": ends, "winner": dict(zip(rates, winner, strict=True))}

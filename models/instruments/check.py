@@ -15,7 +15,7 @@ from models.spec.knob import check_whole
 from models.training import Snapshot, Work, cross_entropy
 
 # Relative to what is moved, from large, where the curvature shows, to small, where the rounding of the loss shows.
-STEPS = tuple(10.0**-power for power in range(2, 8))
+DIFFERENCE_STEPS = tuple(10.0**-power for power in range(2, 8))
 WEIGHTS, STREAM = "weights", "stream"
 
 
@@ -43,12 +43,20 @@ def check(snapshot: Snapshot, *, block: int) -> Work[GradientCheck]:
             along.append(title)
             slope = sum((a * b).sum().item() for a, b in zip(gradient, direction, strict=True))
             differences, kinks = [], []
-            for relative in STEPS:
+            for relative in DIFFERENCE_STEPS:
                 difference, crossed = bench.difference(tensors, direction, relative * scale)
                 differences.append(difference)
                 kinks.append(crossed)
-                yield (len(rows) + len(differences) / len(STEPS)) / (2 * len(moved))
-            rows.append((slope, differences, [relative * scale for relative in STEPS], kinks, _steadiest(differences)))
+                yield (len(rows) + len(differences) / len(DIFFERENCE_STEPS)) / (2 * len(moved))
+            rows.append(
+                (
+                    slope,
+                    differences,
+                    [relative * scale for relative in DIFFERENCE_STEPS],
+                    kinks,
+                    _steadiest(differences),
+                )
+            )
     columns = (np.array(values) for values in zip(*rows, strict=True))
     return GradientCheck(tuple(what), tuple(along), rms, bench.loss().item(), *columns)
 

@@ -23,7 +23,7 @@ from models.tasks.base import NO_LOSS
 from models.training import Replays, Snapshot, Work, cross_entropy
 from models.training.replay import even_steps, within
 
-LOOKS = 8  # steps at which the sharpness is measured, the last of them the one that was asked for
+MEASURED_STEPS = 8  # steps at which the sharpness is measured, the last of them the one that was asked for
 ITERATIONS = 100
 RESIDUAL = 0.02  # |Hv - qv| / |q| below which q counts as an eigenvalue
 PRODUCT_WORK = 4e9  # most multiplications of one Hessian-vector product; a costlier one is taken over fewer samples
@@ -45,12 +45,12 @@ class Eigenvalue(NamedTuple):
 
 
 def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]:
-    """The largest eigenvalue of the loss's Hessian, at up to LOOKS even steps to `step`, each on its own batch.
+    """The largest eigenvalue of the loss's Hessian, at MEASURED_STEPS even steps up to `step`, each on its own batch.
 
     Fewer steps where the run diverges earlier.
     """
     last = min(max(0, int(step)), cfg.steps)
-    steps = even_steps(last, LOOKS)
+    steps = even_steps(last, MEASURED_STEPS)
     rates, rows, start, samples = learning_rates(cfg), [], None, 0
     for at, look in enumerate(steps):
         snapshot = yield from within(replays.snapshot(cfg, look), at / len(steps), (at + 0.3) / len(steps))

@@ -24,7 +24,7 @@ from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapsho
 from models.training.modes import evaluating
 from models.training.replay import even_steps, trained, within
 
-LOOKS = 9  # steps at which both losses are measured, including 0 and the last
+MEASURED_STEPS = 9  # steps at which both losses are measured, including 0 and the last
 DIRECTIONS = 8  # random filter-normalised directions along which the loss is measured
 REACH = 0.5  # how far, in filter lengths
 SAMPLES = (20, 1000)  # least and most
@@ -67,7 +67,7 @@ def few_samples(
     `step` is not used. ValueError for a number of samples outside SAMPLES.
     """
     check_whole("samples", samples, *SAMPLES)
-    steps = even_steps(cfg.steps, LOOKS)
+    steps = even_steps(cfg.steps, MEASURED_STEPS)
     results: dict[str, list[list[Any]]] = {name: [] for name in ("train", "held_out", "accuracy", "sharpness", "rise")}
     total, done = len(norms) * seeds, 0
     for norm in norms:

@@ -19,8 +19,8 @@ from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work
 from models.training.modes import evaluating
 
-LONGEST = 200  # tokens of one answer
-LONGEST_PROMPT = 2000  # tokens of a prompt, of which the rest is dropped
+MAX_ANSWER_TOKENS = 200  # tokens of one answer
+MAX_PROMPT_TOKENS = 2000  # tokens of a prompt, of which the rest is dropped
 
 
 def continuation(
@@ -29,11 +29,11 @@ def continuation(
     """What the net says after a text: at most `count` tokens, fewer if it says the `end` symbol.
 
     A net that writes text reads the last T tokens; a sequence stops when its T places are full, or where the task takes
-    no loss. ValueError for a text without a known token, and for a count beyond LONGEST.
+    no loss. ValueError for a text without a known token, and for a count beyond MAX_ANSWER_TOKENS.
     """
-    check_whole("count", count, 1, LONGEST)
+    check_whole("count", count, 1, MAX_ANSWER_TOKENS)
     cfg, names, known = snapshot.cfg, class_names(snapshot.cfg), symbols(snapshot.cfg)
-    prompt = pieces(cfg, text)[:LONGEST_PROMPT]
+    prompt = pieces(cfg, text)[:MAX_PROMPT_TOKENS]
     unknown = [token for token in prompt if token not in known]
     tokens = [token for token in prompt if token in known]
     if not tokens:

@@ -14,9 +14,9 @@ from models.spec.plan import normed_over_batch
 from models.training import Snapshot, Work, build_optimizer, cross_entropy
 
 PARTS = 8  # micro-batches: enough for a variance, and as cheap as a few steps
-MOST_PARTS = 512  # the largest batch, in micro-batches of one sample
+MAX_MICRO_BATCHES = 512  # the largest batch, in micro-batches of one sample
 BATCH_NORM_SAMPLES = 8  # least samples of a micro-batch whose statistics can stand in for those of the whole batch
-NEAR = 0.1  # distance of |update| / lr from 1 that counts as close
+CLOSE_TO_ONE = 0.1  # distance of |update| / lr from 1 that counts as close
 MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
@@ -25,7 +25,7 @@ def health(snapshot: Snapshot, parts: int = PARTS) -> Work[Health]:
 
     ValueError for a number of parts that no batch can have.
     """
-    check_whole("parts", parts, 2, MOST_PARTS)
+    check_whole("parts", parts, 2, MAX_MICRO_BATCHES)
     gains, adam = gates_and_gains(snapshot.model), adam_state(snapshot)
     return Health((yield from gradient_noise(snapshot, parts)), gains, adam)
 
@@ -93,7 +93,9 @@ def adam_state(snapshot: Snapshot) -> AdamState | None:
         m, root = torch.cat([mean for mean, _ in moved]), torch.cat([square for _, square in moved]).sqrt()
         ratios.append((m.square().mean().sqrt() / root.square().mean().sqrt()).item())
         of_lr = m.abs() / (root + defaults["eps"])
-        near.append(((of_lr - 1).abs() <= NEAR).double().mean().item() if of_lr.isfinite().all() else float("nan"))
+        near.append(
+            ((of_lr - 1).abs() <= CLOSE_TO_ONE).double().mean().item() if of_lr.isfinite().all() else float("nan")
+        )
     return AdamState(np.array(ratios, np.float32), np.array(near, np.float32))
 
 

@@ -20,7 +20,7 @@ from models.training import Replays, Work, build_optimizer, cross_entropy, resol
 from models.training.replay import SLICE_SECONDS, even_steps
 
 TRANSLATED = ("copy", "reverse", "sort")
-LOOKS = 13  # steps at which the net is measured, including 0 and the last
+MEASURED_STEPS = 13  # steps at which the net is measured, including 0 and the last
 
 
 def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Translation]:
@@ -36,7 +36,7 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     net = Translator(cfg, TASKS[cfg.task].vocabulary, SYMBOLS).to(device)
     task, rates = open_task(cfg, device), learning_rates(cfg)
     optimizer = build_optimizer(cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
-    look_steps = even_steps(cfg.steps, LOOKS)
+    look_steps = even_steps(cfg.steps, MEASURED_STEPS)
     losses: list[float] = []
     looks: list[dict[str, Any]] = []
     began = time.monotonic()

@@ -15,7 +15,7 @@ from models.training import Replays, Run, Work, cross_entropy
 from models.training.modes import evaluating
 from models.training.replay import trained, within
 
-MOST_WARMUP = 60
+MAX_WARMUP_STEPS = 60
 ENOUGH = 3  # trials that learn, after which no further changes are tried
 BEST = 2  # trials that go on to LONGEST
 
@@ -32,7 +32,7 @@ def trial(
     tried: list[Tried] = []
     for at, remedy in enumerate(remedies):
         run = Run(replace(cfg, **remedy.fields), probe=False, frames=False)
-        further = max(lost, 0) + min(run.cfg.warmup, MOST_WARMUP)
+        further = max(lost, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
         for steps in (STEPS, LONGER):
             goal = min(cfg.steps, LONGEST, steps + further)
             low, high = (at + done / (LONGER + further + LONGEST) for done in (run.step, goal))

@@ -7,7 +7,7 @@ import numpy as np
 from models.labs.normalization import normalised
 
 FEATURES = 16
-LONGEST = 9  # tokens
+MAX_SEQUENCE_TOKENS = 9  # tokens
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class RecurrentStatistics:
 def read(count: int, seed: int) -> RecurrentStatistics:
     """h_t = tanh(N(W_h h_{t-1} + W_x x_t)) over `count` sequences, once with batch norm and once with layer norm."""
     source = np.random.default_rng(seed)
-    lengths = sorted((int(one) for one in source.integers(2, LONGEST + 1, count)), reverse=True)
-    lengths[0] = LONGEST
+    lengths = sorted((int(one) for one in source.integers(2, MAX_SEQUENCE_TOKENS + 1, count)), reverse=True)
+    lengths[0] = MAX_SEQUENCE_TOKENS
     w_h, w_x = (source.standard_normal((FEATURES, FEATURES)) / np.sqrt(FEATURES) for _ in range(2))
-    x_BTD = source.standard_normal((count, LONGEST, FEATURES))
+    x_BTD = source.standard_normal((count, MAX_SEQUENCE_TOKENS, FEATURES))
     found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     for method in ("batch norm", "layer norm"):
         h_BD = np.zeros((count, FEATURES))
-        for step in range(LONGEST):
+        for step in range(MAX_SEQUENCE_TOKENS):
             going = [at for at, length in enumerate(lengths) if length > step]
             summed = h_BD[going] @ w_h + x_BTD[going, step] @ w_x
             # A batch of one has no spread: (x - x) / sqrt(0 + eps) = 0 in every feature.

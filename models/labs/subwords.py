@@ -6,7 +6,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-MOST = 300  # joins that are learned
+MAX_JOINS = 300  # joins that are learned
 READ = 30_000  # characters of the book from which they are
 # Not from `models.tasks.book`, which needs torch.
 BOOK = Path(__file__).parents[1] / "tasks" / "data" / "moby_dick.txt"
@@ -23,7 +23,7 @@ class Join:
 
 @cache
 def learned() -> tuple[tuple[Join, ...], int]:
-    """The first MOST joins in order, and the number of the book's characters, from which they start."""
+    """The first MAX_JOINS joins in order, and the number of the book's characters, from which they start."""
     book = BOOK.read_text(encoding="ascii")
     words = Counter(_words(book[:READ]))
     split = {word: list(word) for word in words}
@@ -34,7 +34,7 @@ def learned() -> tuple[tuple[Join, ...], int]:
             counts[pair] += words[word]
             inside.setdefault(pair, set()).add(word)
     joins: list[Join] = []
-    for _ in range(MOST):
+    for _ in range(MAX_JOINS):
         pair = max(counts, key=lambda one: (counts[one], one))
         joins.append(Join(*pair, counts[pair]))
         for word in inside.pop(pair):

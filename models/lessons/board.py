@@ -21,23 +21,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.lessons.stops import MOST_STOPS, QUESTIONS, USUAL, questions_of, stop_from, title_of
+from models.lessons.stops import MAX_STOPS, QUESTIONS, USUAL, questions_of, stop_from, title_of
 from models.lessons.trials import Trials
 from models.log import event, told
 
-CLASSES = 50  # classes at once
-OF_ADDRESS = 20  # of them opened from one address, behind which a whole school may sit
-MEMBERS = 120  # guesses per class and question
-HOMES = 500  # addresses that a class remembers as its own
+MAX_CLASSES = 50  # classes at once
+MAX_CLASSES_PER_ADDRESS = 20  # of them opened from one address, behind which a whole school may sit
+MAX_GUESSES = 120  # guesses per class and question
+MAX_HOMES_PER_CLASS = 500  # addresses that a class remembers as its own
 # A class is forgotten so long after it was last looked after, a guess after the last of its question.
 AGE_SECONDS = 3 * 3600.0
 UNUSED_SECONDS = 1800.0  # the same until its first guess
 AWAY_SECONDS = 150.0  # without its teacher's page
 UNDO_SECONDS = 600.0  # in which what was deleted can be had back
 SAVE_SECONDS = 0.5  # from a change to the file
-MOST_FILE = 2**25  # bytes of a file that is read
+MAX_FILE_BYTES = 2**25  # bytes of a file that is read
 FOLDER = "CLASSES_FOLDER"  # environment variable: where the file is kept
-MOST_KEY = 64  # characters; it comes from an address
+MAX_KEY_CHARS = 64  # characters; it comes from an address
 LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read as a digit
 CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
 GONE = "No class with this code is open."
@@ -111,11 +111,11 @@ class _Class:
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> "_Class":
         """A class of a file; whatever error a file that is none raises."""
-        plan = tuple(stop for item in saved["plan"][:MOST_STOPS] if (stop := stop_from(item))) or USUAL
+        plan = tuple(stop for item in saved["plan"][:MAX_STOPS] if (stop := stop_from(item))) or USUAL
         stop = stop_from(saved["stop"]) or plan[0]
         guesses = {
             question: {
-                who: (item, "") for who, item in list(of.items())[:MEMBERS] if item in QUESTIONS[question].options
+                who: (item, "") for who, item in list(of.items())[:MAX_GUESSES] if item in QUESTIONS[question].options
             }
             for question, of in saved["guesses"].items()
             if question in QUESTIONS
@@ -156,11 +156,11 @@ class Board:
         """From now on keeps the classes in a file, and takes up those that it holds. One process has one file."""
         restored: dict[str, _Class] = {}
         try:
-            if file.exists() and file.stat().st_size <= MOST_FILE:
+            if file.exists() and file.stat().st_size <= MAX_FILE_BYTES:
                 saved = json.loads(file.read_text(encoding="utf-8"))["classes"]
                 restored = {
                     code: _Class.from_json(saved_class)
-                    for code, saved_class in list(saved.items())[:CLASSES]
+                    for code, saved_class in list(saved.items())[:MAX_CLASSES]
                     if valid(code)
                 }
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -218,10 +218,11 @@ class Board:
         with self._lock:
             self._forget()
             of_address = [name for name, class_ in self._classes.items() if class_.opener == opener]
-            if len(of_address) >= OF_ADDRESS and not self._make_room(of_address):
-                return "", "", f"Your network already has {OF_ADDRESS} open classes, the most allowed. Close one first."
-            if len(self._classes) >= CLASSES and not self._make_room(self._classes):
-                return "", "", f"This server is full: it holds at most {CLASSES} classes. Try again later."
+            if len(of_address) >= MAX_CLASSES_PER_ADDRESS and not self._make_room(of_address):
+                already = f"Your network already has {MAX_CLASSES_PER_ADDRESS} open classes"
+                return "", "", f"{already}, the most allowed. Close one first."
+            if len(self._classes) >= MAX_CLASSES and not self._make_room(self._classes):
+                return "", "", f"This server is full: it holds at most {MAX_CLASSES} classes. Try again later."
             taken, code = {*self._classes, *self._closed}, wanted
             while not valid(code) or code in taken:
                 code = new_code()
@@ -265,7 +266,7 @@ class Board:
         """What the class is to be shown, in order; a class that is shown none of it keeps what it is shown."""
         with self._lock:
             class_ = self._mine(code, key)
-            stops = tuple(dict.fromkeys(stop for name in plan if (stop := stop_from(name))))[:MOST_STOPS]
+            stops = tuple(dict.fromkeys(stop for name in plan if (stop := stop_from(name))))[:MAX_STOPS]
             if class_ is None or not stops or stops == class_.plan:
                 return
             began = class_.led == 1 and not class_.used and class_.stop == class_.plan[0]
@@ -324,7 +325,7 @@ class Board:
             if class_ is not None and self._undoable(class_):
                 for question, before in class_.cleared[0].items():
                     both = before | class_.guesses.get(question, {})
-                    class_.guesses[question] = dict(list(both.items())[:MEMBERS])
+                    class_.guesses[question] = dict(list(both.items())[:MAX_GUESSES])
                     class_.guessed[question] = self._clock()
                 class_.cleared = {}, 0.0
                 self._changed(code)
@@ -350,7 +351,7 @@ class Board:
             self._forget()
             if not self._reopens(code, key):
                 return
-            if len(self._classes) >= CLASSES and not self._make_room(self._classes):
+            if len(self._classes) >= MAX_CLASSES and not self._make_room(self._classes):
                 return
             self._classes[code], _ = self._closed.pop(code)
             self._classes[code].seen = self._clock()
@@ -377,7 +378,7 @@ class Board:
             if class_ is None:
                 self._trials.note(origin, code)
                 return GONE
-            if len(class_.homes) < HOMES:
+            if len(class_.homes) < MAX_HOMES_PER_CLASS:
                 class_.homes.add(origin)
             return ""
 
@@ -409,8 +410,8 @@ class Board:
             if question not in questions_of(class_.stop) or class_.stop in class_.revealed:
                 return OUT
             guesses, origin = class_.guesses.setdefault(question, {}), self._digest(address)
-            if member not in guesses and len(guesses) >= MEMBERS and not _give_way(guesses, origin):
-                return f"This class already has {MEMBERS} guesses, the most it can hold; yours is not counted."
+            if member not in guesses and len(guesses) >= MAX_GUESSES and not _give_way(guesses, origin):
+                return f"This class already has {MAX_GUESSES} guesses, the most it can hold; yours is not counted."
             guesses[member] = (option, guesses[member][1] if member in guesses else origin)
             class_.guessed[question], class_.used = self._clock(), True
             self._changed(code, shown=False)
@@ -470,7 +471,7 @@ class Board:
         least = {True: oldest, False: now - UNUSED_SECONDS}  # by whether anybody has guessed
         self._classes = {code: class_ for code, class_ in self._classes.items() if class_.seen > least[class_.used]}
         closed = [(code, entry) for code, entry in self._closed.items() if entry[1] > now - UNDO_SECONDS]
-        self._closed = dict(closed[-CLASSES:])
+        self._closed = dict(closed[-MAX_CLASSES:])
         for class_ in self._classes.values():
             for question in [question for question, at in class_.guessed.items() if at <= oldest]:
                 class_.guesses.pop(question, None)
@@ -523,7 +524,7 @@ def valid(code: str) -> bool:
 
 def valid_key(key: str) -> bool:
     """Whether a text can be the key of a class."""
-    return 0 < len(key) <= MOST_KEY
+    return 0 < len(key) <= MAX_KEY_CHARS
 
 
 def valid_member(member: str) -> bool:
@@ -532,7 +533,7 @@ def valid_member(member: str) -> bool:
 
 
 def _digested(key: str) -> bytes:
-    return hashlib.sha256(key[:MOST_KEY].encode(errors="replace")).digest()
+    return hashlib.sha256(key[:MAX_KEY_CHARS].encode(errors="replace")).digest()
 
 
 def classes_file(port: int) -> Path:

@@ -13,13 +13,13 @@ from urllib.parse import parse_qsl, urlencode
 from models.insight.fate import FATES
 from models.lessons.lessons import LESSONS, Lesson
 from models.spec import RunConfig
-from models.spec.query import MOST_KEYS
+from models.spec.query import MAX_LINK_KEYS
 
 START, STORY, PLAYGROUND, LESSON = "start", "story", "playground", "lessons"  # the pages
-SCENES = 6  # of the story
-LONGEST = 2000  # characters of a stop
-MOST_STOPS = 20
-SCENE = re.compile(rf"{STORY}-([1-{SCENES}])")
+STORY_SCENES = 6  # of the story
+MAX_STOP_CHARS = 2000  # characters of a stop
+MAX_STOPS = 20
+SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ def stop_from(text: str) -> str:
     """The stop that a text names, written in one way; empty if it names none."""
     if text == START or text in LESSONS or SCENE.fullmatch(text):
         return text
-    page, _, query = text[:LONGEST].partition("?")
+    page, _, query = text[:MAX_STOP_CHARS].partition("?")
     if page != PLAYGROUND:
         return ""
-    cfg, _ = RunConfig.from_query(dict(parse_qsl(query, max_num_fields=MOST_KEYS)))
+    cfg, _ = RunConfig.from_query(dict(parse_qsl(query, max_num_fields=MAX_LINK_KEYS)))
     stop = playground(cfg)
-    return stop if len(stop) <= LONGEST else ""
+    return stop if len(stop) <= MAX_STOP_CHARS else ""
 
 
 def playground(cfg: RunConfig) -> str:
@@ -64,7 +64,7 @@ def playground(cfg: RunConfig) -> str:
 
 def plan_from(text: str) -> tuple[str, ...]:
     """The stops in a list with commas, each once, as far as there are such; commas within one are escaped."""
-    named = (stop_from(name) for name in text[: MOST_STOPS * LONGEST].split(",", MOST_STOPS)[:MOST_STOPS])
+    named = (stop_from(name) for name in text[: MAX_STOPS * MAX_STOP_CHARS].split(",", MAX_STOPS)[:MAX_STOPS])
     return tuple(dict.fromkeys(stop for stop in named if stop))
 
 

@@ -3,9 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Callable
 
-MOST_WRONG = 100  # different wrong codes of an address, in a while: of 331,776, where a school mistypes a few
+MAX_WRONG_CODES = 100  # different wrong codes of an address, in a while: of 331,776, where a school mistypes a few
 WHILE_SECONDS = 600.0
-ADDRESSES = 1000  # remembered; beyond that, the one whose while began first is forgotten
+MAX_ADDRESSES = 1000  # remembered; beyond that, the one whose while began first is forgotten
 
 
 class Trials:
@@ -19,11 +19,11 @@ class Trials:
         """Notes that an address has tried a code that is no class's; the same one again counts once."""
         if not self.too_many(address):
             self._wrong.setdefault(address, (self._clock(), set()))[1].add(code)
-            while len(self._wrong) > ADDRESSES:
+            while len(self._wrong) > MAX_ADDRESSES:
                 self._wrong.popitem(last=False)
 
     def too_many(self, address: str) -> bool:
         """Whether an address has tried as many as it may for now."""
         while self._wrong and self._clock() - next(iter(self._wrong.values()))[0] >= WHILE_SECONDS:
             self._wrong.popitem(last=False)
-        return address in self._wrong and len(self._wrong[address][1]) >= MOST_WRONG
+        return address in self._wrong and len(self._wrong[address][1]) >= MAX_WRONG_CODES

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from models.insight.outcome import LATELY, final_loss, gradient_change, recent_losses
-from models.maps.spec import MOST_RUNS, MapSpec
+from models.maps.spec import MAX_RUNS_OF_MAP, MapSpec
 from models.spec import RunConfig
 from models.spec.budget import (
     PER_FURTHER_SEED,
@@ -23,8 +23,8 @@ from models.spec.limits import LIMITS
 from models.trace import Trace
 
 TOGETHER = ("seed", "lr", "warmup", "init_gain")  # runs that differ only in these are trained as one
-MOST_TOGETHER = 16
-LEAST_TOGETHER = 4  # however long they take: batching saves more than a crash can lose
+MAX_RUNS_OF_UNIT = 16
+MIN_RUNS_OF_UNIT = 4  # however long they take: batching saves more than a crash can lose
 UNIT_SECONDS = 60.0  # about how much work a crash may lose
 UNIT_BYTES = 5e8
 MAP_SECONDS = LIMITS.map_seconds  # seconds of one core that a map may cost
@@ -166,9 +166,10 @@ def refused(spec: MapSpec, machine: Machine, *, cluster: bool = False) -> str:
 
     `cluster`: a scheduler shares it out, so only its single runs are bounded.
     """
-    if spec.runs > MOST_RUNS and not cluster:  # before any of them is made
+    if spec.runs > MAX_RUNS_OF_MAP and not cluster:  # before any of them is made
         of_seeds = f" of {spec.seeds} seeds" if spec.seeds > 1 else ""
-        return f"This map has {spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}; at most {MOST_RUNS:,} are taken."
+        size = f"{spec.runs:,} runs, in {spec.cells:,} cells{of_seeds}"
+        return f"This map has {size}; at most {MAX_RUNS_OF_MAP:,} are taken."
     try:
         every = units(spec)
     except ValueError as error:
@@ -197,5 +198,5 @@ def _place(spec: MapSpec, cell: Cell) -> str:
 def _most(cfg: RunConfig) -> int:
     """How many such runs are trained as one."""
     alone = sum(step_parts(cfg)) * cfg.steps  # on the reference machine, so that units are the same everywhere
-    by_time = max(LEAST_TOGETHER, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
-    return max(1, min(MOST_TOGETHER, by_time, int(UNIT_BYTES / memory_bytes(cfg))))
+    by_time = max(MIN_RUNS_OF_UNIT, 1 + int((UNIT_SECONDS / alone - 1) / PER_FURTHER_SEED))
+    return max(1, min(MAX_RUNS_OF_UNIT, by_time, int(UNIT_BYTES / memory_bytes(cfg))))

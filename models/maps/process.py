@@ -28,9 +28,9 @@ from models.spec.limits import LIMITS
 WISH_SECONDS = 90.0  # more than the minute between two requests of a hidden tab
 LOOK_SECONDS = 0.2
 TURN_SECONDS = 15.0  # of a map while others wait; it takes seconds to start its processes
-PATIENCE_SECONDS = 2 * UNIT_SECONDS  # for the units in progress once a turn is over, at first
+TURN_END_SECONDS = 2 * UNIT_SECONDS  # for the units in progress once a turn is over, at first
 END_SECONDS = 3.0  # until a process that was asked to end is killed
-MOST_KNOWN = 500  # failures and beginners of maps that are remembered
+MAX_NOTES = 500  # failures and beginners of maps that are remembered
 WANTED = "wanted.json"  # the specification of a map that was started from a page
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = (sys.executable, "-m", "models", "map")
@@ -69,7 +69,7 @@ class _Wanted:
     since: float
     wishes: dict[str, float] = field(default_factory=dict)  # until when, by viewer
     turn: _Turn | None = None
-    patience: float = field(default_factory=lambda: PATIENCE_SECONDS)
+    patience: float = field(default_factory=lambda: TURN_END_SECONDS)
 
 
 class MapWorks:
@@ -304,10 +304,10 @@ def _touched(path: Path) -> float:
 
 
 def _note(notes: OrderedDict[str, str], key: str, text: str) -> None:
-    """Notes something last, and forgets the first notes beyond MOST_KNOWN."""
+    """Notes something last, and forgets the first notes beyond MAX_NOTES."""
     notes[key] = text
     notes.move_to_end(key)
-    while len(notes) > MOST_KNOWN:
+    while len(notes) > MAX_NOTES:
         notes.popitem(last=False)
 
 

@@ -13,12 +13,12 @@ from models.spec.query import harmless
 
 VERSION = 1
 AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup")
-MOST_PANELS = 6
-MOST_VALUES = 24  # on one axis
-MOST_SEEDS = 8
-MOST_RUNS = 1000  # of all cells and seeds
+MAX_PANELS = 6
+MAX_VALUES_OF_AXIS = 24  # on one axis
+MAX_SEEDS_OF_MAP = 8
+MAX_RUNS_OF_MAP = 1000  # of all cells and seeds
 TARGETS = (0.001, 100.0)  # of a loss
-LONGEST = 10_000  # characters of a specification, four times what a legal one has
+MAX_SPEC_CHARS = 10_000  # characters of a specification, four times what a legal one has
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class MapSpec:
         unknown = [name for name in self.arrangements if name not in ARRANGEMENTS]
         if (
             unknown
-            or not 1 <= len(self.arrangements) <= MOST_PANELS
+            or not 1 <= len(self.arrangements) <= MAX_PANELS
             or len(set(self.arrangements)) < len(self.arrangements)
         ):
             named = f"{harmless(str(unknown[0]))}" if unknown else f"{len(self.arrangements)} names"
             raise ValueError(
-                f"arrangements is {named}; legal are 1 to {MOST_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
+                f"arrangements is {named}; legal are 1 to {MAX_PANELS} different ones of {', '.join(ARRANGEMENTS)}"
             )
         for name, value in self.base:
             if name not in knobs() or name in (self.x.field, self.y.field, "seed", "overrides"):
@@ -67,7 +67,7 @@ class MapSpec:
         object.__setattr__(self, "x", _exact(self.x))
         object.__setattr__(self, "y", _exact(self.y))
         object.__setattr__(self, "base", tuple(sorted(self.base)))
-        _whole("seeds", self.seeds, 1, MOST_SEEDS)
+        _whole("seeds", self.seeds, 1, MAX_SEEDS_OF_MAP)
         low, high = TARGETS
         if not (whole(self.target) or isinstance(self.target, float)) or not low <= self.target <= high:
             raise ValueError(f"target is {harmless(str(self.target))}; legal is a loss from {low:g} to {high:g}")
@@ -101,8 +101,8 @@ class MapSpec:
     @staticmethod
     def from_json(text: str) -> "MapSpec":
         """The specification in a text from anywhere. ValueError with one sentence."""
-        if len(text) > LONGEST:
-            raise ValueError(f"This is {len(text)} characters long; a specification has at most {LONGEST}.")
+        if len(text) > MAX_SPEC_CHARS:
+            raise ValueError(f"This is {len(text)} characters long; a specification has at most {MAX_SPEC_CHARS}.")
         try:
             content = json.loads(text)
         except (ValueError, RecursionError):
@@ -152,8 +152,8 @@ def _axis(name: str, content: Any) -> Axis:
 def _checked_axis(name: str, axis: Axis) -> None:
     if axis.field not in AXES:
         raise ValueError(f"{name} is over {harmless(str(axis.field))}; legal is one of {', '.join(AXES)}")
-    if not 1 <= len(axis.values) <= MOST_VALUES:
-        raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MOST_VALUES}")
+    if not 1 <= len(axis.values) <= MAX_VALUES_OF_AXIS:
+        raise ValueError(f"{name} has {len(axis.values)} values; legal are 1 to {MAX_VALUES_OF_AXIS}")
     kinds, knob = knobs()[axis.field]
     for value in axis.values:
         if (

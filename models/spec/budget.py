@@ -18,7 +18,7 @@ STEP_LIMIT = LIMITS.step_seconds  # one training step, and with it the signal at
 RUN_LIMIT = LIMITS.run_seconds  # a whole run
 STEPS_LIMIT = LIMITS.steps
 MEMORY_LIMIT = LIMITS.memory * 1e6  # bytes
-MOST_CUTS = 40
+MAX_CUTS = 40
 
 PER_FURTHER_SEED = 0.4  # of a step, for each seed after the first
 # Seconds on one core of the reference machine, from non-negative least squares of relative errors over 217 random
@@ -191,7 +191,7 @@ def affordable(cfg: RunConfig) -> tuple[str, int]:
 
 def fitted(cfg: RunConfig) -> RunConfig:
     """The configuration made smaller until it fits, or as far as it can be."""
-    for _ in range(MOST_CUTS):
+    for _ in range(MAX_CUTS):
         if over_budget(cfg) is None:
             break
         try:

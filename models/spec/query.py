@@ -13,7 +13,7 @@ from models.spec.rules import repairs
 from models.spec.vocabulary import NETS
 
 TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
-MOST_KEYS, LONGEST_VALUE = 200, 20_000  # how much of a link is read: no honest one is longer
+MAX_LINK_KEYS, MAX_VALUE_CHARS = 200, 20_000  # how much of a link is read: no honest one is longer
 # Keys of other parts of a page, which say nothing about a run: kept in the address, never read as settings.
 FOREIGN = frozenset(
     {
@@ -56,11 +56,11 @@ def legal_fields(mapping: Mapping[str, str | Iterable[str]]) -> tuple[dict[str, 
 
     The key `arrangement` sets several fields before the others apply. FOREIGN keys are ignored without a note.
     """
-    read = list(mapping.items())[:MOST_KEYS]
-    texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:LONGEST_VALUE] for key, value in read}
+    read = list(mapping.items())[:MAX_LINK_KEYS]
+    texts = {key: (value if isinstance(value, str) else next(iter(value), ""))[:MAX_VALUE_CHARS] for key, value in read}
     notes = (
-        [f"{len(mapping) - MOST_KEYS} settings after the first {MOST_KEYS}: ignored"]
-        if len(mapping) > MOST_KEYS
+        [f"{len(mapping) - MAX_LINK_KEYS} settings after the first {MAX_LINK_KEYS}: ignored"]
+        if len(mapping) > MAX_LINK_KEYS
         else []
     )
     values = _arrangement(texts, notes)
@@ -103,7 +103,7 @@ def read(text: str, kinds: tuple[type, ...], knob: Knob) -> Any:
     if knob.rules and text in knob.rules:
         return text
     if not {int, float}.intersection(kinds):
-        return "".join(letter for letter in text[:LONGEST_VALUE] if letter.isprintable())[: int(knob.high)]
+        return "".join(letter for letter in text[:MAX_VALUE_CHARS] if letter.isprintable())[: int(knob.high)]
     number = float(text[:40])
     if not math.isfinite(number):
         raise ValueError(text)
@@ -161,7 +161,7 @@ JOINER = "\u2060"
 
 def harmless(text: str, limit: int = 40, allowed: Set[str] = PLAIN) -> str:
     """Foreign text made harmless for a page: plain characters only, cut short, with dots only inside numbers."""
-    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:LONGEST_VALUE] if c in allowed))
+    plain = re.sub(r"(?<!\d)\.|\.(?!\d)", " ", "".join(c for c in text[:MAX_VALUE_CHARS] if c in allowed))
     return (plain[:limit] + "...") if len(plain) > limit else (plain or "(unreadable)")
 
 

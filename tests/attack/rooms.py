@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from models.maps import Axis, MapSpec
-from models.maps.spec import MOST_PANELS, MOST_SEEDS, MOST_VALUES
+from models.maps.spec import MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_VALUES_OF_AXIS
 from models.spec import ARRANGEMENTS
 from tests.attack.attack import Attack
 from tests.load.server import Server
@@ -24,12 +24,12 @@ STRANGER = {"X-Forwarded-For": "203.0.113.9"}  # as a proxy that the operator ha
 TEACHER = {"X-Forwarded-For": "198.51.100.4"}
 ENVIRONMENT = {"PLAYGROUND_PROXIES": "1", "MAPS_FOLDER": str(Path(tempfile.gettempdir()) / "attacked-maps")}
 
-_MANY = range(1, MOST_VALUES + 1)
+_MANY = range(1, MAX_VALUES_OF_AXIS + 1)
 LARGEST = MapSpec(
     Axis("width", tuple(8 * k for k in _MANY)),
     Axis("depth", tuple(_MANY)),
-    tuple(ARRANGEMENTS)[:MOST_PANELS],
-    seeds=MOST_SEEDS,
+    tuple(ARRANGEMENTS)[:MAX_PANELS],
+    seeds=MAX_SEEDS_OF_MAP,
 )
 BASE = (("batch", 8), ("steps", 20), ("task", "circles"), ("width", 16))
 SMALL = MapSpec(Axis("lr", (0.003, 0.03)), Axis("depth", (2, 3)), ("plain", "pre-norm"), BASE)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from models.lessons.board import OF_ADDRESS
+from models.lessons.board import MAX_CLASSES_PER_ADDRESS
 from models.maps import MapStore
 from models.maps.cells import units
 from tests.attack import rooms
@@ -50,7 +50,7 @@ def test_a_text_that_no_map_needs_is_not_read(server: Server) -> None:
 
 def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: Server) -> None:
     async def story() -> list[str]:
-        tabs = await rooms.take_classes(server, OF_ADDRESS + 2)
+        tabs = await rooms.take_classes(server, MAX_CLASSES_PER_ADDRESS + 2)
         async with at(server, "teacher", {"class": "ABCD"}, TEACHER) as teacher:
             await teacher.press("Open a class")
             await teacher.settled()
@@ -65,7 +65,7 @@ def test_one_client_leaves_classes_for_the_teachers_of_other_addresses(server: S
         return said
 
     *stranger, teacher = asyncio.run(story())
-    assert sum("Shown now" in said for said in stranger) == OF_ADDRESS
+    assert sum("Shown now" in said for said in stranger) == MAX_CLASSES_PER_ADDRESS
     assert all("Your network already has" in said for said in stranger if "Shown now" not in said)
     assert "with the code <b>ABCD</b>" in teacher
 

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from addnorm.words import number
 from components.claims.run import chart
 from models.claims.claims import CLAIMS
-from models.claims.depth import KEPT
+from models.claims.depth import PRESERVED_FACTOR
 from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
 from models.experiment import JUDGES, Computed, Finding, Source, Trained
 from models.insight.formula import geometric_mean
@@ -231,10 +231,10 @@ def test_a_typical_narrow_net_of_hes_weights_loses_most_of_its_mean_square_and_t
     assert 0.5 < np.exp(np.log(broad).mean()) < 2
     assert narrow.min() < 0.1
     assert np.log(broad).std() < np.log(narrow).std()
-    assert broad.max() > KEPT
+    assert broad.max() > PRESERVED_FACTOR
     truth = CLAIMS["he-keeps"].why
     assert f"from {broad.min():.2g} to {broad.max():.2g}" in truth
-    assert f"factor of {KEPT:g}" in truth
+    assert f"factor of {PRESERVED_FACTOR:g}" in truth
     assert outcome("he-keeps").answer == PARTLY
     assert outcome("he-keeps", put("width 512", mean_square=np.cumsum(np.ones_like(wide), 1))).answer == FAILS
 

@@ -7,7 +7,7 @@ import torch
 from components.instruments.check import error_chart, tape_rows
 from components.instruments.panel import Measured
 from models.insight.check import check_sentence, relative_error, rounding
-from models.instruments.check import STEPS, check
+from models.instruments.check import DIFFERENCE_STEPS, check
 from models.spec import RunConfig
 from models.training import Replays, Run, finished
 from tests.arrangements import PAIRS, in_turn
@@ -100,7 +100,9 @@ def test_the_error_falls_with_the_square_of_the_step_until_rounding():
     found = finished(check(snapshot(cfg), block=1))
     errors = relative_error(found.analytic[:, None], found.difference)[0]
     assert errors[0] / errors[1] == pytest.approx(100, rel=0.3)
-    assert chosen(found, "step")[0] == pytest.approx(found.step[0][0] * STEPS[found.chosen[0]] / STEPS[0])
+    assert chosen(found, "step")[0] == pytest.approx(
+        found.step[0][0] * DIFFERENCE_STEPS[found.chosen[0]] / DIFFERENCE_STEPS[0]
+    )
     assert found.kinks.sum() == 0
 
 

@@ -10,7 +10,7 @@ import torch
 
 from components.labs.normalization import few
 from models.insight.few_samples import flatter, generalises
-from models.instruments.few_samples import DIRECTIONS, LOOKS, REACH, AllOfThem, FewSamples, few_samples, rise
+from models.instruments.few_samples import DIRECTIONS, MEASURED_STEPS, REACH, AllOfThem, FewSamples, few_samples, rise
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
 from models.nets import build_model
@@ -54,7 +54,7 @@ def test_the_nets_are_trained_on_these_samples_and_no_others(found, at, norm):
     train = cross_entropy(net(few_of_it.x), few_of_it.y)
     assert found.train[at, 1, -1] == pytest.approx(train.item(), rel=1e-3)
     assert found.held_out[at, 1, -1] == pytest.approx(held_out(net, few_of_it.task)[0], rel=1e-3)
-    assert found.train.shape == (2, 2, LOOKS)
+    assert found.train.shape == (2, 2, MEASURED_STEPS)
     net = net.double()
     parameters = list(net.parameters())
     loss = cross_entropy(net(few_of_it.x.double()), few_of_it.y)

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from components.labs.attention.translation import configuration, looks_map, loss_chart, pair_sentence
-from models.instruments.translation import LOOKS, parts, translation
+from models.instruments.translation import MEASURED_STEPS, parts, translation
 from models.nets.translator import CrossAttention, Translator, shifted
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -139,8 +139,8 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
     press(page, "Train the pair for 20 steps")
     until(page, lambda: "Cross-attention" in charts(page))
     found = finished(translation(Replays(), configuration("reverse", 1, 20)))
-    assert len(found.steps) == LOOKS
-    assert pair_sentence(found, LOOKS - 1, "reverse") in words(page)
+    assert len(found.steps) == MEASURED_STEPS
+    assert pair_sentence(found, MEASURED_STEPS - 1, "reverse") in words(page)
     page.select_slider(key="attention_translation_step").set_value(0)
     page.selectbox(key="attention_translation_head").select("head 2")
     sound(page.run())

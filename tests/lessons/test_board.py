@@ -19,10 +19,10 @@ from models.lessons import board as module
 from models.lessons.board import (
     AGE_SECONDS,
     AWAY_SECONDS,
-    CLASSES,
     GONE,
-    MEMBERS,
-    OF_ADDRESS,
+    MAX_CLASSES,
+    MAX_CLASSES_PER_ADDRESS,
+    MAX_GUESSES,
     OUT,
     TRIED,
     UNDO_SECONDS,
@@ -34,12 +34,12 @@ from models.lessons.board import (
 )
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import (
-    LONGEST,
-    MOST_STOPS,
+    MAX_STOP_CHARS,
+    MAX_STOPS,
     NETS,
     OF_START,
-    SCENES,
     START,
+    STORY_SCENES,
     USUAL,
     page_of,
     plan_from,
@@ -47,7 +47,7 @@ from models.lessons.stops import (
     questions_of,
     stop_from,
 )
-from models.lessons.trials import ADDRESSES, MOST_WRONG, WHILE_SECONDS
+from models.lessons.trials import MAX_ADDRESSES, MAX_WRONG_CODES, WHILE_SECONDS
 from models.spec import RunConfig
 from tests.waiting import until
 
@@ -164,8 +164,8 @@ def test_pages_hear_of_everything_that_they_show_and_guesses_change_nothing_on_t
 
 @given(st.text(max_size=80))
 def test_whatever_a_link_names_a_plan_is_of_stops(text: str) -> None:
-    assert all(stop_from(stop) == stop and len(stop) <= LONGEST for stop in plan_from(text))
-    assert len(plan_from(text)) <= MOST_STOPS
+    assert all(stop_from(stop) == stop and len(stop) <= MAX_STOP_CHARS for stop in plan_from(text))
+    assert len(plan_from(text)) <= MAX_STOPS
 
 
 def test_a_plan_as_a_link_holds_it_and_the_pages_of_its_stops() -> None:
@@ -177,7 +177,7 @@ def test_a_plan_as_a_link_holds_it_and_the_pages_of_its_stops() -> None:
     assert page_of("story-5") == ("story", {"scene": "5"})
     assert page_of(LESSON) == ("lessons", {"lesson": LESSON})
     assert page_of(playground(cfg)) == ("playground", cfg.to_query())
-    assert len(plan_from(",".join(f"playground?seed={seed}" for seed in range(50)))) == MOST_STOPS
+    assert len(plan_from(",".join(f"playground?seed={seed}" for seed in range(50)))) == MAX_STOPS
 
 
 def test_start_asks_about_the_nets_that_its_picture_asks_about() -> None:
@@ -187,8 +187,8 @@ def test_start_asks_about_the_nets_that_its_picture_asks_about() -> None:
 
 
 def test_every_scene_of_the_story_can_be_shown() -> None:
-    assert len(HOW) == SCENES
-    assert (stop_from(f"story-{SCENES}"), stop_from(f"story-{SCENES + 1}")) == (f"story-{SCENES}", "")
+    assert len(HOW) == STORY_SCENES
+    assert (stop_from(f"story-{STORY_SCENES}"), stop_from(f"story-{STORY_SCENES + 1}")) == (f"story-{STORY_SCENES}", "")
 
 
 # --- guesses ---
@@ -354,28 +354,28 @@ def test_a_class_is_kept_as_long_as_it_is_looked_after_and_its_key_is_always_new
 
 
 def test_a_guess_too_many_is_refused_but_one_that_counts_may_still_be_changed(board: Board, key: str) -> None:
-    for member in range(MEMBERS):
+    for member in range(MAX_GUESSES):
         assert board.guess(CODE, LESSON, str(member), FIRST, "school") == ""
     assert "already has" in board.guess(CODE, LESSON, "late", FIRST, "school")
     assert board.guess(CODE, LESSON, "0", SECOND, "school") == ""
-    assert total(board) == MEMBERS
+    assert total(board) == MAX_GUESSES
 
 
 def test_one_clients_many_sessions_do_not_keep_a_class_off_its_board(board: Board, key: str) -> None:
-    for session in range(2 * MEMBERS):
+    for session in range(2 * MAX_GUESSES):
         board.guess(CODE, LESSON, f"session {session}", FIRST, "stranger")
-    assert total(board) == MEMBERS
-    for student in range(MEMBERS // 2):
+    assert total(board) == MAX_GUESSES
+    for student in range(MAX_GUESSES // 2):
         assert board.guess(CODE, LESSON, f"student {student}", SECOND, "school") == ""
-    assert of(board, FIRST, SECOND) == [MEMBERS // 2, MEMBERS // 2]
+    assert of(board, FIRST, SECOND) == [MAX_GUESSES // 2, MAX_GUESSES // 2]
     assert "already has" in board.guess(CODE, LESSON, "session 0 again", FIRST, "stranger")
     assert board.guess(CODE, LESSON, "session 0", SECOND, "stranger") == "", "the first ones stay"
 
 
 def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Board, key: str, clock: Clock) -> None:
-    many = codes(CLASSES - 1)
+    many = codes(MAX_CLASSES - 1)
     keys = [opened(board, code, code) for code in many]
-    assert f"holds at most {CLASSES} classes" in board.open("late")[2]
+    assert f"holds at most {MAX_CLASSES} classes" in board.open("late")[2]
     assert board.look_after(CODE, key), "one that is open can still be looked after"
     board.close(many[0], keys[0])
     board.open("late")
@@ -387,7 +387,7 @@ def test_a_class_too_many_is_refused_until_one_is_closed_or_forgotten(board: Boa
 
 
 def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(board: Board, clock: Clock) -> None:
-    keys = {code: opened(board, code, code) for code in codes(CLASSES)}
+    keys = {code: opened(board, code, code) for code in codes(MAX_CLASSES)}
     used, away = next(iter(keys)), list(keys)[7]
     board.guess(used, LESSON, "one", FIRST)
     clock.now += AWAY_SECONDS + 1
@@ -400,7 +400,7 @@ def test_where_all_classes_are_taken_one_without_a_guess_and_a_page_goes_first(b
 
 
 def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(board: Board, clock: Clock) -> None:
-    mine = codes(OF_ADDRESS)
+    mine = codes(MAX_CLASSES_PER_ADDRESS)
     keys = [opened(board, code, "stranger") for code in mine]
     assert "Your network already has" in board.open("stranger")[2]
     opened(board, CODE, "school")
@@ -411,7 +411,7 @@ def test_one_address_does_not_take_all_classes_and_its_own_make_room_for_it(boar
 
 
 def test_a_class_that_nobody_joined_gives_its_place_as_soon_as_its_page_is_gone(board: Board) -> None:
-    mine = codes(OF_ADDRESS)
+    mine = codes(MAX_CLASSES_PER_ADDRESS)
     keys = [opened(board, code, "school") for code in mine]
     joined, reloaded, guessed, left = mine[:4]
     board.joined(joined)
@@ -431,11 +431,11 @@ def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
     opened(board, "AAAA", "school")
     opened(board, "BBBB", "elsewhere")
     assert board.admit("BBBB", "home") == ""
-    for _ in range(2 * MOST_WRONG):
+    for _ in range(2 * MAX_WRONG_CODES):
         assert board.admit("ZZZZ", "lecture hall") == GONE, "a class that mistypes its code, or comes after its end"
     assert board.admit(CODE, "lecture hall") == ""
     for address in ("stranger", "school", "home"):
-        assert {board.admit(code, address) for code in codes(MOST_WRONG)} == {GONE}
+        assert {board.admit(code, address) for code in codes(MAX_WRONG_CODES)} == {GONE}
         for code in (CODE, "AAAB"):
             assert board.admit(code, address) == TRIED, "it says of no code whether it is a class's"
     assert board.admit("AAAA", "school") == "", "its teacher is there"
@@ -445,9 +445,9 @@ def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
 
 
 def test_of_strangers_who_try_codes_a_bounded_number_is_remembered(board: Board) -> None:
-    for at in range(2 * ADDRESSES):
+    for at in range(2 * MAX_ADDRESSES):
         board.admit("ZZZZ", str(at))
-    assert len(board._trials._wrong) == ADDRESSES
+    assert len(board._trials._wrong) == MAX_ADDRESSES
 
 
 def test_only_what_is_asked_is_revealed_so_that_no_list_grows(board: Board, key: str) -> None:

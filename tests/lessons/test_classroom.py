@@ -26,10 +26,10 @@ from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
-from models.lessons.board import OF_ADDRESS, Board, valid_member
+from models.lessons.board import MAX_CLASSES_PER_ADDRESS, Board, valid_member
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import OF_START, USUAL
-from models.lessons.trials import MOST_WRONG
+from models.lessons.trials import MAX_WRONG_CODES
 from models.service.client import Requester, key_of, trainer
 from models.spec import RunConfig
 from models.spec.limits import CLASS_PASSWORD
@@ -420,7 +420,7 @@ def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_
     monkeypatch.setattr("components.shell.visitor.address", lambda: "testclient")
     monkeypatch.setattr(route, "address_of", lambda scope: "testclient")
     letters = module.LETTERS
-    for at in range(MOST_WRONG):
+    for at in range(MAX_WRONG_CODES):
         tried = client.get("/join", params={"c": f"ZZ{letters[at // 20]}{letters[at % 20]}"})
         assert module.GONE in tried.text
     for code in (CODE, "ZYXW"):
@@ -481,7 +481,7 @@ def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_what_is_guesse
 
 
 def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(url: str, board: Board) -> None:
-    codes = [board.open("school")[0] for _ in range(OF_ADDRESS)]
+    codes = [board.open("school")[0] for _ in range(MAX_CLASSES_PER_ADDRESS)]
     with page_of(url, DESK, "open", codes[0]) as desk:
         desk.recv(timeout=PATIENCE)
         with page_of(url, PUPIL, "one", codes[1]) as joined:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.maps import Axis, Cell, MapSpec, Outcome
-from models.maps.cells import MAP_SECONDS, MOST_TOGETHER, TOGETHER, cells, configs, outcome, refused, units
-from models.maps.spec import LONGEST, MOST_PANELS, MOST_RUNS, MOST_SEEDS, MOST_VALUES
+from models.maps.cells import MAP_SECONDS, MAX_RUNS_OF_UNIT, TOGETHER, cells, configs, outcome, refused, units
+from models.maps.spec import MAX_PANELS, MAX_RUNS_OF_MAP, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, MAX_VALUES_OF_AXIS
 from models.maps.table import frame_of, grid
 from models.maps.unit import run_unit
 from models.spec import ARRANGEMENTS, RunConfig
@@ -108,7 +108,7 @@ def test_every_run_is_in_one_unit_whose_runs_differ_only_in_what_is_trained_toge
         configs_ = unit.configs(spec)
         assert set(differing(configs_)) <= set(TOGETHER)
         assert {(cfg.steps, *step_parts(cfg)) for cfg in configs_} == {(unit.steps, unit.fixed, unit.growing)}
-        assert len(unit) <= MOST_TOGETHER
+        assert len(unit) <= MAX_RUNS_OF_UNIT
     assert len(found) < len(runs) / 8
 
 
@@ -238,20 +238,20 @@ def test_a_map_is_refused_by_the_speed_of_the_machine_it_is_asked_for_whatever_w
     assert "such cells fit" in said[1]
 
 
-def largest(seeds=MOST_SEEDS):
+def largest(seeds=MAX_SEEDS_OF_MAP):
     """The largest map that can be written down."""
-    many = range(1, MOST_VALUES + 1)
+    many = range(1, MAX_VALUES_OF_AXIS + 1)
     axes = Axis("width", tuple(8 * k for k in many)), Axis("depth", tuple(many))
-    return MapSpec(*axes, tuple(ARRANGEMENTS)[:MOST_PANELS], seeds=seeds)
+    return MapSpec(*axes, tuple(ARRANGEMENTS)[:MAX_PANELS], seeds=seeds)
 
 
 def test_a_map_of_too_many_runs_is_refused_before_any_of_them_is_made(monkeypatch):
     monkeypatch.setattr(MapSpec, "config", lambda *_: pytest.fail("a run was made"))
     monkeypatch.setattr("models.maps.cells.cells", lambda _: pytest.fail("a cell was made"))
     for spec in (largest(), largest(seeds=1), replace(largest(), x=Axis("lr", TWENTY[:8]))):
-        assert spec.runs > MOST_RUNS
+        assert spec.runs > MAX_RUNS_OF_MAP
         assert f"{spec.runs:,} runs" in refused(spec, Machine())
-        assert f"at most {MOST_RUNS:,}" in refused(spec, Machine())
+        assert f"at most {MAX_RUNS_OF_MAP:,}" in refused(spec, Machine())
 
 
 def test_a_scheduler_has_no_limit_of_runs_and_one_of_each_run():
@@ -267,7 +267,7 @@ def test_a_scheduler_has_no_limit_of_runs_and_one_of_each_run():
 
 
 def test_a_text_longer_than_a_specification_is_not_read(monkeypatch):
-    assert len(replace(largest(), x=Axis("lr", tuple(k / 7e5 for k in range(1, 25)))).to_json()) < LONGEST / 4
+    assert len(replace(largest(), x=Axis("lr", tuple(k / 7e5 for k in range(1, 25)))).to_json()) < MAX_SPEC_CHARS / 4
     monkeypatch.setattr("models.maps.spec.json.loads", lambda _: pytest.fail("it was read"))
-    with pytest.raises(ValueError, match=f"at most {LONGEST}"):
-        MapSpec.from_json("[" * (LONGEST + 1))
+    with pytest.raises(ValueError, match=f"at most {MAX_SPEC_CHARS}"):
+        MapSpec.from_json("[" * (MAX_SPEC_CHARS + 1))

@@ -427,7 +427,7 @@ def test_a_map_alone_goes_on_beyond_its_turn(made_works, monkeypatch):
 def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_longer_the_next_time(
     made_works, monkeypatch
 ):
-    monkeypatch.setattr("models.maps.process.PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("models.maps.process.TURN_END_SECONDS", 0.2)
     these = made_works(command=SLEEPS, turn=0.1)
     (stubborn, other, *_), names = four()
     first = turns_of(these, monkeypatch, names, 4)
@@ -489,7 +489,7 @@ def test_who_began_a_map_deletes_it_once_its_process_has_ended(made_works):
 
 
 def test_what_is_remembered_of_maps_is_bounded(made_works, monkeypatch):
-    monkeypatch.setattr(process, "MOST_KNOWN", 3)
+    monkeypatch.setattr(process, "MAX_NOTES", 3)
     these = made_works(command=WAITS)
     for spec in four()[0]:
         these.begin(spec, "me")

@@ -19,7 +19,7 @@ from components.shell import compare_link, hide
 from models.export import configuration_from, configuration_json
 from models.lessons.board import valid
 from models.spec import RunConfig, knobs
-from models.spec.query import JOINER, LONGEST_VALUE, MOST_KEYS, literal
+from models.spec.query import JOINER, MAX_LINK_KEYS, MAX_VALUE_CHARS, literal
 from tests.app_page import APP, PATIENCE, sound, words
 from tests.browser.page import PAGES
 
@@ -89,8 +89,8 @@ def test_an_oversized_link_is_read_to_an_end_and_says_so():
     query = {f"k{at}": "v" for at in range(50_000)} | {"width": "7"}
     cfg, notes = RunConfig.from_query({"depth": "9" * 10**6, "overrides": "1.norm.none," * 10**5} | query)
     assert cfg == RunConfig(depth=128)
-    assert len(notes) <= MOST_KEYS + 3
-    assert f"{50_003 - MOST_KEYS} settings after the first {MOST_KEYS}: ignored" in notes
+    assert len(notes) <= MAX_LINK_KEYS + 3
+    assert f"{50_003 - MAX_LINK_KEYS} settings after the first {MAX_LINK_KEYS}: ignored" in notes
     assert sum(map(len, notes)) < 20_000
 
 
@@ -100,7 +100,7 @@ def test_the_longest_honest_link_is_read_whole():
     )
     overrides = tuple(one for one in every if one[0] % 2)  # no two neighbours can be written as a range
     cfg = RunConfig(depth=128, overrides=overrides)
-    assert len(cfg.to_query()["overrides"]) < LONGEST_VALUE
+    assert len(cfg.to_query()["overrides"]) < MAX_VALUE_CHARS
     assert RunConfig.from_query(cfg.to_query()) == (cfg, [])
 
 

@@ -77,20 +77,20 @@ def test_of_lines_that_are_alike_a_minute_has_so_many_and_the_next_one_says_how_
     clock = 0.0
     monkeypatch.setattr(log.time, "monotonic", lambda: clock)
     library = logging.getLogger("some.library")
-    for at in range(3 * log.MOST_ALIKE):
+    for at in range(3 * log.MAX_ALIKE_LINES):
         library.error("out of resources %d", at)
     library.error("something else")
     for minute in (0.0, log.MINUTE + 1):
         clock = minute
-        for _ in range(log.MOST_ALIKE + 1):
+        for _ in range(log.MAX_ALIKE_LINES + 1):
             log.event("visitor_came")
     log.event("visitor_left")
     library.handle(library.makeRecord("some.library", logging.ERROR, "a.py", 1, "of another place", (), None))
     said = lines()
     assert [sum(words in line for line in said) for words in ("out of resources", "something else")] == [100, 1]
     came = [line for line in said if "visitor_came" in line]
-    assert len(came) == 2 * log.MOST_ALIKE
-    assert [line.endswith("alike_left_out=1") for line in came].index(True) == log.MOST_ALIKE
+    assert len(came) == 2 * log.MAX_ALIKE_LINES
+    assert [line.endswith("alike_left_out=1") for line in came].index(True) == log.MAX_ALIKE_LINES
     assert sum("visitor_left" in line or "of another place" in line for line in said) == 2
 
 

@@ -9,7 +9,7 @@ from components.controls import form
 from components.labs.autoregression.text import NAME
 from components.shell.text import badge, named_table
 from models.insight.lens import shown
-from models.labs.subwords import MOST, READ, Join, learned, pieces
+from models.labs.subwords import MAX_JOINS, READ, Join, learned, pieces
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -22,7 +22,7 @@ class Subwords(Settings):
     """A text, and how many joins of the book's characters split it."""
 
     subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
-    joins: Annotated[int, Knob("Joins", high=MOST, step=10, control="slider")] = 200
+    joins: Annotated[int, Knob("Joins", high=MAX_JOINS, step=10, control="slider")] = 200
 
 
 def draw() -> None:
