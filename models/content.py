@@ -172,21 +172,19 @@ def bound(text: Document, function: Callable[..., T], settings: Mapping[str, Any
 
 
 class Content(Mapping[str, T]):
-    """What some files say, by key. They are read at once, and again as soon as one of them has changed.
+    """What some files say, by key. They are read at once, and again as soon as one of them, or of `also`, has changed.
 
     ContentError where the first reading fails; where a later one does, it is logged and what was read before stays.
     """
 
-    def __init__(self, files: str, make: Callable[[list[Document]], dict[str, T]]) -> None:
-        self._files, self._make = files, make
+    def __init__(self, files: str, make: Callable[[list[Document]], dict[str, T]], *also: str) -> None:
+        self._files, self._make, self._also = files, make, also
+        self._made = make([read(path) for path in sorted(FOLDER.glob(files))])
         self._stamp, self._looked = self._now(), time.monotonic()
-        self._made = make(self._texts())
 
     def _now(self) -> list[tuple[Path, int, int]]:
-        return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(FOLDER.glob(self._files))]
-
-    def _texts(self) -> list[Document]:
-        return [read(path) for path, _, _ in self._stamp]
+        paths = sorted(path for files in (self._files, *self._also) for path in FOLDER.glob(files))
+        return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
 
     def _current(self) -> dict[str, T]:
         if time.monotonic() - self._looked >= LOOK_SECONDS:
@@ -194,7 +192,7 @@ class Content(Mapping[str, T]):
             try:
                 if (now := self._now()) != self._stamp:
                     self._stamp = now
-                    self._made = self._make(self._texts())
+                    self._made = self._make([read(path) for path in sorted(FOLDER.glob(self._files))])
             except (ContentError, OSError) as error:
                 event("content_refused", logging.WARNING, sentence=str(error))
         return self._made
@@ -207,6 +205,16 @@ class Content(Mapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._current())
+
+
+def tables(texts: list[Document]) -> dict[str, dict[str, str]]:
+    """The tables of a TOML file, whose values are all texts, or a fault."""
+    (text,) = texts
+    found = {}
+    for name in list(text.front):
+        own = Document(text.path, text.take(name, dict))
+        found[name] = {key: folded(own.take(key, str)) for key in list(own.front)}
+    return found
 
 
 class Texts:

@@ -134,7 +134,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.cache:
+    if getattr(config, "cache", None):  # not with -p no:cacheprovider
         traces.keep_in(config.cache.mkdir("traces"))
 
 

@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from components.shell.old_addresses import routes
 from models import content
 from models.claims.claims import CLAIMS, claim
-from models.content import Content, ContentError, fill, placeholders, read
+from models.content import Content, ContentError, fill, placeholders, read, tables
 from models.experiment import JUDGES
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
@@ -31,6 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 MAKERS: dict[str, Any] = {"claims": claim, "lessons": lesson, "glossary.toml": lambda text: _entries([text])}
+MAKERS |= dict.fromkeys(["help.toml", "vocabulary.toml"], lambda text: tables([text]))
 SPOILT = [  # file, what is replaced, by what, where the fault is, and what it says
     ("claims/18-unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
     ("claims/18-unchanged.md", '"gradient_ratio"', '"nobody"', "nobody", "there is no judge “nobody”"),
@@ -52,6 +53,8 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
     ("lessons/03-skip.md", "target = 0.1", "target = 0.1, by = 2", "loss_within", "unexpected keyword"),
     ("glossary.toml", '"branch share"', '"branch chair"', "branch chair", "there is no term “branch chair”"),
     ("glossary.toml", "{collapsed:g}", "{collapse:g}", "{collapse", "nothing measured is called “collapse”"),
+    ("help.toml", 'net = "', "net = 3 # ", "net = 3", "net must be a text"),
+    ("vocabulary.toml", "[nets]", "nets = 3", "nets", "nets must be a table"),
     ("glossary.toml", '"anatomy"', '"physiology"', "physiology", "there is no page “physiology”"),
 ]
 

@@ -49,7 +49,7 @@ class ChangedColumn(Settings):
     """Which column the controls change."""
 
     target: Annotated[str, Knob(
-        "Change", "Where the columns differ, choose one of them to change it.", choices={}, link="change",
+        "Change", choices={}, link="change",
         control="segments"
     )] = ALL  # fmt: skip
 

@@ -122,7 +122,7 @@ def _knob(kind: type[Settings], name: str, legal: Mapping[str, Legal] | None) ->
     if now is None:
         return kinds, knob
     if isinstance(now, Knob):
-        return kinds, now
+        return kinds, replace(now, place=knob.place)
     if knob.choices is None:
         return kinds, replace(knob, low=min(now), high=max(now))
     return kinds, replace(knob, choices=now if isinstance(now, Mapping) else dict.fromkeys(now))

@@ -179,7 +179,7 @@ def url_param(
         key,
         name,
         (type(default),),
-        Knob("", "", bounds[0], high, choices=choices, many=many, exact=exact),
+        Knob("", bounds[0], high, choices=choices, many=many, exact=exact),
         default,
         near=near,
     )

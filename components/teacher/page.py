@@ -38,10 +38,6 @@ PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 NO_ACCOUNT = "Students join with a QR code and need no account; guesses are counted without names."
-TIP = (
-    "Whoever opens the link does not see what is hidden; it keeps its value. This is no lock: anybody can edit the "
-    "address."
-)
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
 PAGES = {  # path and title
     "start": ("", "The four nets of Start"),
@@ -60,7 +56,7 @@ class Handout(Settings):
     """What a link for homework opens, and what it hides."""
 
     target: Annotated[str, Knob("Open", choices={}, link="open")] = ""
-    hide: Annotated[tuple[str, ...], Knob("Hide", TIP, choices={}, many=True, link="hides")] = ()
+    hide: Annotated[tuple[str, ...], Knob("Hide", choices={}, many=True, link="hides")] = ()
 
 
 def draw() -> None:

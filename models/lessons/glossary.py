@@ -141,4 +141,4 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
     return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
 
 
-ENTRIES: Content[GlossaryEntry] = Content("glossary.toml", _entries)
+ENTRIES: Content[GlossaryEntry] = Content("glossary.toml", _entries, "help.toml", "vocabulary.toml")

@@ -2,16 +2,42 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
+from models.content import Content, ContentError, tables
+
+HELP = Content("help.toml", tables)
+VOCABULARY = Content("vocabulary.toml", tables)
+
 
 @dataclass(frozen=True)
-class Entry:
+class Described:
+    """A choice; `place`: its table and its key in `content/en/vocabulary.toml`."""
+
+    place: tuple[str, str] = field(default=("", ""), kw_only=True)
+
+    @property
+    def reading(self) -> str:
+        """What it is, as a sentence without its full stop."""
+        table, key = self.place
+        return VOCABULARY[table][key]
+
+
+def describe(**choices: dict[str, Any]) -> None:
+    """Gives choices their places in tables of the vocabulary; ContentError where it lacks one."""
+    for table, entries in choices.items():
+        for key, entry in entries.items():
+            if key not in VOCABULARY[table]:
+                raise ContentError(f"content/en/vocabulary.toml: the table “{table}” lacks “{key}”.")
+            entries[key] = replace(entry, place=(table, key))
+
+
+@dataclass(frozen=True)
+class Entry(Described):
     """One choice in a vocabulary; `formula` is LaTeX, `source` a paper (arXiv number) or a definition."""
 
-    reading: str
     formula: str = ""
     source: str = ""
 
@@ -80,11 +106,11 @@ class Knob:
     how each is shown where it is shown otherwise; with `many` a value is a tuple of them. Scales have numbers and named
     `rules`. `link`: the field's name in an address, where it is another; `exact`: choices are written there letter by
     letter. `control`: "slider", "segments" (choices side by side) or "steps" (choices on a slider) in place of the
-    usual one; `width` in pixels. `word`: the term of the glossary to which its help leads.
+    usual one; `width` in pixels. `word`: the term of the glossary to which its help leads. `place`: form and field, by
+    which `content/en/help.toml` has its help.
     """
 
     label: str
-    help: str = ""
     low: float = 0
     high: float = 0
     step: float = 0
@@ -99,6 +125,13 @@ class Knob:
     control: str = ""
     width: int | None = None
     word: str = ""
+    place: tuple[str, str] = ("", "")
+
+    @property
+    def help(self) -> str:
+        """What its control says when one points at it."""
+        form, name = self.place
+        return HELP.get(form, {}).get(name, "")
 
     def legal(self) -> str:
         """The legal values in words: "1 to 128", or "one of sgd, adam"."""
@@ -139,7 +172,8 @@ def knobs_of(kind: type) -> Knobs:
     """By name, the types and the knob of every field of a dataclass, in order."""
     hints = get_type_hints(kind, include_extras=True)
     by_name = {}
-    for field in fields(kind):
-        value, knob = get_args(hints[field.name])
-        by_name[field.name] = (tuple(one for one in get_args(value) if isinstance(one, type)) or (value,), knob)
+    for name in (one.name for one in fields(kind)):
+        value, knob = get_args(hints[name])
+        knob = knob if knob.place[0] else replace(knob, place=(kind.__name__, name))
+        by_name[name] = (tuple(one for one in get_args(value) if isinstance(one, type)) or (value,), knob)
     return by_name

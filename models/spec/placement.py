@@ -5,12 +5,13 @@ y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ),   N_mid inside F
 
 from dataclasses import dataclass
 
+from models.spec.knob import Described, describe
+
 
 @dataclass(frozen=True)
-class Placement:
+class Placement(Described):
     """The slots that hold a norm, and whether a final norm stands before the output head."""
 
-    reading: str
     formula: str
     source: str
     norm_in: bool = False
@@ -21,23 +22,10 @@ class Placement:
 
 
 PLACEMENTS = {
-    "none": Placement("no slot is filled", r"x+F(x)", "He 2015, 1512.03385, whose branches hold batch norm"),
-    "post-norm": Placement(
-        "the sum of residual and branch is normalised: the norm sits on the residual path",
-        r"N(x+F(x))",
-        "Vaswani 2017, 1706.03762",
-        norm_add=True,
-    ),
-    "pre-norm": Placement(
-        "the branch reads a normalised copy; the residual path is left untouched, and a final norm precedes the head",
-        r"x+F(N(x))",
-        "Xiong 2020, 2002.04745",
-        norm_in=True,
-        final_norm=True,
-    ),
+    "none": Placement(r"x+F(x)", "He 2015, 1512.03385, whose branches hold batch norm"),
+    "post-norm": Placement(r"N(x+F(x))", "Vaswani 2017, 1706.03762", norm_add=True),
+    "pre-norm": Placement(r"x+F(N(x))", "Xiong 2020, 2002.04745", norm_in=True, final_norm=True),
     "sandwich": Placement(
-        "a norm before and after the branch: with layer, RMS or batch norm the branch adds a vector of the size of the "
-        "norm's gain, 1 at first",
         r"x+N(F(N(x)))",
         "Ding 2021, 2105.13290; Kim 2025 (Peri-LN), 2502.02732",
         norm_in=True,
@@ -45,25 +33,15 @@ PLACEMENTS = {
         final_norm=True,
     ),
     "res-post-norm": Placement(
-        "the branch reads the raw stream; its output is normalised before the add",
-        r"x+N(F(x))",
-        "Liu 2021 (Swin v2), 2111.09883; OLMo 2, 2501.00656",
-        norm_out=True,
-        final_norm=True,
+        r"x+N(F(x))", "Liu 2021 (Swin v2), 2111.09883; OLMo 2, 2501.00656", norm_out=True, final_norm=True
     ),
-    "pre+post": Placement(
-        "a norm before the branch and another after the add",
-        r"N(x+F(N(x)))",
-        "Chen & Wei 2026 (Keel), 2601.19895",
-        norm_in=True,
-        norm_add=True,
-    ),
+    "pre+post": Placement(r"N(x+F(N(x)))", "Chen & Wei 2026 (Keel), 2601.19895", norm_in=True, norm_add=True),
     "mid-norm": Placement(
-        "the norm sits inside the branch: between its first matrix and the activation, in attention before the output "
-        "matrix",
         r"x+W_2\,\phi(N(W_1x))",
         "Ioffe & Szegedy 2015, 1502.03167; of Sub-LN (Wang 2022, 2210.06423), which norms every branch's input and "
         "stands after the activation, only the norm in attention",
         norm_mid=True,
     ),
 }
+
+describe(placements=PLACEMENTS)

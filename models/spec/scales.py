@@ -5,36 +5,28 @@ A rule is stored by name and resolved when the net is built, so that moving Dept
 
 import math
 
-from models.spec.knob import Entry
+from models.spec.knob import Entry, describe
 
 SKIP_SCALES = {
-    "deepnorm": Entry("M^(1/4)", r"M^{1/4}", "Wang 2022, 2203.00555"),
-    "depth": Entry("M, the number of sublayers", r"M", "Chen & Wei 2026 (Keel), 2601.19895"),
-    "1/sqrt(depth)": Entry("1/sqrt(M), M the number of sublayers", r"1/\sqrt M"),
-    "1/sqrt(2)": Entry("1/sqrt(2)", r"1/\sqrt2"),
+    "deepnorm": Entry(r"M^{1/4}", "Wang 2022, 2203.00555"),
+    "depth": Entry(r"M", "Chen & Wei 2026 (Keel), 2601.19895"),
+    "1/sqrt(depth)": Entry(r"1/\sqrt M"),
+    "1/sqrt(2)": Entry(r"1/\sqrt2"),
 }
 
 BRANCH_SCALES = {
-    "1/sqrt(depth)": Entry("1/sqrt(M), M the number of sublayers", r"1/\sqrt M"),
-    "1/sqrt(2)": Entry("1/sqrt(2)", r"1/\sqrt2"),
-    "zero gate": Entry(
-        "one learned number per branch, zero at first; in ReZero's own code attention and feed-forward share one",
-        r"\alpha_l",
-        "Bachlechner 2020 (ReZero), 2003.04887",
-    ),
-    "layer scale": Entry(
-        "one learned number per channel, small at first: 0.1 up to 18 blocks, 10⁻⁵ up to 24, 10⁻⁶ beyond",
-        r"\operatorname{diag}(\lambda_l)",
-        "Touvron 2021 (CaiT), 2103.17239",
-    ),
+    "1/sqrt(depth)": Entry(r"1/\sqrt M"),
+    "1/sqrt(2)": Entry(r"1/\sqrt2"),
+    "zero gate": Entry(r"\alpha_l", "Bachlechner 2020 (ReZero), 2003.04887"),
+    "layer scale": Entry(r"\operatorname{diag}(\lambda_l)", "Touvron 2021 (CaiT), 2103.17239"),
 }
 
 INPUT_SCALES = {
-    "one": Entry("the branch reads the stream as it is", r"1"),
-    "1/sqrt(block)": Entry(
-        "what block l reads is divided by sqrt(l)", r"1/\sqrt l", "Sun 2025 (LayerNorm Scaling), 2502.05795"
-    ),
+    "one": Entry(r"1"),
+    "1/sqrt(block)": Entry(r"1/\sqrt l", "Sun 2025 (LayerNorm Scaling), 2502.05795"),
 }
+
+describe(skip_scales=SKIP_SCALES, branch_scales=BRANCH_SCALES, input_scales=INPUT_SCALES)
 
 GATES = ("zero gate", "layer scale")
 

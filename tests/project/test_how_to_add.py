@@ -32,7 +32,6 @@ ADDED: dict[str, list[Edit]] = {
             "models/spec/vocabulary.py",
             "}\n\nACTIVATIONS",
             """    "largest norm": NormEntry(
-        "divides the features of one token by the largest of them",
         r"\\gamma\\odot\\frac{x}{\\max|x|+\\varepsilon}",
         "made up",
         symbol=r"\\operatorname{Max}",
@@ -41,6 +40,11 @@ ADDED: dict[str, list[Edit]] = {
         over="token",
     ),
 """,
+        ),
+        Edit(
+            "content/en/vocabulary.toml",
+            "\n[activations]",
+            '"largest norm" = "divides the features of one token by the largest of them"\n',
         ),
         Edit(
             "models/nets/norms.py",
@@ -71,7 +75,6 @@ ADDED: dict[str, list[Edit]] = {
             "models/spec/vocabulary.py",
             "}\n\nOPTIMIZERS",
             """    "random signs": InitEntry(
-        "every weight is 1/sqrt(inputs), up or down by chance",
         r"\\pm 1/\\sqrt{n_\\text{in}}",
         "made up",
         title="Branch weights of one size and random signs",
@@ -79,6 +82,11 @@ ADDED: dict[str, list[Edit]] = {
         variance=lambda w: 1 / w.inputs,
     ),
 """,
+        ),
+        Edit(
+            "content/en/vocabulary.toml",
+            "\n[optimizers]",
+            '"random signs" = "every weight is 1/sqrt(inputs), up or down by chance"\n',
         ),
         Edit(
             "models/nets/initialisation.py",
@@ -97,10 +105,11 @@ ADDED: dict[str, list[Edit]] = {
             "models/spec/vocabulary.py",
             "}\n\n_FAN_IN",
             """    "squared relu": ActivationEntry(
-        "squares the positive part", r"\\max(0,z)^2", "So 2021, 2109.08668", code="SquaredReLU()"
+        r"\\max(0,z)^2", "So 2021, 2109.08668", code="SquaredReLU()"
     ),
 """,
         ),
+        Edit("content/en/vocabulary.toml", "\n[inits]", '"squared relu" = "squares the positive part"\n'),
         Edit(
             "models/nets/branches.py",
             "ACTIVATIONS: dict",
@@ -125,8 +134,15 @@ ADDED: dict[str, list[Edit]] = {
         Edit(
             "models/spec/tasks.py",
             '    "copy": Task(',
-            """    "halves": Task("does the point lie in the left or in the right half?", "points", 2, 1, features=2),
-    "turn": Task("sixteen random symbols, then the same, the last one first", "sequence", 16, 32, vocabulary=16),
+            """    "halves": Task("points", 2, 1, features=2),
+    "turn": Task("sequence", 16, 32, vocabulary=16),
+""",
+        ),
+        Edit(
+            "content/en/vocabulary.toml",
+            "\n[arrangements]",
+            """halves = "does the point lie in the left or in the right half?"
+turn = "sixteen random symbols, then the same, the last one first"
 """,
         ),
         Edit(
@@ -358,13 +374,17 @@ Reach a loss of 1 within 20 steps. You may change only the learning rate.
             "models/spec/placement.py",
             '    "mid-norm": Placement(',
             """    "mid+out": Placement(
-        "normed inside the branch and after it",
         r"x+N(W_2\\,\\phi(N(W_1x)))",
         "made up",
         norm_mid=True,
         norm_out=True,
     ),
 """,
+        ),
+        Edit(
+            "content/en/vocabulary.toml",
+            "\n[skip_scales]",
+            '"mid+out" = "normed inside the branch and after it"\n',
         ),
         Edit(
             "tests/hand.py",
@@ -622,7 +642,7 @@ def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
 def test_readme_names_the_files_that_were_touched(kind: str) -> None:
     _, _, listed = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## How to add")
     (said,) = [part for part in listed.partition("\n## ")[0].split("\n- ") if part.startswith(f"**{kind}**")]
-    named = set(re.findall(r"`([\w/.<>]+(?:\.py|/))`", said))
+    named = set(re.findall(r"`([\w/.<>]+(?:\.py|\.toml|/))`", said))
     new = {str(Path(edit.file).parent) + "/" for edit in ADDED[kind] if not edit.before}
     touched = {edit.file for edit in ADDED[kind] if edit.before}
     assert {name.replace("<section>", "learn") for name in named} == touched | new

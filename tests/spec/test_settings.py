@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import components
+from models import spec
 from models.spec import RunConfig
 from models.spec.fields import Fields
-from models.spec.knob import Knob, knobs_of
+from models.spec.knob import HELP, VOCABULARY, Knob, knobs_of
 from models.spec.query import FOREIGN, read, taken, written
 from models.spec.settings import Settings
 from tests.strategies import legal
@@ -43,6 +44,17 @@ def test_every_form_has_legal_defaults_bounds_and_names_of_its_own_in_the_addres
                 assert knob.low < knob.high, (form, name)
             if knob.choices != {} and kinds != (bool,):
                 assert default is None or knob.holds(default), (form, name)
+
+
+def test_every_help_is_that_of_a_field_and_every_run_s_field_has_one() -> None:
+    forms = {kind.__name__: set(kind.knobs()) for kind in FORMS.values()} | {"Fields": set(knobs_of(Fields))}
+    assert {name: set(said) - forms[name] for name, said in HELP.items() if set(said) - forms[name]} == {}
+    assert set(HELP["Fields"]) == forms["Fields"]
+    registries = {
+        table: {entry.place for entry in getattr(spec, table.upper()).values()} for table in {*VOCABULARY} - {"used_by"}
+    }
+    assert registries == {table: {(table, key) for key in VOCABULARY[table]} for table in registries}
+    assert set(VOCABULARY["used_by"]) == set(spec.ARRANGEMENTS)
 
 
 @pytest.mark.parametrize(("form", "name"), FIELDS)

@@ -41,14 +41,14 @@ class ShownHead(Settings):
     token: Annotated[int, Knob("Query token", choices={})] = 0
     scaled: Annotated[
         bool,
-        Knob("Divide by √d_k", "Divides every score by the square root of the key size. Off: scores stay as they are."),
+        Knob("Divide by √d_k"),
     ] = True
     causal: Annotated[
         bool,
-        Knob("Causal mask", "A token sees itself and earlier tokens: scores of later tokens become minus infinity."),
+        Knob("Causal mask"),
     ] = False
     pads: Annotated[tuple[int, ...], Knob(
-        "Padding", "Tokens that only fill up the sequence: no token attends to them.", choices={}, many=True,
+        "Padding", choices={}, many=True,
         link="padding"
     )] = ()  # fmt: skip
     closer: Annotated[str | None, Knob("Look closer", choices=dict.fromkeys(CLOSER), control="segments")] = None

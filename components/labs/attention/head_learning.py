@@ -33,7 +33,6 @@ class Descent(Settings):
 
     target: Annotated[int, Knob(
         "Target output: the value of",
-        "The loss is half the squared distance between the query token's output and this token's current value.",
         choices={}, link="wish"
     )] = 0  # fmt: skip
     lr: Annotated[float, Knob("Learning rate", low=0.001, high=10.0, link="step-size")] = 0.1

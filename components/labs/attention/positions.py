@@ -71,15 +71,15 @@ class ShownPositions(Settings):
     )
     count: Annotated[int, Knob("Positions", low=2, high=128, link="positions", control="slider")] = 32
     width: Annotated[int, Knob(
-        "Features", "Of a token; for rotary, of a query or key. An even number, because they come in pairs.", 2, 64, 2,
+        "Features", 2, 64, 2,
         link="features", control="slider"
     )] = 16  # fmt: skip
     seed: Annotated[int, Knob(
-        "Seed", "Seeds the learned table, W_Q and W_K, the query and key, and the attention head below.", high=999
+        "Seed", high=999
     )] = 0  # fmt: skip
     place: Annotated[int, Knob("Position written out", high=127)] = 1
     projected: Annotated[bool, Knob(
-        "Through random W_Q and W_K", "What a head sees: rows times W_Q against rows times W_K. Off: row against row."
+        "Through random W_Q and W_K"
     )] = False  # fmt: skip
 
 

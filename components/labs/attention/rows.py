@@ -32,7 +32,7 @@ class ShownRow(Settings):
 
     kind: Annotated[str, Knob("These are", choices=dict.fromkeys((SCORES, WEIGHTS)), control="segments")] = SCORES
     by: Annotated[float, Knob(
-        "Divide scores by", "The square root of the key size: 2 for keys of 4 entries.", 0.01, 100.0, link="divisor"
+        "Divide scores by", 0.01, 100.0, link="divisor"
     )] = 1.0  # fmt: skip
     weigh: Annotated[bool, Knob("Weight values with them")] = False
 

@@ -26,11 +26,11 @@ class Given(Settings):
 
     columns = (3,)
 
-    tokens: Annotated[int, Knob("Tokens n", "Of the sequence with the queries.", 1, 32)] = 5
-    d_model: Annotated[int, Knob("Features d_model", "Of a token.", 1, 1024)] = 512
-    heads: Annotated[int, Knob("Heads h", "They share the features equally: d_k = d_model / h.", 1, 32)] = 8
-    d_v: Annotated[int, Knob("Entries of a value d_v", "Equal to d_k in most nets.", 1, 256)] = 64
-    others: Annotated[int, Knob("Tokens of the other sequence m", "The input of an encoder.", 1, 32)] = 7
+    tokens: Annotated[int, Knob("Tokens n", 1, 32)] = 5
+    d_model: Annotated[int, Knob("Features d_model", 1, 1024)] = 512
+    heads: Annotated[int, Knob("Heads h", 1, 32)] = 8
+    d_v: Annotated[int, Knob("Entries of a value d_v", 1, 256)] = 64
+    others: Annotated[int, Knob("Tokens of the other sequence m", 1, 32)] = 7
 
 
 def draw() -> None:

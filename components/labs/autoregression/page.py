@@ -41,12 +41,12 @@ class LabNet(Settings):
     """The example, and the net that continues it."""
 
     example: Annotated[str, Knob(
-        "Example", "Sets the task, the prompt and how the net continues it.", choices=dict.fromkeys(EXAMPLES),
+        "Example", choices=dict.fromkeys(EXAMPLES),
         width=416
     )] = next(iter(EXAMPLES))  # fmt: skip
     task: Annotated[str, Knob("Task of the net", choices=dict.fromkeys(NETS))] = next(iter(NETS))
     arrangement: Annotated[str, Knob(
-        "Arrangement", "How residual and norm are arranged around every sublayer.", choices=ARRANGEMENTS,
+        "Arrangement", choices=ARRANGEMENTS,
         word=ARRANGEMENT
     )] = "pre-norm"  # fmt: skip
 

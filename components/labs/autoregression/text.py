@@ -37,9 +37,7 @@ class Prompt(Settings):
     """What the net continues, and where it stops; one for each task."""
 
     prompt: Annotated[str, Knob("Prompt", high=LONGEST_PROMPT)] = ""
-    end: Annotated[str, Knob("End symbol", "Generation stops after this token or at the length limit.", choices={})] = (
-        NO_END
-    )
+    end: Annotated[str, Knob("End symbol", choices={})] = NO_END
 
 
 @dataclass(frozen=True)
@@ -47,13 +45,11 @@ class Generation(Settings):
     """How the net continues a prompt."""
 
     temperature: Annotated[float, Knob(
-        "Temperature", "0: the most probable token. Above 0: a random draw from p^(1/temperature), normalised.", 0.0,
+        "Temperature", 0.0,
         5.0, 0.1
     )] = 0.0  # fmt: skip
-    seed: Annotated[
-        int, Knob("Seed of the draws", "The same seed gives the same text. No effect at temperature 0.", high=10**6)
-    ] = 0
-    length: Annotated[int, Knob("Length", "Tokens per press of Generate.", 1, 200)] = 20
+    seed: Annotated[int, Knob("Seed of the draws", high=10**6)] = 0
+    length: Annotated[int, Knob("Length", 1, 200)] = 20
 
 
 @dataclass(frozen=True)

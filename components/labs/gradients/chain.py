@@ -62,11 +62,10 @@ class Chain(Settings):
         str, Knob("Factors", choices={MODES[0]: MODES[0], MODES[1]: "custom factors"}, control="segments")
     ] = MODES[0]
     factor: Annotated[float, Knob(
-        "Factor", "The factor by which a layer multiplies the gradient: its weight times the slope of its activation.",
-        -3.0, 3.0, 0.05
+        "Factor", -3.0, 3.0, 0.05
     )] = 0.5  # fmt: skip
     depth: Annotated[int, Knob(
-        "Depth", "Layers of the chain, each with this factor.", 1, 100, link="length", control="slider", word="depth"
+        "Depth", 1, 100, link="length", control="slider", word="depth"
     )] = 50  # fmt: skip
 
 
@@ -80,7 +79,6 @@ class Weight(Settings):
     target: Annotated[float, Knob("Target $t$", low=-10.0, high=10.0, step=0.5)] = 1.0
     phi: Annotated[str, Knob(
         "Activation of the chain",
-        "φ. The factor by which a layer multiplies the gradient is now its weight times the slope of φ at its z.",
         choices=dict.fromkeys(ACTIVATIONS)
     )] = "identity"  # fmt: skip
     layer: Annotated[int, Knob("Layer", choices={})] = 1

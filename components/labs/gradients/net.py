@@ -46,8 +46,7 @@ class MeasuredNet(Settings):
     norm: Annotated[str, Knob("Layer norm", choices=dict.fromkeys(NORMS))] = next(iter(NORMS))
     layers: Annotated[int, of_run("layers_per_branch", choices={1: "1", 2: "2"}, control="segments")] = 1
     seeds: Annotated[int, Knob(
-        "Seeds", "Six seeds, each with its own weights and first batch: the line is their geometric mean.",
-        choices={1: "1", 6: "6"}, control="segments"
+        "Seeds", choices={1: "1", 6: "6"}, control="segments"
     )] = 1  # fmt: skip
 
 

@@ -31,9 +31,9 @@ class ShownSlopes(Settings):
     shown: Annotated[
         tuple[str, ...], Knob("Activations", choices=dict.fromkeys(ACTIVATIONS), many=True, link="activations")
     ] = ("relu", "gelu", "tanh", "sigmoid")
-    z: Annotated[float, Knob("z", "The activation's input.", -REACH, REACH, 0.05, control="slider")] = 0.0
+    z: Annotated[float, Knob("z", -REACH, REACH, 0.05, control="slider")] = 0.0
     spread: Annotated[float, Knob(
-        "Spread of z", "The standard deviation of z. With fan-in weights and an input of RMS 1 it is 1.", 0.1, 5.0, 0.1,
+        "Spread of z", 0.1, 5.0, 0.1,
         control="slider"
     )] = 1.0  # fmt: skip
 

@@ -38,9 +38,7 @@ class FewDigits(Settings):
     ] = 100
     lr: Annotated[float, Knob("Learning rate of all nets", low=0.0001, high=0.1, link="rate")] = 0.01
     level: Annotated[bool, Knob(
-        "Branches times 1/√depth",
-        "Without it the net without a norm starts training with a final stream about a quarter larger (measured "
-        "before training, six seeds), and no norm levels it before the head."
+        "Branches times 1/√depth"
     )] = True  # fmt: skip
 
 

@@ -26,7 +26,7 @@ class Inference(Settings):
     """Whose statistics batch norm uses, and how the data shift at inference."""
 
     mode: Annotated[str, Knob("Mode", choices=dict.fromkeys(("train", "eval")), control="segments")] = "train"
-    shift: Annotated[float, Knob("Shift of the data at inference", "", -100.0, 100.0, 0.5, width=220)] = 0.0
+    shift: Annotated[float, Knob("Shift of the data at inference", -100.0, 100.0, 0.5, width=220)] = 0.0
 
 
 def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:

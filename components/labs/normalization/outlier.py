@@ -27,9 +27,7 @@ class Outlier(Settings):
     columns = (2,)
 
     feature: Annotated[int, Knob("Feature", choices={})] = 0
-    far: Annotated[
-        float, Knob("Distance of the outlier", "In ranges of the feature, beyond its maximum.", 0.0, 1000.0)
-    ] = 10.0
+    far: Annotated[float, Knob("Distance of the outlier", 0.0, 1000.0)] = 10.0
 
 
 def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:

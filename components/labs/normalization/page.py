@@ -42,24 +42,21 @@ class Norming(Settings):
 
     method: Annotated[str, Knob("Method", choices=dict.fromkeys(METHODS))] = "layer norm"
     eps: Annotated[float, Knob("eps", choices={eps: number(eps) for eps in EPS}, control="steps", width=200)] = 1e-5
-    gain: Annotated[float, Knob("Gain", "", -100.0, 100.0, 0.1, width=130)] = 1.0
-    bias: Annotated[float, Knob("Bias", "", -100.0, 100.0, 0.1, width=130)] = 0.0
+    gain: Annotated[float, Knob("Gain", -100.0, 100.0, 0.1, width=130)] = 1.0
+    bias: Annotated[float, Knob("Bias", -100.0, 100.0, 0.1, width=130)] = 0.0
     unbiased: Annotated[
         bool,
-        Knob("Unbiased variance", "Divides the sum of squares by n - 1 instead of n. The norms of torch divide by n."),
+        Knob("Unbiased variance"),
     ] = False
     groups: Annotated[int, Knob(
-        "Groups", "1 group is layer norm; with as many groups as features, every number becomes 0.", choices={},
+        "Groups", choices={},
         width=130
     )] = 1  # fmt: skip
     sequences: Annotated[int, Knob(
-        "Sequences", "The rows are split into this many sequences of equal length, each with its own statistics.",
-        choices={}, width=130
+        "Sequences", choices={}, width=130
     )] = 1  # fmt: skip
-    alpha: Annotated[float, Knob("alpha", "", 0.1, 3.0, 0.1, control="slider", width=200)] = 0.5
-    padding: Annotated[
-        tuple[int, ...], Knob("Padding tokens", "Rows that only fill up the batch.", choices={}, many=True)
-    ] = ()
+    alpha: Annotated[float, Knob("alpha", 0.1, 3.0, 0.1, control="slider", width=200)] = 0.5
+    padding: Annotated[tuple[int, ...], Knob("Padding tokens", choices={}, many=True)] = ()
     left_out: Annotated[bool, Knob("Leave padding out of the statistics", link="leave")] = False
     row: Annotated[int, Knob("Token", choices={}, link="token")] = 0
     part: Annotated[str | None, Knob(

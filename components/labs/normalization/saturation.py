@@ -26,7 +26,7 @@ class Times(Settings):
     """How large the numbers are."""
 
     times: Annotated[float, Knob(
-        "Times", "Multiplies every number of the table, as larger weights in the layer before would.", 1.0, 100.0, 1.0,
+        "Times", 1.0, 100.0, 1.0,
         width=220
     )] = 10.0  # fmt: skip
 

@@ -37,7 +37,7 @@ class Branches(Settings):
     columns = ()
 
     size: Annotated[float, Knob(
-        "Size of F", "Multiplies the branch's output. At 0 the block is the identity.", 0.0, 3.0, 0.1, control="slider",
+        "Size of F", 0.0, 3.0, 0.1, control="slider",
         width=416
     )] = 1.0  # fmt: skip
     seed: Annotated[int, Knob("Seed of the branches", high=999, width=200)] = 0

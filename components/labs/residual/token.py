@@ -37,16 +37,14 @@ class Token(Settings):
 
     placement: Annotated[str, Knob(
         "Placement",
-        "Where the norm goes. The table fixes the branches' outputs: a norm before them changes only their input.",
         choices=dict.fromkeys(WALKED), word="placement"
     )] = WALKED[0]  # fmt: skip
     skip: Annotated[
         float,
-        Knob("Skip weight", "The factor on the residual; 0 removes it.", 0.0, 8.0, 0.5, width=220, word="skip weight"),
+        Knob("Skip weight", 0.0, 8.0, 0.5, width=220, word="skip weight"),
     ] = 1.0
     relu: Annotated[bool, Knob(
         "ReLU after the add",
-        "As in the first residual nets: the stream is relu(x + F). Not with a norm after the add.",
         word="ReLU after the add"
     )] = False  # fmt: skip
 

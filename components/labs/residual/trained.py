@@ -45,8 +45,7 @@ class Nets(Settings):
     columns = (2,)
 
     net: Annotated[str, Knob(
-        "Trained net", "How the branches start. Without a residual no layer can step aside: its branch is the stream.",
-        choices={name: name.replace("no skip", "no residual") for name in NETS}
+        "Trained net", choices={name: name.replace("no skip", "no residual") for name in NETS}
     )] = next(iter(NETS))  # fmt: skip
     depth: Annotated[int, Knob("Blocks", low=2, high=24, control="slider")] = 12
 

@@ -38,16 +38,16 @@ class Variants(Settings):
     columns = (2,)
 
     weight: Annotated[float, Knob(
-        "Weight of the scaled skip", "The factor on the residual in N(weight * x + F).", 0.0, 8.0, 0.1,
+        "Weight of the scaled skip", 0.0, 8.0, 0.1,
         control="slider"
     )] = 2.0  # fmt: skip
     repeats: Annotated[int, Knob(
         "Repeats of the recursive skip",
-        "How often x is added and the sum normalised. 1 is post-norm; 2 did best in the paper.", 1, 4, control="slider"
+        1, 4, control="slider"
     )] = 2  # fmt: skip
     dlcl: Annotated[float, Knob(
         "DLCL: weight of the token in what block 2 reads",
-        "The weight of y0, the token itself, in the input of block 2; the rest goes to y1. Learned; 0.5 at first.", 0.0,
+        0.0,
         1.0, 0.05, control="slider"
     )] = 0.5  # fmt: skip
 
