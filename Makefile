@@ -8,7 +8,7 @@ check:
 	ruff format --check .
 	ruff check .
 	mypy
-	npx --yes @biomejs/biome@2.6.8 ci components addnorm
+	npx --yes @biomejs/biome@2.6.8 ci components addnorm tests/js
 	npx --yes -p typescript@5.9.3 tsc
 
 quick:

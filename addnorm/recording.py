@@ -1,6 +1,6 @@
 """Reads recordings from any writer: strictly, within bounds, and up to the first fault.
 
-Needs no torch. `addnorm/player/recording.js` reads the same in a browser. To follow a growing file, feed a
+Needs no torch. `addnorm/player/lines.js` reads the same in a browser. To follow a growing file, feed a
 `Reader` what has come in since.
 """
 

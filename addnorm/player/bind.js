@@ -1,8 +1,8 @@
 // Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
 
 import { colourAt, enlargedLayout, GREY, inkOn, looked, RED, thicker } from "./look.js"
-import { sharedPrefix, shortened } from "./recording.js"
-import { brief, power } from "./tape.js"
+import { sharedPrefix, shortened } from "./names.js"
+import { brief, power } from "./number.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
@@ -196,7 +196,7 @@ const FILL = {
     const over = bind.over ? tape : now.tapes[bind.against]
     const other = over ? of(over, bind.over || bind.track) : null
     const values = against(of(tape, bind.track), other, (value, base) => value / base)
-    const step = now.playing ? null : tape.step(tape.until(now.shown) - 1)
+    const step = now.playing ? null : tape.steps[tape.until(now.shown) - 1]
     return { ...trace, ...named(trace, tape, step), values }
   },
   frame(trace, tape, now) {
@@ -214,7 +214,7 @@ const FILL = {
     const kept = new Set(decimate(values))
     if (now.marked) kept.add(Math.min(tape.until(now.shown), values.length) - 1)
     const rows = [...kept].sort((a, b) => a - b).filter((row) => finite(values[row]))
-    const x = rows.map((row) => tape.step(row))
+    const x = rows.map((row) => tape.steps[row])
     return { ...trace, ...named(trace, tape), x, values: rows.map((row) => values[row]), whole: values }
   },
   frames(trace, tape, now) {
@@ -230,7 +230,7 @@ const FILL = {
     const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
     if (tape.length && started(now)) {
       for (let row = 0; row < tape.until(Math.min(now.furthest, ended)); row++) {
-        const step = tape.step(row)
+        const step = tape.steps[row]
         const value = tape.number(track, step, seed)
         if (value === undefined || (finite(value) && step !== ended)) continue
         steps.push(step)
@@ -240,9 +240,9 @@ const FILL = {
     return { ...trace, x: steps, values: [], customdata: words }
   },
   map(trace, tape, now) {
-    const steps = evenly(started(now) ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) => tape.step(row))
+    const steps = evenly(started(now) ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) => tape.steps[row])
     const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
-    const { whole, ...own } = rowsOfMap(tape.names ? tape.names(trace.bind.track) : now.rows)
+    const { whole, ...own } = rowsOfMap(tape.isRecording ? tape.names(trace.bind.track) : now.rows)
     const cells = own.y.map((site) => rows.map((row) => row[site]))
     return { ...coloured(trace, cells), ...own, text: whole.map((name) => steps.map(() => name)), x: steps }
   },
@@ -369,7 +369,7 @@ const evenly = (count, most) => {
 const atStep = (text, step) => (step === null ? text.replace("step {step}", "now") : text.replace("{step}", step))
 // The name of a trace with its file and step filled in; in a recording the places have the model's own names.
 const named = (trace, tape, step) => {
-  if (!tape.names) return step === undefined || trace.bind.of === "row" ? {} : { name: atStep(trace.name, step) }
+  if (!tape.isRecording) return step === undefined || trace.bind.of === "row" ? {} : { name: atStep(trace.name, step) }
   const name = atStep(trace.name.replace("{name}", shortened(tape.name, 30)), step)
   return { name, meta: name, ...(trace.bind.of !== "past" && { text: tape.names(trace.bind.track) }) }
 }
@@ -393,7 +393,7 @@ const withoutPrefix = (lists) => {
 // recordings get `names` without the prefix that all share.
 const overDepth = (traces, tapes, declared) => {
   const drawn = traces.filter((trace) => trace.values?.length)
-  const recorded = drawn.filter((trace) => tapes[trace.bind.run]?.names)
+  const recorded = drawn.filter((trace) => tapes[trace.bind.run]?.isRecording)
   const [inside, short] = withoutPrefix(recorded.map((trace) => trace.text))
   for (const [at, trace] of recorded.entries()) trace.names = short[at]
   const title = { ...declared.title, text: declared.title.text + inside }
@@ -487,7 +487,7 @@ const ticksAt = ({ labels, blocks, most = 5 }) => {
 const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places
 const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
 
-const modelOf = (tape) => tape.header?.said?.model // of a recording; nets of the playground have none
+const modelOf = (tape) => tape.header?.about?.model // of a recording; nets of the playground have none
 
 // A declared trace with its look and its numbers.
 const full = (declared, { hue, places }, now) => {

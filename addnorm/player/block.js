@@ -1,7 +1,7 @@
 // A block as a drawing, made by the page; what a net lacks is drawn faintly.
 
 import { made, node as svg, write } from "./dom.js"
-import { brief } from "./tape.js"
+import { brief } from "./number.js"
 
 const TRIP_SECONDS = 4 // of a digit through a block
 const SUM = 0.75 // of that time: where the ways through the branch and past it meet

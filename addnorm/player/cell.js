@@ -1,7 +1,7 @@
 // The panels of one cell of an experiment besides its stack: a digit with the net's answer, a small loss curve.
 
 import { made, node as svg, write } from "./dom.js"
-import { brief } from "./tape.js"
+import { brief } from "./number.js"
 
 const SIDE = 8 // pixels of a digit
 const AROUND = [46, 6, 16, 14] // pixels around the plot of a curve whose type has 12: left, right, top, bottom

@@ -1,7 +1,7 @@
 // The description of a chart for screen readers: the ends and the extremes of every line. Pure.
 
+import { brief } from "./number.js"
 import { along, bare } from "./table.js"
-import { brief } from "./tape.js"
 
 const MOST = 6 // traces that are described
 const PLACES = 3 // of marks that are listed

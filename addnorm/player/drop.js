@@ -1,13 +1,37 @@
 // Drop zones for files, which are read in the browser and never sent to the server.
 
 import { made } from "./dom.js"
-import { readFile } from "./recording.js"
+import { RunLog } from "./runlog.js"
 
 const WORDS = "A recording (.jsonl) is read in this browser; it is not sent to the server."
+const LARGEST_FILE = 2 ** 32 // bytes
+const PIECE = 2 ** 20 // bytes that are read at once
 const dropped = new Map() // by the tape's number on the page, until the tab leaves the app
 
 // The tape of the file that was dropped on a zone before.
 export const kept = (number) => dropped.get(number)
+
+// Reads a file of the visitor's, in the browser only. `read`: called with the log after every piece.
+const readFile = async (file, read) => {
+  const log = new RunLog({ link: "dropped", recording: null, name: file.name })
+  const { decoder } = log
+  const readAll = async () => {
+    if (file.size >= LARGEST_FILE) {
+      decoder.problem = "The file is larger than a recording can be."
+      return
+    }
+    for (let at = 0; at < file.size && !decoder.problem; at += PIECE) {
+      decoder.feed(new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer()))
+      read(log)
+    }
+    decoder.finish()
+  }
+  await readAll().catch((error) => {
+    decoder.problem = `The file cannot be read: ${error.message}.`
+  })
+  decoder.stand()
+  read(log)
+}
 
 export class Drop {
   // `read`: called with the number of a tape and the tape, repeatedly while it is read.

@@ -5,7 +5,7 @@ const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
 export default async function (component) {
   const { version, plotly, script = "stage" } = component.data
   const { mount } = await import(new URL(`stage/${version}/${script}.js`, base).href)
-  const { Connection } = await import(new URL(`stage/${version}/tape.js`, base).href)
+  const { Connection } = await import(new URL(`stage/${version}/connection.js`, base).href)
   const address = new URL("tape", base)
   address.protocol = address.protocol.replace("http", "ws")
   const connect = (changed) => new Connection(address.href, changed)

@@ -2,7 +2,7 @@
 
 import { logRange, powers } from "./bind.js"
 import { write } from "./dom.js"
-import { brief, power } from "./tape.js"
+import { brief, power } from "./number.js"
 
 // The hues of signal and gradient, from much to little on a light page and from little to much on a dark one; both ends are seen on black and on white.
 const SCALES = {

@@ -4,15 +4,16 @@ import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
+import { written } from "./connection.js"
 import { clock, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
 import { listen } from "./keys.js"
+import { brief } from "./number.js"
 import { keepPlace, knownPlace, placeBefore, storePlaces } from "./places.js"
 import { Playhead, reach } from "./playhead.js"
-import { RecordedTape } from "./recording.js"
+import { RunLog } from "./runlog.js"
 import { Scenes } from "./scenes.js"
 import { LivingStack } from "./stack.js"
-import { brief, hear, Tape, written } from "./tape.js"
 import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
 import { Travel } from "./travel.js"
 
@@ -205,10 +206,7 @@ class Stage {
       if (had) this.keep()
       this.name = name
       this.names = names
-      const opened = (run, number) => {
-        if (run.recording === undefined) return new Tape(run)
-        return (run.recording === null && kept(number)) || new RecordedTape(run)
-      }
+      const opened = (run, number) => (run.recording === null && kept(number)) || new RunLog(run)
       const left = [...before]
       this.tapes = data.runs.map((run, number) => {
         const at = left.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
@@ -225,7 +223,7 @@ class Stage {
       this.pageAt = ""
     }
     const empty = this.tapes.map((tape) => !tape.header) // the others know more than the page
-    for (const message of data.messages.map(written)) if (empty[message.run]) hear(this.tapes[message.run], message)
+    for (const message of data.messages.map(written)) if (empty[message.run]) this.tapes[message.run].hear(message)
     if (fresh || data.ticket !== this.ticket) {
       this.ticket = data.ticket
       this.greet()
@@ -280,7 +278,7 @@ class Stage {
 
   // Whether the page shows recordings and nothing of them has come yet.
   get empty() {
-    const recorded = this.active.filter((tape) => tape.names)
+    const recorded = this.active.filter((tape) => tape.isRecording)
     return recorded.length > 0 && !recorded.some((tape) => tape.header)
   }
 
@@ -406,7 +404,7 @@ class Stage {
     playhead.last = Math.max(...active.map((tape) => tape.last))
     playhead.stride = Math.min(...active.map((tape) => tape.stride))
     const { there, over } = reach(active)
-    const recorded = active.filter((tape) => tape.names)
+    const recorded = active.filter((tape) => tape.isRecording)
     const newest = Math.max(0, ...recorded.map((tape) => tape.last))
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
     const ended = tapes.filter((tape) => tape.over).length
@@ -535,8 +533,11 @@ class Stage {
     const { active: tapes, connection, playhead, data } = this
     const states = tapes.map((tape) => tape.state)
     const steps = Math.max(...tapes.map((tape) => tape.last))
-    const recorded = tapes.filter((tape) => tape.names)
-    const facts = [`step ${now.shown} of ${steps}`, ...recorded.map((tape) => tape.facts(data.stands)).filter(Boolean)]
+    const recorded = tapes.filter((tape) => tape.isRecording)
+    const facts = [
+      `step ${now.shown} of ${steps}`,
+      ...recorded.map((tape) => tape.decoder.facts(data.stands)).filter(Boolean),
+    ]
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     const together = tapes.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
@@ -545,7 +546,7 @@ class Stage {
       facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
     facts.push(...data.facts)
     const behind = tapes.find(
-      (tape) => !tape.names && !tape.over && tape.length <= playhead.shown + (playhead.playing ? 1 : 0),
+      (tape) => !tape.isRecording && !tape.over && tape.length <= playhead.shown + (playhead.playing ? 1 : 0),
     )
     const awaited = playhead.playing && behind
     const place = Math.max(...states.map((state) => state.place))
@@ -608,7 +609,7 @@ window.addEventListener("pagehide", () => {
 const stages = new Map() // by name, which a stage shares with its parts
 const parts = new Map() // by the name of their stage: what is declared, by element
 
-// `host`: where the stage stands. `connect(changed)` gives what its tapes come over (`tape.js`, `file.js`), `plotly` is the
+// `host`: where the stage stands. `connect(changed)` gives what its tapes come over (`connection.js`, `file.js`), `plotly` is the
 // address of plotly where it is not on the page yet.
 export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component

@@ -1,6 +1,6 @@
 // The table of a chart's numbers, made when it is opened.
 
-import { brief } from "./tape.js"
+import { brief } from "./number.js"
 
 export const bare = (text) =>
   String(text ?? "")

@@ -3,7 +3,7 @@
 
 import { clock, made, node as svg, write } from "./dom.js"
 import { guessOf, keepGuess } from "./guesses.js"
-import { brief } from "./tape.js"
+import { brief } from "./number.js"
 
 const PASS_SECONDS = 4 // through all blocks
 const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear

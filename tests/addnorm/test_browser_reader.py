@@ -3,23 +3,18 @@
 import json
 import math
 import random
-import subprocess
+from base64 import b64encode
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import which
 from typing import Any
 
-import pytest
-
+from addnorm import recording
 from addnorm.format import NAMES, SCALARS, SERIES
 from addnorm.recording import Reader, Recording
 from addnorm.words import STANDS, how_it_stands, shared_prefix
-from components.shell.player import FOLDER
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
-
-NODE = which("node")
-pytestmark = pytest.mark.skipif(NODE is None, reason="no node on this machine")
+from tests.drawn import run
 
 MIDNIGHT = 1_795_305_600  # when HEADER was created, in seconds since 1970
 NOWS = [MIDNIGHT + later for later in (-5, 30, 61, 500, 7100, 7300, 170_000, 180_000)]
@@ -29,39 +24,31 @@ PARTS = [["verdict", "jumps", "lost"], ["law"], ["update"], ["findings", "helps"
 
 CODE = """
 const fed = (parts) => {
-  const tape = new recording.RecordedTape({ link: "", recording: null })
-  for (const part of parts) tape.feed(new Uint8Array(Buffer.from(part, "base64")))
-  tape.finish()
+  const log = new runlog.RunLog({ link: "", recording: null })
+  const { decoder } = log
+  for (const part of parts) decoder.feed(new Uint8Array(Buffer.from(part, "base64")))
+  decoder.finish()
   const bare = (value) => (value === undefined ? null : Number.isFinite(value) ? value : String(value))
-  const old = tape.header?.said.addnorm === 1 || !Object.keys(tape.said).length // Python forms what is not said
-  const rows = Array.from({ length: tape.count }, (_, row) => ({
-    step: tape.step(row),
-    skipped: tape.skipped.has(row),
-    summed: tape.summed.get(row) ?? 0,
-    numbers: Object.keys(tape.tracks).map((track) => tape.at(track, row).map(bare)),
-    words: old ? [] : KINDS.map((kind) => tape.sentence(kind, tape.step(row))),
+  const about = log.header?.about
+  const old = about?.addnorm === 1 || !Object.keys(log.said).length // Python forms what is not said
+  const rows = log.steps.map((step, row) => ({
+    step,
+    numbers: Object.keys(log.tracks).map((track) => log.at(track, row).map(bare)),
+    words: old ? [] : KINDS.map((kind) => log.sentence(kind, step)),
   }))
-  const [names, blocks] = [tape.sites.map(({ name }) => name), tape.blocks.map(({ name }) => name)]
-  const stands = tape.header ? NOWS.map((now) => tape.stands(STANDS, now)) : []
-  return { problem: tape.problem, ended: tape.ended, names, blocks, rows, like: old ? "" : tape.like, stands }
+  const [names, blocks] = ["sites", "blocks"].map((key) => (about?.[key] ?? []).map(({ name }) => name))
+  const stands = about ? NOWS.map((now) => decoder.stands(STANDS, now)) : []
+  return { problem: decoder.problem, ended: decoder.ended, names, blocks, rows, like: old ? "" : log.like, stands }
 }
+return JSON.stringify(files.map(fed))
 """
 
 
 def in_browser(files: list[list[bytes]]) -> list[dict[str, Any]]:
     """What the browser's reader makes of some files, each in pieces."""
-    from base64 import b64encode
-
-    given_files = json.dumps([[b64encode(part).decode() for part in parts] for parts in files])
-    script = f'import * as recording from "{(FOLDER / "recording.js").as_uri()}"\n'
-    script += f"const NOWS = {NOWS}\nconst STANDS = {json.dumps(STANDS)}\nconst KINDS = {json.dumps(KINDS)}\n{CODE}\n"
-    script += 'import { readFileSync } from "node:fs"\n'
-    script += 'console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(fed)))'
-    assert NODE is not None
-    command = [NODE, "--input-type=module", "-e", script]
-    done = subprocess.run(command, input=given_files, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stderr
-    return list(json.loads(done.stdout, parse_int=float))
+    sent = [[b64encode(part).decode() for part in parts] for parts in files]
+    text = run(CODE, files=sent, NOWS=NOWS, STANDS=STANDS, KINDS=KINDS)
+    return list(json.loads(text, parse_int=float))  # large numbers are written in fewer digits than integers have
 
 
 def in_python(data: bytes) -> dict[str, Any]:
@@ -72,8 +59,6 @@ def in_python(data: bytes) -> dict[str, Any]:
     rows = [
         {
             "step": step,
-            "skipped": at in found.skipped,
-            "summed": found.summed.get(at, 0),
             "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
             "words": []
             if old
@@ -161,14 +146,12 @@ def test_both_readers_make_the_same_of_what_is_said() -> None:
 
 
 def test_an_older_recording_plays_and_says_who_tells_what_it_shows() -> None:
-    script = f'''import {{ RecordedTape }} from "{(FOLDER / "recording.js").as_uri()}"
-      const tape = new RecordedTape({{ link: "", recording: null }})
-      tape.feed(new TextEncoder().encode({json.dumps(lines(HEADER, ROW, END).decode())}))
-      console.log(JSON.stringify([tape.sentence("verdict", 0), tape.sentence("law", 0), tape.vector("act_rms", 0)]))'''
-    assert NODE is not None
-    command = [NODE, "--input-type=module", "-e", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    verdict, law, act = json.loads(done.stdout)
+    code = """
+    const log = new runlog.RunLog({ link: "", recording: null })
+    log.decoder.feed(new TextEncoder().encode(text))
+    return [log.sentence("verdict", 0), log.sentence("law", 0), log.vector("act_rms", 0)]
+    """
+    verdict, law, act = run(code, text=lines(HEADER, ROW, END).decode())
     assert (
         verdict
         == "An older recorder wrote this file: its charts play, and `python -m addnorm show FILE` says what it found."
@@ -258,38 +241,25 @@ def test_the_prefix_that_names_share_ends_at_a_dot_and_is_the_same_in_both_langu
     cases = [[f"model.{name}" if draw.random() < 0.9 else name for name in draw.choices(deep, k=6)] for _ in range(200)]
     inner = [["x"], ["a.x", "a.y"], ["a.x", "a.y", "a.z"], ["a.b", "a.bc", "a.b.c"], ["h.1", "h.10", "h.11"]]
     cases += [[], *(["start", *names, "end"] for names in inner)]
-    script = f'''import {{ sharedPrefix }} from "{(FOLDER / "recording.js").as_uri()}"
-      console.log(JSON.stringify({json.dumps(cases)}.map((names) => sharedPrefix([names]))))'''
-    assert NODE is not None
-    command = [NODE, "--input-type=module", "-e", script]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    found = run("return cases.map((list) => names.sharedPrefix([list]))", cases=cases)
     assert found == [shared_prefix(names) for names in cases]
     assert found[-6:] == ["", "", "", "a.", "a.", "h."]
 
 
 def test_a_file_that_was_dropped_does_not_grow_on_the_page() -> None:
     data = lines({**HEADER, "created": datetime.now(UTC).isoformat(timespec="seconds")}, ROW).decode()
-    script = f'''import {{ RecordedTape }} from "{(FOLDER / "recording.js").as_uri()}"
-      const STANDS = {json.dumps(STANDS)}
-      const facts = [null, "run.jsonl"].map((recording) => {{
-        const tape = new RecordedTape({{ link: "", recording }})
-        tape.feed(new TextEncoder().encode({json.dumps(data)}))
-        if (tape.local) tape.finish()
-        return [tape.facts(STANDS).split(", ").at(-1), tape.over]
-      }})
-      console.log(JSON.stringify(facts))'''
-    assert NODE is not None
-    command = [NODE, "--input-type=module", "-e", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    assert json.loads(done.stdout) == [["not ended when it was read", True], ["growing", False]]
+    code = """
+    return [null, "run.jsonl"].map((recording) => {
+      const log = new runlog.RunLog({ link: "", recording })
+      log.decoder.feed(new TextEncoder().encode(text))
+      if (log.local) log.decoder.finish()
+      return [log.decoder.facts(STANDS).split(", ").at(-1), log.over]
+    })
+    """
+    said = run(code, text=data, STANDS=STANDS)
+    assert said == [["not ended when it was read", True], ["growing", False]]
 
 
 def test_the_bounds_are_the_same() -> None:
-    from addnorm import recording
-
-    script = f'import {{ BOUNDS }} from "{(FOLDER / "recording.js").as_uri()}"\nconsole.log(JSON.stringify(BOUNDS))'
-    assert NODE is not None
-    said = subprocess.run(
-        [NODE, "--input-type=module", "-e", script], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert json.loads(said.stdout) == {"line": recording.LONGEST_LINE, "numbers": recording.MOST_NUMBERS}
+    said = run("return lines.BOUNDS")
+    assert said == {"line": recording.LONGEST_LINE, "numbers": recording.MOST_NUMBERS}

@@ -1,0 +1,133 @@
+// What is drawn of a figure that is bound to a run: ranges, marks, thinned lines.
+
+import assert from "node:assert/strict"
+import { test } from "node:test"
+import { decimate, filled, logRange, powers } from "../../addnorm/player/bind.js"
+import { nowOf, runOf } from "./logs.mjs"
+
+const BIND = { run: 0, seed: 0, fold: "", log: true, against: null }
+const figureOf = (name, bind, layout) => ({
+  data: [{ type: "scatter", name, text: ["x0", "b01", "b02"], bind: { ...BIND, ...bind } }],
+  layout: { yaxis: {}, bind: layout },
+})
+const PROFILE = figureOf("step {step}", { of: "row", track: "act_rms" }, { axis: "log" })
+const LOSS = figureOf("training", { of: "past", track: "loss" }, { axis: "loss", line: "line", chance: 2.3 })
+
+test("a long line keeps both ends and every spike in 300 points", () => {
+  for (const length of [301, 1000, 5003])
+    for (const missing of [2, 10, 1000]) {
+      const values = Float64Array.from({ length }, (_, at) => (at % missing === 1 ? NaN : Math.sin(at * at)))
+      const [least, greatest] = [length >> 1, length >> 2]
+      Object.assign(values, { 0: 0, [least]: -1e9, [greatest]: 1e9 })
+      const places = decimate(values)
+      assert(places.length <= 300 && places.includes(least) && places.includes(greatest))
+      assert.deepEqual([places[0], places.at(-1)], [0, length - 1])
+      assert(places.every((place, at) => !at || place > places[at - 1]))
+    }
+  assert.equal(decimate(new Float64Array(300)).length, 300)
+})
+
+test("an axis covers the data, spans two decades, never shrinks and has few ticks", () => {
+  for (const previous of [null, [-2, 3], [-9.5, -7.5]])
+    for (const values of [[1], [0.3, 7e4], [1e-30, 1e30], [0], [], [2e-5, 3e-5, 0]]) {
+      const [low, high] = logRange(previous, values)
+      assert(high - low >= 2)
+      assert(values.every((value) => !value || (10 ** low < value && value < 10 ** high)))
+      if (previous) assert(low <= previous[0] && high >= previous[1])
+      assert.deepEqual(logRange([low, high], values), [low, high])
+      const ticks = powers(low, high)
+      assert(ticks.length >= 2 && ticks.length <= 7 && low <= ticks[0] && ticks.at(-1) <= high)
+      assert.equal(new Set(ticks.slice(1).map((tick, at) => tick - ticks[at])).size, 1)
+    }
+})
+
+test("zero and what is not finite are marked at the edges of a log axis", () => {
+  const { data, layout } = filled(PROFILE, nowOf(runOf([3, 1, 0, Infinity])), {})
+  const [line, zero, lost] = data
+  const [low, high] = layout.yaxis.range
+  assert.deepEqual([line.name, line.y], ["step 0", [1, null, null]])
+  assert.deepEqual([zero.name, zero.x, zero.customdata, zero.text], ["exactly 0", [1], ["0"], ["b01"]])
+  assert.deepEqual([lost.name, lost.x, lost.customdata], ["not finite", [2], ["inf"]])
+  assert(10 ** low < zero.y[0] && zero.y[0] < 10 ** (low + 0.1))
+  assert(10 ** (high - 0.1) < lost.y[0] && lost.y[0] < 10 ** high)
+})
+
+test("a line of the net before training stays where the playhead moves", () => {
+  const log = runOf([3, 1, 10, 100], [3, 2, 20, 200])
+  const first = figureOf("", { of: "row", track: "act_rms", first: true }, { axis: "log" })
+  for (const shown of [0, 1])
+    assert.deepEqual(filled(first, nowOf(log, { shown, position: shown }), {}).data[0].y, [1, 10, 100])
+})
+
+test("an axis that has grown never shrinks", () => {
+  const [log, memory] = [runOf([3, 1, 10, 1e6], [3, 1, 1, 1]), {}]
+  const [first, second] = [0, 1].map(
+    (shown) => filled(PROFILE, nowOf(log, { shown, position: shown }), memory).layout.yaxis.range,
+  )
+  assert.deepEqual(first, second)
+  assert(first[1] > 6)
+})
+
+const RATIO = figureOf("a line", { of: "row", track: "act_rms", over: "act_rms" }, { axis: "linear", guides: [0] })
+const SHARE = figureOf("a line", { of: "row", track: "loss", over: "act_rms" }, { axis: "linear", guides: [0] })
+
+test("a ratio goes element by element as far as both go, and moves with the playhead", () => {
+  const log = runOf([1, 2, 4, 9], [16, 4, 4, 4])
+  const at = (position) => filled(SHARE, nowOf(log, { position, shown: Math.floor(position) }), {}).data[0]
+  assert.deepEqual([at(0).x, at(0).y, at(7).y], [[0], [0.5], [4]])
+  assert(Math.abs(at(0.5).y[0] - Math.SQRT2) < 1e-6)
+  assert.deepEqual(filled(SHARE, nowOf(runOf()), {}).data, [])
+})
+
+test("where nobody names the places of a line they are numbered", () => {
+  const unnamed = { ...PROFILE, data: PROFILE.data.map(({ text: _, ...trace }) => trace) }
+  assert.deepEqual(filled(unnamed, nowOf(runOf([3, 1, 2, 3])), {}).data[0].text, ["site 0", "site 1", "site 2"])
+})
+
+test("a linear axis has 0 and all values with room and never shrinks", () => {
+  const values = figureOf("a line", { of: "row", track: "act_rms" }, { axis: "linear", guides: [0] })
+  const [log, memory] = [runOf([1, 0, 0, 0], [1, 0.5, -1, 0], [1, 1, 1, 1]), {}]
+  const [nothing, first, then] = [0, 1, 2].map(
+    (shown) => filled(values, nowOf(log, { shown, position: shown }), memory).layout.yaxis.range,
+  )
+  assert.deepEqual(nothing, [-0.03, 1.05])
+  assert.deepEqual(
+    first.map((end) => end.toFixed(2)),
+    ["-1.09", "0.59"],
+  )
+  assert.deepEqual(
+    then.map((end) => end.toFixed(2)),
+    ["-1.12", "1.12"],
+  )
+})
+
+test("what has no value is marked at the lower edge of a linear axis", () => {
+  const { data, layout } = filled(RATIO, nowOf(runOf([3, 0, 2, 4])), {})
+  const [line, lost] = data
+  assert.deepEqual(line.y, [null, 1, 1])
+  assert.deepEqual([lost.name, lost.text, lost.customdata], ["no value", ["x0"], ["nan"]])
+  assert.deepEqual(lost.y, [layout.yaxis.range[0]])
+})
+
+test("a line over the steps ends at the furthest and has the step shown exactly", () => {
+  const rows = Array.from({ length: 4000 }, (_, row) => [1 + ((row * 7919) % 1000) / 1000, 0, 0, 0])
+  const { data, layout } = filled(LOSS, nowOf(runOf(...rows), { position: 1234, shown: 1234, furthest: 2999 }), {})
+  const [{ x, y }] = data
+  assert(x.length <= 301)
+  assert.deepEqual([x[0], x.at(-1)], [0, 2999])
+  assert.equal(y[x.indexOf(1234)], Math.fround(rows[1234][0]))
+  assert.deepEqual(
+    layout.shapes.map((shape) => shape.x0),
+    [1234],
+  )
+})
+
+test("a loss above the axis is marked at its edge", () => {
+  const log = runOf([3, 0, 0, 0], [606, 0, 0, 0], [2, 0, 0, 0])
+  const { data, layout } = filled(LOSS, nowOf(log, { position: 2, shown: 2, furthest: 2 }), {})
+  const [line, beyond] = data
+  const top = layout.yaxis.range[1]
+  assert.equal(line.name, "training")
+  assert.deepEqual([beyond.name, beyond.mode, beyond.x], ["beyond the axis", "markers", [1]])
+  assert(line.y[1] > top && top > beyond.y[0] && beyond.y[0] > 3)
+})
