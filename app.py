@@ -3,7 +3,6 @@
 `streamlit run app.py` finds `app`. Nothing here imports torch: the trainer loads it in a process of its own.
 """
 
-import asyncio
 import os
 import platform
 import runpy
@@ -19,11 +18,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from components.classroom import route as classroom
+from components.server.door import Door
+from components.server.sockets import more_files
 from components.shell import old_addresses
 from components.shell.assets import Scripts, streamlits
-from components.shell.door import Door
 from components.shell.player import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
-from components.shell.sockets import more_files, watch
 from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
 from components.stage.route import routes
@@ -52,13 +51,11 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
         files=files,
     )
     board().keep(classes_file(int(st.get_option("server.port"))))
-    watching = asyncio.create_task(watch())
     trainer()
     from components.playground import page  # noqa: F401
     from components.start import cells  # noqa: F401
 
     yield
-    watching.cancel()
     close_trainer()
     board().save()
     log.event("server_stopped")

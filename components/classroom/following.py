@@ -5,11 +5,11 @@ import secrets
 import streamlit as st
 
 from components.classroom import ways_in
+from components.server.tickets import TICKETS
 from components.shell import address, projector, session, visitor
 from components.shell.component import component
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
-from components.stage.tickets import TICKETS
 from models.lessons import stops
 from models.lessons.board import TRIED, Now, board, code_from, valid_member
 from models.service.client import Requester

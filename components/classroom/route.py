@@ -20,19 +20,18 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from components.classroom.board import answered
 from components.classroom.following import DESK, KEY, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.server.address import address_of
+from components.server.connection import REFUSED, Crowd, PageConnection, serve
+from components.server.tickets import TICKETS
 from components.shell import projector
 from components.shell.assets import base_path
-from components.shell.visitor import address_of
-from components.stage.connection import HELLO_SECONDS, REFUSED, PageConnection, serve
-from components.stage.crowd import Crowd
 from components.stage.news import News
-from components.stage.tickets import TICKETS
 from models.lessons.board import GONE, Board, board, code_from, valid_key, valid_member
 from models.lessons.stops import START, page_of, questions_of
+from models.spec import bounds
 
 TICK_SECONDS = 20.0  # between two looks without news
 PAUSE_SECONDS = 0.2  # between two messages of a connection
-LONGEST = 500  # characters of a hello
 
 CROWD = Crowd()  # of its own, with the bounds of the stage's
 _here: dict[str, set["ClassConnection"]] = defaultdict(set)
@@ -125,9 +124,9 @@ class ClassConnection(PageConnection):
     async def _greeted(self) -> bool:
         """Whether it has said its class and a ticket that holds."""
         try:
-            async with asyncio.timeout(HELLO_SECONDS):
+            async with asyncio.timeout(bounds.HELLO_SECONDS):
                 text = await self.websocket.receive_text()
-            said = json.loads(text) if len(text) <= LONGEST else {}
+            said = json.loads(text) if len(text) <= bounds.MAX_CLASS_CHARS else {}
             self.code, self.ticket = code_from(str(said["class"])), str(said["ticket"])
         except (TimeoutError, WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
             return False

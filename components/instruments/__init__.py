@@ -21,10 +21,10 @@ from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
+from components.server.tickets import At
 from components.shell.cards import ChoiceCard, cards
 from components.shell.hide import hidden
 from components.shell.text import badge
-from components.stage.tickets import At
 from components.stage.view import View
 from models.spec.knob import Knob
 from models.spec.settings import Settings

@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure, site_word, title_of
+from components.server.tickets import At
 from components.shell.hide import hidden
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.visitor import address, visitor
 from components.stage.answer import Reply, answer
-from components.stage.tickets import At
 from components.stage.view import View
 from models.answers import Question, Value
 from models.content import Texts

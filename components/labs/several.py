@@ -7,9 +7,9 @@ import streamlit as st
 
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel
+from components.server.tickets import At
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
-from components.stage.tickets import At
 from components.stage.view import View, look, trouble
 from models.service.client import trainer
 from models.spec import RunConfig

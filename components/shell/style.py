@@ -4,33 +4,19 @@ Sent by the page's script, they would come after Streamlit's first paint, which 
 click. The player's modules are named there too: found by their imports, they would come one after the other.
 """
 
-import re
-from base64 import b64encode
 from collections.abc import Iterable
-from hashlib import sha256
 from pathlib import Path
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from components.server.headers import policy
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 HISTORY = (Path(__file__).parent / "history.js").read_text(encoding="utf-8")
 UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent
 END = b"</body>"  # after Streamlit's own styles, over which these win
-# What a page may load and whom it may ask: this server. Streamlit sets styles in attributes and hands a component's
-# script to the browser as a blob. Who may frame a page is not said: a Space's does, and so does a course's.
-ALLOWED = (
-    "default-src 'self'; script-src 'self' blob: 'wasm-unsafe-eval' {scripts}; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; font-src 'self' data:; media-src 'self' data: blob:; worker-src 'self' blob: data:; "
-    "connect-src 'self' data: blob:; object-src 'none'; base-uri 'self'; form-action 'self'"
-)
-
-
-def policy(page: bytes) -> str:
-    """The Content-Security-Policy of a page, which names the scripts in its HTML by their content."""
-    scripts = [sha256(script).digest() for script in re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)]
-    return ALLOWED.format(scripts=" ".join(f"'sha256-{b64encode(one).decode()}'" for one in scripts))
 
 
 class Styled:

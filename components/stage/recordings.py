@@ -18,16 +18,14 @@ from typing import Any, TypeVar
 from addnorm.player import HEAD
 from components.stage.asked import AskedRecording
 from models.service.client import Trainer
+from models.spec import bounds
 
 FOLDER = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
 DEFAULT, ENDING = "recordings", ".jsonl"
 MOST_LISTED = 500  # the newest
 EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # what the scripts beside it have recorded
 EXAMPLE = "example: "  # prefix of their names
-LARGEST = 2**32  # bytes
 PIECE_BYTES = 2**18
-READ_SECONDS = 5.0  # that a folder may take
-MOST_READERS = 8  # threads that read at once; one that hangs keeps its place
 
 Result = TypeVar("Result")
 
@@ -77,7 +75,7 @@ class Readers:
     """Threads that read beside an event loop, so many at once. They do not keep the process from ending."""
 
     def __init__(self) -> None:
-        self._free = asyncio.Semaphore(MOST_READERS)
+        self._free = asyncio.Semaphore(bounds.MAX_READING_THREADS)
 
     async def read(self, what: Callable[[], Result]) -> Result:
         """Calls a function in a thread and returns its result; if the caller is cancelled, the thread goes on."""
@@ -115,7 +113,13 @@ class RecordingFeed:
     whole = True  # whether all of the file is sent, which may be larger than `most`
 
     def __init__(
-        self, number: int, asked: AskedRecording, turn: int = 0, most: int = LARGEST - 1, *, grows: bool = True
+        self,
+        number: int,
+        asked: AskedRecording,
+        turn: int = 0,
+        most: int = bounds.MAX_RECORDING_BYTES - 1,
+        *,
+        grows: bool = True,
     ) -> None:
         self.number, self.turn, self.name, self.want = number, turn, asked.recording, asked.want
         self.file, self.sent, self.most = asked.file, asked.have, most
@@ -144,7 +148,7 @@ class RecordingFeed:
 
         while True:
             try:
-                async with asyncio.timeout(READ_SECONDS):
+                async with asyncio.timeout(bounds.READ_SECONDS):
                     message = await readers.read(following)
             except TimeoutError:
                 self._missed = True

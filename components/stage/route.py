@@ -12,16 +12,16 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from components.server.connection import Crowd, PageConnection, serve
+from components.server.tickets import TICKETS, At
 from components.shell.assets import base_path
 from components.shell.player import module
 from components.stage.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
-from components.stage.connection import HELLO_SECONDS, PageConnection, serve
-from components.stage.crowd import Crowd
 from components.stage.feed import RunFeed
 from components.stage.news import News
 from components.stage.recordings import RecordingFeed
-from components.stage.tickets import TICKETS, At
 from models.service.client import Trainer, trainer
+from models.spec import bounds
 
 WISH_SECONDS = 5.0  # that a run is still wanted after its connection has ended
 RENEW_SECONDS = 2.0
@@ -69,7 +69,7 @@ class Connection(PageConnection):
 
     async def _read_all(self) -> None:
         rate = Rate()
-        async with asyncio.timeout(HELLO_SECONDS) as patience:
+        async with asyncio.timeout(bounds.HELLO_SECONDS) as patience:
             while True:
                 message = await self.websocket.receive()
                 if message["type"] == "websocket.disconnect":

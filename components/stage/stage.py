@@ -13,6 +13,7 @@ import streamlit as st
 
 from addnorm.player import declaration as told
 from addnorm.player import in_json
+from components.server.tickets import TICKETS, At
 from components.shell import projector, session
 from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
@@ -20,7 +21,6 @@ from components.stage.asked import AskedRun
 from components.stage.feed import RunFeed
 from components.stage.panels import Link, Panel
 from components.stage.scenes import Scene
-from components.stage.tickets import TICKETS, At
 from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
 from models.spec import RunConfig

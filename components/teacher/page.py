@@ -27,6 +27,7 @@ from models.lessons.board import Now, code_from, new_code, valid_key
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import title_of
 from models.spec import RunConfig, knobs
+from models.spec.bounds import MAX_STOPS
 from models.spec.knob import Knob
 from models.spec.limits import class_password
 from models.spec.settings import Settings
@@ -239,7 +240,7 @@ def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
         key=PLANNED,
         format_func=title_of,
         help=tip,
-        max_selections=stops.MAX_STOPS,
+        max_selections=MAX_STOPS,
         on_change=_replan,
         args=(code, key),
     )

@@ -21,14 +21,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from models.lessons.stops import MAX_STOPS, QUESTIONS, USUAL, questions_of, stop_from, title_of
+from models.lessons.stops import QUESTIONS, USUAL, questions_of, stop_from, title_of
 from models.lessons.trials import Trials
 from models.log import event, told
+from models.spec.bounds import (
+    MAX_CLASSES,
+    MAX_CLASSES_PER_ADDRESS,
+    MAX_GUESSES,
+    MAX_HOMES_PER_CLASS,
+    MAX_KEY_CHARS,
+    MAX_STOPS,
+)
 
-MAX_CLASSES = 50  # classes at once
-MAX_CLASSES_PER_ADDRESS = 20  # of them opened from one address, behind which a whole school may sit
-MAX_GUESSES = 120  # guesses per class and question
-MAX_HOMES_PER_CLASS = 500  # addresses that a class remembers as its own
 # A class is forgotten so long after it was last looked after, a guess after the last of its question.
 AGE_SECONDS = 3 * 3600.0
 UNUSED_SECONDS = 1800.0  # the same until its first guess
@@ -37,7 +41,6 @@ UNDO_SECONDS = 600.0  # in which what was deleted can be had back
 SAVE_SECONDS = 0.5  # from a change to the file
 MAX_FILE_BYTES = 2**25  # bytes of a file that is read
 FOLDER = "CLASSES_FOLDER"  # environment variable: where the file is kept
-MAX_KEY_CHARS = 64  # characters; it comes from an address
 LETTERS, LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ", 4  # of a code: none that is read as a digit
 CODE, MEMBER = re.compile(rf"[{LETTERS}]{{{LENGTH}}}"), re.compile(r"[0-9a-f]{16}")
 GONE = "No class with this code is open."

@@ -13,12 +13,11 @@ from urllib.parse import parse_qsl, urlencode
 from models.insight.fate import FATES
 from models.lessons.lessons import LESSONS, Lesson
 from models.spec import RunConfig
+from models.spec.bounds import MAX_STOP_CHARS, MAX_STOPS
 from models.spec.query import MAX_LINK_KEYS
 
 START, STORY, PLAYGROUND, LESSON = "start", "story", "playground", "lessons"  # the pages
 STORY_SCENES = 6  # of the story
-MAX_STOP_CHARS = 2000  # characters of a stop
-MAX_STOPS = 20
 SCENE = re.compile(rf"{STORY}-([1-{STORY_SCENES}])")
 
 

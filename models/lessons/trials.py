@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Callable
 
-MAX_WRONG_CODES = 100  # different wrong codes of an address, in a while: of 331,776, where a school mistypes a few
-WHILE_SECONDS = 600.0
+from models.spec.bounds import MAX_WRONG_CODES, WRONG_CODE_SECONDS
+
 MAX_ADDRESSES = 1000  # remembered; beyond that, the one whose while began first is forgotten
 
 
@@ -24,6 +24,6 @@ class Trials:
 
     def too_many(self, address: str) -> bool:
         """Whether an address has tried as many as it may for now."""
-        while self._wrong and self._clock() - next(iter(self._wrong.values()))[0] >= WHILE_SECONDS:
+        while self._wrong and self._clock() - next(iter(self._wrong.values()))[0] >= WRONG_CODE_SECONDS:
             self._wrong.popitem(last=False)
         return address in self._wrong and len(self._wrong[address][1]) >= MAX_WRONG_CODES

@@ -16,12 +16,12 @@ from models.service.messages import tape_key, unpacked
 from models.service.wanted import WantedLog
 from models.service.wire import Message, size
 from models.spec import RunConfig
+from models.spec.bounds import MAX_QUESTION_BYTES
 
 TAPE_BYTES = 256 * 2**20
 ANSWER_BYTES = 64 * 2**20
 MOST_ERRORS, LONGEST_ERROR = 256, 1000  # answers without a value that are kept, and characters of each
 LIVES = 2  # deaths of the worker after which the work it died over is given up
-LONGEST_QUESTION = 2**16  # bytes of a question's configuration and arguments: eight times the longest that a page asks
 
 
 @dataclass
@@ -266,11 +266,13 @@ def question_message(
 ) -> Message:
     """The message of a question to the engine; equal questions have equal keys.
 
-    ValueError, before anything is made of it, if its configuration and arguments are longer than LONGEST_QUESTION.
+    ValueError, before anything is made of it, if its configuration and arguments are longer than MAX_QUESTION_BYTES.
     """
     query = cfg.to_query()
-    if size(query) + size(args) > LONGEST_QUESTION:
-        raise ValueError(f"this question is too long: its settings and texts have more than {LONGEST_QUESTION:,} bytes")
+    if size(query) + size(args) > MAX_QUESTION_BYTES:
+        raise ValueError(
+            f"this question is too long: its settings and texts have more than {MAX_QUESTION_BYTES:,} bytes"
+        )
     key = sha256(json.dumps([question.name, query, args], sort_keys=True).encode()).hexdigest()
     who = {"session": owner.session, "address": owner.address}
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from models.service.wire import Message
+from models.spec.bounds import FULL_SHARES_PER_ADDRESS
 
 MOST_ACCOUNTS = 1000
-CLASS = 64  # sessions at one address that get a share each; of more, all get less
 
 
 class Payer(NamedTuple):
@@ -46,7 +46,7 @@ class Turns:
     def charge(self, payer: Payer, among: Iterable[Payer]) -> None:
         """Notes a turn, among all who want one: a session of a crowded address pays more for it."""
         crowd = sum(other.address == payer.address for other in set(among))
-        self._had[payer] = self._had.get(payer, self._least) + max(1.0, crowd / CLASS)
+        self._had[payer] = self._had.get(payer, self._least) + max(1.0, crowd / FULL_SHARES_PER_ADDRESS)
 
 
 def payers(wishers: Mapping[str, Sequence[Payer]]) -> dict[str, Payer]:

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from components.stage import connection, crowd
+from components.server.connection import CROWDED, REFUSED
+from models.spec.bounds import MAX_PAGES_PER_ADDRESS
 from tests.attack import connections
 from tests.attack.attack import Attack, carried_out, first_row
 from tests.attack.connections import STREAM, TAPE, Origin, hello, socket_to
@@ -41,17 +42,17 @@ def answers(server: Server, path: str = "/healthz", **headers: str) -> Any:
 @pytest.mark.first
 def test_a_link_that_no_page_writes_ends_its_connection_and_the_longest_legal_ones_are_borne(server: Server) -> None:
     codes = done(lambda server: connections.endless_blocks(server, 2), server)
-    assert codes == [connection.REFUSED] * 2 + [0] * 2
+    assert codes == [REFUSED] * 2 + [0] * 2
 
 
 def test_more_silent_sockets_than_there_are_places_leave_one_for_a_newcomer(attacked: Server) -> None:
     ended = done(connections.silent_sockets, attacked)
-    assert ended >= 500 - crowd.MOST_OF_ADDRESS
+    assert ended >= 500 - MAX_PAGES_PER_ADDRESS
 
 
 async def _reasons(server: Server) -> list[int]:
     async with connections.AsyncExitStack() as stack:
-        pages = await connections.all_opened(stack, [socket_to(server) for _ in range(crowd.MOST_OF_ADDRESS + 20)])
+        pages = await connections.all_opened(stack, [socket_to(server) for _ in range(MAX_PAGES_PER_ADDRESS + 20)])
         for page in pages[:20]:
             await page.wait_closed()
         return [page.close_code or 0 for page in pages[:20]]
@@ -59,7 +60,7 @@ async def _reasons(server: Server) -> list[int]:
 
 @pytest.mark.first
 def test_strangers_who_came_first_end_for_those_who_come_later(server: Server) -> None:
-    assert Counter(asyncio.run(_reasons(server)))[connection.CROWDED] > 0
+    assert Counter(asyncio.run(_reasons(server)))[CROWDED] > 0
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from models.lessons.board import MAX_CLASSES_PER_ADDRESS
 from models.maps import MapStore
 from models.maps.cells import units
+from models.spec.bounds import MAX_CLASSES_PER_ADDRESS
 from tests.attack import rooms
 from tests.attack.rooms import SMALL, TEACHER, at, own
 from tests.load.server import Server, serving

@@ -19,7 +19,7 @@ import pytest
 import websockets
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from components.shell.sockets import LONGEST_MESSAGE
+from models.spec.bounds import MAX_MESSAGE_BYTES
 from tests.browser.page import SMALL
 from tests.load.server import Server, family
 from tests.load.viewer import Viewer
@@ -169,7 +169,7 @@ def test_an_oversized_message_ends_its_connection_and_nobody_elses(server):
             await anna.ready()
             async with websockets.connect(stream(server), subprotocols=[websockets.Subprotocol("streamlit")]) as socket:
                 with suppress(websockets.ConnectionClosed):
-                    await socket.send(b"\x00" * (LONGEST_MESSAGE + 1))
+                    await socket.send(b"\x00" * (MAX_MESSAGE_BYTES + 1))
                 await asyncio.wait_for(socket.wait_closed(), 30)
                 assert socket.close_code in (1006, 1009)
             await to_step(anna, 1)

@@ -15,7 +15,7 @@ from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import end_sentence, walk_map
 from components.labs.residual.trained import NETS, SIZE, TASKS, aside_sentence, configuration, share_figure, shares
 from components.labs.residual.variants import effective_weight, variants
-from components.stage.tickets import At
+from components.server.tickets import At
 from components.stage.view import View
 from models.labs.residual import (
     EPS,

@@ -20,9 +20,6 @@ from models.lessons.board import (
     AGE_SECONDS,
     AWAY_SECONDS,
     GONE,
-    MAX_CLASSES,
-    MAX_CLASSES_PER_ADDRESS,
-    MAX_GUESSES,
     OUT,
     TRIED,
     UNDO_SECONDS,
@@ -34,8 +31,6 @@ from models.lessons.board import (
 )
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import (
-    MAX_STOP_CHARS,
-    MAX_STOPS,
     NETS,
     OF_START,
     START,
@@ -47,8 +42,17 @@ from models.lessons.stops import (
     questions_of,
     stop_from,
 )
-from models.lessons.trials import MAX_ADDRESSES, MAX_WRONG_CODES, WHILE_SECONDS
+from models.lessons.trials import MAX_ADDRESSES
 from models.spec import RunConfig
+from models.spec.bounds import (
+    MAX_CLASSES,
+    MAX_CLASSES_PER_ADDRESS,
+    MAX_GUESSES,
+    MAX_STOP_CHARS,
+    MAX_STOPS,
+    MAX_WRONG_CODES,
+    WRONG_CODE_SECONDS,
+)
 from tests.waiting import until
 
 LESSON, CODE = "vanishing", "ABCD"
@@ -440,7 +444,7 @@ def test_who_tries_many_codes_is_let_into_no_class_but_those_of_its_own_address(
             assert board.admit(code, address) == TRIED, "it says of no code whether it is a class's"
     assert board.admit("AAAA", "school") == "", "its teacher is there"
     assert board.admit("BBBB", "home") == "", "a student is there already"
-    clock.now += WHILE_SECONDS
+    clock.now += WRONG_CODE_SECONDS
     assert board.admit(CODE, "stranger") == ""
 
 

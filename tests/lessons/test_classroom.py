@@ -18,20 +18,20 @@ from websockets.sync.client import ClientConnection, connect
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
+from components.server.connection import REFUSED
+from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
-from components.stage import connection
-from components.stage.tickets import TICKETS
 from components.stage.view import View, look
 from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT
 from models.insight.fate import FATES, FLY, MERGE
 from models.lessons import board as module
-from models.lessons.board import MAX_CLASSES_PER_ADDRESS, Board, valid_member
+from models.lessons.board import Board, valid_member
 from models.lessons.lessons import LESSONS
 from models.lessons.stops import OF_START, USUAL
-from models.lessons.trials import MAX_WRONG_CODES
 from models.service.client import Requester, key_of, trainer
 from models.spec import RunConfig
+from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
 from models.spec.limits import CLASS_PASSWORD
 from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
 from tests.load.server import free_port
@@ -504,5 +504,5 @@ def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -
             with pytest.raises(ConnectionClosed) as ended:
                 stranger.recv(timeout=PATIENCE)
             assert ended.value.rcvd is not None
-            assert ended.value.rcvd.code == connection.REFUSED
+            assert ended.value.rcvd.code == REFUSED
     assert route.here(CODE) == 0

@@ -194,6 +194,7 @@ def test_imports_point_in_one_direction():
 
 KIT = (
     "charts",
+    "server",
     "shell",
     "stage",
     "classroom",

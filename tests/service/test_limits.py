@@ -20,10 +20,11 @@ from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache, question_message
 from models.service.runs import open_folder
-from models.service.sharing import CLASS, Payer, Questions, Turns, ranked
+from models.service.sharing import Payer, Questions, Turns, ranked
 from models.service.wire import Message
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
+from models.spec.bounds import FULL_SHARES_PER_ADDRESS
 from models.spec.budget import held_bytes
 from models.spec.limits import VARIABLES, Limits, limits_from
 from models.training import Work
@@ -482,7 +483,11 @@ def test_an_address_that_fills_all_places_gives_up_half_of_them_for_others_and_n
 
 
 def test_of_an_address_with_more_sessions_than_a_class_has_each_pays_more_for_its_turns() -> None:
-    turns, crowd, guest = Turns(), [Payer(str(at), "crowd") for at in range(2 * CLASS)], Payer("guest", "home")
+    turns, crowd, guest = (
+        Turns(),
+        [Payer(str(at), "crowd") for at in range(2 * FULL_SHARES_PER_ADDRESS)],
+        Payer("guest", "home"),
+    )
     wanting = {payer.session: payer for payer in [*crowd, guest]}
     had = Counter[str]()
     for _ in range(10 * len(wanting)):

@@ -4,7 +4,7 @@ import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitHeaders
 from streamlit.testing.v1 import AppTest
 
-from components.shell.visitor import LOOPBACK, UNDECLARED, address_of, counted
+from components.server.address import LOOPBACK, UNDECLARED, address_of, counted
 
 COUNTED = {
     "a peer": ("203.0.113.7", [], 0, "203.0.113.7"),

@@ -21,12 +21,12 @@ from addnorm.words import number
 from components.charts import figures
 from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound
 from components.charts.depth import Series
+from components.server.tickets import TICKETS
 from components.shell import player
 from components.stage import file, panels, stage
 from components.stage.asked import AskedRun
 from components.stage.feed import RunFeed
 from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of, opened
-from components.stage.tickets import TICKETS
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import Requester, key_of
 from models.spec import RunConfig, plan

@@ -22,11 +22,12 @@ from starlette.applications import Starlette
 from starlette.websockets import WebSocketState
 from websockets.exceptions import ConnectionClosed
 
-from components.stage import asked, connection, recordings, route
-from components.stage.tickets import TICKETS, Tickets
+from components.server.connection import CROWDED, REFUSED
+from components.server.tickets import TICKETS, Tickets
+from components.stage import asked, recordings, route
 from models.service import client
 from models.service.client import Requester, tape_key
-from models.spec import RunConfig
+from models.spec import RunConfig, bounds
 from models.training import Run
 from tests.stage.browserless import Browser
 from tests.waiting import until
@@ -246,7 +247,7 @@ BAD = {
     "many seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": 9}]},
     "deep": "[" * 5000,
     "bytes": b"\x00\x01",
-    "huge": "x" * (asked.LONGEST + 1),
+    "huge": "x" * (bounds.MAX_TAPE_CHARS + 1),
 }
 
 
@@ -268,7 +269,7 @@ def test_a_message_that_makes_no_sense_ends_its_connection_with_a_reason(url: st
         page.say(message)
         ended = end_of(page)
     assert ended.rcvd is not None
-    assert ended.rcvd.code == connection.REFUSED
+    assert ended.rcvd.code == REFUSED
     assert ended.rcvd.reason
 
 
@@ -296,7 +297,7 @@ def test_whoever_talks_too_much_is_let_go_and_others_go_on(url: str) -> None:
 
 
 def test_whoever_says_nothing_is_let_go(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "HELLO_SECONDS", 0.05)
+    monkeypatch.setattr(bounds, "HELLO_SECONDS", 0.05)
     with Browser(url) as page:
         end_of(page)
 
@@ -341,7 +342,7 @@ class Deaf:
 def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "SEND_SECONDS", 0.05)
+    monkeypatch.setattr(bounds, "SEND_SECONDS", 0.05)
     with Browser(url) as page:
         page.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
     hello = {"kind": "hello", "ticket": "", "runs": [{"link": LINK}]}
@@ -359,7 +360,7 @@ def test_there_is_an_end_to_how_many_connections_are_open(url: str, monkeypatch:
     with Browser(url) as page:
         ended = end_of(page)
     assert ended.rcvd is not None
-    assert ended.rcvd.code == connection.CROWDED
+    assert ended.rcvd.code == CROWDED
 
 
 def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
@@ -375,7 +376,7 @@ def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
             newcomer.hello(cfg, ticket=mine).until_done()
             guest.until_done()
     assert ended.rcvd is not None
-    assert ended.rcvd.code == connection.CROWDED
+    assert ended.rcvd.code == CROWDED
 
 
 def test_strangers_do_not_slow_what_guests_are_sent(url: str) -> None:
@@ -391,7 +392,7 @@ def test_of_too_many_connections_with_one_ticket_the_oldest_ends(url: str) -> No
     pages = [Browser(url).hello(SMALL, ticket=mine, want=ALL).until_done() for _ in range(5)]
     ended = end_of(pages[0])
     assert ended.rcvd is not None
-    assert ended.rcvd.code == connection.CROWDED
+    assert ended.rcvd.code == CROWDED
     for page in pages[1:]:
         page.hello(SMALL, ticket=mine).until_done().leave()
 
@@ -404,7 +405,7 @@ def test_a_folder_that_does_not_answer_stalls_nobody_else_and_is_read_when_it_do
 ) -> None:
     (tmp_path / "far.jsonl").write_text("{}\n")
     monkeypatch.setenv(recordings.FOLDER, str(tmp_path))
-    monkeypatch.setattr(recordings, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(bounds, "READ_SECONDS", 0.2)
     answers, openat = threading.Event(), os.open
 
     def hangs(path: Any, *how: Any) -> int:

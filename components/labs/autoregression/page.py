@@ -17,13 +17,13 @@ from components.labs.autoregression import text as autoregression_text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME
 from components.labs.parts import parts
+from components.server.tickets import At
 from components.shell import session
 from components.shell.text import badge
 from components.shell.waiting import poll_while
 from components.stage.feed import written
 from components.stage.panels import COLUMNS, Chart, Text, writes
 from components.stage.stage import Tells, below, place, stage
-from components.stage.tickets import At
 from components.stage.view import View, sentence
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT

@@ -11,9 +11,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from models.service.client import Requester
-
-TICKET_SECONDS = 3600.0  # since its last use
-MOST = 5000
+from models.spec import bounds
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,8 @@ class _Ticket:
 class Tickets:
     """The tickets, one for each part of a session's screen; the longest unused is dropped first. Thread-safe."""
 
-    seconds: float = TICKET_SECONDS
-    most: int = MOST
+    seconds: float = bounds.TICKET_SECONDS
+    most: int = bounds.MAX_TICKETS
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_part: OrderedDict[tuple[str, str, str], _Ticket] = field(default_factory=OrderedDict, repr=False)
     _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)

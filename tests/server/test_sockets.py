@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 import uvicorn
+from starlette.responses import PlainTextResponse
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
-from components.shell import sockets
-from components.shell.sockets import IDLE_SECONDS, MESSAGE_SECONDS, MOST_UNFINISHED, Watch, more_files
+from components.server import sockets
+from components.server.sockets import Watch, more_files
+from models.spec import bounds
+from models.spec.bounds import IDLE_SECONDS, MESSAGE_SECONDS
 
 TICKS = 1.0
 
@@ -73,14 +76,14 @@ def test_of_too_many_idle_ones_the_first_go():
     few = [Asks() for _ in range(3)]
     watch = Watch()
     watch.due(few[:1], 0.0)
-    waiting = watch._waits
+    waiting = watch._since
     assert list(waiting) == few[:1]
-    many = [*few, *(Asks() for _ in range(sockets.MOST_IDLE - 2))]
+    many = [*few, *(Asks() for _ in range(bounds.MAX_IDLE_CONNECTIONS - 2))]
     assert watch.due(many, 1.0) == few[:1]
 
 
 def test_of_too_much_that_is_unfinished_the_largest_goes():
-    small, large = Says([b"x" * 10**6]), Says([bytes(MOST_UNFINISHED)])
+    small, large = Says([b"x" * 10**6]), Says([bytes(bounds.MAX_UNFINISHED_BYTES)])
     assert Watch().due([small, large], 0.0) == [large]
 
 
@@ -88,7 +91,7 @@ def test_what_ended_is_forgotten():
     watch = Watch()
     watch.due([Asks()], 0.0)
     watch.due([], 1.0)
-    assert watch._waits == {}
+    assert watch._since == {}
 
 
 @pytest.mark.skipif(sockets.resource is None, reason="no such limit here")
@@ -96,7 +99,7 @@ def test_as_many_files_may_be_open_as_the_system_allows():
     soft, hard = sockets.resource.getrlimit(sockets.resource.RLIMIT_NOFILE)
     try:
         sockets.resource.setrlimit(sockets.resource.RLIMIT_NOFILE, (min(300, hard), hard))
-        assert more_files() == min(hard, sockets.MOST_FILES)
+        assert more_files() == min(hard, bounds.MAX_FILES)
         assert sockets.resource.getrlimit(sockets.resource.RLIMIT_NOFILE)[1] == hard
     finally:
         sockets.resource.setrlimit(sockets.resource.RLIMIT_NOFILE, (soft, hard))
@@ -105,12 +108,14 @@ def test_as_many_files_may_be_open_as_the_system_allows():
 def test_uvicorns_own_names_are_those_that_the_watch_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where this fails, Uvicorn has changed: idle connections and unfinished messages are held for ever."""
     monkeypatch.setattr(sockets, "LOOK_SECONDS", 0.05)
-    monkeypatch.setattr(sockets, "IDLE_SECONDS", 0.2)
-    monkeypatch.setattr(sockets, "MESSAGE_SECONDS", 0.2)
-    longest = []
+    monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(bounds, "MESSAGE_SECONDS", 0.2)
+    longest, watch = [], Watch()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
+        watch.begin(receive)
         if scope["type"] != "websocket":
+            await PlainTextResponse("heard")(scope, receive, send)
             return
         sockets.short_messages(receive)
         longest.append(receive.__self__.conn.max_message_size)
@@ -129,9 +134,10 @@ def test_uvicorns_own_names_are_those_that_the_watch_looks_at(monkeypatch: pytes
             serving = asyncio.create_task(server.serve([own]))
             while not server.started:
                 await asyncio.sleep(0)
-            watching = asyncio.create_task(sockets.watch())
             port = own.getsockname()[1]
             reader, _ = await asyncio.open_connection("127.0.0.1", port)
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert await asyncio.wait_for(_end_of(reader), 30) == b""
             async with connect(f"ws://127.0.0.1:{port}/") as page:
                 for _ in range(3):
@@ -140,17 +146,16 @@ def test_uvicorns_own_names_are_those_that_the_watch_looks_at(monkeypatch: pytes
                 with pytest.raises(ConnectionClosed):
                     await page.send(_unfinished(page))
             async with connect(f"ws://127.0.0.1:{port}/") as page:
-                await page.send("x" * (sockets.LONGEST_MESSAGE + 1))
+                await page.send("x" * (bounds.MAX_MESSAGE_BYTES + 1))
                 with pytest.raises(ConnectionClosed) as ended:
                     await page.recv()
             assert ended.value.rcvd is not None
             assert ended.value.rcvd.code == 1009
-            watching.cancel()
             server.should_exit = True
             await serving
 
     asyncio.run(story())
-    assert longest == [sockets.LONGEST_MESSAGE] * 2
+    assert longest == [bounds.MAX_MESSAGE_BYTES] * 2
 
 
 async def _end_of(reader: asyncio.StreamReader) -> bytes:

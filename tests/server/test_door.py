@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from components.shell import door
-from components.shell.door import CROWDED, REFUSED, Door, host_known
-from components.shell.style import policy
+from components.server import door
+from components.server.connection import CROWDED, REFUSED
+from components.server.door import Door, host_known
+from components.server.headers import policy
+from models.spec import bounds
 from models.spec.limits import LIMITS
 
 HERE, ELSEWHERE = ("127.0.0.1", 4321), ("203.0.113.7", 4321)
@@ -130,7 +132,7 @@ def test_an_operator_who_lets_all_origins_in_is_obeyed(options) -> None:
 
 
 def test_websockets_are_counted_by_address_and_leave_their_place(monkeypatch) -> None:
-    monkeypatch.setattr(door, "MOST_SOCKETS_OF_ADDRESS", 2)
+    monkeypatch.setattr(bounds, "MAX_WEBSOCKETS_PER_ADDRESS", 2)
     one, closing = Door(inner), {"type": "websocket.close", "code": CROWDED}
     one._open["127.0.0.1"] = 2
     asked = scope("websocket", host="localhost")
@@ -138,7 +140,7 @@ def test_websockets_are_counted_by_address_and_leave_their_place(monkeypatch) ->
     other = scope("websocket", host="localhost", client=ELSEWHERE, server=("192.168.1.5", 8501))
     assert answered(other, one)[0]["type"] == "websocket.accept"
     assert dict(one._open) == {"127.0.0.1": 2}
-    monkeypatch.setattr(door, "MOST_SOCKETS", 2)
+    monkeypatch.setattr(bounds, "MAX_WEBSOCKETS", 2)
     assert answered(other, one) == [closing]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from components.stage.crowd import Crowd
+from components.server.connection import Crowd
 
 
 @dataclass(eq=False)
