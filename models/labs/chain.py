@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.content import Texts
+
+TEXTS = Texts("labs/gradients")
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
-@dataclass(frozen=True)
-class ExampleChain:
-    """An example chain: its factors (L,) from the first layer to the last, and what it shows."""
-
-    factors: tuple[float, ...]
-    reading: str
+def reading(example: str) -> str:
+    """What an example shows."""
+    return TEXTS(example)
 
 
 def arriving(factors: np.ndarray) -> np.ndarray:
@@ -87,32 +87,14 @@ def standing_still(weights: np.ndarray, gradients: np.ndarray, rate: float) -> n
     return np.asarray(own - step == own)
 
 
-PRESETS = {
-    "Factors below 1": ExampleChain(
-        (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8), "No factor is small, but their product is."
-    ),
-    "Half at every layer": ExampleChain((0.5,) * 10, "Ten halvings leave a thousandth."),
-    "Sigmoid, its bound 1/4": ExampleChain(
-        (0.25,) * 10,
-        "The sigmoid's derivative is at most 1/4. This bounds one factor with |w| at most 1; with fan-in weights "
-        "factors are smaller.",
-    ),
-    "Sigmoid at Xavier": ExampleChain(
-        (0.2117, 0.2348, *(0.236,) * 8),
-        "√E φ'² of a Gaussian z: 0.2117 in the first layer, where z has spread 1, and 0.236 from the third on, where E "
-        "σ² of the layer before leaves a spread of 0.51. Smaller still than the bound 1/4.",
-    ),
-    "ReLU at Xavier": ExampleChain(
-        (0.7071,) * 20, "Half of the units pass the gradient: √½ at every layer. ReLU alone is no remedy."
-    ),
-    "ReLU at PyTorch's default": ExampleChain(
-        (0.4082,) * 20, "A weight variance of 1/(3 inputs) and half of the units: √(1/6)."
-    ),
-    "ReLU at He": ExampleChain(
-        (1.0,) * 50, "He's doubled variance makes up for the half that ReLU discards: 1 on average over seeds."
-    ),
-    "A factor above 1": ExampleChain((1.5,) * 20, "The opposite failure: the product explodes."),
-    "A branch that cancels its skip": ExampleChain(
-        (-1.0,) + (0.5,) * 5, "A factor of -1 with a residual gives 1 - 1 = 0: the +1 alone guarantees nothing."
-    ),
+PRESETS: dict[str, tuple[float, ...]] = {  # an example's factors (L,), from the first layer to the last
+    "Factors below 1": (0.9, 0.5, 0.8, 0.3, 0.7, 0.6, 0.9, 0.4, 0.5, 0.8),
+    "Half at every layer": (0.5,) * 10,
+    "Sigmoid, its bound 1/4": (0.25,) * 10,
+    "Sigmoid at Xavier": (0.2117, 0.2348, *(0.236,) * 8),
+    "ReLU at Xavier": (0.7071,) * 20,
+    "ReLU at PyTorch's default": (0.4082,) * 20,
+    "ReLU at He": (1.0,) * 50,
+    "A factor above 1": (1.5,) * 20,
+    "A branch that cancels its skip": (-1.0,) + (0.5,) * 5,
 }

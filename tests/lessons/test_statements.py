@@ -12,13 +12,13 @@ from torch import Tensor, nn
 from components.instruments.formula import FORMULA
 from components.labs.attention.head import linearity
 from components.labs.attention.positions import of_scores
-from components.labs.gradients.words import expected, reason
+from components.labs.gradients.net import expected, reason
 from components.labs.normalization.saturation import bounds
 from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
 from models.insight.compared import sizes
 from models.labs.attention import straightness
-from models.labs.chain import PRESETS, arriving
+from models.labs.chain import PRESETS, arriving, reading
 from models.labs.residual import walk
 from models.lessons.lessons import LESSONS
 from models.nets import build_model
@@ -154,9 +154,9 @@ def test_ten_sigmoid_layers_at_xavier_pass_on_what_the_preset_multiplies() -> No
         factors.append((weight @ (sigma * (1 - sigma)) ** 2) ** 0.5)
         square = weight @ sigma**2
     preset = PRESETS["Sigmoid at Xavier"]
-    assert preset.factors == pytest.approx(factors, abs=6e-5)
-    assert arriving(np.array(preset.factors))[0] == pytest.approx(np.prod(factors), rel=2e-3)
-    assert f"a spread of {square**0.5:.2f}" in preset.reading
+    assert preset == pytest.approx(factors, abs=6e-5)
+    assert arriving(np.array(preset))[0] == pytest.approx(np.prod(factors), rel=2e-3)
+    assert f"a spread of {square**0.5:.2f}" in reading("Sigmoid at Xavier")
 
 
 def test_a_closed_branch_with_a_norm_behind_it_adds_a_full_vector_after_one_update() -> None:

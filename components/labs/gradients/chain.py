@@ -15,14 +15,15 @@ from components.controls import number_table as table
 from components.labs.examples import choose, numbered
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, latex, named_table, number, typed
+from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
     PRESETS,
     Derivatives,
-    ExampleChain,
     arriving,
     by_branches,
     derivatives,
+    reading,
     standing_still,
     updated,
     with_skip,
@@ -31,26 +32,23 @@ from models.labs.chain import (
 from models.spec.knob import Knob
 from models.spec.settings import Settings, of_run
 
+TEXTS = Texts("labs/gradients")
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
 FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
-WRITTEN = 8  # factors up to which a product is written out in full
-IN_A_LINE = 3
-NEEDS = (
-    "a deep residual net also needs branches that add little beside what the stream carries: a norm before each does "
-    "that from block to block, small initial weights or a gate that starts at 0 do it at once."
-)
-# By the fate of the gradient at the input, without a residual and with one.
-SAID = {
-    ("gone", "gone"): "It vanishes even with the +1, because negative factors cancel it.",
-    ("gone", "kept"): "The +1 keeps it from vanishing.",
-    ("gone", "large"): f"The +1 keeps the gradient from vanishing but makes it explode: {NEEDS}",
-    ("kept", "gone"): "The +1 makes it vanish, because negative factors cancel it.",
-    ("kept", "kept"): "It neither vanishes nor explodes.",
-    ("kept", "large"): f"The +1 makes it explode: {NEEDS}",
-    ("large", "gone"): "It explodes without a residual and vanishes with the +1, because negative factors cancel it.",
-    ("large", "kept"): "It explodes without a residual, and the +1 tames it, because factors are negative.",
-    ("large", "large"): f"It explodes with and without the +1: {NEEDS}",
+MOST_FACTORS = 8  # up to which a product is written out in full
+FACTORS_PER_LINE = 3
+# What the residual does, by the size of the gradient at the input without one and with one.
+FATES = {
+    ("gone", "gone"): "vanishes anyway",
+    ("gone", "kept"): "does not vanish",
+    ("gone", "large"): "explodes instead",
+    ("kept", "gone"): "vanishes",
+    ("kept", "kept"): "stays",
+    ("kept", "large"): "explodes",
+    ("large", "gone"): "vanishes instead",
+    ("large", "kept"): "tamed",
+    ("large", "large"): "explodes anyway",
 }
 
 
@@ -89,15 +87,18 @@ def draw() -> None:
     """The section."""
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
-        preset, reading = _example(), st.container()
-        factors = _factors(preset.factors)
-        if np.array_equal(factors, preset.factors):
-            reading.caption(typed(preset.reading, "formula"))
-        _comes_back(factors)
+        example, place = _example(), st.container()
+        factors = _factors(PRESETS[example])
+        if np.array_equal(factors, PRESETS[example]):
+            place.caption(typed(reading(example), "formula"))
+        bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
+        fate = verdict(bare, skipped)
+        sentence = TEXTS("comes back", layers=len(factors), bare=bare, with_residual=skipped, verdict=fate)
+        st.markdown(f"{sentence} {badge('formula')}")
     with picture:
         static_chart(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain", height=320)
     with st.expander("The products with their numbers"):
-        _products(factors)
+        _products(factors, bare, skipped)
     with st.expander("What is left for one weight"):
         _updates(factors)
 
@@ -113,9 +114,8 @@ def chain_chart(factors: np.ndarray) -> Figure:
     return depth_profile(title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series)
 
 
-def _example() -> ExampleChain:
-    def load(preset: ExampleChain) -> None:
-        factors = preset.factors
+def _example() -> str:
+    def load(factors: tuple[float, ...]) -> None:
         form.put(KEY, mode=MODES[not _alike(factors)])
         if _alike(factors):
             form.put(KEY, factor=factors[0], depth=len(factors))
@@ -123,7 +123,7 @@ def _example() -> ExampleChain:
             table.put(f"{KEY}_own", np.array([factors]))
 
     words = {name: name.replace("cancels its skip", "cancels its residual") for name in PRESETS}
-    return PRESETS[choose(KEY, PRESETS, load, first=FIRST, words=words)]
+    return choose(KEY, PRESETS, load, first=FIRST, words=words)
 
 
 def _alike(factors: tuple[float, ...]) -> bool:
@@ -132,7 +132,7 @@ def _alike(factors: tuple[float, ...]) -> bool:
 
 def _factors(preset: tuple[float, ...]) -> np.ndarray:
     """The factors (L,) that are set, from the first layer to the last."""
-    one, many = (preset, PRESETS[OWN].factors) if _alike(preset) else (PRESETS[FIRST].factors, preset)
+    one, many = (preset, PRESETS[OWN]) if _alike(preset) else (PRESETS[FIRST], preset)
     usual = Chain(MODES[not _alike(preset)], one[0], len(one))
     if form.draw(Chain, KEY, usual, only=["mode"]).mode == MODES[0]:
         same = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
@@ -143,44 +143,28 @@ def _factors(preset: tuple[float, ...]) -> np.ndarray:
     return np.asarray(values).ravel()
 
 
-def _comes_back(factors: np.ndarray) -> None:
-    """How much of the gradient arrives, and a verdict."""
-    bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
-    st.markdown(
-        f"**Through {len(factors)} layers {number(bare, 3)} of the gradient comes back without a residual, "
-        f"{number(skipped, 3)} with one.** {verdict(bare, skipped)} {badge('formula')}"
-    )
-
-
-def _products(factors: np.ndarray) -> None:
+def _products(factors: np.ndarray, bare: float, skipped: float) -> None:
     """The products with their numbers."""
-    bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
     st.latex(_lines(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_written(factors)}={latex(bare)}"))
     with_plus = f"{_written(factors, plus=True)}={latex(skipped)}"
     st.latex(_lines(r"\text{with a residual}\quad\prod_l(1+f_l)", with_plus))
     at_random = arriving(with_skip_at_random(factors))[0]
-    st.markdown(
-        "With random branches the gradients through branch and residual are at right angles, so squares add: "
-        f"√(1 + f²) per layer, {number(at_random, 3)} in all. {badge('formula')}"
-    )
+    st.markdown(f"{TEXTS('random branches', product=at_random)} {badge('formula')}")
     st.markdown(f"{paths(factors)} {badge('formula')}")
 
 
 def paths(factors: np.ndarray) -> str:
     """The product with residuals as a sum over paths, by the number of branches that they pass."""
-    count, past = len(factors), by_branches(factors)
-    return (
-        "**Multiplied out**, as in (1 + a)(1 + b) = 1 + a + b + ab, the product with a residual is a sum over "
-        f"$2^{{{count}}}$ paths, one for each choice of residual or branch (Veit 2016, 1605.06431; Elhage 2021): 1 "
-        f"through no branch, {number(past[1], 3)} through one, {number(past[2:].sum(), 3)} through two or more."
-    )
+    past = by_branches(factors)
+    count, more = f"$2^{{{len(factors)}}}$", past[2:].sum()
+    return TEXTS("paths", paths=count, through_a_branch=past[1], through_more=more)
 
 
 def verdict(bare: float, skipped: float) -> str:
     """What the +1 does to the gradient at the input, which is no guarantee."""
     if skipped == 0:
-        return "The +1 does not help: a branch with factor -1 cancels its residual exactly."
-    return SAID[_fate(bare), _fate(skipped)]
+        return TEXTS("cancels")
+    return TEXTS(FATES[_fate(bare), _fate(skipped)], needs=TEXTS("needs"))
 
 
 def _fate(gradient: float) -> str:
@@ -190,12 +174,7 @@ def _fate(gradient: float) -> str:
 
 def _updates(weights: np.ndarray) -> None:
     """The derivative by one weight with its numbers, and every weight's update, without and with a residual."""
-    st.markdown(
-        "Let the factors be the weights $w_l$ of a chain $x_l=\\varphi(z_l)$, "
-        "$z_l=w_l\\,x_{l-1}$, with the loss $L=\\frac12(x_L-t)^2$. The derivative with respect to a weight is "
-        "prediction minus target, times the weights and slopes of all later layers, times its own slope, times its "
-        "input:"
-    )
+    st.markdown(TEXTS("one weight"))
     layers = range(1, len(weights) + 1)
     at = form.draw(Weight, KEY, legal={"layer": layers})
     bare, skipped = (
@@ -217,24 +196,16 @@ def _updates(weights: np.ndarray) -> None:
         named_table(
             "Every weight's derivative", {name: [number(v, 6) for v in values] for name, values in rows.items()}, 300
         )
-        st.caption(
-            "derivative = (prediction - target) * later layers * slope * input. Prediction - target is "
-            f"{number(bare.error, 4)} without a residual, {number(skipped.error, 4)} with one."
-        )
+        st.caption(TEXTS("derivative", bare=bare.error, with_residual=skipped.error))
 
 
 def changes(weights: np.ndarray, rate: float, bare: np.ndarray, skipped: np.ndarray) -> str:
     """How many weights stay in float32, by the derivatives (L,) without and with a residual, or the first change."""
     still, still_skipped = (int(standing_still(weights, gradients, rate).sum()) for gradients in (bare, skipped))
     if still or still_skipped:
-        return (
-            f"In float32 {still} of {len(bare)} weights stay as they are without a residual, {still_skipped} with one: "
-            "their update is 0 or below their last digit."
-        )
-    return (
-        f"All {len(bare)} weights change, the first by {number(-rate * bare[0], 3)} without a residual and by "
-        f"{number(-rate * skipped[0], 3)} with one."
-    )
+        return TEXTS("weights stay", still=still, weights=len(bare), still_with_residual=still_skipped)
+    first, first_skipped = -rate * bare[0], -rate * skipped[0]
+    return TEXTS("weights change", weights=len(bare), bare=first, with_residual=first_skipped)
 
 
 def _one_weight(
@@ -271,6 +242,6 @@ def _written(factors: np.ndarray, *, plus: bool = False) -> str:
     terms = [f"(1{'' if f < 0 else '+'}{latex(f)})" for f in factors] if plus else terms
     if len(set(factors.tolist())) == 1:
         return f"={terms[0]}^{{{len(terms)}}}"
-    shown = terms if len(terms) <= WRITTEN else [*terms[:3], r"\cdots", *terms[-2:]]
-    rows = [r"\cdot ".join(shown[at : at + IN_A_LINE]) for at in range(0, len(shown), IN_A_LINE)]
+    shown = terms if len(terms) <= MOST_FACTORS else [*terms[:3], r"\cdots", *terms[-2:]]
+    rows = [r"\cdot ".join(shown[at : at + FACTORS_PER_LINE]) for at in range(0, len(shown), FACTORS_PER_LINE)]
     return "=" + r"\\&\quad\cdot ".join(rows)

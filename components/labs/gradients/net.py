@@ -1,4 +1,4 @@
-"""A real network's gradient compared with the chain's product: measurement and formula on one axis."""
+"""A real network's gradient compared with the chain's product: measurement and formula on one axis, and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +11,28 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.gradients.words import compared, expected
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
-from components.shell.text import badge
+from components.shell.text import badge, number
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from components.stage.answer import before_training
 from components.stage.view import PROFILE_SECONDS
-from models.insight.gaussian import ACTIVATIONS
-from models.insight.theory import Law, law
+from models.content import Texts
+from models.insight.gaussian import ACTIVATIONS, moments
+from models.insight.theory import CENTRED, Law, branch_gains, law, weight_variance
+from models.insight.words import UNCHANGED_DECADES, change_in_words, decades, factor, times_larger
 from models.spec import INITS as ALL_INITS
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings, of_run
 from models.trace import Trace
 
+TEXTS = Texts("labs/gradients")
 KEY = "gradients_net"
+EXPLODES_DECADES = 1.0  # over all layers, above which a product explodes
+AGREES = 0.02  # relative difference per layer up to which product and measurement agree
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
 INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
 
@@ -52,17 +56,8 @@ class MeasuredNet(Settings):
 
 def draw() -> None:
     """The section."""
-    cfg, seeds = controls()
-    poll_while("gradients", lambda: watch(cfg, seeds))
-
-
-def controls() -> tuple[RunConfig, int]:
-    """The introduction, and the net that is set with its number of seeds."""
     st.subheader("The same on a real network", anchor=False)
-    st.markdown(
-        "An MLP of width 64 on real digits, before training: its gradient at every point of the stream, compared with "
-        "the product."
-    )
+    st.markdown(TEXTS("real network"))
     one, two, three = st.columns(3)
     net = form.draw(MeasuredNet, KEY, places=[one, one, two, two, three, *three.columns(2)])
     cfg = RunConfig(
@@ -74,7 +69,7 @@ def controls() -> tuple[RunConfig, int]:
         norm="none" if net.norm == "no norm" else "layer norm",
         layers_per_branch=net.layers,
     )
-    return cfg, net.seeds
+    poll_while("gradients", lambda: watch(cfg, net.seeds))
 
 
 def watch(cfg: RunConfig, seeds: int) -> bool:
@@ -126,11 +121,7 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
         with column:
             chart = net_chart(title, hue, traces, measured, formula)
             static_chart(chart, title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
-    st.caption(
-        f"{badge('measured')} on the first batch, by autograd. {badge('formula')} for infinite width, from the "
-        "activation's moments under a Gaussian, block by block; its line starts where the measured one does. [Poole "
-        "2016](https://arxiv.org/abs/1606.05340), [Schoenholz 2017](https://arxiv.org/abs/1611.01232)."
-    )
+    st.caption(TEXTS("measured and formula", measured=badge("measured"), formula=badge("formula")))
     to_playground(cfg, "Train it in the playground")
 
 
@@ -138,3 +129,82 @@ def _mean(values: np.ndarray) -> float:
     """The geometric mean of all finite positive values; NaN if there are none."""
     alive = values[np.isfinite(values) & (values > 0)].astype(float)
     return float(np.exp(np.log(alive).mean())) if len(alive) else float("nan")
+
+
+def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
+    """How far measurement (K seeds, S) and product (S,) fall along the stream, and how far they differ."""
+    ends = np.array([decades(float(one[-1]), float(one[0])) for one in measured])
+    change = decades(float(product[-1]), float(product[0]))
+    seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
+    formula = _fall(change, cfg.depth)
+    if not np.isfinite(ends).all():
+        lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
+        return TEXTS("beyond float32", seeds=seeds, lost=lost, formula=formula)
+    mean = float(ends.mean())
+    apart = 10 ** ((mean - change) / cfg.depth) - 1
+    larger = "larger" if apart > 0 else "smaller"
+    size = abs(apart)
+    verdict = TEXTS("agree", apart=size) if size < AGREES else TEXTS("differ", apart=size, larger=larger)
+    fall, why = _fall(mean, cfg.depth), reason(cfg, len(ends))
+    return TEXTS("compared", seeds=seeds, measured=fall, formula=formula, verdict=verdict, reason=why)
+
+
+def reason(cfg: RunConfig, seeds: int) -> str:
+    """Why a net deviates from a product of expected factors."""
+    read = cfg.width * weight_variance(cfg.init, cfg.width, cfg.width, last=True, sublayers=cfg.sublayers)
+    mean = moments(cfg.activation, read).mean
+    if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(mean) > CENTRED:
+        return TEXTS("coherent", activation=cfg.activation, mean=mean)
+    return TEXTS(
+        "finite width", seeds="this is one seed" if seeds == 1 else f"these are {seeds} seeds", width=cfg.width
+    )
+
+
+def expected(cfg: RunConfig) -> str:
+    """What to expect of this arrangement, with its numbers, correcting common errors."""
+    gains, predicted = branch_gains(cfg, "mlp"), law(cfg)
+    assert gains is not None
+    assert predicted.product is not None
+    forward, backward = gains
+    change = decades(1.0, float(predicted.product[0]))
+    branch = TEXTS("branch", forward=forward, backward=backward)
+    if cfg.residual and cfg.norm == "none":
+        fate = f"grows only {factor(change)} times" if predicted.gradient is not None else TEXTS("grows more")
+        fate = "explodes" if change > EXPLODES_DECADES else fate
+        passed = (1 + backward) ** 0.5
+        more = TEXTS("residual alone", backward=backward, passed=passed, depth=cfg.depth, fate=fate)
+        return f"{branch} {more} {_doubling(cfg, forward, predicted)}"
+    if cfg.residual and cfg.placement == "post-norm":
+        return f"{branch} {TEXTS('post-norm')} {_balance(change)}"
+    if cfg.residual:
+        return f"{branch} {TEXTS('pre-norm')}"
+    if cfg.norm != "none":
+        return f"{branch} {TEXTS('norm alone')}"
+    if (cfg.init, cfg.activation, cfg.layers_per_branch) == ("he", "relu", 1):
+        return f"{branch} {TEXTS('He')}"
+    return f"{branch} {TEXTS('plain', backward=backward, passed=backward**0.5)}"
+
+
+def _doubling(cfg: RunConfig, added: float, predicted: Law) -> str:
+    """When a stream without a norm doubles, from what the first branch adds and, for one layer, the law's end."""
+    if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED:
+        square = predicted.mean_square
+        assert square is not None
+        last = float(square[-1] / square[-2])
+        return TEXTS("mean adds up", first=1 + added, activation=cfg.activation, last=last)
+    return TEXTS("doubling", added=added)
+
+
+def _balance(change: float) -> str:
+    """Whether the branches make up for what the norms take, by the decades of the product."""
+    if abs(change) < UNCHANGED_DECADES:
+        return TEXTS("balanced")
+    if change < 0:
+        return TEXTS("norms take more", change=times_larger(change))
+    return TEXTS("branches return more", change=times_larger(change))
+
+
+def _fall(change: float, depth: int) -> str:
+    """A change over all layers, in decades, in words with the factor per layer."""
+    words = change_in_words("it", change, "from the end back to the input")
+    return f"{words}, a factor of {number(10 ** (change / depth), 3)} per layer"

@@ -13,12 +13,15 @@ from components.charts.parts import level, numbers
 from components.controls import form
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
+from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/gradients")
 KEY = "gradients"
 REACH = 4.0
+TITLES = "Activation φ(z)", "Derivative φ'(z)"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
@@ -42,15 +45,14 @@ def draw() -> None:
     """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
     at = form.draw(ShownSlopes, KEY)
-    shown, z, spread = at.shown, at.z, at.spread
-    left, right = st.columns(2)
-    for column, kind, title in ((left, value, "Activation φ(z)"), (right, slope, "Derivative φ'(z)")):
+    for column, derivative, title in zip(st.columns(2), (False, True), TITLES, strict=True):
         with column:
-            static_chart(
-                curve_chart(title, shown, kind is slope, z), title, f"{KEY}_{'slope' if kind is slope else 'value'}"
-            )
-    _bound(spread)
-    _table(shown, z, spread)
+            figure = curve_chart(title, at.shown, derivative, at.z)
+            static_chart(figure, title, f"{KEY}_{'slope' if derivative else 'value'}")
+    (place, most), square = steepest("sigmoid"), moments("sigmoid", at.spread**2).slope
+    bound = TEXTS("bound", most=most, at=place, spread=at.spread, square=square, passed=square**0.5)
+    st.markdown(f"{bound} {badge('formula')}")
+    _table(at.shown, at.z, at.spread)
 
 
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
@@ -82,17 +84,6 @@ def _look(at: int, hue: str) -> dict[str, Any]:
     return {"hue": hue, "shade": shade, "line": {"dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}}
 
 
-def _bound(spread: float) -> None:
-    at, most = steepest("sigmoid")
-    left = moments("sigmoid", spread**2).slope
-    st.markdown(
-        f"**The sigmoid's derivative is at most {number(most)}, at z = {number(at)}.** It is often said that its "
-        "gradient shrinks by 1/4 per layer, but that is the upper bound for one factor with a weight of at most 1. "
-        f"For z of spread {number(spread)} the mean square of the derivative is {number(left, 3)}, so a layer with "
-        f"fan-in weights passes on √{number(left, 3)} = {number(left**0.5, 3)} of the gradient. {badge('formula')}"
-    )
-
-
 def _table(shown: Sequence[str], z: float, spread: float) -> None:
     """φ' at z, its maximum, and the Gaussian means by quadrature."""
     found = {name: (steepest(name), moments(name, spread**2)) for name in ACTIVATIONS if name in shown}
@@ -108,7 +99,4 @@ def _table(shown: Sequence[str], z: float, spread: float) -> None:
         "√E φ'²": [f"{m.slope**0.5:.4f}" for _, m in found.values()],
     }
     named_table("Derivatives of the activations", rows)
-    st.caption(
-        f"Means over z from N(0, {number(spread)}²), by quadrature over 4,000 cells. √E φ'² is the factor by which a "
-        "layer with fan-in weights scales the gradient's length, on average over its weights."
-    )
+    st.caption(TEXTS("means", spread=spread))
