@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from playwright.sync_api import TimeoutError as NothingYet
+from playwright.sync_api import expect
 
 PATIENCE = 150_000  # milliseconds that a visitor waits for content
 PROFILES = ("Signal by depth", "Gradient by depth")
@@ -72,6 +73,19 @@ def settled(page: Any) -> Any:
     at_rest = '[data-testid="stApp"][data-test-script-state="notRunning"]'
     page.locator(f'{at_rest}:not(:has([data-testid="stSkeleton"]))').wait_for()
     return page
+
+
+OVERLAPS = """(parts) => parts.flatMap((one, at) => parts.slice(at + 1).filter((other) => {
+    const [a, b] = [one, other].map((el) => el.getBoundingClientRect())
+    return Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1
+}).map((other) => `${one.outerHTML.slice(0, 80)} lies over ${other.outerHTML.slice(0, 80)}`))"""
+
+
+def laid_out(page: Any, *parts: Any) -> None:
+    """Fails where a part of the page is out of view, is cut off, or lies over another."""
+    for part in parts:
+        expect(part).to_be_in_viewport(ratio=0.99)
+    assert page.evaluate(OVERLAPS, [part.element_handle() for part in parts]) == []
 
 
 # Half a second of frames in which nothing in the page has changed.

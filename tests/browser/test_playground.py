@@ -14,6 +14,7 @@ from tests.browser.page import (
     chart,
     choose,
     drawn,
+    laid_out,
     line,
     link,
     press,
@@ -215,29 +216,8 @@ def test_a_phone_shows_everything_in_its_width_and_train_can_be_reached(visitors
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     wide = page.get_by_test_id("stMain").evaluate("el => [el.scrollWidth, el.clientWidth]")
     assert wide[0] <= wide[1] <= 390
-    box = button(page, "Train").bounding_box()
-    assert 0 <= box["x"] < box["x"] + box["width"] <= 390
-    assert box["y"] + box["height"] <= 844
-    for name in PROFILES:
-        size = chart(page, name).bounding_box()
-        assert size["x"] >= 0
-        assert size["x"] + size["width"] <= 390
+    laid_out(page, button(page, "Train"))
     train(page)
-
-
-READABLE = """(el) => {
-    const seen = (text) => { // [r, g, b, opacity] of rgb(255 255 255 / 1) or color(srgb 1 1 1 / 1)
-        const parts = text.match(/[0-9.]+/g).map(Number)
-        return [...parts.slice(0, 3).map((v) => text.startsWith("color(") ? v : v / 255), parts[3] ?? 1]
-    }
-    const light = ([r, g, b]) => 0.2126 * r ** 2.2 + 0.7152 * g ** 2.2 + 0.0722 * b ** 2.2
-    let behind = el
-    while (behind.parentElement && /, 0\\)$/.test(getComputedStyle(behind).backgroundColor)) behind = behind.parentElement
-    const ground = seen(getComputedStyle(behind).backgroundColor), ink = seen(getComputedStyle(el).color)
-    const mixed = ink.slice(0, 3).map((v, at) => ink[3] * v + (1 - ink[3]) * ground[at])
-    const [a, b] = [light(mixed), light(ground)]
-    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
-}"""
 
 
 def test_everything_has_the_name_that_people_and_tools_go_by(visitors):

@@ -2,7 +2,7 @@
 
 import re
 
-from tests.browser.page import address, settled, until
+from tests.browser.page import address, laid_out, settled, until
 
 
 def scene(page) -> str:
@@ -92,30 +92,11 @@ def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_wor
     scale = drawing.bounding_box()["width"] / float(drawing.get_attribute("viewBox").split()[2])
     assert 12 * scale >= 20, "the words of the block"
     assert type_of(page.locator(".stage-curve text").first) >= 15
-    until(
-        page, lambda: bottom(page.get_by_role("button", name=re.compile("through the depth|Pause")).last) <= 720, "all"
-    )
+    laid_out(page, page.get_by_role("button", name=re.compile("through the depth|Pause")).last)
 
 
 def type_of(text):
     return text.evaluate("el => parseFloat(getComputedStyle(el).fontSize)")
-
-
-def bottom(part):
-    box = part.bounding_box()
-    return box["y"] + box["height"]
-
-
-# How many pixels of each scene's words can be read below the picture, and which scene is shown.
-READABLE = """() => {
-    const foot = document.querySelector(".stage-picture").getBoundingClientRect().bottom
-    const read = [...document.querySelectorAll(".stage-scene")].map((scene) =>
-        [...scene.querySelectorAll("h2, p")].reduce((sum, el) => {
-            const { top, bottom } = el.getBoundingClientRect()
-            return sum + Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, foot))
-        }, 0))
-    return [read, Number(document.querySelector('.stage-places [aria-current="step"]').textContent) - 1]
-}"""
 
 
 def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_trained_here(visitors):

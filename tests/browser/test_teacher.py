@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from models.lessons.lessons import LESSONS
-from tests.browser.page import PROFILES, button, chart, drawn, link, press, row, settled, until, until_row
+from tests.browser.page import PROFILES, button, chart, drawn, laid_out, link, press, row, settled, until, until_row
 
 LARGE = "&view=projector"
 PHONE = {"width": 390, "height": 844}
@@ -27,12 +27,7 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
     """`least`: pixels of the type of a chart."""
     page = drawn(visitors(link(depth=16, seed=51) + LARGE, viewport={"width": width, "height": height}))
     settled(page)
-    until(page, lambda: all(bottom(page, name) <= height for name in (*PROFILES, "Loss")), "charts within the screen")
-    assert chart(page, "Loss").bounding_box()["height"] >= height / 5
-    until(
-        page, lambda: all(fills(chart(page, name)) for name in (*PROFILES, "Loss")), "charts as large as their places"
-    )
-    assert button(page, "Train").bounding_box()["y"] > 0
+    laid_out(page, button(page, "Train"), *(chart(page, name) for name in (*PROFILES, "Loss")))
     assert page.get_by_test_id("stMain").evaluate("el => el.scrollHeight - el.clientHeight") == 0
     assert type_size(page) >= 18
     label = chart(page, "Loss").locator(".xtick text").first
@@ -41,30 +36,15 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
     until(page, lambda: type_size(page) == 16, "the usual type on another page")
 
 
-def bottom(page, name):
-    return below(chart(page, name))
-
-
-def fills(figure):
-    """Whether what is drawn of a chart is as high as its place."""
-    return abs(below(figure.locator(".main-svg").first) - below(figure)) < 1
-
-
-def below(element):
-    box = element.bounding_box()
-    return box["y"] + box["height"]
-
-
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1920, 1080)])
 def test_the_open_block_of_a_transformer_lies_over_nothing_on_a_projector(visitors, width, height):
     how = {"viewport": {"width": width, "height": height}}
     page = drawn(visitors(link(net="transformer", view="projector"), **how), *PROFILES)
-    title, block, verdict = (
-        page.locator(one).first.bounding_box() for one in ("h1", ".stage-opened svg", ".stage-headline")
-    )
-    padding = page.locator("h1").evaluate("el => parseFloat(getComputedStyle(el).paddingBottom)")
-    assert title["y"] + title["height"] - padding <= block["y"] + 1
-    assert block["y"] + block["height"] <= verdict["y"] + 1
+    title, block, verdict = (page.locator(one).first for one in ("h1", ".stage-opened svg", ".stage-headline"))
+    padding = title.evaluate("el => parseFloat(getComputedStyle(el).paddingBottom)")
+    above = title.bounding_box()
+    assert above["y"] + above["height"] - padding <= block.bounding_box()["y"] + 1
+    laid_out(page, block, verdict)
 
 
 def test_keys_do_nothing_while_the_focus_is_in_a_field(visitors):
@@ -133,7 +113,7 @@ def diagrams_are_whole(page, count):
     expect(page.locator(".block-diagram")).to_have_count(count)
     place = page.locator(".diagram-place")
     assert place.evaluate("el => el.scrollWidth <= el.clientWidth")
-    assert below(place) <= page.viewport_size["height"]
+    expect(place).to_be_in_viewport(ratio=0.99)
 
 
 @pytest.mark.first
@@ -144,7 +124,7 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     code_drawn = wall.locator(".class-join img")
     expect(wall.locator(".class-numbers")).to_have_text("Nobody is here yet")
     until(wall, lambda: code_drawn.bounding_box()["height"] >= 0.4 * 720, "a code that can be scanned from far away")
-    assert below(code_drawn) <= 720
+    expect(code_drawn).to_be_in_viewport(ratio=0.99)
     phones = [visitors(f"/join?c={code}", viewport=PHONE) for _ in range(2)]
     late = visitors("/join", viewport=PHONE | {"height": 850})  # a browser of its own; the other two tabs share one
     late.get_by_label("Code of your class").fill(code.lower())
@@ -154,7 +134,7 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
         option = page.get_by_role("button", name="merge").last
         option.wait_for()
         assert option.bounding_box()["height"] >= 44
-        assert below(option) <= PHONE["height"], "both questions are on the first screen"
+        expect(option).to_be_in_viewport(ratio=0.99)
         for way in ("stTopNav", "stExpandSidebarButton"):
             assert not page.get_by_test_id(way).is_visible(), "it would lead nowhere"
     settled(phones[0]).get_by_role("button", name="merge").last.click()
@@ -201,9 +181,9 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     settled(wall).keyboard.press("v")
     loss = wall.get_by_label(re.compile("^Loss, neither"))
     loss.wait_for()
-    assert below(loss) > 721
+    expect(loss).not_to_be_in_viewport(ratio=0.99)
     settled(wall).keyboard.press("Space")
-    until(wall, lambda: below(loss) < 721, "what trains, without a hand that scrolls")  # to a whole pixel
+    expect(loss).to_be_in_viewport(ratio=0.99)  # without a hand that scrolls
     assert loss.bounding_box()["height"] >= 720 / 5
     wall.keyboard.press("Space")
     wall.keyboard.press("n")

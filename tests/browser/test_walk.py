@@ -12,8 +12,6 @@ from tests.load.server import Server, serving
 from tests.walk.tabs import Manner
 from tests.walk.visitor import Visitor
 
-WRONG = {"leak", "narrow", "link", "traceback"}  # with the page below
-
 
 @pytest.fixture(scope="module")
 def walked(browser: Any) -> Iterator[Server]:

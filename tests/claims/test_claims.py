@@ -1,6 +1,5 @@
 """The claims: the numbers of each are right, and other numbers would judge otherwise."""
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -475,12 +474,6 @@ def ran(page: AppTest, key: str, guess: str) -> AppTest:
     for _ in range(5):
         sound(page.run())
     return page
-
-
-def grid(page: AppTest) -> dict[str, dict[str, str]]:
-    """The cards that are offered, by name."""
-    said = [json.loads(one.proto.json) for one in page.get("bidi_component")]
-    return {card["name"]: card for data in said if data.get("label") == "Claim" for card in data["cards"]}
 
 
 def test_an_unknown_claim_and_a_search_without_a_hit_get_a_sentence() -> None:

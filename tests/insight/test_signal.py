@@ -130,7 +130,6 @@ def test_a_branch_passes_on_what_its_initialisation_says(init, expansion):
 Z = np.linspace(-12, 12, 24001)
 WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 BELOW = np.cumsum(WEIGHT)  # the Gaussian chance of being below z
-LOGISTIC = 1 / (1 + np.exp(-Z))
 
 Curve = Callable[[np.ndarray], np.ndarray]
 ACTIVATIONS: dict[str, Curve] = {

@@ -36,7 +36,6 @@ from tests.stage_page import declared, panels, rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-OPTIONS = LESSONS["final"].options  # a lesson whose nets train quickly
 COLUMNS = {"a": urlencode(SMALL), "b": urlencode(SMALL | {"residual": "false"})}  # of a comparison
 
 

@@ -31,10 +31,6 @@ def opened(**query):
     return by_link("pages/start/story.py", **query)
 
 
-def texts(page):
-    return [scene["text"] for scene in declared(page)["scenes"]]
-
-
 def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):
     scenes = declared(opened())["scenes"]
     assert [scene["title"] for scene in scenes] == [

@@ -9,8 +9,7 @@ import pytest
 from addnorm.player.charts import LIMITS, recorded_depth, recorded_loss, recorded_map
 from addnorm.words import number
 from components.charts import figures
-from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import Series, depth_profile
+from components.charts.colour import LOSS
 from components.playground.presets import PRESETS
 from models.insight.baseline import loss_of_guessing
 from models.training import profile_at_init
@@ -198,23 +197,6 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
     assert first == ["A", [0.5, None], "lines+markers"]
     assert marked[:2] == ["no direction from here", [0.5]], "where the line breaks off"
     assert second == ["B", [0.5, 0.25], "lines+markers"]
-
-
-MEASURE = "const measure = (text, size) => (text.length * size) / 2\n"
-
-
-def named(count: int, ends: list[float | None], *, width: int = 400, dark: bool = False) -> Any:
-    """A chart of so many lines that end at these values, a missing one before its last place, with their names."""
-    lines = [Series(f"line {at}", np.array([1.0, 1.0 if end is None else end])) for at, end in enumerate(ends[:count])]
-    figure = depth_profile(title="t", unit="u", hue=SIGNAL, sites=["x0", "b01"], series=lines)
-    code = (
-        MEASURE
-        + """
-    const drawn = bind.filled(figure, STILL, {})
-    return label.labelled(figure, drawn, { width, height: 300 }, {}, measure, dark)
-    """
-    )
-    return run(code, figure=figure, width=width, dark=dark)
 
 
 RECORDED = """
