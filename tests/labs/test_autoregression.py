@@ -8,10 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.tokens import candidates_chart
-from components.labs.autoregression.charts import looks_map, revision_chart
+from components.labs.autoregression.inside import looks_map, revision_chart, revision_sentence
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
-from components.labs.autoregression.text import whole
-from components.labs.autoregression.words import revision_sentence, stop_sentence
+from components.labs.autoregression.text import stop_sentence, whole
 from components.stage.feed import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
@@ -75,7 +74,7 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     ],
 )
 def test_the_sentence_says_which_of_them_stopped_it(stopped, said, expected):
-    assert expected in stop_sentence(stopped, said, 2, ".", 32)
+    assert expected in stop_sentence(stopped, len(said), 2, ".", 32)
 
 
 def changes(*difference, before=(1, 2, 3), after=(1, 2, 3)):
@@ -110,17 +109,17 @@ def test_the_candidates_are_the_likeliest_and_the_chosen_one_however_unlikely():
 
 
 def test_plotly_json_and_the_table_accept_every_chart():
-    tokens, blocks = ["a", "\n", "."], ["b01", "b02"]
+    tokens = ["a", "\n", "."]
     spoiled = np.array([0.0, np.nan, np.inf])
     for figure in all_drawn(
         [
             *(
                 candidates_chart("Candidates", list("abc"), np.array([0.2, 0.3, 0.5]), np.eye(3)[2], 2),
                 candidates_chart("Candidates", list("abc"), spoiled, spoiled, 2),
-                revision_chart("Change by token", tokens, np.zeros(3), spoiled),
-                revision_chart("Change by token", ["a"] * 31, np.full(31, 1e-15), np.ones(31)),
-                looks_map("Attention by block", tokens, blocks, np.full((2, 3), 0.5), 1),
-                looks_map("Attention by block", tokens, blocks, np.full((2, 3), np.nan), 2),
+                revision_chart(tokens, np.zeros(3), spoiled),
+                revision_chart(["a"] * 31, np.full(31, 1e-15), np.ones(31)),
+                looks_map(tokens, np.full((2, 3), 0.5), 1),
+                looks_map(tokens, np.full((2, 3), np.nan), 2),
             )
         ]
     ):

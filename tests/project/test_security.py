@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from components.controls.number_table import MOST_CELLS, parsed
-from components.labs.autoregression.words import reading_notes
+from components.labs.autoregression.text import reading_notes
 from components.lessons.attempt import from_text
 from components.shell import compare_link, hide
 from models.export import configuration_from, configuration_json

@@ -39,18 +39,9 @@ class ShownHead(Settings):
     """What the head sees, and what is looked at."""
 
     token: Annotated[int, Knob("Query token", choices={})] = 0
-    scaled: Annotated[
-        bool,
-        Knob("Divide by √d_k"),
-    ] = True
-    causal: Annotated[
-        bool,
-        Knob("Causal mask"),
-    ] = False
-    pads: Annotated[tuple[int, ...], Knob(
-        "Padding", choices={}, many=True,
-        link="padding"
-    )] = ()  # fmt: skip
+    scaled: Annotated[bool, Knob("Divide by √d_k")] = True
+    causal: Annotated[bool, Knob("Causal mask")] = False
+    pads: Annotated[tuple[int, ...], Knob("Padding", choices={}, many=True, link="padding")] = ()
     closer: Annotated[str | None, Knob("Look closer", choices=dict.fromkeys(CLOSER), control="segments")] = None
 
 

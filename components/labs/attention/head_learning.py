@@ -31,10 +31,7 @@ class Descent(Settings):
 
     columns = (3,)
 
-    target: Annotated[int, Knob(
-        "Target output: the value of",
-        choices={}, link="wish"
-    )] = 0  # fmt: skip
+    target: Annotated[int, Knob("Target output: the value of", choices={}, link="wish")] = 0
     lr: Annotated[float, Knob("Learning rate", low=0.001, high=10.0, link="step-size")] = 0.1
     steps: Annotated[int, Knob("Steps of descent", low=1, high=300, link="steps-down")] = 50
 

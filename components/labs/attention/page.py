@@ -5,29 +5,31 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from components.controls import form
-from components.labs.attention import feed_forward as attention_feed_forward
-from components.labs.attention import head as attention_head
-from components.labs.attention import positions as attention_positions
-from components.labs.attention import recurrence as attention_recurrence
-from components.labs.attention import rows as attention_rows
-from components.labs.attention import scaling as attention_scaling
-from components.labs.attention import shapes as attention_shapes
-from components.labs.attention import trained as attention_trained
-from components.labs.attention import translation as attention_translation
+from components.labs.attention import (
+    feed_forward,
+    head,
+    positions,
+    recurrence,
+    rows,
+    scaling,
+    shapes,
+    trained,
+    translation,
+)
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 KEY = "attention"
 PARTS: dict[str, Callable[[], None]] = {
-    "One head": attention_head.draw,
-    "One row of scores": attention_rows.draw,
-    "Why √d_k": attention_scaling.draw,
-    "Shapes": attention_shapes.draw,
-    "Positions": attention_positions.draw,
-    "Inside trained nets": attention_trained.draw,
-    "Without feed-forward": attention_feed_forward.draw,
-    "Encoder and decoder": attention_translation.draw,
-    "One by one or at once": attention_recurrence.draw,
+    "One head": head.draw,
+    "One row of scores": rows.draw,
+    "Why √d_k": scaling.draw,
+    "Shapes": shapes.draw,
+    "Positions": positions.draw,
+    "Inside trained nets": trained.draw,
+    "Without feed-forward": feed_forward.draw,
+    "Encoder and decoder": translation.draw,
+    "One by one or at once": recurrence.draw,
 }
 
 
@@ -40,5 +42,4 @@ class AttentionPart(Settings):
 
 def draw() -> None:
     """The choice, and the part that is chosen."""
-    part = form.draw(AttentionPart, KEY).part
-    PARTS[part]()
+    PARTS[form.draw(AttentionPart, KEY).part]()

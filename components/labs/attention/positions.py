@@ -70,17 +70,10 @@ class ShownPositions(Settings):
         SINES
     )
     count: Annotated[int, Knob("Positions", low=2, high=128, link="positions", control="slider")] = 32
-    width: Annotated[int, Knob(
-        "Features", 2, 64, 2,
-        link="features", control="slider"
-    )] = 16  # fmt: skip
-    seed: Annotated[int, Knob(
-        "Seed", high=999
-    )] = 0  # fmt: skip
+    width: Annotated[int, Knob("Features", 2, 64, 2, link="features", control="slider")] = 16
+    seed: Annotated[int, Knob("Seed", high=999)] = 0
     place: Annotated[int, Knob("Position written out", high=127)] = 1
-    projected: Annotated[bool, Knob(
-        "Through random W_Q and W_K"
-    )] = False  # fmt: skip
+    projected: Annotated[bool, Knob("Through random W_Q and W_K")] = False
 
 
 def draw() -> None:

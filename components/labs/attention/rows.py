@@ -31,9 +31,7 @@ class ShownRow(Settings):
     columns = (3,)
 
     kind: Annotated[str, Knob("These are", choices=dict.fromkeys((SCORES, WEIGHTS)), control="segments")] = SCORES
-    by: Annotated[float, Knob(
-        "Divide scores by", 0.01, 100.0, link="divisor"
-    )] = 1.0  # fmt: skip
+    by: Annotated[float, Knob("Divide scores by", 0.01, 100.0, link="divisor")] = 1.0
     weigh: Annotated[bool, Knob("Weight values with them")] = False
 
 

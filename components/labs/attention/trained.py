@@ -44,10 +44,7 @@ class TrainedPair(Settings):
 
     columns = (3,)
 
-    position: Annotated[
-        str,
-        Knob("Position of both nets", choices=dict.fromkeys(POSITIONS)),
-    ] = next(iter(POSITIONS))
+    position: Annotated[str, Knob("Position of both nets", choices=dict.fromkeys(POSITIONS))] = next(iter(POSITIONS))
     depth: Annotated[int, Knob("Blocks", low=1, high=8, control="slider")] = 6
     steps: Annotated[int, Knob("Training steps", low=20, high=1000, step=20)] = 300
 

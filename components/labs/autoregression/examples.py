@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from components.instruments.lens import TEXTS
+from components.instruments.lens import TEXTS as PROMPTS
 
 NO_END = "none"
 
@@ -20,8 +20,8 @@ class PromptExample:
 
 EXAMPLES = {
     "A prompt, the next token, append, repeat": PromptExample("book", "Call me Ish"),
-    "Refinement, which value belongs to this key?": PromptExample("recall", TEXTS["recall"], length=1),
+    "Refinement, which value belongs to this key?": PromptExample("recall", PROMPTS["recall"], length=1),
     "Stop at a full stop or at the length": PromptExample("book", "The whale ", temperature=0.8, length=120, end="."),
-    "A repeated sequence": PromptExample("copy", TEXTS["copy"], length=16),
-    "A sequence in order": PromptExample("sort", TEXTS["sort"], length=16),
+    "A repeated sequence": PromptExample("copy", PROMPTS["copy"], length=16),
+    "A sequence in order": PromptExample("sort", PROMPTS["sort"], length=16),
 }

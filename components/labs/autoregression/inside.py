@@ -1,29 +1,37 @@
 """Earlier tokens never change, and how a prediction forms block by block, measured on the current text."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
 
+from addnorm.player.charts import Figure
+from components.charts.colour import SIGNAL
+from components.charts.depth import Series, depth_profile
+from components.charts.tokens import token_map
 from components.controls import form
 from components.instruments.lens import distance_chart, lens_map, lens_rows
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.charts import looks_map, revision_chart
 from components.labs.autoregression.text import NAME, place
-from components.labs.autoregression.words import looks_sentence, revision_sentence
+from components.labs.parts import charts, say
 from components.shell.link import PAGES
 from components.shell.static_chart import static_chart
-from components.shell.text import badge
 from components.shell.ways_on import to_playground
 from models import answers
-from models.answers import Refinement
-from models.insight.lens import lens_sentence
+from models.answers import Change, Refinement
+from models.content import Texts
+from models.insight.lens import lens_sentence, shown
+from models.insight.words import counted
 from models.spec import plan
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/autoregression")
 ROW = 18  # pixels per site in the lens map
+ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
+MOST_TICKS = 32
 RESIDUAL = PAGES / "labs" / "residual.py"
 
 
@@ -37,45 +45,34 @@ class LensHead(Settings):
 def revised(panel: InstrumentPanel, text: str, count: int) -> None:
     """What the last token changes at earlier positions, with and without the mask."""
     if count < 2:
-        st.info("The text has one token. Let the net add another, so that there is an earlier position to check.")
-        return
-    found = panel.ask(answers.REVISION, text=text)
-    if found is None:
-        return
-    value = found.value
-    tokens, causal, none = value.tokens, value.causal, value.none
-    title = "Change by token"
-    chart = revision_chart(title, tokens[:-1], causal.difference, none.difference)
-    static_chart(chart, title, f"{NAME}_revision")
-    st.markdown(f"**{revision_sentence(causal, none, tokens[-1])}** {badge('measured')}")
-    with st.expander("What is compared"):
-        st.markdown(
-            "The net reads the text without its last token, then with it, in 64-bit precision and eval mode. Its "
-            "weights were trained with the mask: removing it shows what the mask prevents, not what a net without one "
-            "would learn. In a text longer than the window every token gets a new position at every step and is read "
-            "again; generated tokens stay, as part of the prompt."
-        )
+        st.info(TEXTS("one token"))
+    elif (answer := panel.ask(answers.REVISION, text=text)) is not None:
+        tokens, causal, bare = answer.value.tokens, answer.value.causal, answer.value.none
+        charts(NAME, revision_chart(tokens[:-1], causal.difference, bare.difference))
+        say(revision_sentence(causal, bare, tokens[-1]), "measured")
+        with st.expander("What is compared"):
+            st.markdown(TEXTS("what is compared"))
 
 
 def refined(panel: InstrumentPanel, text: str) -> None:
     """For one position, what the output head would predict after each sublayer, and where each block attends."""
-    found = panel.ask(answers.REFINEMENT, text=text)
-    if found is None:
+    answer = panel.ask(answers.REFINEMENT, text=text)
+    if answer is None:
         return
-    value, cfg = found.value, found.cfg
-    sites = plan(cfg).sites
+    value, cfg, sites = answer.value, answer.cfg, plan(answer.cfg).sites
     left, right = st.columns(2)
     with left:
-        position = place(found, text, "position")
+        position = place(answer, text, "position")
     heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value.attention.shape[1]))]
     head = heads.index(form.draw(LensHead, NAME, legal={"head": heads}, places=[right]).head)
-    title = "Lens by site and token"
     height = max(240, min(460, ROW * len(sites) + 90))
-    static_chart(lens_map(title, sites, value, position), title, f"{NAME}_lens", height=height)
-    st.markdown(f"**{lens_sentence(value, sites, position)}** {badge('measured')}")
+    charts(NAME, lens_map("Lens by site and token", sites, value, position), height=height)
+    say(lens_sentence(value, sites, position), "measured")
     if not value.asked[position]:
-        st.caption("Training has no loss at this position: the net was never taught what to predict here.")
-    _looks(value, position, head)
+        st.caption(TEXTS("no loss here"))
+    weights = np.asarray(value.attention.mean(1) if head == 0 else value.attention[:, head - 1])[:, position]
+    charts(NAME, looks_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))
+    st.markdown(f"**{looks_sentence(value.tokens, weights, position)}**")
     with st.expander("This token, site by site"):
         _site_by_site(value, sites, position)
     with st.container(horizontal=True):
@@ -85,25 +82,54 @@ def refined(panel: InstrumentPanel, text: str) -> None:
 
 def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> None:
     """How far each site is from the end, and what can be concluded from that."""
-    st.markdown(
-        "What the output head would predict if the net ended at a site: softmax(head(final norm(x))), the logit lens "
-        "(nostalgebraist 2020). Early sites were never trained to be read by the head, so a lens that disagrees says "
-        "nothing about what the stream contains. The task **recall** shows best how a token gathers meaning: a key "
-        "appears again, and the net must find its value."
-    )
-    far, rows = st.columns(2)
-    with far:
+    st.markdown(TEXTS("site by site"))
+    distance, rows = st.columns(2)
+    with distance:
         static_chart(distance_chart(sites, value, position), "Distance from the end by site", f"{NAME}_distance")
     with rows:
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 
 
-def _looks(value: Refinement, position: int, head: int) -> None:
-    """`head` 0 is the mean of all attention heads."""
-    weights = value.attention
-    rows = np.asarray(weights.mean(1) if head == 0 else weights[:, head - 1])[:, position]
-    blocks = [f"block {at + 1}" for at in range(len(weights))]
-    title = "Attention by block"
-    figure = looks_map(title, value.tokens, blocks, rows, position)
-    static_chart(figure, title, f"{NAME}_looks", height=max(160, 30 * len(blocks) + 90))
-    st.markdown(f"**{looks_sentence(value.tokens, rows, position, blocks)}**")
+def revision_sentence(causal: Change, bare: Change, token: str) -> str:
+    """What appending a token changes before it, with the causal mask and without (`bare`)."""
+    most = {"causal": float(causal.difference.max()), "bare": float(bare.difference.max())}
+    if not np.isfinite([*most.values()]).all():
+        return TEXTS("revision not finite")
+    rounding = ", which is rounding" if 0 < most["causal"] < ROUNDING else ""
+    verdict = "Earlier tokens never change" if most["causal"] < ROUNDING else "Earlier tokens change"
+    count, changed = len(bare.before), (bare.before != bare.after).sum()
+    more = {"positions": counted(count, "position"), "rounding": rounding, "changed": changed, "count": count}
+    return TEXTS("revision", verdict=verdict, token=shown(token), **most, **more)
+
+
+def looks_sentence(tokens: Sequence[str], weights: np.ndarray, position: int) -> str:
+    """The token that each block attends to most, from weights (L, T)."""
+    if not np.isfinite(weights).all():
+        return "The attention is not finite."
+    parts: list[str] = []
+    for block, row in enumerate(weights, start=1):
+        at = int(row.argmax())
+        which = "itself" if at == position else f'token {at + 1}, "{shown(tokens[at])}"'
+        who = "" if parts else f" token {position + 1} attends most"
+        parts.append(f"in block {block}{who} to {which} ({row[at]:.0%})")
+    return f"I{'; '.join(parts)[1:]}."
+
+
+def revision_chart(tokens: Sequence[str], causal: np.ndarray, bare: np.ndarray) -> Figure:
+    """The largest change of a logit by position (T - 1,) when one more token is appended, on a log axis."""
+    names = [f"{at} {shown(token)}" for at, token in enumerate(tokens, start=1)]
+    series = [Series("no mask", bare, "other"), Series("causal mask", causal)]
+    unit = "largest change of a logit"
+    figure = depth_profile(title="Change by token", unit=unit, hue=SIGNAL, sites=names, series=series)
+    places = list(range(0, len(tokens), max(1, -(-len(tokens) // MOST_TICKS))))
+    ticks = {"tickvals": places, "ticktext": [shown(tokens[at]) for at in places], "tickangle": 0}
+    figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
+    return figure
+
+
+def looks_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> Figure:
+    """Where one position attends in each block, (L, T); later tokens are masked."""
+    blocks, names = [f"block {block + 1}" for block in range(len(weights))], [shown(token) for token in tokens]
+    how: dict[str, Any] = {"hidden": np.tile(np.arange(len(tokens)) > position, (len(blocks), 1))}
+    how |= {"unit": "share", "marked": position + 1}
+    return token_map(title="Attention by block", tokens=names, rows=blocks, values=weights, **how)

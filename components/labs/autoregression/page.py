@@ -10,10 +10,7 @@ from components.charts import figures
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
-from components.labs.autoregression import inside as autoregression_inside
-from components.labs.autoregression import rows as autoregression_rows
-from components.labs.autoregression import subwords as autoregression_subwords
-from components.labs.autoregression import text as autoregression_text
+from components.labs.autoregression import inside, rows, subwords, text
 from components.labs.autoregression.examples import EXAMPLES
 from components.labs.autoregression.text import NAME
 from components.labs.parts import parts
@@ -24,7 +21,8 @@ from components.shell.waiting import poll_while
 from components.stage.feed import written
 from components.stage.panels import COLUMNS, Chart, Text, writes
 from components.stage.stage import Tells, below, place, stage
-from components.stage.view import View, sentence
+from components.stage.view import sentence
+from models.content import Texts
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.service.spoken import NETS, configuration, spoken
@@ -33,6 +31,7 @@ from models.spec.budget import over_budget
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/autoregression")
 LOSS = "Loss of the transformer"
 
 
@@ -40,15 +39,9 @@ LOSS = "Loss of the transformer"
 class LabNet(Settings):
     """The example, and the net that continues it."""
 
-    example: Annotated[str, Knob(
-        "Example", choices=dict.fromkeys(EXAMPLES),
-        width=416
-    )] = next(iter(EXAMPLES))  # fmt: skip
+    example: Annotated[str, Knob("Example", choices=dict.fromkeys(EXAMPLES), width=416)] = next(iter(EXAMPLES))
     task: Annotated[str, Knob("Task of the net", choices=dict.fromkeys(NETS))] = next(iter(NETS))
-    arrangement: Annotated[str, Knob(
-        "Arrangement", choices=ARRANGEMENTS,
-        word=ARRANGEMENT
-    )] = "pre-norm"  # fmt: skip
+    arrangement: Annotated[str, Knob("Arrangement", choices=ARRANGEMENTS, word=ARRANGEMENT)] = "pre-norm"
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ def controls() -> RunConfig | None:
         st.caption(sentence(TASKS[task].reading))
         arrangement = form.draw(LabNet, NAME, usual, only=["arrangement"]).arrangement
         size = form.draw(NetOfTask, NAME, NetOfTask(*NETS[task][:2]), of=task)
-    autoregression_text.adopt(task, example)
+    text.adopt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
     if refusal := over_budget(cfg):
         st.error(refusal)
@@ -88,31 +81,37 @@ def watch(cfg: RunConfig) -> bool:
     """The player, and what the net does where the playhead rests. Returns whether more is to come."""
     at = _stage(cfg)
     shown = st.container()
-    _loss(cfg)
+    untrained = loss_sentence(None, 0, cfg.task)
+    loss_chart = Chart(
+        LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=200
+    )
+    below(NAME, "loss", [loss_chart])
     views, waiting = several.views([cfg], at)
     if not views:
         return waiting
     with shown:
         waits = _parts(InstrumentPanel(NAME, views[0], at))
-    _likely(views[0])
+    loss = float(views[0].trace.loss[views[0].row])
+    if np.isfinite(loss):
+        st.markdown(TEXTS("right token", step=views[0].row, p=np.exp(-loss), badge=badge("measured")))
     return waiting or waits
 
 
 def _parts(panel: InstrumentPanel) -> bool:
     """What the net does with the prompt. Returns whether an answer is still to come."""
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row", "Pieces of words")
-    prompt, earlier, within, embedding, subwords = parts(NAME, names)
+    prompt, earlier, within, embedding, pieces = parts(NAME, names)
     with prompt:
-        read = autoregression_text.draw(panel)
+        read = text.draw(panel)
     if read is not None:
         with earlier:
-            autoregression_inside.revised(panel, *read)
+            inside.revised(panel, *read)
         with within:
-            autoregression_inside.refined(panel, read[0])
+            inside.refined(panel, read[0])
         with embedding:
-            autoregression_rows.looked_up(panel, read[0])
-    with subwords:
-        autoregression_subwords.draw()
+            rows.looked_up(panel, read[0])
+    with pieces:
+        subwords.draw()
     return panel.waiting
 
 
@@ -122,28 +121,11 @@ def _stage(cfg: RunConfig) -> At:
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
     """
     tells: Tells = "rest" if place(NAME, [cfg]).playing else "follow"
-    found = spoken()
+    recorded = spoken()
     later = None
-    if found is not None and found.cfg == cfg:
-        later = {"step": found.frame.step, "picture": written(found.frame.picture)}
+    if recorded is not None and recorded.cfg == cfg:
+        later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}
     return stage(NAME, [cfg], [Text(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
-
-
-def _loss(cfg: RunConfig) -> None:
-    """The loss, below what the net says."""
-    untrained = loss_sentence(None, 0, cfg.task)
-    loss = Chart(LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=200)
-    below(NAME, "loss", [loss])
-
-
-def _likely(view: View) -> None:
-    """What the loss, which the chart tells, means for the right token."""
-    loss = float(view.trace.loss[view.row])
-    if np.isfinite(loss):
-        st.markdown(
-            f"At step {view.row} the right token gets a probability of **{np.exp(-loss):.0%}** (geometric mean over "
-            f"the batch of that step, one seed). {badge('measured')}"
-        )
 
 
 def _take() -> None:

@@ -1,35 +1,43 @@
 """A prompt that the net continues, one token or many at a time, with the candidates for each."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.tokens import candidates_chart
 from components.controls import form
-from components.instruments.lens import TEXTS
+from components.instruments.lens import TEXTS as PROMPTS
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.autoregression.examples import NO_END, PromptExample
-from components.labs.autoregression.words import reading_notes, stop_sentence
+from components.labs.parts import charts
 from components.shell.session import Key
-from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table
 from components.stage.answer import answer
 from models import answers
 from models.answers import Continuation
+from models.content import Texts
 from models.insight.lens import shown, tempered
 from models.insight.words import counted
 from models.spec import TASKS, RunConfig
 from models.spec.knob import Knob
+from models.spec.query import literal
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/autoregression")
 NAME = "autoregression"
 LONGEST_PROMPT = 500
 MOST_TEXTS = 16  # that a visitor finds again
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
+MOST_NAMES, LONGEST_NAME = 20, 20  # unknown symbols listed, and characters of each
+STOPPED = {  # by the trainer's word for why it stopped
+    "length": "stopped at the length",
+    "full": "stopped when complete",
+    "unasked": "stopped without a loss",
+    "not finite": "stopped by numbers",
+}
 
 
 @dataclass(frozen=True)
@@ -44,10 +52,7 @@ class Prompt(Settings):
 class Generation(Settings):
     """How the net continues a prompt."""
 
-    temperature: Annotated[float, Knob(
-        "Temperature", 0.0,
-        5.0, 0.1
-    )] = 0.0  # fmt: skip
+    temperature: Annotated[float, Knob("Temperature", 0.0, 5.0, 0.1)] = 0.0
     seed: Annotated[int, Knob("Seed of the draws", high=10**6)] = 0
     length: Annotated[int, Knob("Length", 1, 200)] = 20
 
@@ -77,7 +82,7 @@ class Written:
     cfg: RunConfig
     prompt: str
     step: int
-    said: list[GeneratedToken] = field(default_factory=list)
+    tokens: list[GeneratedToken] = field(default_factory=list)
     why: str = ""
     wanted: dict[str, Any] | None = None  # the arguments of the question
 
@@ -97,52 +102,46 @@ def place(found: Measured[Any], text: str, name: str) -> int:
 def adopt(task: str, example: PromptExample) -> None:
     """Takes prompt and settings from the address, before their controls are drawn."""
     own = example.task == task
-    prompt = Prompt(example.prompt, example.end) if own else Prompt(TEXTS[task])
+    prompt = Prompt(example.prompt, example.end) if own else Prompt(PROMPTS[task])
     form.keep(Prompt, NAME, prompt, of=task, legal={"end": _ends(task)})
     form.keep(Generation, NAME, Generation(example.temperature, length=example.length))
 
 
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
-    """The prompt and its continuation. Returns the text that the net reads and its token count; None if unknown."""
-    left, right = st.columns(2)
+    """The prompt, its continuation and candidates. Returns what the net reads and its token count."""
+    cfg, (left, right) = panel.cfg, st.columns(2)
     with left:
-        return _continued(panel, right)
-
-
-def _continued(panel: InstrumentPanel, beside: DeltaGenerator) -> tuple[str, int] | None:
-    """As `draw`, with the candidates `beside` it."""
-    cfg = panel.cfg
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        prompt = _prompt(cfg)
-        with st.popover("Settings", icon=":material/tune:"):
-            temperature, seed, length, end = _settings(cfg)
-    written = _shown(panel, prompt)
-    settings: dict[str, Any] = {"temperature": temperature, "seed": seed, "end": end}
-    _generated(panel, written)
-    text = whole(cfg, prompt, [one.token for one in written.said])
-    found = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
-    fresh = found is not None and (found.cfg, found.args) == (cfg, {"text": text, "count": 1, **settings})
-    _buttons(panel, written, found if fresh else None, {"text": text, "count": length, **settings})
-    if found is None or not fresh:
-        if panel.at.playing:
-            _text(written)
-        return None
-    next_one = found.value
-    for line in reading_notes(next_one.unknown, next_one.cut, next_one.limit, _slides(cfg)):
-        st.info(line)
-    _text(written, next_one)
-    with beside:
-        _candidates(written, next_one, temperature, found.step)
-    return whole(cfg, "", next_one.read), len(next_one.read)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            prompt = _prompt(cfg)
+            with st.popover("Settings", icon=":material/tune:"):
+                settings, length = _settings(cfg)
+        written = _shown(panel, prompt)
+        _generated(panel, written)
+        text = whole(cfg, prompt, [token.token for token in written.tokens])
+        answer = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
+        if answer is not None and (answer.cfg, answer.args) != (cfg, {"text": text, "count": 1, **settings}):
+            answer = None
+        _buttons(panel, written, answer, {"text": text, "count": length, **settings})
+        if answer is None:
+            if panel.at.playing:
+                _text(written)
+            return None
+        upcoming = answer.value
+        for line in reading_notes(upcoming.unknown, upcoming.cut, upcoming.limit, _slides(cfg)):
+            st.info(line)
+        _text(written, upcoming)
+    with right:
+        _candidates(written, upcoming, settings["temperature"], answer.step)
+    return whole(cfg, "", upcoming.read), len(upcoming.read)
 
 
 def _shown(panel: InstrumentPanel, prompt: str) -> Written:
     """What the net of the step shown has written after a prompt; while it plays, what stands there already."""
-    kept = WRITTEN.mutable()
-    step = kept[-1].step if kept and panel.at.playing else panel.step
+    texts = WRITTEN.mutable()
+    step = texts[-1].step if texts and panel.at.playing else panel.step
     wanted = panel.cfg, prompt, step
-    own = next((one for one in kept if (one.cfg, one.prompt, one.step) == wanted), None) or Written(*wanted)
-    WRITTEN.put([*(one for one in kept if one is not own), own][-MOST_TEXTS:])
+    own = next((text for text in texts if (text.cfg, text.prompt, text.step) == wanted), None) or Written(*wanted)
+    WRITTEN.put([*(text for text in texts if text is not own), own][-MOST_TEXTS:])
     return own
 
 
@@ -163,12 +162,13 @@ def _prompt(cfg: RunConfig) -> str:
     return typed.replace("↵", "\n")
 
 
-def _settings(cfg: RunConfig) -> tuple[float, int, int, str]:
-    """Temperature, seed of the draws, length and end symbol ("" is none)."""
+def _settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
+    """Temperature, seed of the draws and end symbol ("" is none), as a question has them, and the length."""
     drawn = form.draw(Generation, NAME, kept=True)
     ends = {end: shown(end) for end in _ends(cfg.task)}
     end = form.draw(Prompt, NAME, of=cfg.task, only=["end"], legal={"end": ends}, kept=True).end
-    return round(drawn.temperature, 3), drawn.seed, drawn.length, "" if end == NO_END else end
+    end = "" if end == NO_END else end
+    return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
 
 
 def _ends(task: str) -> tuple[str, ...]:
@@ -191,84 +191,99 @@ def _generated(panel: InstrumentPanel, written: Written) -> None:
 
 
 def _append(written: Written, value: Continuation, args: dict[str, Any]) -> None:
-    for token, p in zip(value.said, value.probabilities, strict=True):
-        written.said.append(GeneratedToken(token, value.classes.index(token), p, args["temperature"]))
-    written.why = stop_sentence(value.stopped, value.said, args["count"], args["end"], value.limit)
+    written.tokens += _generated_tokens(value, args["temperature"])
+    written.why = stop_sentence(value.stopped, len(value.said), args["count"], args["end"], value.limit)
+
+
+def _generated_tokens(value: Continuation, temperature: float) -> list[GeneratedToken]:
+    pairs = zip(value.said, value.probabilities, strict=True)
+    return [GeneratedToken(token, value.classes.index(token), p, temperature) for token, p in pairs]
 
 
 def _buttons(
-    panel: InstrumentPanel, written: Written, found: Measured[Continuation] | None, args: dict[str, Any]
+    panel: InstrumentPanel, written: Written, answer: Measured[Continuation] | None, args: dict[str, Any]
 ) -> None:
     """Buttons for one token, many, or none. Disabled while the net trains."""
-    there = found is not None and found.step == written.step and bool(found.value.said)
+    there = answer is not None and answer.step == written.step and bool(answer.value.said)
     can = there and not panel.at.playing and written.wanted is None
 
-    def one_more() -> None:
-        assert found is not None
-        _append(written, found.value, args | {"count": 1})
+    def append() -> None:
+        assert answer is not None
+        _append(written, answer.value, args | {"count": 1})
 
-    def many() -> None:
+    def generate() -> None:
         written.wanted = args
 
-    def again() -> None:
-        written.said, written.why, written.wanted = [], "", None
+    def clear() -> None:
+        written.tokens, written.why, written.wanted = [], "", None
+
+    def button(label: str, name: str, icon: str, does: Callable[[], None], disabled: bool, **how: Any) -> None:
+        st.button(label, key=f"{NAME}_{name}", icon=f":material/{icon}:", on_click=does, disabled=disabled, **how)
 
     with st.container(horizontal=True):
-        label, icon = "Next token", ":material/keyboard_tab:"
-        st.button(label, key=f"{NAME}_next", icon=icon, type="primary", on_click=one_more, disabled=not can)
-        st.button("Generate", key=f"{NAME}_generate", icon=":material/fast_forward:", on_click=many, disabled=not can)
-        st.button(
-            "Back to the prompt", key=f"{NAME}_again", icon=":material/undo:", on_click=again, disabled=not written.said
-        )
+        button("Next token", "next", "keyboard_tab", append, not can, type="primary")
+        button("Generate", "generate", "fast_forward", generate, not can)
+        button("Back to the prompt", "again", "undo", clear, not written.tokens)
     if panel.at.playing:
-        st.caption("Pause to let the net at this step continue the prompt.")
+        st.caption(TEXTS("pause"))
 
 
-def _text(written: Written, next_one: Continuation | None = None) -> None:
-    """The text, and why it ended. `next_one`: what comes next, once that is measured."""
-    tokens = [one.token for one in written.said]
+def _text(written: Written, upcoming: Continuation | None = None) -> None:
+    """The text, and why it ended. `upcoming`: what comes next, once that is measured."""
+    tokens = [token.token for token in written.tokens]
     st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
-    count = counted(len(tokens), "token")
-    began = f"At step {written.step} the net wrote {count} after the prompt. " if tokens else "This is the prompt. "
-    nothing = stop_sentence(next_one.stopped, [], 1, "", next_one.limit) if next_one and not next_one.said else ""
-    st.markdown(f"**{began}{written.why or nothing or 'Press Next token or Generate.'}**")
+    wrote = TEXTS("wrote", step=written.step, count=counted(len(tokens), "token"))
+    none = stop_sentence(upcoming.stopped, 0, 1, "", upcoming.limit) if upcoming and not upcoming.said else ""
+    after = written.why or none or "Press Next token or Generate."
+    st.markdown(f"**{wrote if tokens else 'This is the prompt.'} {after}**")
 
 
-def _candidates(written: Written, next_one: Continuation, temperature: float, step: int) -> None:
+def _candidates(written: Written, upcoming: Continuation, temperature: float, step: int) -> None:
     """The candidates for one of the text's tokens or the next, which was measured at `step`."""
-    names = [f"{at}: {shown(one.token)}" for at, one in enumerate(written.said, start=1)]
-    upcoming = [
-        GeneratedToken(token, next_one.classes.index(token), p, temperature)
-        for token, p in zip(next_one.said, next_one.probabilities, strict=True)
-    ]
-    every = [*written.said, *upcoming]
-    if not every:
+    names = [f"{at}: {shown(token.token)}" for at, token in enumerate(written.tokens, start=1)]
+    following = _generated_tokens(upcoming, temperature)
+    tokens = [*written.tokens, *following]
+    if not tokens:
         return
-    names += ["the next one"] * len(upcoming)
-    key = f"{NAME}_looked_at_{len(every)}"
-    at = st.selectbox(
-        "Candidates for token", range(len(every)), index=len(every) - 1, format_func=names.__getitem__, key=key
-    )
-    one = every[int(at)]
-    hot = tempered(one.p, one.temperature)
-    static_chart(
-        candidates_chart("Candidates", next_one.classes, one.p, hot, one.at), "Candidates", f"{NAME}_candidates"
-    )
-    verb, of = ("is", written.step) if at < len(written.said) else ("would be", step)
-    st.markdown(
-        f'"{shown(one.token)}" {verb} chosen: the net gives it {one.p[one.at]:.1%}; at temperature '
-        f"{one.temperature:g} that becomes {hot[one.at]:.1%}. {badge('measured')} at step {of}."
-    )
-    if written.said:
+    names += ["the next one"] * len(following)
+    label, last = "Candidates for token", len(tokens) - 1
+    key = f"{NAME}_looked_at_{len(tokens)}"
+    at = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
+    token, is_written = tokens[int(at)], at < len(written.tokens)
+    hot = tempered(token.p, token.temperature)
+    charts(NAME, candidates_chart("Candidates", upcoming.classes, token.p, hot, token.at))
+    p = {"p": token.p[token.at], "temperature": token.temperature, "tempered": hot[token.at]}
+    verb, of_step = ("is", written.step) if is_written else ("would be", step)
+    st.markdown(TEXTS("chosen", token=shown(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
+    if written.tokens:
         with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
-            named_table("Generated tokens", _rows(written.said), height=260)
+            columns = {
+                "token": [shown(token.token) for token in written.tokens],
+                "probability": [float(token.p[token.at]) for token in written.tokens],
+                "at the temperature": [
+                    float(tempered(token.p, token.temperature)[token.at]) for token in written.tokens
+                ],
+                "temperature": [token.temperature for token in written.tokens],
+                "rank": [int((token.p > token.p[token.at]).sum()) + 1 for token in written.tokens],
+            }
+            named_table("Generated tokens", columns, height=260)
 
 
-def _rows(said: list[GeneratedToken]) -> dict[str, list[Any]]:
-    return {
-        "token": [shown(one.token) for one in said],
-        "probability": [float(one.p[one.at]) for one in said],
-        "at the temperature": [float(tempered(one.p, one.temperature)[one.at]) for one in said],
-        "temperature": [one.temperature for one in said],
-        "rank": [int((one.p > one.p[one.at]).sum()) + 1 for one in said],
-    }
+def stop_sentence(stopped: str, count: int, asked: int, end: str, limit: int) -> str:
+    """Why generation stopped after so many tokens (`stopped`: a word from the trainer)."""
+    if stopped != "end":
+        return TEXTS(STOPPED[stopped], count=counted(count, "token"), limit=limit)
+    heading = "stopped at the end symbol" if count < asked else "stopped at both"
+    return TEXTS(heading, number=count, end=shown(end), asked=asked)
+
+
+def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) -> list[str]:
+    """What was left out of a prompt that the net cannot read completely."""
+    notes = []
+    if unknown:
+        names = ", ".join(f'"{literal(name[:LONGEST_NAME])}"' for name in list(dict.fromkeys(unknown))[:MOST_NAMES])
+        what = "character" if slides else "symbol"
+        notes.append(TEXTS("unknown symbols", what=what, names=names, count=len(unknown)))
+    if cut:
+        notes.append(TEXTS("window" if slides else "too long", limit=limit, cut=cut))
+    return notes
