@@ -115,10 +115,7 @@ def test_every_page_of_the_navigation_is_looked_at():
 
 
 LOOKED_AT_FIRST = {
-    "/": on_a_phone,
     "/playground": on_a_wide_screen,
-    "/compare": on_a_wide_screen,
-    "/recordings": on_a_wide_screen,
     "/lessons": on_a_phone,
 }
 

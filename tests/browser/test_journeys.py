@@ -69,7 +69,6 @@ def test_a_student_does_a_lesson_goes_on_and_comes_back(person):
     person("Lessons", **OWN).reads("0 of 10 guessed, 0 solved")
 
 
-@pytest.mark.first
 def test_who_comes_alone_is_shown_the_way_and_goes_on_where_they_left_off(person):
     visitor = person("Start")
     tour = visitor.tab.get_by_role("navigation", name="Five-minute tour")
@@ -158,7 +157,6 @@ def test_a_link_with_a_digest_says_elsewhere_that_the_same_came_out(person):
     reader.goes("Glossary").goes_back("Playground", "Same result:")
 
 
-@pytest.mark.first
 def test_a_map_is_chosen_and_shared_and_one_of_its_cells_is_opened_in_the_playground(person):
     visitor = person("Maps").reads("Click a cell to select it")
     visitor.chooses("Map", "Six arrangements")
@@ -343,7 +341,6 @@ def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
     visitor.rests().reads("done")
 
 
-@pytest.mark.first
 def test_an_open_instrument_is_open_after_a_reload_and_in_a_second_tab(person):
     visitor = person("Playground", SMALL + "&seed=34")
     visitor.picks("Collapse")

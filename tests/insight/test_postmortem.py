@@ -11,6 +11,7 @@ from models.insight.words import decades, factor, times_larger
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, trace_of
 from models.training import Run
+from tests.traces import finished
 
 SATURATED = RunConfig.arranged(
     "residual only", activation="tanh", init="he", depth=64, width=32, batch=32, lr=1.0, steps=60, device="cpu"
@@ -56,7 +57,7 @@ def test_there_is_a_run_for_every_rule():
 
 @pytest.mark.parametrize(("kind", "cfg"), CASES)
 def test_a_run_that_triggers_a_rule_is_explained_by_it(kind, cfg):
-    found = postmortem(cfg, trained(cfg).trace())
+    found = postmortem(cfg, finished(cfg, cfg.steps))
     assert found.kind == kind
     assert found.first == next(rule.first for rule in RULES if rule.kind == kind)
 

@@ -6,17 +6,17 @@ import torch
 from torch import nn
 
 from addnorm.probe import watching
-from models.insight import signal_at_init
 from models.nets import build_model
 from models.nets.norms import build_norm
 from models.spec import ARRANGEMENTS, PLACEMENTS, RunConfig
 from models.spec.pairings import PAIRINGS
 from models.training import Run
+from tests import traces
 
 
 def growth(cfg: RunConfig) -> float:
     """The factor on the mean square of the stream over depth, the geometric mean of four seeds."""
-    found = signal_at_init(cfg, range(4), rows=64).mean_square
+    found = traces.signal(cfg, range(4), rows=64).mean_square
     return float(np.exp(np.log(found[:, -1] / found[:, 0]).mean()))
 
 

@@ -15,6 +15,7 @@ import pytest
 from models.insight import signal_at_init
 from models.insight.signal import Signal
 from models.spec import NETS, NORMS, RunConfig, plan
+from tests import traces
 
 SEEDS = tuple(range(6))
 L, WIDTH = 16, 256
@@ -76,7 +77,7 @@ LAWS: dict[str, tuple[str, dict, float, float, float, float]] = {
 @pytest.mark.parametrize("law", LAWS)
 def test_an_arrangement_follows_its_law(law):
     name, fields, end, end_tolerance, ratio, ratio_tolerance = LAWS[law]
-    signal = signal_at_init(arranged(name, **fields), seeds=SEEDS)
+    signal = traces.signal(arranged(name, **fields), seeds=SEEDS)
     assert mean_square(signal)[-1] == pytest.approx(end, rel=end_tolerance)
     assert gradient(signal)[0] == pytest.approx(ratio, rel=ratio_tolerance)
 
@@ -86,14 +87,14 @@ def test_an_arrangement_follows_its_law(law):
     ("name", "fields"), [("ReZero", {}), ("residual only", {"init": "zero last"}), ("pre-norm", {"init": "zero last"})]
 )
 def test_branches_that_start_at_zero_leave_signal_and_gradient_exactly_alone(name, fields, net):
-    signal = signal_at_init(arranged(name, net=net, width=64, **fields), seeds=SEEDS)
+    signal = traces.signal(arranged(name, net=net, width=64, **fields), seeds=SEEDS)
     assert (signal.mean_square == signal.mean_square[:, :1]).all()
     assert (signal.grad_norm == signal.grad_norm[:, :1]).all()
 
 
 def test_pre_norm_follows_its_law_at_every_point_of_the_stream():
     """A grows by v per block, the gradient falls like 1 / RMS of the stream: all the way, not at the end alone."""
-    signal = signal_at_init(arranged("pre-norm"), seeds=SEEDS)
+    signal = traces.signal(arranged("pre-norm"), seeds=SEEDS)
     block = np.arange(L + 1)
     np.testing.assert_allclose(mean_square(signal), 1 + V * block, rtol=0.1)
     np.testing.assert_allclose(gradient(signal), np.sqrt((1 + V * L) / (1 + V * block)), rtol=0.05)
@@ -101,7 +102,7 @@ def test_pre_norm_follows_its_law_at_every_point_of_the_stream():
 
 def test_sandwich_adds_one_per_sublayer_in_a_transformer_too():
     """Tokens of one sequence share what attention adds, so there is more chance in it than in an MLP."""
-    signal = signal_at_init(arranged("sandwich", net="transformer", depth=8, width=128), seeds=SEEDS)
+    signal = traces.signal(arranged("sandwich", net="transformer", depth=8, width=128), seeds=SEEDS)
     np.testing.assert_allclose(mean_square(signal), 1 + np.arange(17), rtol=0.15)
 
 
@@ -122,7 +123,7 @@ GAINS = {
 @pytest.mark.parametrize(("init", "expansion"), GAINS)
 def test_a_branch_passes_on_what_its_initialisation_says(init, expansion):
     cfg = arranged("plain", depth=1, init=init, expansion=expansion)
-    assert mean_square(signal_at_init(cfg, seeds=SEEDS))[-1] == pytest.approx(GAINS[init, expansion], rel=0.1)
+    assert mean_square(traces.signal(cfg, seeds=SEEDS))[-1] == pytest.approx(GAINS[init, expansion], rel=0.1)
 
 
 # --- other activations and one layer: Gaussian averages instead of 1/2 ---
@@ -173,7 +174,7 @@ def test_the_gaussian_averages_here_are_those_of_the_literature(activation, expe
 def test_one_layer_pre_norm_grows_by_its_mean_too(activation):
     """The mean of the activation adds up coherently: A_L = 1 + L Var + (L E)^2."""
     mean, variance, slope = moments(activation)
-    signal = signal_at_init(arranged("pre-norm", width=128, layers_per_branch=1, activation=activation), seeds=SEEDS)
+    signal = traces.signal(arranged("pre-norm", width=128, layers_per_branch=1, activation=activation), seeds=SEEDS)
     assert mean_square(signal)[-1] == pytest.approx(1 + L * variance + (L * mean) ** 2, rel=0.05)
     assert gradient(signal)[0] == pytest.approx((1 + L * variance) ** (slope / (2 * variance)), rel=0.12)
 
@@ -181,7 +182,7 @@ def test_one_layer_pre_norm_grows_by_its_mean_too(activation):
 @pytest.mark.parametrize("activation", ["relu", "gelu", "tanh", "sigmoid"])
 def test_one_layer_post_norm_multiplies_the_gradient_in_every_block(activation):
     _, variance, slope = moments(activation)
-    signal = signal_at_init(arranged("post-norm", width=128, layers_per_branch=1, activation=activation), seeds=SEEDS)
+    signal = traces.signal(arranged("post-norm", width=128, layers_per_branch=1, activation=activation), seeds=SEEDS)
     assert gradient(signal)[0] == pytest.approx(((1 + slope) / (1 + variance)) ** (L / 2), rel=0.1)
 
 
@@ -191,7 +192,7 @@ def test_one_layer_without_a_norm_follows_the_mean_and_the_variance_of_its_strea
     for _ in range(L):
         own_mean, own_variance, _ = moments(activation, math.sqrt(mean**2 + variance))
         mean, variance = mean + own_mean, variance + own_variance
-    signal = signal_at_init(arranged("residual only", layers_per_branch=1, activation=activation), seeds=SEEDS)
+    signal = traces.signal(arranged("residual only", layers_per_branch=1, activation=activation), seeds=SEEDS)
     assert mean_square(signal)[-1] == pytest.approx(mean**2 + variance, rel=0.3)
 
 
@@ -201,7 +202,7 @@ def test_two_layers_without_a_norm_follow_the_mean_square_of_their_stream(activa
     for _ in range(L):
         mean, variance, _ = moments(activation, math.sqrt(size))
         size += variance + mean**2
-    signal = signal_at_init(arranged("residual only", activation=activation), seeds=SEEDS)
+    signal = traces.signal(arranged("residual only", activation=activation), seeds=SEEDS)
     assert mean_square(signal)[-1] == pytest.approx(size, rel=0.3)
 
 

@@ -23,6 +23,7 @@ from models.insight.theory import Law, branch_gains, law, rate
 from models.instruments.signal import signal
 from models.spec import ARRANGEMENTS, INITS, RunConfig, plan
 from models.training import Replays, finished
+from tests import traces
 from tests.drawn import drawn
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -79,7 +80,7 @@ CASES: dict[str, tuple[str, dict, tuple[float, float]]] = {
 def test_a_law_that_is_drawn_is_what_six_seeds_show_at_every_site(case):
     name, fields, (forward, backward) = CASES[case]
     cfg = RunConfig.arranged(name, depth=L, width=64, device="cpu", **fields)
-    predicted, measured = law(cfg), signal_at_init(cfg, SEEDS, rows=128)
+    predicted, measured = law(cfg), traces.signal(cfg, SEEDS, rows=128)
     assert predicted.mean_square is not None
     assert np.abs(np.log10(geometric_mean(measured.mean_square) / predicted.mean_square)).max() < forward
     if case in {"residual only, one layer", "residual only, one layer of sigmoid"}:
@@ -92,14 +93,14 @@ def test_a_law_that_is_drawn_is_what_six_seeds_show_at_every_site(case):
 def test_the_coherent_gradient_of_one_layer_without_a_norm_is_not_what_independent_factors_say():
     """Why no law is offered there: the mean's slope adds up, and the gradient is several times what v_b gives."""
     cfg = RunConfig.arranged("residual only", depth=L, width=64, layers_per_branch=1, device="cpu")
-    grad = geometric_mean(relative(signal_at_init(cfg, SEEDS, rows=128).grad_norm))[0]
+    grad = geometric_mean(relative(traces.signal(cfg, SEEDS, rows=128).grad_norm))[0]
     assert log10(grad / 1.5 ** (L / 2)) > 0.4
 
 
 @pytest.mark.parametrize("name", ["sandwich", "res-post-norm", "post-norm", "ReZero"])
 def test_a_transformer_has_a_law_where_norms_or_zeros_fix_what_is_added(name):
     cfg = RunConfig.arranged(name, net="transformer", depth=4, width=64, device="cpu")
-    predicted, measured = law(cfg), signal_at_init(cfg, SEEDS, rows=128)
+    predicted, measured = law(cfg), traces.signal(cfg, SEEDS, rows=128)
     assert np.abs(np.log10(geometric_mean(measured.mean_square) / predicted.mean_square)).max() < WITH_SKIP[0]
     assert (predicted.gradient is None) == (name != "ReZero")
 
@@ -245,7 +246,7 @@ def test_the_rate_is_the_slope_of_the_logarithms():
 
 def test_the_rate_of_the_gradient_is_that_of_its_way_back_and_multiplies_to_what_the_sentence_says():
     cfg = RunConfig.arranged("residual only", depth=L, width=64, device="cpu")
-    found = signal_at_init(cfg, SEEDS, rows=128)
+    found = traces.signal(cfg, SEEDS, rows=128)
     text = formula_sentence(law(cfg), found.mean_square, found.grad_norm)
     whole = float(re.search(r"factor of ([\d.]+)", text.split("The gradient")[1])[1])
     each = factors(law(cfg), found.mean_square, found.grad_norm)
@@ -271,7 +272,7 @@ def test_a_narrow_deep_net_strays_with_a_skip_too_unless_a_norm_holds_the_sum_or
 
     def over_the_law(arrangement, width):
         cfg = RunConfig.arranged(arrangement, depth=48, width=width, device="cpu")
-        found = signal_at_init(cfg, seeds=range(16), rows=64)
+        found = traces.signal(cfg, seeds=range(16), rows=64)
         return float(np.exp(np.log(found.mean_square[:, -1]).mean()) / law(cfg).mean_square[-1])
 
     assert over_the_law("residual only", 16) < 0.3

@@ -307,6 +307,7 @@ def happened(page: AppTest) -> bool:
     return "What happened" in [one.value for one in page.subheader]
 
 
+@pytest.mark.full
 def test_the_verdict_of_an_attempt_stays_while_it_is_scrubbed_and_goes_with_the_next_attempt() -> None:
     page = watched(guessed(lessons(lesson="final"), 2), "lesson_final")
     waits = "the challenge is judged when the run ends"
@@ -346,6 +347,7 @@ def test_a_gain_of_the_fourth_root_of_two_levels_the_net_of_lesson_1_and_the_roo
     assert found.hint.startswith("What happened: before training the signal becomes 15 times larger over depth, ")
 
 
+@pytest.mark.full
 def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:
     page = watched(guessed(lessons(lesson="exploding"), 2), "lesson_exploding")
     (tape, _) = tapes(page, name="lesson_exploding")

@@ -584,6 +584,7 @@ def progress(page: AppTest) -> str:
     return " ".join(one.proto.text for one in page.get("progress"))
 
 
+@pytest.mark.full
 def test_a_map_of_ones_own_is_computed_paused_and_forgotten(folder):
     spec = replace(
         FIRST, base=(("task", "circles"), ("width", 8), ("steps", 10), ("batch", 8)), y=Axis("depth", (2, 3))

@@ -70,6 +70,7 @@ def test_a_link_leads_to_a_scene(small, asked, shown):
     assert declared(opened(scene=asked))["scene"] == shown
 
 
+@pytest.mark.full
 def test_what_came_of_the_reader_s_net_is_kept_for_who_has_watched_it(small):
     page = opened()
     tapes(page)  # somebody has trained them all

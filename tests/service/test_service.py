@@ -215,6 +215,8 @@ def test_two_tapes_advance_in_turn(worker: Trainer) -> None:
         until(lambda before=before: one.length > before[0] and two.length > before[1], "both to move")  # type: ignore[misc]
     assert not one.done
     assert not two.done
+    for tape in (one, two):
+        worker.want(tape.cfg, tape.cfg.steps, seconds=0)
 
 
 def test_training_stops_when_the_wish_expires(worker: Trainer) -> None:
@@ -296,6 +298,7 @@ def test_the_profile_is_row_0_of_the_tape(worker: Trainer) -> None:
     np.testing.assert_array_equal(trace.frames[0].sample_cosine, row.frames[0].sample_cosine)
 
 
+@pytest.mark.full
 def test_the_same_question_is_computed_once() -> None:
     with closing(
         bent("calls = []\nquestions.QUESTIONS['count'] = lambda c, a: calls.append(a) or {'calls': len(calls)}")
@@ -792,6 +795,7 @@ def test_the_line_of_a_message_that_could_not_be_received_is_not_sent(monkeypatc
     assert not pipe.getvalue()
 
 
+@pytest.mark.full
 def test_only_the_question_that_the_worker_was_at_is_blamed_for_its_death() -> None:
     setup = """
 def die(c, a):

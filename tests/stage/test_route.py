@@ -427,6 +427,7 @@ def test_a_folder_that_does_not_answer_stalls_nobody_else_and_is_read_when_it_do
     assert came.endswith(b"{}\n")
 
 
+@pytest.mark.full
 def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
     cfg = other(96)
     pages = [Browser(url) for _ in range(8)]
