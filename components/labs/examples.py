@@ -16,8 +16,6 @@ Example = TypeVar("Example")
 
 @dataclass(frozen=True)
 class Examples(Settings):
-    """Which example is loaded."""
-
     preset: Annotated[str, Knob("Examples", choices={}, link="example", width=416)] = ""
 
 

@@ -22,8 +22,6 @@ MOST_ROWS = 8  # of a matrix that is shown without a scroll bar
 
 @dataclass(frozen=True)
 class OpenPart(Settings):
-    """The open tab."""
-
     part: Annotated[str, Knob("Part", choices={})] = ""
 
 

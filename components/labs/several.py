@@ -1,6 +1,6 @@
 """The nets of a lab at the step where its playhead rests."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -8,6 +8,7 @@ import streamlit as st
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel
 from components.server.tickets import At
+from components.shell.waiting import poll_while
 from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import View, look, trouble
@@ -36,13 +37,22 @@ def views(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
 
 
 def compared(
-    name: str, labels: Sequence[str], cfgs: Sequence[RunConfig], shared: str
-) -> tuple[dict[str, InstrumentPanel], bool]:
-    """The player over the losses of nets of one task, and a panel for each net (see `views`)."""
-    losses = figures.losses(list(labels), steps=cfgs[0].steps, task=cfgs[0].task)
-    at = stage(name, list(cfgs), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
-    found, waiting = views(cfgs, at)
-    return {
-        one: InstrumentPanel(f"{name} {one}", view, at, screen=name, net=one)
-        for one, view in zip(labels, found, strict=False)
-    }, waiting
+    name: str, cfgs: Mapping[str, RunConfig], shared: str, show: Callable[[dict[str, InstrumentPanel]], bool]
+) -> None:
+    """The player over the losses of nets of one task, and `show` of a panel for each where the playhead rests.
+
+    `show` returns whether an answer is still to come.
+    """
+    first = next(iter(cfgs.values()))
+    losses = figures.losses(list(cfgs), steps=first.steps, task=first.task)
+
+    def body() -> bool:
+        at = stage(name, list(cfgs.values()), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
+        nets, waiting = views(list(cfgs.values()), at)
+        panels = {
+            net: InstrumentPanel(f"{name} {net}", view, at, screen=name, net=net)
+            for net, view in zip(cfgs, nets, strict=False)
+        }
+        return (bool(panels) and show(panels)) or waiting
+
+    poll_while(name, body)

@@ -33,8 +33,7 @@ from components.labs.maps import signed_map
 from models.labs.attention import KEYS, attend, reach, visible
 from models.labs.attention_examples import PROJECTIONS, WEIGHTS
 from models.labs.attention_shapes import Sizes, many_heads, two_sequences
-from models.labs.position_kinds import added, scores, turns
-from models.labs.positions import by_distance, sinusoids
+from models.labs.positions import added, by_distance, scores, sinusoids, turns
 from models.spec import POSITIONS, RunConfig
 from models.training import Run, snapshot_of
 from tests import hand

@@ -23,8 +23,16 @@ from models.labs.attention import (
     visible,
 )
 from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
-from models.labs.position_kinds import bias, one_head, scores
-from models.labs.positions import by_distance, order_difference, rotary_scores, rotated, sinusoids
+from models.labs.positions import (
+    bias,
+    by_distance,
+    one_head,
+    order_difference,
+    rotary_scores,
+    rotated,
+    scores,
+    sinusoids,
+)
 from models.nets.branches import Alibi, Attention, RelativeBias, Rotary
 from models.nets.embedding import sinusoids as sinusoids_of_the_app
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.autoregression.rows import steps
+from components.labs.autoregression.tokens import steps
 from models.instruments.lookup import lookup
 from models.spec import RunConfig
 from models.tasks import alphabet

@@ -14,7 +14,6 @@ from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.labs.parts import charts, say
 from components.shell.text import named_table, number
-from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Sublayers
@@ -39,32 +38,22 @@ SIZE: dict[str, object] = {
 
 @dataclass(frozen=True)
 class NetsWithout(Settings):
-    """What the three nets have in common."""
-
     task: Annotated[str, Knob("Task of the three nets", choices=dict.fromkeys(TASKS))] = "sort"
     depth: Annotated[int, Knob("Blocks", low=1, high=6, link="blocks", control="slider")] = 2
 
 
 @dataclass(frozen=True)
 class TrainingSteps(Settings):
-    """How long they train on a task."""
-
     steps: Annotated[int, Knob("Training steps", low=20, high=1500, step=20, link="updates")] = 500
 
 
 def draw() -> None:
-    """The section."""
     st.markdown(TEXTS("without feed-forward"))
-    cfgs = controls()
-    poll_while(NAME, lambda: watch(cfgs))
-
-
-def controls() -> list[RunConfig]:
-    """The three nets that are set."""
     one, two, three = st.columns(3)
     nets = form.draw(NetsWithout, NAME, places=[one, two])
     steps = form.draw(TrainingSteps, NAME, TrainingSteps(TASKS[nets.task][0]), of=nets.task, places=[three]).steps
-    return [configuration(nets.task, kind, nets.depth, steps) for kind in NETS.values()]
+    cfgs = {net: configuration(nets.task, kind, nets.depth, steps) for net, kind in NETS.items()}
+    several.compared(NAME, cfgs, " all three", _show)
 
 
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
@@ -73,12 +62,6 @@ def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
         "pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps, "position": TASKS[task][1]}
     )
     return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
-
-
-def watch(cfgs: list[RunConfig]) -> bool:
-    """The player, and measurements where the playhead rests. Returns whether any are still to come."""
-    panels, waiting = several.compared(NAME, list(NETS), cfgs, " all three")
-    return (bool(panels) and _show(panels)) or waiting
 
 
 def cut_chart(names: list[str], value: Sublayers, task: str) -> Figure:

@@ -36,8 +36,6 @@ HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the la
 
 @dataclass(frozen=True)
 class ShownHead(Settings):
-    """What the head sees, and what is looked at."""
-
     token: Annotated[int, Knob("Query token", choices={})] = 0
     scaled: Annotated[bool, Knob("Divide by √d_k")] = True
     causal: Annotated[bool, Knob("Causal mask")] = False
@@ -46,7 +44,6 @@ class ShownHead(Settings):
 
 
 def draw() -> None:
-    """The map of a sentence's weights, then the tables and the computation."""
     st.markdown(TEXTS("one head"))
     name = _example()
     example = PROJECTIONS[name]
@@ -196,16 +193,10 @@ def slip(name: str, tables: Tables, head: Head) -> str:
     if not (all(map(np.array_equal, tables, own)) and np.array_equal(head.seen, seen) and head.divisor == by):
         return ""
     if name == "X times W":
-        printed = ROWS["Token 1 as it is, over √4"]
-        return TEXTS(
-            "slip of x times w",
-            printed_q=np.array(PRINTED_Q),
-            q=head.q[0],
-            printed_weights=np.array(printed.printed_weights),
-            printed_output=np.array(printed.printed_output),
-            weights=head.weights[0].round(4),
-            output=head.output[0].round(3),
-        )
+        row = ROWS["Token 1 as it is, over √4"]
+        printed = {"printed_q": PRINTED_Q, "printed_weights": row.printed_weights, "printed_output": row.printed_output}
+        right = {"q": head.q[0], "weights": head.weights[0].round(4), "output": head.output[0].round(3)}
+        return TEXTS("slip of x times w", **{name: np.array(values) for name, values in printed.items()}, **right)
     return TEXTS("causal example") if example.causal else ""
 
 

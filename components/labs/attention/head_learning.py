@@ -27,8 +27,6 @@ NAMES = ("W_Q", "W_K", "W_V")
 
 @dataclass(frozen=True)
 class Descent(Settings):
-    """What the head is to learn, and how."""
-
     columns = (3,)
 
     target: Annotated[int, Knob("Target output: the value of", choices={}, link="wish")] = 0
@@ -37,7 +35,6 @@ class Descent(Settings):
 
 
 def draw(head: Head, at: int, x: np.ndarray, matrices: Matrices) -> None:
-    """The target, its gradients, and gradient descent towards it."""
     tokens = dict(enumerate(numbered("token", len(x))))
     way = form.draw(Descent, KEY, Descent(len(x) - 1), legal={"target": tokens})
     target = x[way.target] @ matrices[2]
@@ -65,23 +62,14 @@ def arithmetic(start: Learning, x: np.ndarray, target: np.ndarray) -> str:
     head, at = start.head, start.at
     return TEXTS(
         "backward",
-        loss=start.loss,
-        o=head.output[at],
-        y=target,
-        output=start.output,
+        **vars(start) | {"o": head.output[at], "y": target, "q": head.q[at], "divisor": head.divisor},
         mixed=head.weights[at] @ x,
-        weights=start.weights,
         mean=head.weights[at] @ start.weights,
-        divisor=head.divisor,
-        scores=start.scores,
         sum=start.scores.sum().round(12),
-        query=start.query,
-        q=head.q[at],
     ).replace("\n\n", "  \n")
 
 
 def walk_sentence(walk: list[Learning], target: int, steps: int) -> str:
-    """What the steps did to the loss and the weight."""
     first, last, taken = walk[0], walk[-1], counted(len(walk) - 1, "step")
     if len(walk) <= steps:
         return TEXTS("descent overflows", steps=taken)

@@ -35,11 +35,8 @@ PARTS: dict[str, Callable[[], None]] = {
 
 @dataclass(frozen=True)
 class AttentionPart(Settings):
-    """The open part."""
-
     part: Annotated[str, Knob("Part", choices=dict.fromkeys(PARTS), control="segments")] = next(iter(PARTS))
 
 
 def draw() -> None:
-    """The choice, and the part that is chosen."""
     PARTS[form.draw(AttentionPart, KEY).part]()

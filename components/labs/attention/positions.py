@@ -16,21 +16,8 @@ from components.labs.maps import signed_map
 from components.labs.parts import charts, say
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
+from models.labs import positions as encodings
 from models.labs.attention_examples import PRINTED_POSITION
-from models.labs.position_kinds import HEADS, added, bias, one_head, scores, turns
-from models.labs.positions import (
-    BASE,
-    BUCKETS,
-    FURTHEST,
-    ByDistance,
-    angles,
-    bucket,
-    by_distance,
-    nearest_rows,
-    order_difference,
-    sinusoids,
-    slopes,
-)
 from models.spec import POSITIONS
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -62,8 +49,6 @@ SCORED = {  # what the chart by distance shows
 
 @dataclass(frozen=True)
 class ShownPositions(Settings):
-    """The encoding, how many positions and features it has, and what is written out of it."""
-
     columns = (1, 3)
 
     kind: Annotated[str, Knob("Position", choices=dict.fromkeys(POSITIONS), link="encoding", control="segments")] = (
@@ -77,8 +62,6 @@ class ShownPositions(Settings):
 
 
 def draw() -> None:
-    """The controls, and everything about the chosen encoding."""
-
     def load(example: tuple[int, int]) -> None:
         form.put(KEY, count=example[0], width=example[1], kind=SINES)
 
@@ -93,13 +76,13 @@ def draw() -> None:
         place = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
         st.markdown(f"{row(place, width)} {badge('formula')}")
-    if len(bias(kind, count)):
+    if len(encodings.bias(kind, count)):
         st.latex(rf"s_{{ij}}={POSITIONS[kind].formula}")
         st.markdown(f"{of_scores(kind, count)} {badge('formula')}")
     left, right = st.columns(2)
     with left:
         charts(KEY, table_map(kind, count, width, seed), height=340)
-        if len(table := added(kind, count, width, seed)):
+        if len(table := encodings.added(kind, count, width, seed)):
             st.caption(closest_rows(table))
     with right:
         _distance(kind, count, width, seed)
@@ -119,16 +102,16 @@ def draw() -> None:
 def slip() -> str:
     """A widely copied row for position 1, and the right values."""
     printed = np.array(PRINTED_POSITION)
-    right = sinusoids(np.arange(2), len(printed))[1].round(3)
+    right = encodings.sinusoids(np.arange(2), len(printed))[1].round(3)
     return TEXTS("slip of a position", printed=printed, features=len(printed), right=right)
 
 
 def row(place: int, width: int) -> str:
     """The sinusoidal row of one position, its first pairs written out."""
-    values = sinusoids(np.array([place]), width)[0]
+    values = encodings.sinusoids(np.array([place]), width)[0]
     pairs = []
     for pair in range(min(width // 2, MOST_TERMS // 2)):
-        angle = f"{place}/{number(BASE ** (2 * pair / width))}"
+        angle = f"{place}/{number(encodings.BASE ** (2 * pair / width))}"
         pairs.append(f"sin({angle}) = {number(values[2 * pair])}, cos({angle}) = {number(values[2 * pair + 1])}")
     whole = vector(values[:MOST_TERMS].round(3))[:-1] + ", ...]"
     whole = vector(values.round(3)) if width <= 2 * MOST_TERMS else whole
@@ -138,24 +121,24 @@ def row(place: int, width: int) -> str:
 def of_scores(kind: str, count: int) -> str:
     """What is added to scores over this many positions: buckets used, or the weight left to a distant token."""
     if kind == "alibi":
-        first, last = slopes(HEADS)[0], slopes(HEADS)[-1]
+        first, last = encodings.slopes(encodings.HEADS)[0], encodings.slopes(encodings.HEADS)[-1]
         powers = -first * (count - 2), -last * (count - 2)
         kept = {"first_share": np.exp(powers[0]), "last_share": np.exp(powers[1])}
-        return TEXTS("slopes", heads=HEADS, first=first, last=last, far=count - 1, power=powers[0], **kept)
-    begins = np.flatnonzero(np.diff(bucket(np.arange(FURTHEST + 1)))) + 1
-    wide = begins[BUCKETS // 4 - 1 :].tolist()
+        return TEXTS("slopes", heads=encodings.HEADS, first=first, last=last, far=count - 1, power=powers[0], **kept)
+    begins = np.flatnonzero(np.diff(encodings.bucket(np.arange(encodings.FURTHEST + 1)))) + 1
+    wide = begins[encodings.BUCKETS // 4 - 1 :].tolist()
     return TEXTS(
         "buckets",
         count=count,
-        used=len(np.unique(bucket(np.arange(1 - count, count)))),
-        buckets=BUCKETS,
+        used=len(np.unique(encodings.bucket(np.arange(1 - count, count)))),
+        buckets=encodings.BUCKETS,
         near=wide[0] - 1,
         wide=", ".join(map(str, wide)),
-        own=BUCKETS // 2 - 1,
+        own=encodings.BUCKETS // 2 - 1,
     )
 
 
-def claim(kind: str, dots: ByDistance) -> str:
+def claim(kind: str, dots: encodings.ByDistance) -> str:
     """Whether only the distance of two positions determines their score, and whether the score shows their order."""
     if kind == "none":
         return TEXTS("distance does not matter")
@@ -170,7 +153,7 @@ def claim(kind: str, dots: ByDistance) -> str:
 
 def closest_rows(table: np.ndarray) -> str:
     """Whether every position has a row of its own, judged by the two closest rows."""
-    apart, first, second = nearest_rows(table)
+    apart, first, second = encodings.nearest_rows(table)
     verdict = "No two positions share a row." if apart > ROUNDING else "Two positions share a row."
     measured = {"apart": apart, "length": np.linalg.norm(table, axis=1).mean()}
     return TEXTS("closest rows", verdict=verdict, first=first, second=second, features=table.shape[1], **measured)
@@ -181,14 +164,14 @@ def longer(kind: str, count: int, width: int) -> str:
     if kind == "learned":
         return TEXTS("longer with a learned table", count=count, last=count - 1)
     if kind == "alibi":
-        return TEXTS("longer with slopes", count=count, subtracted=slopes(HEADS)[0] * count)
+        return TEXTS("longer with slopes", count=count, subtracted=encodings.slopes(encodings.HEADS)[0] * count)
     if kind == "relative bias":
-        new, *known = bucket(np.arange(count, -1, -1))
+        new, *known = encodings.bucket(np.arange(count, -1, -1))
         heading = "longer with a known bucket" if new in known else "longer with a new bucket"
         return TEXTS(heading, count=count, bucket=new)
     if kind == "none":
         return TEXTS("longer without positions")
-    gone = turns(width, count)
+    gone = encodings.turns(width, count)
     new, what = int((gone < 1).sum()), "row" if kind == SINES else "angles"
     pairs = {"full": len(gone) - new, "pairs": len(gone), "new": new}
     return TEXTS("longer with angles", count=count, what=what, slowest=gone[-1], **pairs)
@@ -197,21 +180,20 @@ def longer(kind: str, count: int, width: int) -> str:
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
     places, how = [str(at) for at in range(count)], {"unit": "added", "x": "feature", "y": "position"}
-    values, columns = added(kind, count, width, seed), [str(at + 1) for at in range(width)]
+    values, columns = encodings.added(kind, count, width, seed), [str(at + 1) for at in range(width)]
     if kind == "rotary":
-        turned, pairs = angles(np.arange(count), width), range(1, width // 2 + 1)
+        turned, pairs = encodings.angles(np.arange(count), width), range(1, width // 2 + 1)
         values = np.concatenate((np.cos(turned), np.sin(turned)), axis=1)
         columns = [f"{name} {at}" for name in ("cos", "sin") for at in pairs]
         how |= {"unit": "cosine, sine", "x": "angle"}
-    elif len(by_pair := bias(kind, count, seed)):
+    elif len(by_pair := encodings.bias(kind, count, seed)):
         values, columns = by_pair, places
         how |= {"x": "position of the key", "y": "of the query"}
     return signed_map(TABLES[kind], rows=places[: len(values)], columns=columns, values=values, **how)
 
 
 def distance_chart(table: np.ndarray) -> Figure:
-    """Mean, minimum and maximum score of all pairs by distance."""
-    dots = by_distance(table)
+    dots = encodings.by_distance(table)
     lines = {"mean": dots.mean, "minimum": dots.least, "maximum": dots.greatest}
     how: dict[str, Any] = {"sites": dots.distance.tolist(), "series": by_name(lines, ("now", "ghost", "pinned"))}
     x = "distance: position of the key minus that of the query"
@@ -226,7 +208,9 @@ def order_rows(seed: int) -> dict[str, dict[str, float]]:
         order = order[::-1]
     return {
         kind: {
-            name: order_difference(one_head(kind, TOKENS, FEATURES, causal=causal, seed=seed), x, order)
+            name: encodings.order_difference(
+                encodings.one_head(kind, TOKENS, FEATURES, causal=causal, seed=seed), x, order
+            )
             for name, causal in (("no mask", False), ("causal mask", True))
         }
         for kind in POSITIONS
@@ -234,7 +218,6 @@ def order_rows(seed: int) -> dict[str, dict[str, float]]:
 
 
 def order_sentence(rows: dict[str, dict[str, float]]) -> str:
-    """Which encodings notice that tokens were shuffled."""
     blind = [f"“{kind}” with {mask}" for kind, by_mask in rows.items() for mask in by_mask if by_mask[mask] < ROUNDING]
     return TEXTS("blind to the order", blind="; ".join(blind) or "none of them")
 
@@ -243,7 +226,7 @@ def _distance(kind: str, count: int, width: int, seed: int) -> None:
     projected = False
     if kind in (SINES, "learned"):
         projected = form.draw(ShownPositions, KEY, only=["projected"]).projected
-    table = scores(kind, count, width, seed=seed, projected=projected)
-    say(claim(kind, by_distance(table)))
+    table = encodings.scores(kind, count, width, seed=seed, projected=projected)
+    say(claim(kind, encodings.by_distance(table)))
     charts(KEY, distance_chart(table))
     st.caption(TEXTS(SCORED[kind]))

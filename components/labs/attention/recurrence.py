@@ -24,13 +24,10 @@ TITLES = {True: "Recurrent cell", False: "Causal attention"}
 
 @dataclass(frozen=True)
 class ReadTokens(Settings):
-    """How long the sequence is."""
-
     count: Annotated[int, Knob("Tokens", low=2, high=12, link="length", control="slider")] = 7
 
 
 def draw() -> None:
-    """Both graphs, and the steps from every token to every position."""
     count = form.draw(ReadTokens, KEY).count
     steps = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
     say(steps_sentence(steps[True], steps[False]))
@@ -45,7 +42,6 @@ def draw() -> None:
 
 
 def steps_sentence(recurrent: np.ndarray, attention: np.ndarray) -> str:
-    """How many sequential steps each needs."""
     first, pairs = recurrent[-1, 0], (attention > 0).sum()
     steps = {"recurrent": recurrent.max(), "attention": attention.max()}
     return TEXTS("one by one or at once", tokens=len(recurrent), first=first, pairs=pairs, **steps)

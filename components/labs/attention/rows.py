@@ -26,8 +26,6 @@ SUMS_TO_ONE = 1e-3  # tolerance for the sum of rounded weights
 
 @dataclass(frozen=True)
 class ShownRow(Settings):
-    """What the numbers of the row are, and what is done with them."""
-
     columns = (3,)
 
     kind: Annotated[str, Knob("These are", choices=dict.fromkeys((SCORES, WEIGHTS)), control="segments")] = SCORES
@@ -36,7 +34,6 @@ class ShownRow(Settings):
 
 
 def draw() -> None:
-    """The row, its kind, the values, and the results."""
     example = _example()
     numbers, *others = table.table(
         f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=partial(numbered, "token")

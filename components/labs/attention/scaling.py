@@ -37,8 +37,6 @@ def experiment(seed: int) -> dict[str, list[Sampled]]:
 
 @dataclass(frozen=True)
 class KeyDraws(Settings):
-    """The size of the keys that is written out, and the draws."""
-
     columns = (2,)
 
     size: Annotated[int, Knob("Key size d_k", choices=dict.fromkeys(SIZES), link="d_k", control="steps")] = 64
@@ -46,7 +44,6 @@ class KeyDraws(Settings):
 
 
 def draw() -> None:
-    """The formula, the experiment, and its results."""
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
     size, seed = astuple(form.draw(KeyDraws, KEY))
     rows = experiment(seed)

@@ -22,8 +22,6 @@ KEY = "attention_shapes"
 
 @dataclass(frozen=True)
 class Given(Settings):
-    """The sizes, at first those of an example."""
-
     columns = (3,)
 
     tokens: Annotated[int, Knob("Tokens n", 1, 32)] = 5
@@ -34,7 +32,6 @@ class Given(Settings):
 
 
 def draw() -> None:
-    """The sizes, and both tables."""
     sizes = Sizes(**asdict(form.draw(Given, KEY)))
     again = partial(form.put, KEY, **asdict(Given()))
     st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)

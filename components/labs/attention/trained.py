@@ -17,7 +17,6 @@ from components.labs.attention.positions import claim, distance_chart
 from components.labs.maps import signed_map
 from components.labs.parts import charts, say
 from components.shell.text import badge, named_table, number
-from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import PositionProbe
@@ -40,8 +39,6 @@ WORSE_NATS = 0.05  # from which the longer half of a text counts as better or wo
 
 @dataclass(frozen=True)
 class TrainedPair(Settings):
-    """What both nets have in common."""
-
     columns = (3,)
 
     position: Annotated[str, Knob("Position of both nets", choices=dict.fromkeys(POSITIONS))] = next(iter(POSITIONS))
@@ -50,28 +47,15 @@ class TrainedPair(Settings):
 
 
 def draw() -> None:
-    """The section."""
     st.markdown(TEXTS("trained pair"))
-    cfgs = controls()
-    poll_while(NAME, lambda: watch(cfgs))
-
-
-def controls() -> list[RunConfig]:
-    """The two nets that are set."""
     pair = form.draw(TrainedPair, NAME)
-    return [configuration(residual, pair.position, pair.depth, pair.steps) for residual in NETS.values()]
+    cfgs = {net: configuration(kept, pair.position, pair.depth, pair.steps) for net, kept in NETS.items()}
+    several.compared(NAME, cfgs, " both", _show)
 
 
 def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:
-    """One of the two."""
     cfg = RunConfig.arranged("pre-norm", **SIZE | {"position": position, "depth": depth, "steps": steps})
     return replace(cfg, residual=residual)
-
-
-def watch(cfgs: list[RunConfig]) -> bool:
-    """The player, and measurements where the playhead rests. Returns whether any are still to come."""
-    panels, waiting = several.compared(NAME, list(NETS), cfgs, " both")
-    return (bool(panels) and _show(panels)) or waiting
 
 
 def _show(panels: dict[str, InstrumentPanel]) -> bool:

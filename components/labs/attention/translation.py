@@ -33,8 +33,6 @@ SIZE: dict[str, object] = {"net": "transformer", "width": 64, "heads": 4, "batch
 
 @dataclass(frozen=True)
 class TranslationPair(Settings):
-    """The pair that is trained, and what is shown of it."""
-
     columns = (4, 1)
 
     task: Annotated[str, Knob("Task of the pair", choices=dict.fromkeys(ASKED), link="pair-task")] = ASKED[0]
@@ -47,32 +45,20 @@ class TranslationPair(Settings):
 
 
 def draw() -> None:
-    """The section."""
     st.markdown(TEXTS("encoder and decoder"))
-    cfg = controls()
-    poll_while(KEY, lambda: watch(cfg))
-
-
-def controls() -> RunConfig:
-    """The net that is set."""
     pair = form.draw(TranslationPair, KEY, only=["task", "depth", "steps", "seed"])
     st.caption(sentence(TASKS[pair.task].reading))
-    return configuration(pair.task, pair.depth, pair.steps, pair.seed)
+    cfg = configuration(pair.task, pair.depth, pair.steps, pair.seed)
+    label = f"Train the pair for {cfg.steps} steps"
+    show = partial(_show, cfg)
+    poll_while(KEY, lambda: by_button(KEY, answers.TRANSLATION, cfg, show, label=label, doing="Training"))
 
 
 def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig:
-    """The pair's settings, as a run's configuration."""
     return replace(RunConfig.arranged("pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps}), seed=seed)
 
 
-def watch(cfg: RunConfig) -> bool:
-    """The button, the progress or the result. Returns whether the result is still to come."""
-    label = f"Train the pair for {cfg.steps} steps"
-    return by_button(KEY, answers.TRANSLATION, cfg, partial(_show, cfg), label=label, doing="Training")
-
-
 def _show(cfg: RunConfig, pair: Translation) -> None:
-    """The selected step: what the net can do, and where it looks."""
     steps = [int(step) for step in pair.steps]
     names = ["mean of the heads", *(f"head {head + 1}" for head in range(pair.looks.shape[2]))]
     usual = TranslationPair(step=steps[-1], block=cfg.depth)
@@ -114,7 +100,6 @@ def looks_map(pair: Translation, at: int, block: int, head: int) -> Figure:
 
 
 def loss_chart(pair: Translation, task: str) -> Figure:
-    """Training and held-out loss at the steps of the looks."""
     losses = np.asarray(pair.loss, float)[np.minimum(pair.steps, len(pair.loss) - 1)]
     series = by_name({"training": losses, "held-out": pair.held_out}, ("now", "other"))
     how: dict[str, Any] = {"levels": guessing_level(task), "guides": (0.0, loss_of_guessing(task)), "series": series}

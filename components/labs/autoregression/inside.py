@@ -37,8 +37,6 @@ RESIDUAL = PAGES / "labs" / "residual.py"
 
 @dataclass(frozen=True)
 class LensHead(Settings):
-    """Whose attention is shown."""
-
     head: Annotated[str, Knob("Head", choices={})] = "mean of the heads"
 
 

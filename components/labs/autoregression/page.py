@@ -10,9 +10,8 @@ from components.charts import figures
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
-from components.labs.autoregression import inside, rows, subwords, text
-from components.labs.autoregression.examples import EXAMPLES
-from components.labs.autoregression.text import NAME
+from components.labs.autoregression import inside, text, tokens
+from components.labs.autoregression.text import EXAMPLES, NAME
 from components.labs.parts import parts
 from components.server.tickets import At
 from components.shell import session
@@ -37,8 +36,6 @@ LOSS = "Loss of the transformer"
 
 @dataclass(frozen=True)
 class LabNet(Settings):
-    """The example, and the net that continues it."""
-
     example: Annotated[str, Knob("Example", choices=dict.fromkeys(EXAMPLES), width=416)] = next(iter(EXAMPLES))
     task: Annotated[str, Knob("Task of the net", choices=dict.fromkeys(NETS))] = next(iter(NETS))
     arrangement: Annotated[str, Knob("Arrangement", choices=ARRANGEMENTS, word=ARRANGEMENT)] = "pre-norm"
@@ -46,14 +43,11 @@ class LabNet(Settings):
 
 @dataclass(frozen=True)
 class NetOfTask(Settings):
-    """How large the net of a task is, and how long it trains."""
-
     depth: Annotated[int, Knob("Blocks", low=1, high=8, control="slider")] = 4
     steps: Annotated[int, Knob("Training steps", low=50, high=3000, step=50)] = 1000
 
 
 def draw() -> None:
-    """The whole lab."""
     cfg = controls()
     if cfg is not None:
         poll_while(NAME, lambda: watch(cfg))
@@ -109,9 +103,9 @@ def _parts(panel: InstrumentPanel) -> bool:
         with within:
             inside.refined(panel, read[0])
         with embedding:
-            rows.looked_up(panel, read[0])
+            tokens.looked_up(panel, read[0])
     with pieces:
-        subwords.draw()
+        tokens.draw_pieces()
     return panel.waiting
 
 
@@ -129,7 +123,6 @@ def _stage(cfg: RunConfig) -> At:
 
 
 def _take() -> None:
-    """Puts an example into the controls."""
     example = EXAMPLES[str(session.widget_value(f"{NAME}_example"))]
     form.put(NAME, task=example.task, temperature=example.temperature, length=example.length)
     form.put(NAME, of=example.task, prompt=example.prompt, end=example.end)

@@ -11,7 +11,6 @@ from components.charts.tokens import candidates_chart
 from components.controls import form
 from components.instruments.lens import TEXTS as PROMPTS
 from components.instruments.panel import InstrumentPanel, Measured
-from components.labs.autoregression.examples import NO_END, PromptExample
 from components.labs.parts import charts
 from components.shell.session import Key
 from components.shell.text import badge, named_table
@@ -32,11 +31,30 @@ LONGEST_PROMPT = 500
 MOST_TEXTS = 16  # that a visitor finds again
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
 MOST_NAMES, LONGEST_NAME = 20, 20  # unknown symbols listed, and characters of each
+NO_END = "none"
 STOPPED = {  # by the trainer's word for why it stopped
     "length": "stopped at the length",
     "full": "stopped when complete",
     "unasked": "stopped without a loss",
     "not finite": "stopped by numbers",
+}
+
+
+@dataclass(frozen=True)
+class PromptExample:
+    task: str
+    prompt: str
+    temperature: float = 0.0
+    length: int = 20
+    end: str = NO_END
+
+
+EXAMPLES = {
+    "A prompt, the next token, append, repeat": PromptExample("book", "Call me Ish"),
+    "Refinement, which value belongs to this key?": PromptExample("recall", PROMPTS["recall"], length=1),
+    "Stop at a full stop or at the length": PromptExample("book", "The whale ", temperature=0.8, length=120, end="."),
+    "A repeated sequence": PromptExample("copy", PROMPTS["copy"], length=16),
+    "A sequence in order": PromptExample("sort", PROMPTS["sort"], length=16),
 }
 
 
@@ -50,8 +68,6 @@ class Prompt(Settings):
 
 @dataclass(frozen=True)
 class Generation(Settings):
-    """How the net continues a prompt."""
-
     temperature: Annotated[float, Knob("Temperature", 0.0, 5.0, 0.1)] = 0.0
     seed: Annotated[int, Knob("Seed of the draws", high=10**6)] = 0
     length: Annotated[int, Knob("Length", 1, 200)] = 20
@@ -59,8 +75,6 @@ class Generation(Settings):
 
 @dataclass(frozen=True)
 class Places(Settings):
-    """Which tokens of the text are looked at."""
-
     position: Annotated[int, Knob("Position in the text", choices={}, link="place")] = 0
     row: Annotated[int, Knob("Token", choices={})] = 0
 

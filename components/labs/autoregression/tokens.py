@@ -1,4 +1,4 @@
-"""How a token becomes a row of numbers: id, one-hot row, the table's row, and what enters the stream."""
+"""How a text becomes tokens by byte-pair encoding, and how a token becomes a row of numbers."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -9,10 +9,12 @@ import streamlit as st
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.text import NAME, place
+from components.labs.parts import say
 from components.shell.text import badge, named_table, number, vector
 from models.answers import LOOKUP, Lookup
 from models.content import Texts
 from models.insight.lens import shown
+from models.labs.subwords import MAX_JOINS, READ, learned, pieces
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -20,12 +22,12 @@ TEXTS = Texts("labs/autoregression")
 ENTRIES = 6  # of a row that are written out
 NEAREST = 4  # symbols
 GPT2 = 50_257, 768  # symbols and features of the smallest
+EXAMPLE = "The whale was unbelievably white."
+LATEST = 8  # joins that are listed
 
 
 @dataclass(frozen=True)
 class LookUp(Settings):
-    """Whether a token's row is shown."""
-
     rows: Annotated[bool, Knob("Show how a token is looked up")] = False
 
 
@@ -74,3 +76,35 @@ def alike(table: np.ndarray, own: int) -> tuple[list[int], list[float]]:
 
 def _begin(row: np.ndarray) -> str:
     return vector(row[:ENTRIES], 3)[:-1] + (", ...]" if len(row) > ENTRIES else "]")
+
+
+@dataclass(frozen=True)
+class Subwords(Settings):
+    subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
+    joins: Annotated[int, Knob("Joins", high=MAX_JOINS, step=10, control="slider")] = 200
+
+
+def draw_pieces() -> None:
+    drawn = form.draw(Subwords, NAME)
+    text, count = drawn.subword_text or EXAMPLE, drawn.joins
+    joins, symbols = learned()
+    tokens = pieces(text, count)
+    st.code(" | ".join(map(_visible, tokens)), language=None, wrap_lines=True)
+    pairs = {"pairs": len(tokens) ** 2, "all_pairs": len(text) ** 2}
+    vocabulary = {"symbols": symbols, "vocabulary": symbols + count}
+    say(TEXTS("pieces", characters=len(text), tokens=len(tokens), **pairs, **vocabulary))
+    with st.expander("How the pieces are found"):
+        st.markdown(TEXTS("byte pairs", read=READ))
+        latest = list(enumerate(joins[:count], start=1))[-LATEST:]
+        columns = {
+            "join": [at for at, _ in latest],
+            "neighbours": [f"{_visible(join.left)} + {_visible(join.right)}" for _, join in latest],
+            "one token": [_visible(join.left + join.right) for _, join in latest],
+            "side by side": [join.count for _, join in latest],
+        }
+        named_table("Latest joins", columns)
+
+
+def _visible(piece: str) -> str:
+    """A piece with its spaces visible."""
+    return "".join(map(shown, piece))
