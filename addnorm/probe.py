@@ -59,7 +59,6 @@ class Probe:
 
     `begin` and `end` bracket a pass where a module may be called twice, or again by checkpointing after the pass.
     Without them every call counts. `failed` is called with our own errors, which then do not reach the training.
-    `fresh`: no tensor comes twice, so that hooks on tensors go with them and `release` has nothing to do.
     """
 
     def __init__(
@@ -68,12 +67,10 @@ class Probe:
         *,
         gradients: bool,
         failed: Callable[[Exception], None] | None = None,
-        fresh: bool = False,
     ) -> None:
         self.places = tuple(places)
         self.gradients = gradients
         self.listening = True
-        self.fresh = fresh
         # Places whose tensor is overwritten later, so that its norm is taken on the spot.
         self.at_once: set[int] = set()
         # Asked of each gradient that comes, with the number of its forward pass; None takes all.
@@ -183,10 +180,7 @@ class Probe:
             self._look(wanted, module, partial(picked_input, args, kwargs), not counted)
 
     def _gave(self, wanted: list[int], module: nn.Module, _args: Any, output: Any) -> None:
-        if self.fresh and self._within is None and isinstance(output, Tensor):
-            for at in wanted:
-                self._keep(at, output)
-        elif self.listening:
+        if self.listening:
             self._look(wanted, module, partial(picked, output), True)
 
     def _ran(self, wanted: list[int], module: nn.Module, args: Any, _kwargs: Any, output: Any) -> None:
@@ -227,9 +221,7 @@ class Probe:
         self._versions[at] = tensor._version
         if self.gradients:
             if tensor.requires_grad:
-                handle = tensor.register_hook(partial(self.receive, (self.number, at)))
-                if not self.fresh:
-                    self._on_tensors.append(handle)
+                self._on_tensors.append(tensor.register_hook(partial(self.receive, (self.number, at))))
             else:
                 self._waiting.add(at)
 
@@ -271,15 +263,10 @@ def picked_input(args: tuple[Any, ...], kwargs: dict[str, Any], key: Key) -> Any
     return picked(kwargs, key) if isinstance(key, str) else picked(args, key or 0)
 
 
-def outputs(modules: Sequence[nn.Module], *, gradients: bool) -> Probe:
-    """A probe on the outputs of modules that return a new tensor at each call."""
-    return Probe([Place(module) for module in modules], gradients=gradients, fresh=True)
-
-
 @contextmanager
 def watching(taps: Sequence[nn.Module], *, gradients: bool) -> Iterator[Probe]:
     """A probe on the outputs of modules, for the length of a `with` block."""
-    probe = outputs(taps, gradients=gradients)
+    probe = Probe([Place(tap) for tap in taps], gradients=gradients)
     try:
         yield probe
     finally:

@@ -28,7 +28,7 @@ class Teller:
         self.heard = 0
         self._like = ""
         self._findings = Findings()
-        self._last: dict[str, str] = {}
+        self._last = dict.fromkeys(KINDS, "")
 
     def hear(self, recording: Recording, at: int) -> dict[str, list[tuple[int, str]]]:
         """The sentences that are new with a row, by kind, each with the step from which it holds.
@@ -39,8 +39,8 @@ class Teller:
             self._like = likeness(recording)
         helps = f"Small nets that start like it learn with {HELPS[self._like]}." if self._like in HELPS else ""
         found = self._findings.hear(recording, at)
-        first = "" if self._last.get("lost") else not_finite(recording, at)
-        lost = first or self._last.get("lost", "")
+        first = "" if self._last["lost"] else not_finite(recording, at)
+        lost = first or self._last["lost"]
         said = {
             "findings": found,
             "helps": helps if found or lost else "",
@@ -50,7 +50,7 @@ class Teller:
             "like": self._like,
             "loss": _loss(recording, at),
             "lost": lost,
-            "update": updates(recording, at) or self._last.get("update", ""),
+            "update": updates(recording, at) or self._last["update"],
             "verdict": verdict(recording, at),
             "weight": weights(recording, at),
         }
@@ -63,7 +63,7 @@ class Teller:
 
 def changed(last: dict[str, str], said: Mapping[str, str], step: int) -> dict[str, list[tuple[int, str]]]:
     """The sentences that differ from the last ones, which they become."""
-    found = {kind: [(step, sentence)] for kind, sentence in said.items() if sentence != last.get(kind, "")}
+    found = {kind: [(step, sentence)] for kind, sentence in said.items() if sentence != last.get(kind)}
     last |= said
     return found
 

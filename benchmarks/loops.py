@@ -1,12 +1,9 @@
-"""The training that `Run` does, in two other ways: bare, and with our probe on the stream."""
+"""The training that `Run` does, bare."""
 
 from collections.abc import Callable
 
 import torch
-from torch import Tensor
 
-from addnorm.probe import accumulate_dtype, outputs
-from addnorm.probe import norms_in as norms
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -37,25 +34,5 @@ class Bare:
         loss = cross_entropy(self.model(x), y)
         self.optimizer.zero_grad()
         loss.backward()
-        self.look(loss.detach())
         self.optimizer.step()
         self.k += 1
-
-    def look(self, loss: Tensor) -> None:
-        """Records something between `backward` and the update."""
-
-
-class StreamSites(Bare):
-    """With our probe: RMS of activation and gradient at every site of the stream, into a row."""
-
-    def __init__(self, cfg: RunConfig) -> None:
-        super().__init__(cfg)
-        self.probe = outputs(self.model.stream.stream_taps, gradients=True)
-        self.rows = torch.zeros(cfg.steps, 1 + 2 * len(self.model.stream.stream_taps))
-        self.dtype = accumulate_dtype(CPU)
-
-    def look(self, loss: Tensor) -> None:
-        seen = self.probe.tensors()
-        found = norms([*seen, *self.probe.grads()], self.dtype) / seen[0].numel() ** 0.5
-        self.rows[self.k] = torch.cat((loss[None].to(self.dtype), found))
-        self.probe.forget()

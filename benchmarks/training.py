@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
-from benchmarks.loops import Bare, Loop, StreamSites
+from benchmarks.loops import Bare, Loop
 from benchmarks.report import Figure
 from benchmarks.timing import overall, per_step, ratio, taking_turns
 from models.spec import RunConfig
@@ -25,7 +25,6 @@ def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 20, steps: int
     for shape, cfg in shapes.items():
         loops: dict[str, Loop] = {
             "bare": Bare(cfg),
-            "stream": StreamSites(cfg),
             "rows": Run(cfg, frames=False).advance,
             "frames": Run(replace(cfg, steps=rounds * steps)).advance,
         }
@@ -33,8 +32,7 @@ def probe(shapes: Mapping[str, RunConfig] = SHAPES, rounds: int = 20, steps: int
         bare = f"bare: {per_step(seconds, 'bare', steps):.2f} ms a step"
         whole = f"a whole run of {rounds * steps} steps"
         figures += [
-            Figure(f"stream sites / bare loop, {shape}", ratio(seconds, "stream", "bare"), at_most=1.10, note=bare),
-            Figure(f"all rows of the trace / bare loop, {shape}", ratio(seconds, "rows", "bare"), at_most=1.15),
+            Figure(f"rows / bare loop, {shape}", ratio(seconds, "rows", "bare"), at_most=1.15, note=bare),
             Figure(
                 f"rows and frames / bare loop, {shape}", overall(seconds, "frames", "bare"), at_most=1.20, note=whole
             ),

@@ -1,6 +1,7 @@
 """What the branches and the head of a net read, and what its first update will do to its weights."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,12 +18,14 @@ ADAM = ("adam", "adamw")  # optimisers whose step does not grow with the gradien
 LEAST_GRADIENT = 1e-7  # RMS well above Adam's eps, from which its first update is the learning rate
 
 
+@lru_cache(maxsize=256)
 def head_normed(cfg: RunConfig) -> bool:
     """Whether the head reads the stream through a norm that fixes its size."""
     last = plan(cfg).sublayers[-1]
     return bool(BOUNDING & {cfg.norm if cfg.stack != "single" else plan(cfg).final_norm, last.norm_add})
 
 
+@lru_cache(maxsize=256)
 def all_normed(cfg: RunConfig) -> bool:
     """Whether every branch and the head read the stream through such a norm: then its size alone harms nobody."""
     if not head_normed(cfg):

@@ -5,6 +5,7 @@ A sentence that changes at every step, but only in its numbers, is a template.
 
 from collections.abc import Mapping
 
+from addnorm.said import changed
 from addnorm.words import LOSS, STEP
 from models.insight.starts import became
 from models.insight.verdict import (
@@ -65,8 +66,6 @@ def changes(cfg: RunConfig, trace: Trace, rows: range, last: Mapping[str, str]) 
     found: dict[str, list[tuple[int, str]]] = {}
     said = dict(last)
     for row in rows:
-        for kind, sentence in said_at(cfg, trace, row).items():
-            if said.get(kind) != sentence:
-                said[kind] = sentence
-                found.setdefault(kind, []).append((row, sentence))
+        for kind, new in changed(said, said_at(cfg, trace, row), row).items():
+            found.setdefault(kind, []).extend(new)
     return found

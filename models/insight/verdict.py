@@ -7,6 +7,7 @@ verdicts` counts what became of nets by their verdict before training (`starts`)
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -272,7 +273,7 @@ def _signal(seen: _Seen) -> Verdict | None:
         return Verdict(kind, f"{kind.capitalize()}{also}: {_alike(seen)}{yet}; {seen.sizes}.")
     if lost and not seen.normed:
         return Verdict("vanishing", f"Vanishing: hardly any gradient comes back; {seen.sizes}{_yet_level(seen)}.")
-    near = _borderline(seen)
+    near = next(_borderline(seen), "")
     return Verdict("borderline", f"Borderline: {near}; {seen.sizes}.") if near else None
 
 
@@ -286,41 +287,43 @@ def _alike(seen: _Seen) -> str:
     return f"all {seen.what} look the same{by}, so the head cannot tell them apart ({last})"
 
 
-def _borderline(seen: _Seen) -> str:
-    """What brings a net near a verdict; empty where nothing does."""
+def _borderline(seen: _Seen) -> Iterator[str]:
+    """What brings a net near a verdict."""
     cfg = seen.cfg
-    tokens = cfg.batch * cfg.tokens
+    if seen.directions < FEW_DIRECTIONS:
+        yield f"{seen.what} differ in hardly more than one direction where the head reads them"
+    if asks_each_token(cfg.task) and seen.directions < FEW_FOR_LETTERS:
+        yield (
+            f"{seen.what} differ in {number(seen.directions, 2)} directions where the head reads them, few for the "
+            f"{TASKS[cfg.task].classes} answers"
+        )
+    if not 1 / SMALL <= seen.size <= LARGE:
+        yield f"the head reads a signal of size {number(seen.size, 2)}, where 1 is usual"
+    if seen.gradient < -BORDERLINE:
+        yield "little gradient comes back to the first blocks"
+    if seen.growth > BORDERLINE and not seen.normed:
+        yield "the gradient grows on its way back"
     live = [one for one in plan(cfg).sublayers if not one.identity] if cfg.stack == "single" else []
-    bare = sum(not one.skip for one in live)
-    passed = sum(one.norm_add in BOUNDING for one in live if one.skip)
-    drop = 0.0 if seen.row else first_drop(cfg, seen.trace)
-    spread, moved = guess_spread(cfg.task), logit_reach(cfg, seen.size)
-    scores = score_spread(cfg, seen.trace)
-    changed = update_reach(cfg, seen.trace) if scores > one_token(cfg) else math.inf
-    near = {
-        f"{seen.what} differ in hardly more than one direction where the head reads them": seen.directions
-        < FEW_DIRECTIONS,
-        f"{seen.what} differ in {number(seen.directions, 2)} directions where the head reads them, few for the "
-        f"{TASKS[cfg.task].classes} answers": asks_each_token(cfg.task) and seen.directions < FEW_FOR_LETTERS,
-        f"the head reads a signal of size {number(seen.size, 2)}, where 1 is usual": not 1 / SMALL
-        <= seen.size
-        <= LARGE,
-        "little gradient comes back to the first blocks": seen.gradient < -BORDERLINE,
-        "the gradient grows on its way back": seen.growth > BORDERLINE and not seen.normed,
-        f"no residual carries the signal past {bare} sublayers": bare >= DEEP,
-        f"the residual runs through {passed} norms": passed >= NORMS_PASSED,
-        f"the first step overshoots, to first order by {number(drop, 2)} times the loss": drop > OVERSHOT,
-        f"in {cfg.steps} steps at this learning rate Adam moves a logit by at most {number(moved, 2)}, and the best "
-        f"constant guess alone spreads them by {number(spread, 2)}": moved < ASKED * spread,
-        f"attention reads hardly more than one token (scores spread by {number(scores, 2)}), and {cfg.steps} steps "
-        f"change its weights by at most {changed:.0%} of their size": changed < 1,
-        f"without norms, {cfg.optimizer} hardly trains a transformer": cfg.net == "transformer"
-        and not seen.normed
-        and cfg.optimizer not in ADAM,
-        f"batch norm takes its mean and variance from {tokens} {seen.what}, which are mostly noise": tokens < FEW_TOKENS
-        and normed_over_batch(cfg),
-    }
-    return next((reason for reason, holds in near.items() if holds), "")
+    if (bare := sum(not one.skip for one in live)) >= DEEP:
+        yield f"no residual carries the signal past {bare} sublayers"
+    if (passed := sum(one.norm_add in BOUNDING for one in live if one.skip)) >= NORMS_PASSED:
+        yield f"the residual runs through {passed} norms"
+    if not seen.row and (drop := first_drop(cfg, seen.trace)) > OVERSHOT:
+        yield f"the first step overshoots, to first order by {number(drop, 2)} times the loss"
+    if (moved := logit_reach(cfg, seen.size)) < ASKED * (spread := guess_spread(cfg.task)):
+        yield (
+            f"in {cfg.steps} steps at this learning rate Adam moves a logit by at most {number(moved, 2)}, and the "
+            f"best constant guess alone spreads them by {number(spread, 2)}"
+        )
+    if (scores := score_spread(cfg, seen.trace)) > one_token(cfg) and (reach := update_reach(cfg, seen.trace)) < 1:
+        yield (
+            f"attention reads hardly more than one token (scores spread by {number(scores, 2)}), and {cfg.steps} steps "
+            f"change its weights by at most {reach:.0%} of their size"
+        )
+    if cfg.net == "transformer" and not seen.normed and cfg.optimizer not in ADAM:
+        yield f"without norms, {cfg.optimizer} hardly trains a transformer"
+    if (tokens := cfg.batch * cfg.tokens) < FEW_TOKENS and normed_over_batch(cfg):
+        yield f"batch norm takes its mean and variance from {tokens} {seen.what}, which are mostly noise"
 
 
 def _inert(seen: _Seen) -> Verdict | None:
@@ -337,12 +340,9 @@ def _updates(seen: _Seen) -> list[Verdict]:
     if seen.row == 0:
         sizes, said = first_update(seen.cfg, seen.trace), "the first one will change"
     else:
-        measured = [
-            past.update_to_weight
-            for past in seen.trace.frames
-            if past.step < seen.row and np.isfinite(past.update_to_weight).any()
-        ]
-        sizes, said = measured[-1] if measured else np.empty(0), "the last one that was measured changed"
+        said = "the last one that was measured changed"
+        earlier = (past.update_to_weight for past in reversed(seen.trace.frames) if past.step < seen.row)
+        sizes = next((sizes for sizes in earlier if np.isfinite(sizes).any()), np.empty(0))
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
     if sizes.max(initial=0.0) <= LARGE_UPDATE:
         return []
@@ -388,9 +388,10 @@ def _yet_level(seen: _Seen) -> str:
 
 def _not_finite(what: str, sites: tuple[str, ...], values: np.ndarray) -> str:
     """How many points of the stream are not finite, and the first of them in the order of computation; else empty."""
-    lost = np.flatnonzero(~np.isfinite(values))
-    if len(lost) == 0:
+    finite = np.isfinite(values)
+    if finite.all():
         return ""
+    lost = np.flatnonzero(~finite)
     first = site_in_words(sites[lost[0]])
     return f"The {what} is not finite at {len(lost)} of {len(sites)} points of the stream, first at {first}."
 

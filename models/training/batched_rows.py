@@ -15,7 +15,7 @@ from models.training.rows import RowWriter
 
 
 class BatchedRowWriter(RowWriter):
-    """Probes a stacked net and writes row k of all K runs."""
+    """Watches a stacked net and writes row k of all K runs."""
 
     def __init__(self, cfg: RunConfig, net: Net, matrices: list[list[Tensor]], rates: Tensor) -> None:
         super().__init__(cfg, net, matrices, rates)
@@ -32,20 +32,15 @@ class BatchedRowWriter(RowWriter):
         return torch.linalg.vector_norm(torch.cat((others, by_block), dim=1), dim=1), by_block / self._root_sizes
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
-        """Fills row k from what the probes recorded in this step; loss, grad_norm and clip_factor are (K,)."""
+        """Fills row k from what the taps heard in this step; loss, grad_norm and clip_factor are (K,)."""
         scalars = (loss.to(self.dtype), self.rows[k, :, 1].to(self.dtype), grad_norm, clip_factor)
-        stream = self.stream.tensors()
+        stream, grads, branch = self.tensors()
         root_size = stream[0][0].numel() ** 0.5
         # A sublayer that was taken out adds a single 0, which has no seed axis and whose RMS is 0 by any size.
-        branch = [tensor if tensor.ndim > 1 else tensor.expand(self.runs, 1) for tensor in self.branch.tensors()]
-        row = (
-            torch.stack(scalars, dim=1),
-            norms_by_run(stream, self.dtype) / root_size,
-            norms_by_run(self.stream.grads(), self.dtype) / root_size,
-            norms_by_run(branch, self.dtype) / root_size,
-            weight_grad_rms,
-        )
-        self.rows[k] = torch.cat(row, dim=1)
+        branch = [tensor if tensor.ndim > 1 else tensor.expand(self.runs, 1) for tensor in branch]
+        with torch.no_grad():
+            series = [norms_by_run(tensors, self.dtype) / root_size for tensors in (stream, grads, branch)]
+            self.rows[k] = torch.cat((torch.stack(scalars, dim=1), *series, weight_grad_rms), dim=1)
         self.forget()
 
 

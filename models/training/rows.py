@@ -1,12 +1,13 @@
 """Rows: one row of numbers per step, written on the device and read back in batches."""
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 
 import torch
 from torch import Tensor
 
-from addnorm.probe import STACKED, accumulate_dtype, joined, outputs
+from addnorm.probe import STACKED, accumulate_dtype, joined
 from addnorm.probe import norms_in as norms
 from models.nets import Net
 from models.spec import RunConfig, plan
@@ -19,7 +20,7 @@ def block_matrices(model: Net) -> list[list[Tensor]]:
 
 
 class RowWriter:
-    """Probes a net and writes row k: loss, learning rate, gradient norm, clip factor, then RMS by site and block.
+    """Watches a net's taps and writes row k: loss, learning rate, gradient norm, clip factor, RMS by site and block.
 
     `rates`: the learning rate of every step, (steps,), or (steps, K) for a row of K runs.
     """
@@ -31,8 +32,11 @@ class RowWriter:
         self.rows = torch.zeros(cfg.steps + 1, *rates.shape[1:], self.columns.width, device=rates.device)
         self.rows[: cfg.steps, ..., SCALARS.index("lr")] = rates
         self.dtype = accumulate_dtype(rates.device)
-        self.stream = outputs(net.stream.stream_taps, gradients=True)
-        self.branch = outputs(net.stream.branch_taps, gradients=False)
+        self._sites = len(net.stream.stream_taps)
+        self._taps = [*net.stream.stream_taps, *net.stream.branch_taps]
+        self.forget()
+        for at, tap in enumerate(self._taps):
+            tap.hear = partial(self._hear, at)
         self.matrices = matrices
         in_blocks = {id(p) for block in matrices for p in block}
         self.others = [p for p in net.parameters() if p.requires_grad and id(p) not in in_blocks]
@@ -54,23 +58,32 @@ class RowWriter:
         return torch.linalg.vector_norm(others), blocks
 
     def write(self, k: int, loss: Tensor, grad_norm: Tensor, clip_factor: Tensor, weight_grad_rms: Tensor) -> None:
-        """Fills row k from what the probes recorded in this step, and lets the step's tensors go."""
-        scalars = torch.stack(
-            (loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))
-        )
-        series = _rms([*self.stream.tensors(), *self.stream.grads(), *self.branch.tensors()], self.dtype)
-        self.rows[k] = torch.cat((scalars, series, weight_grad_rms))
+        """Fills row k from what the taps heard in this step, and lets the step's tensors go."""
+        scalars = (loss.to(self.dtype), self.rows[k, 1].to(self.dtype), grad_norm, clip_factor.to(self.dtype))
+        stream, grads, branch = self.tensors()
+        with torch.no_grad():
+            series = _rms([*stream, *grads, *branch], self.dtype)
+            self.rows[k] = torch.cat((torch.stack(scalars), series, weight_grad_rms))
         self.forget()
+
+    def tensors(self) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+        """The stream of the last pass by site, the gradients that came back to it, and the branches."""
+        stream = self._heard[: self._sites]
+        return stream, [grad for x in stream if (grad := x.grad) is not None], self._heard[self._sites :]
 
     def forget(self) -> None:
         """Lets the tensors of the last step go."""
-        self.stream.forget()
-        self.branch.forget()
+        self._heard = [torch.empty(0)] * len(self._taps)
 
     def remove(self) -> None:
-        """Takes the probes off the net."""
-        self.stream.remove()
-        self.branch.remove()
+        """Listens to the taps no longer."""
+        for tap in self._taps:
+            tap.hear = None
+
+    def _hear(self, at: int, x: Tensor) -> None:
+        self._heard[at] = x
+        if at < self._sites and x.requires_grad:
+            x.retain_grad()
 
 
 def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.dtype) -> Tensor:
