@@ -1,6 +1,6 @@
 """The player of runs: modules that a browser loads as they are, their style, and plotly's cartesian bundle.
 
-`declaration` is what a stage is told on any page, `file_that_plays` a page that needs no server. `plotly/` holds the
+`declare` has what a stage is told on any page, `file_that_plays` makes a page that needs no server. `plotly/` holds the
 bundle of one release with its licence and checksums; `make plotly` fetches another one.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from addnorm.player.charts import panels_of
-from addnorm.words import STANDS
+from addnorm.player.declare import declaration
 
 FOLDER = Path(__file__).parent
 PLOTLY = FOLDER / "plotly" / "plotly-cartesian.min.js"
@@ -44,36 +44,6 @@ PAGE = """<!doctype html>
 
 # Before every piece of a run: its number, the place where the piece begins, its length, and the turn of the question.
 HEAD = struct.Struct("<IIII")
-BY = {  # what hovering over a badge says
-    "measured": "Measured on a net of this page, or on random numbers drawn for it.",
-    "formula": "Computed from a formula, without a net.",
-    "recorded": "Measured earlier with the same code, and stored.",
-}
-
-
-def declaration(runs: Sequence[Mapping[str, Any]], panels: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:
-    """What a stage is told: its runs and panels, where the playhead is, words on the bar; `more`: in place of these."""
-    return {
-        "runs": list(runs),
-        "panels": list(panels),
-        "at": [0, False],
-        "tells": "never",
-        "shared": "",
-        "verb": "",
-        "names": [],
-        "keys": "",
-        "start": "",
-        "reset": "",
-        "stop_loss": 0.0,
-        "kept": False,
-        "facts": [],
-        "scenes": [],
-        "scene": 1,
-        "messages": [],
-        "by": BY,
-        "stands": STANDS,
-        **more,
-    }
 
 
 def in_json(messages: Iterable[str | bytes]) -> list[Any]:
@@ -90,7 +60,7 @@ def recordings_that_play(
     """
     runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
     panels = panels_of([None] * len(runs), list(recordings))
-    stage = declaration(runs, panels, verb="Play", facts=list(facts), name="file", ticket="")
+    stage = declaration(runs, panels, verb="Play", facts=list(facts)) | {"name": "file", "ticket": ""}
     messages: list[str | bytes] = []
     for number, data in enumerate(recordings.values()):
         follows = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}

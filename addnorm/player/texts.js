@@ -88,8 +88,8 @@ export class Sentence {
   }
 
   draw(now) {
-    const { run, says, text: fixed } = this.panel
-    const text = fixed || (now.tapes[run]?.sentence(says, now.shown) ?? "")
+    const { run, says } = this.panel
+    const text = now.tapes[run]?.sentence(says, now.shown) ?? ""
     write(this.el, text)
     this.el.parentElement.hidden = !text
   }

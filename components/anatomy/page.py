@@ -5,6 +5,7 @@ from typing import Annotated
 
 import streamlit as st
 
+from addnorm.player.declare import Chart
 from components.anatomy.stack_row import stack_row
 from components.charts import figures
 from components.charts.depth import Series
@@ -14,7 +15,7 @@ from components.controls.panel import excepted
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
-from components.stage.panels import Chart, ten_samples
+from components.stage.panels import ten_samples
 from components.stage.profiles import profile_of
 from components.stage.stage import stage
 from components.stage.view import look, trouble

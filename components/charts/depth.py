@@ -7,13 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure, figure_of, frame_of
-from components.charts.bindings import fixed_trace
+from addnorm.player.declare import Figure, figure_of, fixed_trace, frame_of
 from components.charts.colour import SIGNAL
-from components.charts.parts import over_blocks, places
+from components.charts.parts import numbers, over_blocks, places
 from models.insight.baseline import label_of_guessing, loss_of_guessing
 
-ROLES = ("now", "ghost", "pinned", "other", "formula", "initial")  # what the browser has a look for
 LOOKS = ("now", "other", "formula")  # of some lines, one after the other
 SHARE = (-0.03, 1.05)  # bounds of an axis of shares, a little beyond 0 and 1
 
@@ -105,4 +103,5 @@ def over_places(
 def fixed_line(one: Series, *, ghost: bool = False) -> dict[str, Any]:
     """The line of a series; `ghost`: of the net before, left out where it is far off the axes of the net shown."""
     own: Mapping[str, Any] = {"hue": one.hue} if one.hue else {}
-    return fixed_trace({"name": one.name, "role": one.role, **own}, one.values, start=one.start, ghost=ghost)
+    values = numbers(one.values, np.arange(len(one.values)) >= one.start)
+    return fixed_trace({"name": one.name, "role": one.role, **own}, values, ghost=ghost)

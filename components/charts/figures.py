@@ -4,8 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from addnorm.player.charts import HUES as RECORDED_HUES
-from addnorm.player.charts import STEP, Figure, crosses_of, figure_of, frame_of, map_of
-from components.charts.bindings import AtFrame, Binding, Crosses, Frames, Map, Past, Row, bound
+from addnorm.player.declare import (
+    STEP,
+    AtFrame,
+    Binding,
+    Crosses,
+    Figure,
+    Frames,
+    Map,
+    Past,
+    Row,
+    bound,
+    crosses_of,
+    figure_of,
+    frame_of,
+    map_of,
+)
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, cosines_over, fixed_line, guessing_level, over_places
 from components.charts.parts import places

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
+from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED
 from components.charts.colour import LOSS as LOSS_HUE
-from components.charts.parts import frame_around
+from components.charts.parts import fixed_map, frame_around
 from models.insight.words import number, signed
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure
+from addnorm.player.declare import Figure, fixed_cells
 from components.charts.colour import GREY
 from models.spec.overrides import PARTS
 
@@ -34,6 +34,13 @@ def numbers(values: np.ndarray | Sequence[float], measured: np.ndarray | None = 
     if measured is not None:
         sent[~measured] = None
     return list(sent.tolist())
+
+
+def fixed_map(
+    trace: dict[str, Any], cells: np.ndarray, measured: np.ndarray | None = None, **how: bool
+) -> dict[str, Any]:
+    """A heatmap of cells (rows, columns), None where they are not `measured`; `how`: as `fixed_cells` has it."""
+    return fixed_cells(trace, numbers(cells, measured), **how)
 
 
 def title_of(figure: Figure) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import CLASSES, GREY, RED
 from components.charts.colour import RIGHT as RIGHT_COLOUR
 from components.charts.parts import note, rounded

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
+from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import SIGNAL
-from components.charts.parts import frame_around, note, numbers
+from components.charts.parts import fixed_map, frame_around, note, numbers
 from models.insight.lens import shown
 
 TEXT_ROWS = 30  # a map of more rows has cells too low for text

@@ -5,6 +5,8 @@ from typing import Any
 
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS as SPANNED
+from addnorm.player.declare import Chart, Heading, Headline, Link, LivingStack, Panel, Travel
 from components.charts import figures
 from components.charts.parts import enlarged
 from components.compare import share
@@ -13,20 +15,7 @@ from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
 from components.shell.naming import names_of, settings
 from components.shell.text import explained
-from components.stage.panels import COLUMNS as SPANNED
-from components.stage.panels import (
-    TEXT_NOTE,
-    Chart,
-    Heading,
-    Headline,
-    Link,
-    LivingStack,
-    Panel,
-    Text,
-    Travel,
-    blocks_of,
-    writes,
-)
+from components.stage.panels import TEXT_NOTE, blocks_of, text_of, writes
 from components.stage.stage import place, stage
 from models.insight.compared import ahead, sizes
 from models.service.client import key_of, trainer
@@ -108,7 +97,7 @@ def _texts(configurations: list[RunConfig]) -> list[Panel]:
     """What the columns write that are language models, side by side; the first says what the shades mean."""
     span, own = SPANNED // len(configurations), [run for run, cfg in enumerate(configurations) if writes(cfg)]
     return [
-        Text(f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == own[0] else "")
+        text_of(f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == own[0] else "")
         for run in own
     ]
 

@@ -6,11 +6,10 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
+from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import SIGNAL
 from components.charts.depth import SHARE, Series, depth_profile, linear_profile
-from components.charts.parts import places, site_word
+from components.charts.parts import fixed_map, places, site_word
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
 from models import answers

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
+from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import seen
+from components.charts.parts import fixed_map, seen
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.answers import Sharpness

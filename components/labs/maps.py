@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
+from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import SIGNAL
+from components.charts.parts import fixed_map
 
 
 def signed_map(

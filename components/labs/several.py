@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel
 from components.server.tickets import At
 from components.shell.waiting import poll_while
-from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import View, look, trouble
 from models.service.client import trainer

@@ -6,6 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.controls import settled
 from components.controls.field import field
@@ -13,7 +14,6 @@ from components.lessons import progress, runs
 from components.shell import waiting
 from components.shell.session import Key
 from components.shell.ways_on import to_playground
-from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds

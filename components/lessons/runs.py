@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, Travel
 from components.charts import figures
 from components.charts.parts import Figure, enlarged
 from components.classroom import answers
@@ -14,7 +15,6 @@ from components.shell.hide import any_hidden, hidden
 from components.shell.session import Key
 from components.shell.text import badge, explained
 from components.shell.ways_on import to_compare
-from components.stage.panels import COLUMNS, Chart, Headline, Panel, Travel
 from components.stage.stage import below, stage
 from components.stage.view import look
 from models.experiment import Finding

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import streamlit as st
 
+from addnorm.player.declare import Headline, Panel
 from components.controls import form, settled
 from components.instruments import instruments, remedies
 from components.instruments.panel import INSTRUMENT
@@ -18,7 +19,6 @@ from components.shell.naming import ARRANGED
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
-from components.stage.panels import Headline, Panel
 from components.stage.profiles import RowProfile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble

@@ -2,23 +2,13 @@
 
 from typing import Any
 
+from addnorm.player.declare import COLUMNS, Chart, Headline, LivingStack, Panel
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage.panels import (
-    COLUMNS,
-    Chart,
-    Headline,
-    LivingStack,
-    Panel,
-    Text,
-    blocks_of,
-    opened,
-    ten_samples,
-    writes,
-)
+from components.stage.panels import blocks_of, opened, ten_samples, text_of, writes
 from components.stage.profiles import RowProfile
 from models.insight.verdict import THRESHOLDS
 from models.insight.words import vectors
@@ -68,8 +58,8 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
             figure["layout"]["margin"]["t"] = TITLE
     span = 6 if large else 4
     found = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    text = [Text()] if writes(cfg) else []
-    return [*text, *found] if large else [*text, *found, ten_samples(TRAVEL, span)]
+    texts = [text_of()] if writes(cfg) else []
+    return [*texts, *found] if large else [*texts, *found, ten_samples(TRAVEL, span)]
 
 
 def panels(cfg: RunConfig) -> tuple[str, ...]:

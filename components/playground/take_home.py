@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from addnorm.player.declare import Panel
 from components.playground import picture
 from components.shell import link
 from components.shell.hide import any_hidden
@@ -9,7 +10,6 @@ from components.shell.link import LINK_NOTES
 from components.shell.session import Key
 from components.stage import share
 from components.stage.file import as_file
-from components.stage.panels import Panel
 from components.stage.view import View
 from models.export import (
     about_html,

@@ -7,11 +7,11 @@ from typing import Annotated
 import streamlit as st
 
 from addnorm.player.charts import panels_of
+from addnorm.player.declare import Link, Panel, Sentence
 from components.controls import form
 from components.recordings import package
 from components.shell import link, session
 from components.stage.file import as_file
-from components.stage.panels import Declared, Link, Panel
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import RecordingRef, below, stage
 from models.service.client import key_of
@@ -166,9 +166,9 @@ def _panels(labels: list[str | None]) -> list[Panel]:
     """The panels of some runs, given their labels: None for a recording, under whose growth stand links to its like."""
     panels: list[Panel] = []
     for one in panels_of(labels):
-        panels.append(Declared(one["title"], one["run"], one["span"], declared=one))
-        if one.get("says") == "law":
-            panels += _toys(one["run"])
+        panels.append(one)
+        if isinstance(one, Sentence) and one.says == "law":
+            panels += _toys(one.run)
     return panels
 
 

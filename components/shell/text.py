@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from addnorm.player import BY
+from addnorm.player.declare import BY
 from components.shell.style import BADGES
 from models.insight import words
 from models.lessons.glossary import ENTRIES

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from addnorm.player import file_that_plays
+from addnorm.player.declare import Link, Panel, Playing
 from components.stage.asked import MOST_ROWS, AskedRecording
 from components.stage.feed import whole
-from components.stage.panels import Link, Panel
 from components.stage.recordings import RecordingFeed
-from components.stage.stage import Playing, RecordingRef, declaration
+from components.stage.stage import RecordingRef, declaration
 from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 

@@ -7,42 +7,22 @@ playhead when it rests.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
 import streamlit as st
 
-from addnorm.player import declaration as told
 from addnorm.player import in_json
+from addnorm.player.declare import Link, Panel, Playing, Scene
+from addnorm.player.declare import declaration as told
 from components.server.tickets import TICKETS, At
 from components.shell import projector, session
 from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
 from components.stage.asked import AskedRun
 from components.stage.feed import RunFeed
-from components.stage.panels import Link, Panel
-from components.stage.scenes import Scene
 from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
-
-Tells = Literal["never", "rest", "follow"]
-
-
-class Playing(TypedDict, total=False):
-    """How a stage is played, and the words on its bar; what is left out is as `addnorm.player.declaration` has it."""
-
-    # The page runs again when the playhead comes to rest, with "follow" also once a second while it plays.
-    tells: Tells
-    shared: str  # a word after "Train", where one bar moves several runs
-    verb: str  # a word in place of "Train"
-    names: list[str]  # of the runs, in messages
-    keys: str  # a hint on space, right arrow and R, which then control the playhead
-    start: str  # a text that this tab has not seen yet starts the playhead
-    reset: str  # and this one resets it
-    stop_loss: float  # a training loss at which it stops; 0 for none
-    kept: bool  # a reload finds the playhead where it stood, if the rows are still there
-    facts: list[str]  # more words for the line of status
-    scene: int  # the first to show, from 1
 
 
 @dataclass(frozen=True)
@@ -153,10 +133,11 @@ def declaration(
             else {"link": _link(run), "seeds": seeds, "last": run.steps}
             for run in runs
         ],
-        [panel.to_json(len(runs), seeds) for panel in panels],
+        panels,
+        seeds=seeds,
         messages=in_json(first),
-        at=[at.step, at.playing],
-        scenes=[one.to_json(len(runs), seeds) for one in scenes],
+        at=(at.step, at.playing),
+        scenes=scenes,
         **how,
     )
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Curve, Link, LivingStack, Panel, RunHeading, Travel
 from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.session import Key
-from components.stage.panels import COLUMNS, Curve, Link, LivingStack, Panel, RunHeading, Travel, opened
+from components.stage.panels import opened
 from components.stage.stage import below, place, stage
 from components.start.words import TEXTS, Ended
 from models.insight.fate import FATES

@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, LivingStack, Panel, Scene, Travel
 from components.classroom import following
 from components.shell import address, hide, projector, tour
 from components.shell.link import START
@@ -12,8 +13,7 @@ from components.shell.naming import chance
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.panels import COLUMNS, Curve, Digit, LivingStack, Panel, Travel, block_of, blocks_of
-from components.stage.scenes import Choice, Scene
+from components.stage.panels import block_of, blocks_of
 from components.stage.stage import seen_scene, stage
 from components.stage.view import look
 from components.story import words

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addnorm.player.charts import Figure, colour_bar, figure_of, frame_of
-from components.charts.bindings import fixed_map
+from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import GREY, RED, SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile, linear_profile
-from components.charts.parts import numbers, places, rounded
+from components.charts.parts import fixed_map, numbers, places, rounded
 from tests.drawn import all_drawn, drawn
 from tests.tables import table_of
 

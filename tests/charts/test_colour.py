@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from components.labs.autoregression.charts import revision_chart
 
-from addnorm.player.charts import Figure, figure_of, frame_of, recorded_depth, recorded_loss
+from addnorm.player.charts import recorded_depth, recorded_loss
+from addnorm.player.declare import ROLES, Figure, Row, figure_of, frame_of
 from components.charts import colour
 from components.charts import figures as moving
-from components.charts.bindings import fixed_map
 from components.charts.colour import (
     CLASSES,
     GRADIENT,
@@ -23,8 +24,9 @@ from components.charts.colour import (
     SIGNAL,
     WEIGHTS,
 )
-from components.charts.depth import ROLES, Series, cosine_chart, depth_profile, linear_profile
+from components.charts.depth import Series, cosine_chart, depth_profile, linear_profile
 from components.charts.maps import HUES, panel
+from components.charts.parts import fixed_map
 from components.charts.tasks import sequence_table
 from components.charts.tokens import candidates_chart, token_map
 from components.instruments.collapse import rank_chart
@@ -32,7 +34,6 @@ from components.instruments.formula import prediction_chart
 from components.instruments.health import signal_chart, spread_chart, update_chart
 from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
 from components.instruments.paths import length_chart, share_chart
-from components.labs.autoregression.charts import revision_chart
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.slopes import curve_chart
 from components.labs.maps import signed_map
@@ -72,7 +73,7 @@ def figures() -> dict[str, list[Figure]]:
         found[name] += [
             moving.profile("t", track, SITES, others=pinned),
             moving.profiles("t", track, SITES, LABELS, seeds=2, start=True),
-            recorded_depth("t", "row", track, ["A", "B"]),
+            recorded_depth("t", Row, track, ["A", "B"]),
             moving.step_map("t", track, SITES, 9) if track != "weight_grad_rms" else moving.profile("t", track, SITES),
         ]
     found["signal"] += [

@@ -5,8 +5,8 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from addnorm.player.declare import COLUMNS
 from components.anatomy.stack_row import _block
-from components.stage.panels import COLUMNS
 from models.service.client import key_of
 from models.spec.code import block_code
 from models.spec.equation import equation

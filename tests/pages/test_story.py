@@ -4,8 +4,7 @@ from the numbers of those runs, and a net of the reader's own.
 
 import pytest
 
-from components.stage.panels import Curve
-from components.stage.scenes import Scene
+from addnorm.player.declare import Curve, Scene
 from components.story import page as story
 from models.service.client import trainer
 from models.spec import RunConfig

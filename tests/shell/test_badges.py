@@ -2,7 +2,7 @@
 
 import pytest
 
-from addnorm.player import BY
+from addnorm.player.declare import BY
 from components.shell.style import BADGES
 from components.shell.text import WRITTEN, badge, typed
 from models.lessons.glossary import ENTRIES, key_of

@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from addnorm.player.declare import Chart, Headline, LivingStack, Panel
 from components.charts import figures
 from components.shell.static_chart import static_chart
 from components.shell.visitor import visitor
-from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of
+from components.stage.panels import blocks_of
 from components.stage.stage import stage
 from models.spec import RunConfig, plan
 

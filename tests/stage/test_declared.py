@@ -5,6 +5,7 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import fields
 from hashlib import sha256
 from itertools import pairwise
 from types import SimpleNamespace
@@ -17,20 +18,33 @@ from starlette.responses import Response
 from streamlit.testing.v1 import AppTest
 
 from addnorm.player import PLOTLY
+from addnorm.player.declare import (
+    SENTENCES,
+    AtFrame,
+    Chart,
+    Crosses,
+    Frames,
+    Headline,
+    Map,
+    Panel,
+    Past,
+    Row,
+    bound,
+)
 from addnorm.words import number
 from components.charts import figures
-from components.charts.bindings import AtFrame, Crosses, Frames, Map, Past, Row, bound
 from components.charts.depth import Series
 from components.server.tickets import TICKETS
 from components.shell import player
-from components.stage import file, panels, stage
+from components.stage import file, stage
 from components.stage.asked import AskedRun
 from components.stage.feed import RunFeed
-from components.stage.panels import Chart, Headline, LivingStack, Panel, blocks_of, opened
+from components.stage.panels import blocks_of, opened
+from models.insight import said as insight_said
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import Requester, key_of
 from models.spec import RunConfig, plan
-from models.trace import SCALARS, Columns
+from models.trace import SCALARS, Columns, Frame
 from tests.inprocess import InProcessTrainer
 from tests.stage_page import drawn_first
 
@@ -67,6 +81,11 @@ def test_bindings_travel_as_json():
 
 def test_every_number_of_a_row_can_be_bound():
     assert {*Row.tracks, *Past.tracks} == {*SCALARS, *Columns(("x0",), (), 1).slices}
+    assert {*AtFrame.tracks, *Frames.tracks} < {part.name for part in fields(Frame)}
+
+
+def test_a_chart_can_say_every_kind_of_sentence():
+    assert SENTENCES == insight_said.KINDS
 
 
 # --- panels ---
@@ -178,7 +197,7 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
 
 PAGE = """
 from components.charts import figures
-from components.stage.panels import Chart
+from addnorm.player.declare import Heading, Link, Text, Chart
 from components.stage.stage import stage
 from models.spec import RunConfig, plan
 cfg = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
@@ -264,8 +283,7 @@ def test_nothing_else_is_served(name):
 
 def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
     source = player.MODULES["stage.js"].decode()
-    for kind in (Chart, Headline, LivingStack, panels.Heading, panels.Link, panels.Text):
-        assert issubclass(kind, Panel)
+    for kind in Panel.__subclasses__():
         assert f"{kind.kind}: {kind.__name__}" in source
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from addnorm.player.charts import LIMITS, recorded_depth, recorded_loss, recorded_map
+from addnorm.player.declare import Row
 from addnorm.words import number
 from components.charts import figures
 from components.charts.colour import LOSS
@@ -217,7 +218,7 @@ FLAT = [str(at) for at in range(5)]
 
 def over_sites(*recorded: list[str]) -> Any:
     """The chart over depth of recordings with these sites."""
-    figure = recorded_depth("Signal by depth", "row", "act_rms", [None] * len(recorded))
+    figure = recorded_depth("Signal by depth", Row, "act_rms", [None] * len(recorded))
     given = [{"names": names, "rows": [[1.0 + at for at in range(len(names))]]} for names in recorded]
     code = RECORDED + "const drawn = bind.filled(figure, now, {}); return { ...drawn, said: describe.described(drawn) }"
     return run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
@@ -253,7 +254,7 @@ def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(
     ],
 )
 def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(track, seen):
-    figure = recorded_depth("Sizes", "row", track, [None])
+    figure = recorded_depth("Sizes", Row, track, [None])
     code = RECORDED + "return bind.filled(figure, now, {}).layout"
     given = [{"names": FLAT, "rows": [[1e-9, 1.0, 1.0, 1.0, 1e5]]}]
     layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from addnorm.player.charts import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GREY, SIGNAL
 from components.controls import form
 from components.labs.parts import charts, say

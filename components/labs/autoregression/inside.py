@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import Figure
+from addnorm.player.declare import Figure
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.tokens import token_map

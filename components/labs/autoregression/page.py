@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Chart, Tells
 from components.charts import figures
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
@@ -18,8 +19,8 @@ from components.shell import session
 from components.shell.text import badge
 from components.shell.waiting import poll_while
 from components.stage.feed import written
-from components.stage.panels import COLUMNS, Chart, Text, writes
-from components.stage.stage import Tells, below, place, stage
+from components.stage.panels import text_of, writes
+from components.stage.stage import below, place, stage
 from components.stage.view import sentence
 from models.content import Texts
 from models.insight.verdict import loss_sentence
@@ -119,7 +120,7 @@ def _stage(cfg: RunConfig) -> At:
     later = None
     if recorded is not None and recorded.cfg == cfg:
         later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}
-    return stage(NAME, [cfg], [Text(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
+    return stage(NAME, [cfg], [text_of(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
 
 
 def _take() -> None:

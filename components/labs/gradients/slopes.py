@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import form

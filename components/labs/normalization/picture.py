@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.charts import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import NORM, SIGNAL
 from components.charts.parts import level, numbers, title_of
 from components.controls import number_table as table

@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 import streamlit as st
 
+from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.charts.parts import Figure
 from components.controls import form
@@ -14,7 +15,6 @@ from components.shell.naming import chance
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.panels import COLUMNS, Chart
 from components.stage.stage import stage
 from components.stage.view import View
 from models.content import Texts

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from addnorm.player.charts import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
