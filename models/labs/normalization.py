@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.content import Texts
+
+TEXTS = Texts("labs/normalization")
+
 TOKEN, FEATURE, GROUP, SEQUENCE, TABLE, CELL = "token", "feature", "group", "sequence", "table", "cell"
 ACROSS_TOKENS = {FEATURE, SEQUENCE, TABLE}  # here padding counts unless it is left out
 MOMENTUM = 0.1  # torch's: the weight of the new batch (TensorFlow gives that of the old, 0.9)
@@ -38,6 +42,11 @@ METHODS: dict[str, Method] = {
     "min-max": Method(FEATURE, "least", "range", r"y = \gamma \, \frac{x - \min}{\max - \min} + \beta"),
     "z-score": Method(FEATURE, "mean", "variance", r"y = \gamma \, \frac{x - \mu}{\sigma} + \beta"),
 }
+
+
+def about(method: str) -> str:
+    """Which cells share statistics, and what else there is to know of a method."""
+    return TEXTS(method)
 
 
 @dataclass(frozen=True)

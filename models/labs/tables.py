@@ -4,16 +4,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from models.content import Texts
+
+TEXTS = Texts("labs/normalization")
+
 
 @dataclass(frozen=True)
 class ExampleTable:
-    """A table (tokens by features), the method it is about, names, and a note."""
+    """A table (tokens by features), the method it is about, names, and the section of its note."""
 
     values: np.ndarray
     method: str
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
-    note: str = ""
+    section: str = ""
+
+    @property
+    def note(self) -> str:
+        return TEXTS(self.section) if self.section else ""
 
 
 def _table(*rows: tuple[float, ...]) -> np.ndarray:
@@ -26,10 +34,7 @@ TABLES: dict[str, ExampleTable] = {
     "three tokens, batch norm": ExampleTable(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",
-        note=(
-            "A widely copied worked example gives 1.11 for the variance of the third feature, [-1, 0.5, 1.5]; it is "
-            "1.0556."
-        ),
+        section="printed variance",
     ),
     "salary and bonus": ExampleTable(
         _table((1.0e6, 15), (1.5e6, 12), (2.0e6, 10)), "min-max", ("A", "B", "C"), ("salary", "bonus")
@@ -38,10 +43,7 @@ TABLES: dict[str, ExampleTable] = {
         _table((10, 10_000), (12, 12_000), (14, 14_000), (16, 16_000)),
         "z-score",
         columns=("in kilograms", "in grams"),
-        note=(
-            "The same masses in two units have the same z-scores: 16 kilograms and 16,000 grams are both at 1.342 with "
-            "the variance over n."
-        ),
+        section="two units",
     ),
     "six tokens and two pads": ExampleTable(
         _table(
@@ -56,14 +58,11 @@ TABLES: dict[str, ExampleTable] = {
         ),
         "batch norm",
         ("Hi", "Hello", "pad 1", "pad 2", "My", "Name", "Is", "Aman"),
-        note="The two pads pull the means of batch norm towards 0. Leave them out below, or choose layer norm.",
+        section="pads",
     ),
     "two tokens": ExampleTable(
         _table((1, 2, -1), (3, 1, 0.5)),
         "batch norm",
-        note=(
-            "In training, before gain and bias, with the variance over n and eps far below it, batch norm of two "
-            "tokens can only give -1 and +1 (or 0): the numbers themselves are lost."
-        ),
+        section="two tokens",
     ),
 }

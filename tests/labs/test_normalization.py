@@ -5,11 +5,11 @@ import pytest
 import torch
 from torch import nn
 
-from components.labs.normalization.descent import shares
+from components.labs.normalization.parts import directions
 from components.labs.normalization.picture import bands, by_set, dots
-from components.labs.normalization.recurrent import said as recurrent_said
+from components.labs.normalization.scale import lengths as lengths_sentence
+from components.labs.normalization.scale import shares
 from components.labs.normalization.steps import cell_line, set_lines
-from components.labs.normalization.swallows import directions
 from components.labs.normalization.table import statistics
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
@@ -100,8 +100,8 @@ def test_a_recurrent_cell_reads_with_batch_norm_over_the_sequences_that_are_left
     alone = found.left.count(1)
     assert found.batch_size[-1] == (0 if alone else pytest.approx(found.batch_size[-1]))
     assert found.layer_size == pytest.approx([1] * 9, abs=1e-4)
-    assert f"step 9 over {found.left[-1]}." in recurrent_said(found)
-    assert ("turns it into zeros" in recurrent_said(found)) == (alone > 0)
+    assert f"step 9 over {found.left[-1]}." in lengths_sentence(found)
+    assert ("turns it into zeros" in lengths_sentence(found)) == (alone > 0)
 
 
 def test_layer_norm_of_one_token():

@@ -13,7 +13,7 @@ from components.instruments.formula import FORMULA
 from components.labs.attention.head import linearity
 from components.labs.attention.positions import of_scores
 from components.labs.gradients.net import expected, reason
-from components.labs.normalization.saturation import bounds
+from components.labs.normalization.scale import bounds
 from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
 from models.insight.compared import sizes

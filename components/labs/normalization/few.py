@@ -11,16 +11,18 @@ from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.long import by_button
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from models import answers
 from models.answers import Overfitting
+from models.content import Texts
 from models.insight.few_samples import flatter, generalises
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/normalization")
 KEY = "normalization_few"
 NORMS = ("none", "layer norm", "batch norm")
 STEPS, SEEDS = 240, 2
@@ -44,19 +46,10 @@ class FewDigits(Settings):
 
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """Two common claims about norms, tested."""
-    st.markdown(
-        "Norms are often said to reduce overfitting and to smooth the loss. Test both: nets of four residual blocks "
-        f"that differ only in the norm learn a few digits for {STEPS} steps, with {SEEDS} seeds each. The table above "
-        "is not used."
-    )
-    cfg, samples = controls()
-    poll_while(KEY, lambda: watch(cfg, samples))
-
-
-def controls() -> tuple[RunConfig, int]:
-    """The configuration that is set, and the number of samples."""
+    st.markdown(TEXTS("few digits", steps=STEPS, seeds=SEEDS))
     few = form.draw(FewDigits, KEY)
-    return configuration(few.lr, few.level), few.samples
+    cfg = configuration(few.lr, few.level)
+    poll_while(KEY, lambda: watch(cfg, few.samples))
 
 
 def configuration(lr: float, level: bool) -> RunConfig:
@@ -74,10 +67,8 @@ def watch(cfg: RunConfig, samples: int) -> bool:
 def _show(found: Overfitting) -> None:
     end = found.held_out[..., -1], found.accuracy[..., -1]
     st.markdown(f"**Overfitting.** {generalises(NORMS, *end)} {badge('measured')}")
-    left, right = st.columns(2)
-    for column, which, title in ((left, "train", "Loss on the samples"), (right, "held_out", "Held-out loss")):
-        with column:
-            static_chart(loss_chart(found, which, title), title, f"{KEY}_{which}")
+    losses = (("train", "Loss on the samples"), ("held_out", "Held-out loss"))
+    charts(KEY, *(loss_chart(found, which, title) for which, title in losses))
     st.markdown(f"**Landscape.** {flatter(NORMS, found.rise)} {badge('measured')}")
     named_table(
         "With and without a norm",
@@ -91,13 +82,7 @@ def _show(found: Overfitting) -> None:
             "sharpness": [_both(row) for row in found.sharpness],
         },
     )
-    st.caption(
-        "One number per seed. Losses in eval mode; rise and sharpness after training, on all samples, in train mode. "
-        "Rise: median over 8 random directions, each filter moved by half its length (Li 2018, 1712.09913), which does "
-        "not depend on the scale of the weights. Sharpness, the largest eigenvalue of the Hessian, does, so it is not "
-        "comparable between nets with and without a norm. Santurkar 2018 (1805.11604) showed that batch norm smooths "
-        "the loss of nets without residuals."
-    )
+    st.caption(TEXTS("a number per seed"))
 
 
 def loss_chart(found: Overfitting, which: str, title: str) -> Figure:

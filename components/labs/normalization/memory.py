@@ -10,11 +10,13 @@ import streamlit as st
 from components.controls import form
 from components.controls import number_table as table
 from components.shell.session import Key
-from components.shell.text import badge, number
+from components.shell.text import badge
+from models.content import Texts
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 
 RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
@@ -49,13 +51,13 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
         st.button("Reset the statistics", key=f"{KEY}_forget", on_click=RUNNING.put, args=(None,))
     if refused := LEARNING_REFUSED.pop():
         st.error(refused)
-    _told(values, counted, running, features)
+    _statistics(values, counted, running, features)
     if mode == "train":
         return values, None
     return _shifted(values, running), running
 
 
-def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, features: list[str]) -> None:
+def _statistics(values: np.ndarray, counted: np.ndarray | None, running: Running, features: list[str]) -> None:
     """The statistics of this batch and the running ones."""
     seen = values if counted is None else values[counted]
     rows = {"batch mean": seen.mean(0), "batch variance, / n": seen.var(0)} if len(seen) else {}
@@ -63,30 +65,16 @@ def _told(values: np.ndarray, counted: np.ndarray | None, running: Running, feat
         rows["batch variance, / (n - 1)"] = seen.var(0, ddof=1)
     rows |= {"running mean": running.mean, "running variance": running.variance}
     st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and running statistics, table")
-    st.caption(
-        f"Batches so far: {running.batches}. Each one: running = {1 - MOMENTUM:g} × running + {MOMENTUM:g} × batch, "
-        f"starting from mean 0 and variance 1. torch's momentum of {MOMENTUM:g} is the weight of the new batch; "
-        f"TensorFlow's, {1 - MOMENTUM:g} in the same case, is that of the old value. Training divides by the variance "
-        "over n; the running variance is over n - 1. Eval mode uses only the running statistics: without model.eval() "
-        "the current batch is used."
-    )
+    st.caption(TEXTS("running statistics", batches=running.batches, old=1 - MOMENTUM, new=MOMENTUM))
 
 
 def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
     """The data shifted at inference, and what that does to batch norm and layer norm."""
     shift = form.draw(Inference, KEY, only=["shift"]).shift
     moved = values + shift
-    batch = np.abs(
-        normalised(moved, "batch norm", running=running).values
-        - normalised(values, "batch norm", running=running).values
-    ).max()
-    layer = np.abs(normalised(moved, "layer norm").values - normalised(values, "layer norm").values).max()
-    st.caption(
-        f"Adding {shift:g} to every number moves the result of batch norm by up to {number(batch, 4)}, that of layer "
-        "norm by "
-        f"{number(layer, 1)}. This is a shift between training and inference. Internal covariate shift, the change of "
-        "a "
-        "layer's inputs while earlier layers learn, is a different matter; later work disputes that it explains why "
-        f"batch norm helps (Santurkar 2018, 1805.11604). {badge('formula')}"
+    batch, layer = (
+        np.abs(normalised(moved, method, running=used).values - normalised(values, method, running=used).values).max()
+        for method, used in (("batch norm", running), ("layer norm", None))
     )
+    st.caption(f"{TEXTS('shift', shift=shift, batch=batch, layer=layer)} {badge('formula')}")
     return moved

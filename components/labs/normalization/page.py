@@ -15,7 +15,7 @@ from components.labs.normalization.parts import PARTS
 from components.labs.normalization.picture import picture
 from components.labs.normalization.steps import steps
 from components.shell.text import badge, number, typed
-from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, normalised
+from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, about, normalised
 from models.labs.tables import TABLES, ExampleTable
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -23,15 +23,6 @@ from models.spec.settings import Settings
 KEY = "normalization"
 FIRST = "three tokens, layer norm"
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
-TIPS = {
-    "layer norm": "Training and inference do the same.",
-    "rms norm": "No mean is subtracted.",
-    "batch norm": "At inference, running statistics take their place.",
-    "instance norm": "With one sequence it is batch norm in training.",
-    "joint layer norm": "This is what nn.LayerNorm([T, d]) does, which is rarely intended.",
-    "min-max": "The minimum becomes 0, the maximum 1.",
-    "z-score": "There is no eps.",
-}
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ def draw() -> None:
     if found is not None:
         with shown:
             picture(values, found, method, settings)
-            st.markdown(f"{tables.AXIS[METHODS[method].shares]} {TIPS.get(method, '')} {badge('formula')}")
+            st.markdown(f"{about(method)} {badge('formula')}")
         with after:
             tables.result(found, method, names, features)
     row = _step_by_step(values, found, method, settings)

@@ -8,10 +8,10 @@ import streamlit as st
 
 from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import NORM, SIGNAL
-from components.charts.parts import level, numbers, title_of
+from components.charts.parts import level, numbers
 from components.controls import number_table as table
 from components.labs.normalization.table import letter
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts
 from models.labs.normalization import CELL, FEATURE, METHODS, TOKEN, NormedTable
 
 KEY = "normalization"
@@ -27,17 +27,9 @@ def picture(values: np.ndarray, found: NormedTable, method: str, settings: dict[
     cells = by_set(found, method)
     called = set_names(found, method, *table.names(KEY))
     ends = bands(found, method, settings)
-    for column, figure in zip(
-        st.columns(2),
-        (
-            dots("Before", values, cells, called, [before for before, _ in ends]),
-            dots("After", found.values, cells, called, [after for _, after in ends]),
-        ),
-        strict=True,
-    ):
-        with column:
-            title = title_of(figure)
-            static_chart(figure, title, f"{KEY}_{title}".lower(), height=FRAME + ROW * min(len(cells), MOST_SETS))
+    before, after = ([pair[at] for pair in ends] for at in (0, 1))
+    figures = dots("Before", values, cells, called, before), dots("After", found.values, cells, called, after)
+    charts(KEY, *figures, height=FRAME + ROW * min(len(cells), MOST_SETS))
     if len(cells) > MOST_SETS:
         st.caption(f"The first {MOST_SETS} of {len(cells)} sets are drawn.")
 

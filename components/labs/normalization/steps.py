@@ -8,8 +8,10 @@ import streamlit as st
 
 from components.labs.normalization.table import letter
 from components.shell.text import badge, vector
+from models.content import Texts
 from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, NormedTable
 
+TEXTS = Texts("labs/normalization")
 SHOWN = 4  # sets, cells and terms written out; the table has the rest
 
 
@@ -27,7 +29,7 @@ def steps(values: np.ndarray, found: NormedTable, method: str, row: int, setting
             for line in set_lines(values[cells], method, letter(at), statistics, settings):
                 st.latex(line)
         if len(sets) > SHOWN:
-            st.caption(f"The first {SHOWN} of {len(sets)} sets are written out; all are in the table of statistics.")
+            st.caption(TEXTS("sets written out", shown=SHOWN, sets=len(sets)))
     for column in range(min(SHOWN, values.shape[1])):
         st.latex(cell_line(values, found, method, (row, column), settings))
     st.markdown(f"Out: **{vector(found.values[row] + 0.0)}** {badge('formula')}")

@@ -6,20 +6,11 @@ import streamlit as st
 
 from components.charts.colour import NORM
 from components.shell.text import number
-from models.labs.normalization import CELL, FEATURE, GROUP, METHODS, SEQUENCE, TABLE, TOKEN, NormedTable
+from models.content import Texts
+from models.labs.normalization import CELL, METHODS, NormedTable
 
+TEXTS = Texts("labs/normalization")
 VEILS = ("14", "50", "32", "6e")  # opacity of the norm's hue; text above keeps its contrast in both themes
-AXIS = {
-    TOKEN: "Statistics are taken over the features of each token: the cells of a **row** share them.",
-    FEATURE: "Statistics are taken over the tokens, feature by feature: the cells of a **column** share them.",
-    GROUP: "Statistics are taken over groups of features of each token: each **part of a row** shares them.",
-    SEQUENCE: (
-        "Statistics are taken over the tokens of each sequence, feature by feature: each **part of a column** shares "
-        "them."
-    ),
-    TABLE: "Statistics are taken over tokens and features at once: **all cells** share them.",
-    CELL: "No statistics: each **cell** is mapped by itself.",
-}
 
 
 def result(found: NormedTable, method: str, names: list[str], features: list[str]) -> None:
@@ -28,11 +19,11 @@ def result(found: NormedTable, method: str, names: list[str], features: list[str
     st.markdown("**Out**")
     _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
     if METHODS[method].shares != CELL:
-        st.caption("Cells with the same letter and shade share statistics.")
+        st.caption(TEXTS("shades"))
     if found.undefined.any():
         sets = _listed(letters.to_numpy()[found.undefined])
-        cure = "" if method in {"min-max", "z-score"} else " torch gives nan; an eps above 0 avoids that."
-        st.warning(f"All cells of a set are equal, so the formula gives 0 / 0 (sets {sets}). This page shows 0.{cure}")
+        cure = "" if method in {"min-max", "z-score"} else f" {TEXTS('eps cures')}"
+        st.warning(TEXTS("undefined", sets=sets, cure=cure))
     with st.popover("Statistics before and after", icon=":material/table:"):
         st.dataframe(statistics(found, method), alt="Statistics of every set, table")
         st.dataframe(spreads(found.values, names, features), alt="Mean and RMS of the result, table")
@@ -79,5 +70,5 @@ def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: NormedTable, 
 
 
 def _listed(letters: np.ndarray) -> str:
-    found = list(dict.fromkeys(letters.tolist()))
-    return ", ".join(found[:6]) + (", ..." if len(found) > 6 else "")
+    names = list(dict.fromkeys(letters.tolist()))
+    return f"set{'s'[: len(names) - 1]} " + ", ".join([*names[:6], *["..."][: len(names) > 6]])
