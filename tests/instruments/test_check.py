@@ -12,11 +12,11 @@ from models.spec import RunConfig
 from models.training import Replays, Run, finished
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
+from tests.instruments.nets import DIVERGES, NETS
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 2, "width": 8, "batch": 4, "steps": 10, "device": "cpu"}
-NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
 OTHERS = [
     {"norm": "batch norm"},
     {"norm": "dynamic tanh"},
@@ -129,7 +129,7 @@ def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refuse
 
 
 def test_a_run_that_diverged_has_nothing_to_check():
-    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    cfg = RunConfig(**TINY | DIVERGES)
     own = snapshot(cfg, 40)
     assert own.step < 40
     found = finished(check(own, block=8))

@@ -16,20 +16,16 @@ from models.instruments.attention import attention_of
 from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
 from models.spec import RunConfig, plan
-from models.training import Replays, Run, finished
-from tests.app_page import SMALL, charts, playground, sound, words
+from models.training import Run, finished
+from tests.app_page import charts, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
+from tests.instruments.nets import DIVERGES, NETS, opened, still_at
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
-ROWS = {"net": "transformer", "task": "digits", "heads": 2}
-NETS = {"mlp": {"net": "mlp"}, "transformer": ROWS}
-
-
-def still_at(cfg, step=0):
-    return finished(Replays().snapshot(cfg, step))
+ROWS = NETS["transformer"]
 
 
 def measured(cfg, step=0):
@@ -234,7 +230,7 @@ def test_one_vector_is_compared_with_none_and_one_token_attends_to_nothing():
 
 @pytest.mark.parametrize("net", NETS)
 def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
-    cfg = RunConfig(**TINY | NETS[net] | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    cfg = RunConfig(**TINY | NETS[net] | DIVERGES)
     snapshot = still_at(cfg, 40)
     assert snapshot.step < 40
     found = finished(collapse(snapshot))
@@ -268,14 +264,8 @@ def test_the_sentences_judge_by_their_numbers():
     assert "No block" in attention_sentence(np.array([np.nan]), np.array([np.nan]))
 
 
-def opened(**query):
-    page = playground(**SMALL, **query)
-    page.session_state["instrument"] = "Collapse"
-    return sound(page.run())
-
-
 def test_the_panel_of_a_transformer_shows_attention():
-    page = opened(net="transformer", heads="2", optimizer="adam", lr="0.001", overrides="")
+    page = opened("Collapse", net="transformer", heads="2", optimizer="adam", lr="0.001", overrides="")
     assert "Tokens of one sample have a mean cosine" in words(page)
     assert "Attention is sharpest in block" in words(page)
     assert {

@@ -16,15 +16,15 @@ from models.instruments.distributions import centres, distributions, histogram, 
 from models.spec import RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Run, finished
-from tests.app_page import SMALL, charts, playground, sound, words
+from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
+from tests.instruments.nets import DIVERGES, NETS, opened
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
-NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
 
 
 def measured(cfg, step=0):
@@ -162,7 +162,7 @@ def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(other)
 
 
 def test_a_run_that_diverged_says_what_is_lost():
-    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    cfg = RunConfig(**TINY | DIVERGES)
     snapshot = finished(Replays().snapshot(cfg, 40))
     assert snapshot.step < 40
     found = finished(distributions(snapshot))
@@ -195,7 +195,6 @@ def test_the_map_keeps_every_share_and_names_its_bins():
     shares[:, 24], shares[2, 48], shares[1] = 0.75, 0.25, np.nan
     figure = histogram_map(title="t", x="depth", over=["x0", "b01.attn", "b01.ffn"], centres=centres(), shares=shares)
     figure = drawn(figure)
-    assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     table = table_of(figure)
     assert table.shape == (49, 3)
     assert table.loc["+0.00", 0] == 0.75
@@ -225,9 +224,7 @@ def test_a_linear_chart_draws_zero_and_marks_what_is_not_finite():
 
 
 def test_the_panel_opens_with_a_sentence_and_shows_a_layer_over_time_at_a_button():
-    page = playground(**SMALL)
-    page.session_state["instrument"] = "Distributions"
-    sound(page.run())
+    page = opened("Distributions")
     assert "The kurtosis of one vector is" in words(page)
     assert {"Histogram by depth", "Kurtosis by depth", "Units after the activation"} <= charts(page).keys()
     select = next(box for box in page.selectbox if box.label == "Layer over time")

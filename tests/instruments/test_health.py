@@ -16,17 +16,13 @@ from models.lessons.glossary import ENTRIES
 from models.spec import ARRANGEMENTS, RunConfig
 from models.trace import Columns, Frame, trace_of
 from models.training import Replays, Run, finished
-from tests.app_page import SMALL, charts, playground, sound, trained, words
+from tests.app_page import charts, sound, trained, words
 from tests.drawn import all_drawn
+from tests.instruments.nets import DIVERGES, NETS, opened, still_at
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 2, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
-NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
-
-
-def still_at(cfg, step=0):
-    return finished(Replays().snapshot(cfg, step))
 
 
 def measured(snapshot, **args):
@@ -223,7 +219,7 @@ def test_without_an_update_by_adam_there_is_no_state(optimizer, step):
 
 
 def test_a_run_that_diverged_has_no_finite_noise_and_says_so():
-    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    cfg = RunConfig(**TINY | DIVERGES)
     found = measured(still_at(cfg, 40))
     assert not np.isfinite(found.noise_trace)
     assert noise_sentence(8, found.parts, found.gradient_square, found.noise_trace) == "The gradient is not finite."
@@ -317,9 +313,7 @@ def test_plotly_accepts_the_charts_and_nothing_is_dropped():
 
 
 def test_the_panel_shows_updates_noise_gains_and_adam():
-    page = playground(**SMALL, optimizer="adam", lr="0.001", branch_scale="zero gate")
-    page.session_state["instrument"] = "Health"
-    sound(page.run())
+    page = opened("Health", optimizer="adam", lr="0.001", branch_scale="zero gate")
     assert "No update has been measured yet." in words(page)
     assert "The gradient noise scale" in words(page) or "told from its noise" in words(page)
     assert not {"Update to weight by block", "Adam's state by block"} & charts(page).keys()  # nothing to draw yet

@@ -17,11 +17,11 @@ from models.spec import RunConfig, plan
 from models.training import Replays, Run, finished
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
+from tests.instruments.nets import DIVERGES, NETS
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 2, "width": 16, "batch": 6, "steps": 10, "device": "cpu"}
-NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
 OTHERS = [
     {"norm": "batch norm"},
     {"norm": "batch norm", "placement": "post-norm"},
@@ -182,7 +182,7 @@ def test_branches_that_start_at_zero_pass_nothing_on():
 
 
 def test_a_run_that_diverged_has_no_share_and_the_sentences_say_so():
-    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    cfg = RunConfig(**TINY | DIVERGES)
     own = snapshot(cfg, 40)
     assert own.step < 40
     shares, lengths = finished(gradient_shares(own)), finished(path_lengths(own))

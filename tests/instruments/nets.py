@@ -1,0 +1,27 @@
+"""The nets that instruments are tried on, and an instrument on a page."""
+
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from models.spec import RunConfig
+from models.training import Replays, Snapshot, finished
+from tests.app_page import SMALL, playground, sound
+
+NETS: dict[str, dict[str, Any]] = {
+    "mlp": {"net": "mlp"},
+    "transformer": {"net": "transformer", "task": "digits", "heads": 2},
+}
+DIVERGES = {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40}
+
+
+def still_at(cfg: RunConfig, step: int = 0) -> Snapshot:
+    """The net of a run at a step."""
+    return finished(Replays().snapshot(cfg, step))
+
+
+def opened(instrument: str, **query: str) -> AppTest:
+    """The playground with an instrument open."""
+    page = playground(**SMALL | query)
+    page.session_state["instrument"] = instrument
+    return sound(page.run())
