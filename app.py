@@ -5,7 +5,6 @@
 
 import os
 import platform
-import runpy
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,7 +22,6 @@ from components.server.sockets import more_files
 from components.shell import old_addresses
 from components.shell.assets import Scripts, streamlits
 from components.shell.player import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
-from components.shell.streamlits_own import session_id
 from components.shell.style import Styled
 from components.stage.route import routes
 from models import log
@@ -79,7 +77,3 @@ app = st.App(
     routes=[Route("/healthz", health), *routes(), *classroom.routes(), *old_addresses.routes()],
     middleware=[Middleware(Door), compressed, Middleware(Styled, modules=PRELOADED)],
 )
-
-# AppTest runs this file as a script: hand it the main script.
-if session_id():
-    runpy.run_path(str(MAIN))

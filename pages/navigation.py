@@ -22,40 +22,41 @@ st.set_page_config(page_title=NAME, page_icon=str(HERE / "icon.png"), layout="wi
 # the bar says nothing more: a tip would hang over the title of the page that was just opened until the mouse moves.
 SECTIONS = {
     "": (
-        ("start/start", "Start", "home"),
-        ("start/story", "The story", "auto_stories"),
-        ("train/playground", "Playground", "tune"),
-        ("train/compare", "Compare", "compare_arrows"),
-        ("train/recordings", "Your model", "monitor_heart"),
-        ("explore/anatomy", "Anatomy", "account_tree"),
-        ("explore/maps", "Maps", "grid_on"),
+        ("start", "Start", "home"),
+        ("story", "The story", "auto_stories"),
+        ("playground", "Playground", "tune"),
+        ("compare", "Compare", "compare_arrows"),
+        ("recordings", "Your model", "monitor_heart"),
+        ("anatomy", "Anatomy", "account_tree"),
+        ("maps", "Maps", "grid_on"),
     ),
     "Labs": (
-        ("labs/normalization", "Normalisation", "table_chart", "Every norm on a table of tokens that you edit."),
-        ("labs/attention", "Attention", "center_focus_strong", "One attention head, number by number, and positions."),
-        ("labs/gradients", "Gradients", "trending_down", "A gradient, factor by factor, and that of a real network."),
+        ("normalization", "Normalisation", "table_chart", "Every norm on a table of tokens that you edit."),
+        ("attention", "Attention", "center_focus_strong", "One attention head, number by number, and positions."),
+        ("gradients", "Gradients", "trending_down", "A gradient, factor by factor, and that of a real network."),
         (
-            "labs/residual",
+            "residual",
             "Residual",
             "add",
             "Add and norm on one token; do layers step aside where little is needed?",
         ),
-        ("labs/autoregression", "Autoregression", "keyboard_tab", "A small transformer continues your prompt."),
+        ("autoregression", "Autoregression", "keyboard_tab", "A small transformer continues your prompt."),
     ),
     "Learn": (
-        ("learn/lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
-        ("learn/claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
-        ("learn/glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
-        ("learn/teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
+        ("lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
+        ("claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
+        ("glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
+        ("teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
     ),
 }
 
 
 def page_of(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
     """One entry of the navigation."""
-    path = None if title == "Start" else script.partition("/")[2]
+    start = title == "Start"
+    path = None if start else script
     return st.Page(
-        HERE / f"{script}.py", title=title, icon=f":material/{icon}:", url_path=path, help=tip, default=path is None
+        HERE / f"{script}.py", title=title, icon=f":material/{icon}:", url_path=path, help=tip, default=start
     )
 
 

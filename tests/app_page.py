@@ -12,8 +12,8 @@ from models.service.worker_process import ROOT
 from models.spec import RunConfig, knobs
 from tests import stage_page
 
-APP = str(ROOT / "app.py")
-PLAYGROUND = "pages/train/playground.py"
+APP = str(ROOT / "pages" / "navigation.py")
+PLAYGROUND = "playground.py"
 SMALL = {"depth": "4", "width": "16", "batch": "16", "steps": "40"}
 PATIENCE = 60
 

@@ -7,9 +7,9 @@ from streamlit.testing.v1 import AppTest
 from tests.app_page import by_link, sound
 
 
-def lab(name: str, folder: str = "labs") -> AppTest:
+def lab(name: str) -> AppTest:
     """The page of that name as a visitor finds it."""
-    return by_link(f"pages/{folder}/{name}.py")
+    return by_link(f"{name}.py")
 
 
 def until(page: AppTest, true: Callable[[], bool], looks: int = 60) -> None:

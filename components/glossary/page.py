@@ -12,7 +12,7 @@ from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, 
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
 LONGEST = 100  # characters of a search
-MET = {page.stem: page for page in PAGES.glob("*/*.py")}  # by its address
+MET = {page.stem: page for page in PAGES.glob("*.py")}  # by its address
 BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # of every page
 PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 

@@ -20,10 +20,10 @@ from models.spec.settings import of_run
 
 # Absolute, because relative paths start at the main script, which is another one in tests.
 PAGES = Path(__file__).parents[2] / "pages"
-PLAYGROUND, COMPARE = PAGES / "train" / "playground.py", PAGES / "train" / "compare.py"
-ANATOMY = PAGES / "explore" / "anatomy.py"
-START, STORY = PAGES / "start" / "start.py", PAGES / "start" / "story.py"
-LESSONS = PAGES / "learn" / "lessons.py"
+PLAYGROUND, COMPARE = PAGES / "playground.py", PAGES / "compare.py"
+ANATOMY = PAGES / "anatomy.py"
+START, STORY = PAGES / "start.py", PAGES / "story.py"
+LESSONS = PAGES / "lessons.py"
 TAUGHT = ("init",)  # fields with a lesson of the same key
 
 put = address.put

@@ -14,15 +14,15 @@ ON_PROJECTOR = {projector.KEY: projector.VALUE}
 # By reader: the pages in order with the sections of their labels; a query where one is to be opened in some way.
 WAYS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
     "visitors": ((STORY, "the story", {}), (PLAYGROUND, "break a net", {})),
-    "students": ((LESSONS, "lessons", {}), (PAGES / "learn" / "claims.py", "claims", {})),
+    "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {})),
     "teachers": (
         (STORY, "show the story", ON_PROJECTOR),
-        (PAGES / "learn" / "teacher.py", "open a class", {}),
+        (PAGES / "teacher.py", "open a class", {}),
     ),
     "engineers": (
-        (PAGES / "train" / "recordings.py", "your model", {}),
+        (PAGES / "recordings.py", "your model", {}),
         (COMPARE, "compare", DEEP),
-        (PAGES / "explore" / "maps.py", "maps", {}),
+        (PAGES / "maps.py", "maps", {}),
     ),
 }
 

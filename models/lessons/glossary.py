@@ -18,7 +18,7 @@ from models.spec.knob import Knob
 from models.spec.placement import PLACEMENTS
 from models.spec.tasks import MAX_TOKENS
 
-PAGES = {page.stem for page in Path(__file__).parents[2].glob("pages/*/*.py")}
+PAGES = {page.stem for page in Path(__file__).parents[2].glob("pages/*.py")}
 # What fills a placeholder of a term: the thresholds of the verdicts, and what vocabularies hold.
 NUMBERS: dict[str, Any] = {
     "exploding": verdict.EXPLODING,

@@ -110,7 +110,7 @@ def in_both_themes(page: Any) -> list[str]:
 
 
 def test_every_page_of_the_navigation_is_looked_at():
-    listed = re.findall(r'"\w+/(\w+)"', NAVIGATION.read_text(encoding="utf-8"))
+    listed = re.findall(r'\(\s*"(\w+)",', NAVIGATION.read_text(encoding="utf-8"))
     assert {path.strip("/").split("?")[0] or "start" for path in PAGES} == set(listed)
 
 

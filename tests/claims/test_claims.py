@@ -439,7 +439,7 @@ def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
 
 
 def opened(key: str, **query: str) -> AppTest:
-    page = lab("claims", "learn")
+    page = lab("claims")
     for name, text in {"claim": key, **query}.items():
         page.query_params[name] = text
     return sound(page.run())
@@ -483,7 +483,7 @@ def test_an_unknown_claim_and_a_search_without_a_hit_get_a_sentence() -> None:
     page = sound(page.run())
     assert "No claim contains all these words" in words(page)
     assert "Run" not in labels(page)
-    again = lab("claims", "learn")
+    again = lab("claims")
     for name, text in address(page).items():
         again.query_params[name] = text
     assert sound(again.run()).text_input(key="claim_search").value == "zzz"

@@ -22,17 +22,13 @@ from tests.labs_page import lab
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-GLOSSARY = "pages/learn/glossary.py"
+GLOSSARY = "glossary.py"
 Set = list[tuple[str, str, Any]]  # kind of the widget, its key and the value it gets; a table gets what is pasted
-
-
-def path(name: str) -> str:
-    return f"pages/{'explore' if name == 'maps' else 'labs'}/{name}.py"
 
 
 def linked(name: str, **query: str) -> AppTest:
     """The page of that name as a new visitor finds it who comes by a link."""
-    return by_link(path(name), **query)
+    return by_link(f"{name}.py", **query)
 
 
 def put(page: AppTest, controls: Set) -> AppTest:
@@ -124,7 +120,7 @@ def test_a_table_too_large_for_a_link_stays_for_the_visit_and_the_page_says_so()
     assert "This table is too large for a link." in words(page)
     assert "table" not in address(page)
     before = seen(page)
-    assert seen(walk(walk(page, GLOSSARY), path("normalization"))) == before
+    assert seen(walk(walk(page, GLOSSARY), "normalization.py")) == before
     page = put(page, [("table", "normalization", "1 2\n3 5")])
     assert "too large" not in words(page)
     assert address(page)["table"] == "1,2;3,5"

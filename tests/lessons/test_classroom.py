@@ -74,7 +74,7 @@ def wall() -> AppTest:
 
 
 def desk(**query: str) -> AppTest:
-    return by_link("pages/learn/teacher.py", **query)
+    return by_link("teacher.py", **query)
 
 
 def titles(page: AppTest) -> list[str]:
@@ -134,13 +134,13 @@ def test_whoever_joins_comes_where_the_class_is_and_goes_on_with_it(board: Board
 
 def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Board, key: str) -> None:
     page = joined()
-    page.switch_page("pages/learn/glossary.py")
+    page.switch_page("glossary.py")
     page.query_params.clear()
     assert titles(sound(page.run())) == [LESSONS[LESSON].title]
     assert "lesson_box" not in {one.key for one in page.selectbox}
     board.let_go(CODE, key, True)
     assert "on your own now" in words(sound(page.run()))
-    page.switch_page("pages/learn/glossary.py")
+    page.switch_page("glossary.py")
     page.query_params.clear()
     assert titles(sound(page.run())) == ["Glossary"]
     assert address(page)["class"] == CODE, "a reload is in the class again"
@@ -153,7 +153,7 @@ def test_nobody_walks_away_until_let_go_and_all_come_back_when_called(board: Boa
 
 @pytest.mark.parametrize("code", ["", "no code", "<b>", "ZZZZ"])
 def test_a_code_of_no_class_holds_nobody(code: str) -> None:
-    page = by_link("pages/learn/glossary.py", **{"class": code})
+    page = by_link("glossary.py", **{"class": code})
     assert titles(page) == ["Glossary"]
     assert ("has ended" in words(page)) == (code == "ZZZZ")
 
@@ -348,10 +348,10 @@ def test_an_address_alone_opens_no_class_and_its_key_is_no_strangers(board: Boar
     assert not board.look_after("WXYZ", "known-to-a-stranger")
     again = desk(**address(known))
     assert "Reveal" in labels(again)
-    again.switch_page("pages/learn/glossary.py")
+    again.switch_page("glossary.py")
     again.query_params.clear()
     assert titles(sound(again.run())) == ["Glossary"], "the teacher goes where they like"
-    again.switch_page("pages/learn/teacher.py")
+    again.switch_page("teacher.py")
     again.query_params.clear()
     assert "Reveal" in labels(sound(again.run()))
 
@@ -425,7 +425,7 @@ def test_who_has_tried_many_codes_is_let_in_neither_by_the_short_address_nor_by_
         assert module.GONE in tried.text
     for code in (CODE, "ZYXW"):
         assert module.TRIED in client.get("/join", params={"c": code}).text
-    page = by_link("pages/learn/glossary.py", **{"class": CODE})
+    page = by_link("glossary.py", **{"class": CODE})
     assert titles(page) == ["Glossary"]
     assert module.TRIED in words(page)
     board.admit(CODE, "testclient")

@@ -227,7 +227,7 @@ def test_at_the_first_step_of_rezero_embedding_head_and_gates_move_and_no_weight
 
 
 def lessons(**query: str) -> AppTest:
-    return by_link("pages/learn/lessons.py", **query)
+    return by_link("lessons.py", **query)
 
 
 def guessed(page: AppTest, at: int) -> AppTest:

@@ -40,7 +40,7 @@ COLUMNS = {"a": urlencode(SMALL), "b": urlencode(SMALL | {"residual": "false"})}
 
 
 def opened(path: str, **query: str) -> AppTest:
-    return by_link(f"pages/learn/{path}.py", **query)
+    return by_link(f"{path}.py", **query)
 
 
 def guessed(page: AppTest, at: int) -> AppTest:
@@ -55,7 +55,7 @@ def watched(page: AppTest) -> AppTest:
 
 def walked(page: AppTest, path: str, **query: str) -> AppTest:
     """Another page in the same visit, by an address that says nothing of what is hidden."""
-    page.switch_page(f"pages/{path}.py")
+    page.switch_page(f"{path}.py")
     page.query_params.clear()
     for key, value in query.items():
         page.query_params[key] = value
@@ -189,11 +189,11 @@ def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> No
     del page.query_params["hide"]
     page.query_params["lesson"] = "gates"
     assert "answers" in sound(page.run()).session_state["hidden"]
-    assert not panels(walked(page, "train/playground", **SMALL), "headline")
+    assert not panels(walked(page, "playground", **SMALL), "headline")
     assert "norm" not in drawn(page)
-    assert not panels(walked(page, "train/compare", **COLUMNS), "headline")
+    assert not panels(walked(page, "compare", **COLUMNS), "headline")
     assert not {"norm", "compare_pairing", "compare_add", "compare_add_now"} & keys(page)
-    walked(page, "explore/anatomy", **SMALL)
+    walked(page, "anatomy", **SMALL)
     assert not {"norm", "anatomy_norm"} & keys(page)
     assert [one.value for one in (*page.latex, *page.code)] == []
     assert not any(word in words(page) for word in ("**Equation**", "**pre-norm.**"))
@@ -203,9 +203,9 @@ def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> No
 
 @pytest.mark.parametrize("name", ["depth", "lr", "warmup", "norm"])
 def test_a_prepared_comparison_is_not_there_where_it_would_set_what_is_hidden(name: str) -> None:
-    assert "compare_pairing" not in keys(walked(playground(**SMALL, hide=name), "train/compare", **COLUMNS))
+    assert "compare_pairing" not in keys(walked(playground(**SMALL, hide=name), "compare", **COLUMNS))
     # An added column has its depth and learning rate from A.
-    assert ("compare_add" in keys(walked(playground(**SMALL, hide=name), "train/compare", **COLUMNS))) == (
+    assert ("compare_add" in keys(walked(playground(**SMALL, hide=name), "compare", **COLUMNS))) == (
         name in {"depth", "lr"}
     )
 
@@ -214,15 +214,15 @@ def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
     def legend(page: AppTest) -> list[str]:
         return [trace["name"] for trace in charts(page)["Signal by depth"]["data"] if trace.get("name")]
 
-    page = walked(playground(**SMALL), "train/compare", **COLUMNS)
+    page = walked(playground(**SMALL), "compare", **COLUMNS)
     told = words(page)
     assert legend(page) == ["A residual on", "B residual off"]
     assert "| Residual | **on** | **off** |" in told
     assert "norm layer" in told
-    page = walked(playground(**SMALL, hide="residual,norm"), "train/compare", **COLUMNS)
+    page = walked(playground(**SMALL, hide="residual,norm"), "compare", **COLUMNS)
     kept = words(page)
     assert legend(page) == ["A pre-norm, 4x16", "B pre-norm, 4x16"]
-    assert legend(walked(playground(**SMALL, hide="residual,norm,placement,depth"), "train/compare", **COLUMNS)) == [
+    assert legend(walked(playground(**SMALL, hide="residual,norm,placement,depth"), "compare", **COLUMNS)) == [
         "A",
         "B",
     ]
@@ -231,7 +231,7 @@ def test_a_comparison_does_not_tell_apart_by_what_a_link_hides() -> None:
     assert not any(word in kept for word in ("| Residual", "norm layer", "The columns are equal"))
 
 
-@pytest.mark.parametrize(("path", "query"), [("train/compare", COLUMNS), ("explore/anatomy", SMALL)])
+@pytest.mark.parametrize(("path", "query"), [("compare", COLUMNS), ("anatomy", SMALL)])
 def test_an_address_of_compare_or_anatomy_that_hides_something_keeps_doing_so(path: str, query: dict[str, str]) -> None:
     page = walked(playground(**SMALL), path, **query, hide="norm")
     assert "norm" not in keys(page)
@@ -246,7 +246,7 @@ def test_what_puts_blocks_back_is_not_there_where_it_would_set_what_is_hidden() 
     for name, there in (("width", True), ("norm", False)):
         page = unfolded(playground(**query, hide=name))
         assert (remove in labels(page)) == there
-        assert (back in labels(walked(page, "explore/anatomy", **query))) == there
+        assert (back in labels(walked(page, "anatomy", **query))) == there
 
 
 def test_a_post_mortem_that_was_open_is_closed_when_a_link_hides_the_verdict() -> None:
@@ -319,7 +319,7 @@ def test_the_address_of_a_lesson_hides_its_answers_and_beside_it_stands_the_one_
 
 def test_the_address_of_the_playground_as_it_stands_opens_it_without_what_was_chosen() -> None:
     page = playground(**SMALL)
-    page.switch_page("pages/learn/teacher.py")
+    page.switch_page("teacher.py")
     page.query_params.clear()
     sound(page.run())
     page.selectbox(key="teacher_target").set_value(PLAYGROUND)

@@ -505,7 +505,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def maps(**query: str) -> AppTest:
-    return by_link("pages/explore/maps.py", **query)
+    return by_link("maps.py", **query)
 
 
 def test_a_cell_is_chosen_and_opened_and_compared(folder):

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 
 def anatomy(**query: str) -> AppTest:
-    return by_link("pages/explore/anatomy.py", **(SMALL | query))
+    return by_link("anatomy.py", **(SMALL | query))
 
 
 def test_moving_the_norm_moves_it_in_equation_code_and_diagram() -> None:

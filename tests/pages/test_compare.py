@@ -33,7 +33,7 @@ SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 30}
 
 
 def compare(**query: str) -> AppTest:
-    return by_link("pages/train/compare.py", **query)
+    return by_link("compare.py", **query)
 
 
 def columns(*fields: dict[str, object]) -> dict[str, str]:

@@ -118,7 +118,7 @@ def test_the_link_is_relative_so_that_it_holds_under_a_base_path():
 
 
 def glossary(**query: str) -> AppTest:
-    return by_link("pages/learn/glossary.py", **query)
+    return by_link("glossary.py", **query)
 
 
 def opened(page: AppTest) -> list[str]:

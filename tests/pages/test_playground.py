@@ -27,7 +27,7 @@ from tests.app_page import (
 )
 from tests.stage_page import declared, panels, rests, says, tapes
 
-PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").rglob("*.py") if path.name != "navigation.py")
+PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py") if path.name != "navigation.py")
 ENDINGS = ("ignal by depth", "radient by depth", "cosine by depth")
 
 # One legal value of every field that the base below does not have; a new field needs a line here.
@@ -269,10 +269,10 @@ def test_every_task_shows_what_the_net_says(task, net):
 def test_a_visitor_who_walks_away_and_back_finds_what_was_set():
     page = playground(**SMALL)
     move(page, "norm", "rms norm")
-    page.switch_page("pages/start/start.py")
+    page.switch_page("start.py")
     page.query_params.clear()
     sound(page.run())
-    page.switch_page("pages/train/playground.py")
+    page.switch_page("playground.py")
     sound(page.run())
     assert address(page) == SMALL | {"norm": "rms norm"}
     assert configuration(page).norm == "rms norm"
@@ -306,9 +306,9 @@ def test_a_loss_to_stop_at_is_told_to_the_browser_and_stays_with_the_visitor():
     assert declared(page)["stop_loss"] == 0
     page.number_input(key="playground_stop_loss").set_value(1.5)
     assert declared(sound(page.run()))["stop_loss"] == 1.5
-    page.switch_page("pages/start/start.py")
+    page.switch_page("start.py")
     sound(page.run())
-    page.switch_page("pages/train/playground.py")
+    page.switch_page("playground.py")
     for key, value in (SMALL | {"seed": "35"}).items():
         page.query_params[key] = value
     assert declared(sound(page.run()))["stop_loss"] == 1.5, "another run, after a walk to another page"

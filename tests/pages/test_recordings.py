@@ -154,7 +154,7 @@ def test_what_a_browser_may_not_say_of_a_recording_is_refused(run: dict[str, Any
 
 
 def page_of(**query: str) -> AppTest:
-    return by_link("pages/train/recordings.py", **query)
+    return by_link("recordings.py", **query)
 
 
 def test_a_recording_stands_in_the_address_and_so_does_what_stands_beside_it(folder: Path) -> None:

@@ -27,7 +27,7 @@ def small(monkeypatch):
 
 
 def opened(**query):
-    return by_link("pages/start/story.py", **query)
+    return by_link("story.py", **query)
 
 
 def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):

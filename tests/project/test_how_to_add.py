@@ -394,7 +394,7 @@ Reach a loss of 1 within 20 steps. You may change only the learning rate.
     ],
     "A page": [
         Edit(
-            "pages/learn/sizes.py",
+            "pages/sizes.py",
             "",
             '''"""Sizes: the tokens of the default net before training."""
 
@@ -416,8 +416,8 @@ static_chart(figure, "Signal by depth", "sizes")
         ),
         Edit(
             "pages/navigation.py",
-            '        ("learn/teacher",',
-            '        ("learn/sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
+            '        ("teacher",',
+            '        ("sizes", "Sizes", "straighten", "How large the signal is in a small net."),\n',
         ),
     ],
 }
@@ -572,8 +572,8 @@ SMALL = {"depth": "3", "width": "16", "batch": "8", "steps": "6"}
 NEW = {
     "norm": "largest norm", "init": "random signs", "activation": "squared relu", "task": "halves", "placement": "mid+out"
 }
-PLAYGROUND, ANATOMY, COMPARE = "pages/train/playground.py", "pages/explore/anatomy.py", "pages/train/compare.py"
-page = AppTest.from_file("app.py", default_timeout=120).run()
+PLAYGROUND, ANATOMY, COMPARE = "playground.py", "anatomy.py", "compare.py"
+page = AppTest.from_file("pages/navigation.py", default_timeout=120).run()
 
 def opened(path, **query):
     page.switch_page(path)
@@ -606,17 +606,17 @@ np.testing.assert_allclose(bound(page, figure["data"][0], 4), run.trace().branch
 page.session_state["instrument"] = None
 opened(COMPARE, a=urlencode(SMALL | NEW), b=urlencode(SMALL))
 assert page.session_state["compare_columns"][0].norm == "largest norm"
-opened("pages/labs/gradients.py")
+opened("gradients.py")
 page.multiselect(key="gradients_shown").set_value(page.multiselect(key="gradients_shown").options)
 page.selectbox(key="gradients_net_activation").set_value("squared relu")
 page.selectbox(key="gradients_net_init").set_value("random signs")
 page.run()
 assert not page.exception, page.exception
-opened("pages/learn/glossary.py")
+opened("glossary.py")
 assert all(any(name in one.value for one in page.markdown) for name in NEW.values())
-opened("pages/learn/lessons.py", lesson="narrow")
+opened("lessons.py", lesson="narrow")
 assert any("after two blocks" in one.value for one in page.markdown)
-opened("pages/learn/sizes.py")
+opened("sizes.py")
 assert page.title[0].value == "Sizes"
 print("taken")
 """,

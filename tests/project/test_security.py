@@ -196,7 +196,7 @@ def test_no_page_repeats_a_hostile_link(path, trainer_in_this_process):
 def script_of(url_path: str) -> str:
     """The script of a page, as the navigation lists it."""
     text = (ROOT / "pages" / "navigation.py").read_text(encoding="utf-8")
-    return next(f"pages/{script}.py" for script, name in re.findall(r'"(\w+/(\w+))"', text) if name == url_path)
+    return next(f"{script}.py" for script in re.findall(r'\(\s*"(\w+)",', text) if script == url_path)
 
 
 # --- the sources ---
@@ -242,7 +242,6 @@ METHODS = {
 METHODS |= {"memmap", "iframe"}
 # A call that is there for a reason: file, what is called, why it is safe.
 ALLOWED = {
-    ("app.py", "runpy"): "runs our own main script where a test runs app.py as a script",
     ("components/recordings/package.py", "zipfile"): "packs files of ours in memory, unpacks nothing",
     ("components/classroom/board.py", "st.html"): "two numbers of ours",
     ("components/classroom/following.py", "st.html"): "a constant",

@@ -34,16 +34,16 @@ from tests.app_page import (
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-START = "pages/start/start.py"
-ANATOMY = "pages/explore/anatomy.py"
-COMPARE = "pages/train/compare.py"
-LESSONS = "pages/learn/lessons.py"
-CLAIMS = "pages/learn/claims.py"
-MAPS = "pages/explore/maps.py"
-ATTENTION = "pages/labs/attention.py"
-RESIDUAL = "pages/labs/residual.py"
-NORMALIZATION = "pages/labs/normalization.py"
-GLOSSARY = "pages/learn/glossary.py"
+START = "start.py"
+ANATOMY = "anatomy.py"
+COMPARE = "compare.py"
+LESSONS = "lessons.py"
+CLAIMS = "claims.py"
+MAPS = "maps.py"
+ATTENTION = "attention.py"
+RESIDUAL = "residual.py"
+NORMALIZATION = "normalization.py"
+GLOSSARY = "glossary.py"
 
 
 def visit() -> AppTest:

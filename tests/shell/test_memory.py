@@ -39,11 +39,11 @@ def spoken(page, what, said):
 
 
 def lessons(**query):
-    return by_link("pages/learn/lessons.py", lesson=LESSON, **query)
+    return by_link("lessons.py", lesson=LESSON, **query)
 
 
 def test_who_only_looks_leaves_nothing_to_remember():
-    for page in (by_link("pages/start/start.py"), by_link("pages/start/story.py"), lessons()):
+    for page in (by_link("start.py"), by_link("story.py"), lessons()):
         assert told(page)["entries"] == {}
 
 
@@ -99,26 +99,26 @@ def test_a_solution_that_comes_from_a_browser_is_a_configuration_like_any_other(
 
 def test_each_step_of_the_tour_leads_to_its_page_and_no_other_name_does():
     for name, stop in tour.STOPS.items():
-        page = spoken(by_link("pages/start/start.py"), "go", name)
+        page = spoken(by_link("start.py"), "go", name)
         assert address(page).items() >= stop.query.items()
         steps = told(page)["tour"]
         assert steps["names"][steps["at"]] == name
     for nonsense in ("glossary", None, 3, {"start": 1}):
-        page = spoken(by_link("pages/start/start.py"), "go", nonsense)
+        page = spoken(by_link("start.py"), "go", nonsense)
         assert told(page)["tour"]["at"] == 0
 
 
 def test_no_tour_where_somebody_else_leads():
-    assert told(by_link("pages/start/start.py", hide="verdict"))["tour"] is None
-    assert told(by_link("pages/start/start.py", view="projector"))["tour"] is None
-    assert told(by_link("pages/learn/glossary.py"))["tour"] is None
+    assert told(by_link("start.py", hide="verdict"))["tour"] is None
+    assert told(by_link("start.py", view="projector"))["tour"] is None
+    assert told(by_link("glossary.py"))["tour"] is None
 
 
 def test_a_class_is_led_by_its_teacher_alone_and_leaves_nothing_in_a_browser(monkeypatch):
     monkeypatch.setattr(board, "_board", board.Board())
     _, key, _ = board.board().open("", "ABCD")
     board.board().show("ABCD", key, LESSON)
-    page = by_link("pages/start/start.py", **{"class": "ABCD"})
+    page = by_link("start.py", **{"class": "ABCD"})
     page.session_state[memory.MEMORY_NEW.name] = {"tour.break": True}
     press(page, GUESS)
     assert f"Your guess is in: **{GUESS}**" in words(page)

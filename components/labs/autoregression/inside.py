@@ -32,7 +32,7 @@ TEXTS = Texts("labs/autoregression")
 ROW = 18  # pixels per site in the lens map
 ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
 MOST_TICKS = 32
-RESIDUAL = PAGES / "labs" / "residual.py"
+RESIDUAL = PAGES / "residual.py"
 
 
 @dataclass(frozen=True)
