@@ -18,7 +18,7 @@ if (now := following.held()) and now.asked:
 else:
     if now:
         st.markdown(TEXTS("the class guessed"))
-        right = (lambda _: "") if hide.hidden("verdict") else answers.right
+        right = None if hide.hidden("verdict") else answers.right
         board.results(following.code(), questions_of(now.stop), right, following.member())
     found = cells.ended()
     if found:

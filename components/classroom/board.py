@@ -8,6 +8,7 @@ import streamlit as st
 from components.classroom import following, ways_in
 from components.shell import projector, visitor
 from components.shell.session import Key
+from components.shell.waiting import poll_while
 from models.lessons.board import Now, board
 from models.lessons.stops import QUESTIONS
 
@@ -100,13 +101,19 @@ def answered(here: int, guesses: Sequence[int]) -> str:
     return ", ".join([f"{guesses[0]} of {of} answered{first}", *said[1:]])
 
 
-def results(code: str, questions: Sequence[str], right: Callable[[str], str], member: str = "") -> None:
-    """What a class has guessed at each question of a stop; `right` says which option is, or nothing."""
-    for number, (place, question) in enumerate(zip(st.columns(len(questions)), questions, strict=True), start=1):
-        with place:
-            if len(questions) > 1:
-                st.markdown(_numbered(number, question))
-            result(code, question, right(question), member)
+def results(code: str, questions: Sequence[str], right: Callable[[str], str] | None = None, member: str = "") -> None:
+    """What a class has guessed at each question of a stop. `right` says which option is: nothing until nets show it."""
+
+    def bars() -> bool:
+        known = {question: right(question) if right else "" for question in questions}
+        for number, (place, question) in enumerate(zip(st.columns(len(known)), known, strict=True), start=1):
+            with place:
+                if len(known) > 1:
+                    st.markdown(_numbered(number, question))
+                result(code, question, known[question], member)
+        return right is not None and not all(known.values())
+
+    poll_while("class_results", bars)
 
 
 def result(code: str, question: str, right: str = "", member: str = "") -> None:

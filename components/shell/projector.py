@@ -30,11 +30,16 @@ STYLE = """<style>
 .stage.story .stage-travel-nets { --most: 190 }
 .stage.story .stage-travel-bar :is(label, .stage-travel-switch) { display: none }
 .stage.story [data-kind="travel"] { grid-row: span 2 }
+.stMain:has(.class-bars) .stage-travel-nets { --most: 160 }
+.stApp .diagram-nets .block-diagram {
+    width: min(100%, calc(var(--wide) * 0.12rem), calc(28vh * var(--wide) / var(--high)));
+}
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
     .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
     .stage .stage-stack.opens:not(:has(.single)) { height: auto; min-height: calc(1.5 * var(--height)) }
     .stage.story .stage-travel-nets { --most: 300 }
+    .stMain:has(.class-bars) .stage-travel-nets { --most: 240 }
     .stage:not(.player) .stage-chart { height: calc(1.33 * var(--height)) }
     .stage.player :is(.stage-scrub, .stage-chart) { --height: 275px !important }
 }

@@ -9,7 +9,6 @@ import io
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 from urllib.parse import urlencode, urlsplit
 
@@ -20,7 +19,6 @@ from components.classroom.route import here
 from components.controls import form, settled
 from components.shell import address, hide, projector, qr, session, visitor
 from components.shell.session import Key
-from components.shell.waiting import poll_while
 from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import Now, code_from, new_code, valid_key
@@ -181,20 +179,13 @@ def _lead(code: str, key: str, now: Now) -> None:
             st.button(label, key="teacher_loose", on_click=led.let_go, args=(code, key, not now.loose))
         board.numbers(now, here(code))
         if questions := stops.questions_of(now.stop):
-            poll_while("teacher_results", partial(_results, code, questions, revealed=now.revealed))
+            board.results(code, questions, answers.right if now.revealed else None)
         if now.asked:
             st.caption("Only this page shows these guesses before Reveal: keep it off the wall.")
         _endings(code, key, now)
     with right:
         st.html(ways_in.beside(code, ""))
         _reach()
-
-
-def _results(code: str, questions: Sequence[str], *, revealed: bool) -> bool:
-    """The guesses, once `revealed` with what is right. Returns whether that is still to come: some nets train first."""
-    right = {question: answers.right(question) if revealed else "" for question in questions}
-    board.results(code, questions, right.__getitem__)
-    return revealed and not all(right.values())
 
 
 def _endings(code: str, key: str, now: Now) -> None:

@@ -179,8 +179,11 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     wall, phone = projector_of(visitors, teacher), visitors(f"/join?c={code}", viewport=PHONE)
     wall.locator(".class-join img").wait_for()
     settled(wall).keyboard.press("v")
-    loss = wall.get_by_label(re.compile("^Loss, neither"))
+    loss, slider = wall.get_by_label(re.compile("^Loss, neither")), wall.locator(".stage-travel-bar")
     loss.wait_for()
+    for height, width in ((1080, 1920), (720, 1280)):
+        wall.set_viewport_size({"width": width, "height": height})
+        expect(slider).to_be_in_viewport(ratio=1)
     expect(loss).not_to_be_in_viewport(ratio=0.99)
     settled(wall).keyboard.press("Space")
     expect(loss).to_be_in_viewport(ratio=0.99)  # without a hand that scrolls

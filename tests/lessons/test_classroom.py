@@ -211,7 +211,7 @@ def test_the_teachers_page_waits_for_what_marks_the_right_bar_once_it_is_reveale
     known: list[str] = []
     monkeypatch.setattr(answers_of_nets, "right", lambda question: (known or [""])[0])
     teacher = desk(**{"class": CODE, "key": key})
-    waits = WAITS.of("teacher_results").name
+    waits = WAITS.of("class_results").name
     assert not teacher.session_state[waits][0]
     press(teacher, "Reveal")
     assert teacher.session_state[waits][0]
