@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from components.labs.autoregression.charts import revision_chart
 
 from addnorm.player.charts import recorded_depth, recorded_loss
 from addnorm.player.declare import ROLES, Figure, Row, figure_of, frame_of
@@ -34,6 +33,7 @@ from components.instruments.formula import prediction_chart
 from components.instruments.health import signal_chart, spread_chart, update_chart
 from components.instruments.landscape import sharpness_chart, slice_map, spectrum_chart
 from components.instruments.paths import length_chart, share_chart
+from components.labs.autoregression.inside import revision_chart
 from components.labs.gradients.chain import chain_chart
 from components.labs.gradients.slopes import curve_chart
 from components.labs.maps import signed_map
@@ -86,7 +86,7 @@ def figures() -> dict[str, list[Figure]]:
         spectrum_chart(ONES),
         curve_chart("t", list(ACTIVATIONS), False, 0.0),
         memory_chart({"a": ONES, "b": ONES, "c": ONES, "d": ONES}),
-        revision_chart("t", ["a", "b", "c"], ONES, ONES),
+        revision_chart(["a", "b", "c"], ONES, ONES),
         candidates_chart("t", ["a", "b"], np.array([0.5, 0.5]), np.array([0.9, 0.1]), 0),
         candidates_chart("t", ["a", "b"], np.array([0.5, 0.5])),
         token_map(title="t", tokens=["a", "b"], rows=["a", "b"], values=np.eye(2), unit="share"),
