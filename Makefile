@@ -28,3 +28,4 @@ plotly:
 
 bench:
 	python -m benchmarks
+	python -m tests.load

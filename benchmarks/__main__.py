@@ -1,34 +1,15 @@
-"""`python -m benchmarks` runs all parts but the long ones; `python -m benchmarks probe stage` runs these two.
+"""`python -m benchmarks` measures all parts but the long ones; `python -m benchmarks probe seeds` these two.
 
-`python -m benchmarks walk --help`: visitors who press anything, and what they found. Meanwhile nothing else should use
-the machine.
+Meanwhile nothing else should use the machine. `python -m tests.load` measures what visitors of a server wait for.
 """
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import (
-    attack,
-    browser,
-    classroom,
-    cost,
-    eye,
-    instruments,
-    maps,
-    remedies,
-    seeds,
-    serving,
-    soak,
-    stage,
-    training,
-    verdicts,
-    walk,
-    watch,
-)
+from benchmarks import cost, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -36,44 +17,31 @@ from benchmarks.timing import default_step, stolen
 BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "probe": training.probe,
     "watch": watch.watch,
-    "classroom": classroom.classroom,
-    "controls": serving.controls,
-    "startup": serving.startup,
-    "browser": browser.browser,
-    "eye": eye.eye,
-    "stage": stage.stage,
-    "deep": stage.deep,
-    "tape": stage.tape,
     "budget": cost.budget,
     "seeds": seeds.seeds_gain,
     "instruments": instruments.instruments,
     "maps": maps.maps,
     "remedies": remedies.remedies,
     "verdicts": verdicts.verdicts,
-    "soak": soak.soak,
-    "attack": attack.attack,
 }
-LONG = ("soak", "verdicts", "tape", "attack")
+LONG = ("verdicts",)
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the named parts, or all but the long ones. Returns 2 for an unknown name. A walk has options of its own."""
-    if arguments[:1] == ["walk"]:
-        return walk.main(arguments[1:])
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="part", help=", ".join(BENCHMARKS))
-    parser.add_argument("--minutes", type=float, default=15.0, help="how long the soak lasts")
-    chosen = parser.parse_args(arguments)
-    names: list[str] = chosen.names
-    parts = BENCHMARKS | {"soak": partial(soak.soak, chosen.minutes)}
-    unknown = [name for name in names if name not in BENCHMARKS]
+def main(
+    arguments: list[str], parts: Mapping[str, Callable[[], Iterable[Figure]]] = BENCHMARKS, long: Sequence[str] = LONG
+) -> int:
+    """Runs the named parts, or all but the long ones. Returns 2 for an unknown name."""
+    parser = argparse.ArgumentParser(description="Prints figures beside their goals.")
+    parser.add_argument("names", nargs="*", metavar="part", help=", ".join(parts))
+    names: list[str] = parser.parse_args(arguments).names
+    unknown = [name for name in names if name not in parts]
     if unknown:
-        print(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}.")
+        print(f"There is no benchmark {', '.join(unknown)}; there are {', '.join(parts)}.")
         return 2
     torch.set_num_threads(1)
     print(machine())
     print(heading())
-    for name in names or [name for name in BENCHMARKS if name not in LONG]:
+    for name in names or [name for name in parts if name not in long]:
         before = stolen()
         for figure in parts[name]():
             print(show(name, figure), flush=True)

@@ -1,5 +1,5 @@
 """A short fixed walk of somebody who presses anything; `python
--m benchmarks walk` goes further, and elsewhere each time.
+-m tests.walk` goes further, and elsewhere each time.
 """
 
 from collections.abc import Iterator

@@ -5,21 +5,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks import (
-    classroom,
-    cost,
-    eye,
-    instruments,
-    maps,
-    remedies,
-    seeds,
-    serving,
-    soak,
-    stage,
-    training,
-    verdicts,
-    watch,
-)  # fmt: skip
+from benchmarks import cost, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare, StreamSites
 from benchmarks.report import Figure, show
@@ -29,6 +15,7 @@ from models.instruments import INSTRUMENTS
 from models.maps import Axis, MapSpec
 from models.spec import RunConfig
 from models.training import Run, profile_at_init
+from tests.load import classroom, controls, eye, redraws, soak
 
 TINY = RunConfig(depth=2, width=8, batch=8, optimizer="adam", lr=1e-3, steps=40, device="cpu")
 LIGHT = "depth=2&width=8&batch=8&steps=5000"
@@ -100,9 +87,9 @@ def test_several_seeds_are_put_beside_one() -> None:
 
 @pytest.mark.full
 def test_a_real_server_is_moved_and_started() -> None:
-    move = serving.Move("MLP", LIGHT, 3, 4, 0.4)
-    assert len(measured(serving.controls(rounds=1, moves=[move]))) == 1
-    assert len(measured(serving.startup(rounds=1))) == 1
+    move = controls.Move("MLP", LIGHT, 3, 4, 0.4)
+    assert len(measured(controls.controls(rounds=1, moves=[move]))) == 1
+    assert len(measured(controls.startup(rounds=1))) == 1
 
 
 @pytest.mark.full
@@ -133,7 +120,7 @@ def test_what_a_first_time_visitor_meets_is_timed_and_counted_where_there_is_a_b
 
 @pytest.mark.full
 def test_a_tape_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> None:
-    assert len(measured(stage.tape(steps=20, seconds=0.5, depth=2))) in {0, 2}
+    assert len(measured(redraws.tape(steps=20, seconds=0.5, depth=2))) in {0, 2}
 
 
 @pytest.mark.parametrize("loop", [Bare, StreamSites])

@@ -1,3 +1,3 @@
 """A visitor who presses anything, and what a person would call
-broken: for `tests/browser/test_walk.py` and `benchmarks walk`.
+broken: for `tests/browser/test_walk.py` and `python -m tests.walk`.
 """

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from benchmarks.report import Figure
-from benchmarks.serving import with_server
 from benchmarks.timing import percentile, spread
+from tests.load.controls import with_server
 from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
 

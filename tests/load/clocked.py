@@ -1,6 +1,6 @@
-"""`app.py` with a clock: `streamlit run benchmarks/clocked.py` also answers /computed with the time of every row.
+"""`app.py` with a clock: `streamlit run tests/load/clocked.py` also answers /computed with the time of every row.
 
-Its trainer is `python -m benchmarks.clocked models.service.worker`, the worker with the time (`time.monotonic`, which
+Its trainer is `python -m tests.load.clocked models.service.worker`, the worker with the time (`time.monotonic`, which
 all processes of a machine share) in its messages.
 """
 
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import streamlit as st
 from starlette.requests import Request
@@ -25,7 +25,7 @@ from models.service.client import Trainer
 from models.service.wire import Message
 
 SCRIPT = Path(__file__)
-COMMAND = (sys.executable, "-m", "benchmarks.clocked", "models.service.worker")  # by that last word it is found
+COMMAND = (sys.executable, "-m", "tests.load.clocked", "models.service.worker")  # by that last word it is found
 
 _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 

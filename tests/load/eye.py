@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from benchmarks.chromium import MISSING, chromium
 from benchmarks.report import Figure
 from benchmarks.timing import spread
+from tests.browser.chromium import MISSING, chromium
 from tests.load.server import serving
 
 PRESSED, MOVES = 5.0, 1.0  # seconds: from the address to a button, from there to the picture

@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.chromium import MISSING, chromium
 from benchmarks.report import Figure
 from benchmarks.timing import spread
+from tests.browser.chromium import MISSING, chromium
 from tests.load.server import serving
 
 EMPTY = "import streamlit as st\nst.button('Train')\n"

@@ -1,8 +1,10 @@
 """What the others notice while a stranger attacks the server: its health, a newcomer's first row, memory kept."""
 
 import asyncio
+import sys
 from collections.abc import Iterator
 
+from benchmarks.__main__ import main
 from benchmarks.report import Figure
 from tests.attack import connections, questions, rooms
 from tests.attack.attack import AFTERWARDS, Attack, harm
@@ -21,3 +23,7 @@ def attack() -> Iterator[Figure]:
         yield Figure(f"{what}: worst /healthz", done.health, "s", at_most=0.5)
         yield Figure(f"{what}: newcomer's first row", done.first_row, "s", at_most=1.0)
         yield Figure(f"{what}: kept after {AFTERWARDS:g} s", done.kept / 1e6, "MB", at_most=20.0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:] or ["attack"], {"attack": attack}))

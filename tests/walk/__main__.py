@@ -1,21 +1,21 @@
 """Visitors who press anything, at random, for as long as you like: what they found, and how to reproduce it."""
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from benchmarks.chromium import MISSING, chromium
+from tests.browser.chromium import MISSING, chromium
 from tests.load.server import serving
+from tests.walk.tabs import Manner
+from tests.walk.visitor import REST, Visitor
 
 
 def main(arguments: list[str]) -> int:
     """Walks once per seed; 1 if anything was found."""
-    from tests.walk.tabs import Manner
-    from tests.walk.visitor import REST, Visitor
-
     asked = _asked(arguments)
     manner = Manner(asked.phone, asked.keyboard, asked.dark, asked.slow, asked.tabs)
     found = 0
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks walk", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.walk", description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="a walk each")
     parser.add_argument("--seconds", type=float, default=300.0, help="how long each lasts")
     parser.add_argument("--phone", action="store_true", help="a narrow window, and fingers")
@@ -66,3 +66,7 @@ def _said(arguments: list[str]) -> str:
     """The options of a walk that are needed to repeat it."""
     plain = [word for word in arguments if word in ("--phone", "--keyboard", "--dark", "--slow", "--tabs", "--kill")]
     return "".join(f" {word}" for word in plain)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

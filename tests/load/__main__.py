@@ -1,0 +1,26 @@
+"""What visitors of one server wait for: `python -m tests.load` measures all but the long parts, `... soak` this one."""
+
+import argparse
+import sys
+from functools import partial
+
+from benchmarks.__main__ import main
+from tests.load import classroom, controls, eye, first_chart, redraws, soak
+
+PARTS = {
+    "classroom": classroom.classroom,
+    "controls": controls.controls,
+    "startup": controls.startup,
+    "browser": first_chart.browser,
+    "eye": eye.eye,
+    "stage": redraws.stage,
+    "deep": redraws.deep,
+    "tape": redraws.tape,
+    "soak": soak.soak,
+}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--minutes", type=float, default=15.0, help="how long the soak lasts")
+    given, rest = parser.parse_known_args()
+    sys.exit(main(rest, PARTS | {"soak": partial(soak.soak, given.minutes)}, long=("soak", "tape")))
