@@ -41,10 +41,10 @@ def jacobian(x_D: np.ndarray, method: str, eps: float = 1e-5) -> np.ndarray:
     return (np.eye(size) - middle - np.outer(unit, unit) / size) / norm.scale[0, 0]
 
 
-def told(x_TD: np.ndarray, method: str, token: int, *, by: float = 1.0, **settings: object) -> np.ndarray:
-    """The largest change in each token's result when the first number of one token grows `by`, (T,)."""
+def told(x_TD: np.ndarray, method: str, token: int, **settings: object) -> np.ndarray:
+    """The largest change in each token's result when the first number of one token grows by 1, (T,)."""
     moved = np.array(x_TD, float)
-    moved[token, 0] += by
+    moved[token, 0] += 1
     before, after = (normalised(x, method, **settings).values for x in (x_TD, moved))  # type: ignore[arg-type]
     return np.asarray(np.abs(after - before).max(1))
 

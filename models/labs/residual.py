@@ -73,11 +73,11 @@ WALKS = {
 }
 
 
-def layer_norm(x: np.ndarray, eps: float = EPS) -> NormedToken:
+def layer_norm(x: np.ndarray) -> NormedToken:
     """Layer norm of one token (D,), with its statistics."""
     given = np.asarray(x, float)
     return NormedToken(
-        given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=eps).values[0]
+        given, float(given.mean()), float(given.var()), normalised(given[None], "layer norm", eps=EPS).values[0]
     )
 
 
@@ -88,7 +88,6 @@ def walk(
     *,
     skip: float = 1.0,
     relu: bool = False,
-    eps: float = EPS,
 ) -> list[Step]:
     """The sublayers y = N_add(skip * x + N_out(F(N_in(x)))) in sequence, with the given outputs for F.
 
@@ -97,23 +96,23 @@ def walk(
     steps: list[Step] = []
     stream = np.asarray(token, float)
     for output in branches:
-        step = _step(stream, np.asarray(output, float), PLACEMENTS[placement], skip, eps)
+        step = _step(stream, np.asarray(output, float), PLACEMENTS[placement], skip)
         steps.append(replace(step, after=np.maximum(step.after, 0), open=step.after > 0) if relu else step)
         stream = steps[-1].after
     return steps
 
 
-def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float, eps: float) -> Step:
-    norm_in = layer_norm(x, eps) if slots.norm_in else None
-    norm_out = layer_norm(output, eps) if slots.norm_out else None
+def _step(x: np.ndarray, output: np.ndarray, slots: Placement, skip: float) -> Step:
+    norm_in = layer_norm(x) if slots.norm_in else None
+    norm_out = layer_norm(output) if slots.norm_out else None
     written = norm_out.values if norm_out else output
     total = skip * x + written
-    norm_add = layer_norm(total, eps) if slots.norm_add else None
+    norm_add = layer_norm(total) if slots.norm_add else None
     after = norm_add.values if norm_add else total
     return Step(x, norm_in.values if norm_in else x, written, total, after, norm_in, norm_out, norm_add)
 
 
-def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> np.ndarray:
+def left_over(steps: Sequence[Step], *, skip: float = 1.0) -> np.ndarray:
     """The factors of the token and of each output (M + 1, D) in the end of the stream, by feature.
 
     A skip multiplies what came before by its weight; a norm after the add divides everything by its deviation, and
@@ -124,29 +123,29 @@ def left_over(steps: Sequence[Step], *, skip: float = 1.0, eps: float = EPS) -> 
     for at, step in enumerate(steps):
         factors[: at + 1] *= skip
         if step.norm_add:
-            factors[: at + 2] /= np.sqrt(step.norm_add.variance + eps)
+            factors[: at + 2] /= np.sqrt(step.norm_add.variance + EPS)
         if step.open is not None:
             factors[: at + 2] *= step.open
     return factors
 
 
-def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2, eps: float = EPS) -> list[NormedToken]:
+def recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int = 2) -> list[NormedToken]:
     """All y_k of y_1 = N(x + f), y_k = N(x + y_(k-1)) (Liu 2020, Rethinking skip connection with layer
     normalization).
     """
-    found = [layer_norm(np.asarray(x, float) + branch, eps)]
+    found = [layer_norm(np.asarray(x, float) + branch)]
     for _ in range(repeats - 1):
-        found.append(layer_norm(x + found[-1].values, eps))
+        found.append(layer_norm(x + found[-1].values))
     return found
 
 
-def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float, eps: float = EPS) -> NormedToken:
+def scaled_skip(x: np.ndarray, branch: np.ndarray, weight: float) -> NormedToken:
     """N(weight * x + f) (Liu 2020; with weight M^(1/4) the sum of DeepNorm, 2203.00555)."""
-    return layer_norm(weight * np.asarray(x, float) + branch, eps)
+    return layer_norm(weight * np.asarray(x, float) + branch)
 
 
 def combined(
-    token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, weights: Sequence[Sequence[float]], eps: float = EPS
+    token: np.ndarray, branches: Sequence[np.ndarray] | np.ndarray, weights: Sequence[Sequence[float]]
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """DLCL (Wang 2019, 1906.01787): a block reads a weighted sum of all earlier outputs, and adds its branch to that.
 
@@ -156,9 +155,7 @@ def combined(
     """
     outputs, reads = [np.asarray(token, float)], []
     for at, row in enumerate(weights):
-        reads.append(
-            sum((w * layer_norm(y, eps).values for w, y in zip(row, outputs, strict=True)), np.zeros(len(token)))
-        )
+        reads.append(sum((w * layer_norm(y).values for w, y in zip(row, outputs, strict=True)), np.zeros(len(token))))
         if at < len(branches):
             outputs.append(reads[-1] + np.asarray(branches[at], float))
     return reads, outputs

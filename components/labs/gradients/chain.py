@@ -13,7 +13,7 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose, numbered
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts
 from components.shell.text import badge, latex, named_table, number, typed
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
@@ -59,12 +59,8 @@ class Chain(Settings):
     mode: Annotated[
         str, Knob("Factors", choices={MODES[0]: MODES[0], MODES[1]: "custom factors"}, control="segments")
     ] = MODES[0]
-    factor: Annotated[float, Knob(
-        "Factor", -3.0, 3.0, 0.05
-    )] = 0.5  # fmt: skip
-    depth: Annotated[int, Knob(
-        "Depth", 1, 100, link="length", control="slider", word="depth"
-    )] = 50  # fmt: skip
+    factor: Annotated[float, Knob("Factor", -3.0, 3.0, 0.05)] = 0.5
+    depth: Annotated[int, Knob("Depth", 1, 100, link="length", control="slider", word="depth")] = 50
 
 
 @dataclass(frozen=True)
@@ -75,10 +71,7 @@ class Weight(Settings):
 
     input: Annotated[float, Knob("Input $x_0$", low=-10.0, high=10.0, step=0.5)] = 1.0
     target: Annotated[float, Knob("Target $t$", low=-10.0, high=10.0, step=0.5)] = 1.0
-    phi: Annotated[str, Knob(
-        "Activation of the chain",
-        choices=dict.fromkeys(ACTIVATIONS)
-    )] = "identity"  # fmt: skip
+    phi: Annotated[str, Knob("Activation of the chain", choices=dict.fromkeys(ACTIVATIONS))] = "identity"
     layer: Annotated[int, Knob("Layer", choices={})] = 1
     lr: Annotated[float, of_run("lr", low=0.0001, high=10.0, step=0.01)] = 0.1
 
@@ -96,7 +89,7 @@ def draw() -> None:
         sentence = TEXTS("comes back", layers=len(factors), bare=bare, with_residual=skipped, verdict=fate)
         st.markdown(f"{sentence} {badge('formula')}")
     with picture:
-        static_chart(chain_chart(factors), "Gradient along the chain", f"{KEY}_chain", height=320)
+        charts(KEY, chain_chart(factors), height=320)
     with st.expander("The products with their numbers"):
         _products(factors, bare, skipped)
     with st.expander("What is left for one weight"):

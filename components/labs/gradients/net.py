@@ -11,8 +11,8 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
+from components.labs.parts import charts
 from components.shell.session import Key
-from components.shell.static_chart import static_chart
 from components.shell.text import badge, number
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
@@ -49,9 +49,7 @@ class MeasuredNet(Settings):
     init: Annotated[str, of_run("init", choices=dict.fromkeys(INITS))] = INITS[0]
     norm: Annotated[str, Knob("Layer norm", choices=dict.fromkeys(NORMS))] = next(iter(NORMS))
     layers: Annotated[int, of_run("layers_per_branch", choices={1: "1", 2: "2"}, control="segments")] = 1
-    seeds: Annotated[int, Knob(
-        "Seeds", choices={1: "1", 6: "6"}, control="segments"
-    )] = 1  # fmt: skip
+    seeds: Annotated[int, Knob("Seeds", choices={1: "1", 6: "6"}, control="segments")] = 1
 
 
 def draw() -> None:
@@ -116,11 +114,8 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     gradients = np.stack([one.grad_rms[0] for one in traces])
     st.markdown(f"**{compared(cfg, gradients, predicted.product)}**")
     st.markdown(expected(cfg))
-    charts = anchored(traces, predicted).items()
-    for column, hue, (title, (measured, formula)) in zip(st.columns(2), (SIGNAL, GRADIENT), charts, strict=True):
-        with column:
-            chart = net_chart(title, hue, traces, measured, formula)
-            static_chart(chart, title, f"{KEY}_{title.partition(' ')[0].lower()}_chart")
+    lines = zip((SIGNAL, GRADIENT), anchored(traces, predicted).items(), strict=True)
+    charts(KEY, *(net_chart(title, hue, traces, *pair) for hue, (title, pair) in lines))
     st.caption(TEXTS("measured and formula", measured=badge("measured"), formula=badge("formula")))
     to_playground(cfg, "Train it in the playground")
 
@@ -136,7 +131,7 @@ def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
     ends = np.array([decades(float(one[-1]), float(one[0])) for one in measured])
     change = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
-    formula = _fall(change, cfg.depth)
+    formula = _fall("it", change, cfg.depth)
     if not np.isfinite(ends).all():
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return TEXTS("beyond float32", seeds=seeds, lost=lost, formula=formula)
@@ -145,7 +140,7 @@ def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
     larger = "larger" if apart > 0 else "smaller"
     size = abs(apart)
     verdict = TEXTS("agree", apart=size) if size < AGREES else TEXTS("differ", apart=size, larger=larger)
-    fall, why = _fall(mean, cfg.depth), reason(cfg, len(ends))
+    fall, why = _fall("the gradient", mean, cfg.depth), reason(cfg, len(ends))
     return TEXTS("compared", seeds=seeds, measured=fall, formula=formula, verdict=verdict, reason=why)
 
 
@@ -204,7 +199,7 @@ def _balance(change: float) -> str:
     return TEXTS("branches return more", change=times_larger(change))
 
 
-def _fall(change: float, depth: int) -> str:
+def _fall(name: str, change: float, depth: int) -> str:
     """A change over all layers, in decades, in words with the factor per layer."""
-    words = change_in_words("it", change, "from the end back to the input")
+    words = change_in_words(name, change, "from the end back to the input")
     return f"{words}, a factor of {number(10 ** (change / depth), 3)} per layer"

@@ -11,7 +11,7 @@ from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import form
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts
 from components.shell.text import badge, named_table, number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -21,7 +21,6 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/gradients")
 KEY = "gradients"
 REACH = 4.0
-TITLES = "Activation φ(z)", "Derivative φ'(z)"
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 
@@ -35,20 +34,15 @@ class ShownSlopes(Settings):
         tuple[str, ...], Knob("Activations", choices=dict.fromkeys(ACTIVATIONS), many=True, link="activations")
     ] = ("relu", "gelu", "tanh", "sigmoid")
     z: Annotated[float, Knob("z", -REACH, REACH, 0.05, control="slider")] = 0.0
-    spread: Annotated[float, Knob(
-        "Spread of z", 0.1, 5.0, 0.1,
-        control="slider"
-    )] = 1.0  # fmt: skip
+    spread: Annotated[float, Knob("Spread of z", 0.1, 5.0, 0.1, control="slider")] = 1.0
 
 
 def draw() -> None:
     """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
     at = form.draw(ShownSlopes, KEY)
-    for column, derivative, title in zip(st.columns(2), (False, True), TITLES, strict=True):
-        with column:
-            figure = curve_chart(title, at.shown, derivative, at.z)
-            static_chart(figure, title, f"{KEY}_{'slope' if derivative else 'value'}")
+    titles = ("Activation φ(z)", "Derivative φ'(z)")
+    charts(KEY, *(curve_chart(title, at.shown, title == titles[1], at.z) for title in titles))
     (place, most), square = steepest("sigmoid"), moments("sigmoid", at.spread**2).slope
     bound = TEXTS("bound", most=most, at=place, spread=at.spread, square=square, passed=square**0.5)
     st.markdown(f"{bound} {badge('formula')}")

@@ -39,9 +39,7 @@ class FewDigits(Settings):
         Knob("Digits to learn from", choices=dict.fromkeys((20, 50, 100, 200, 500)), link="digits", control="steps"),
     ] = 100
     lr: Annotated[float, Knob("Learning rate of all nets", low=0.0001, high=0.1, link="rate")] = 0.01
-    level: Annotated[bool, Knob(
-        "Branches times 1/√depth"
-    )] = True  # fmt: skip
+    level: Annotated[bool, Knob("Branches times 1/√depth")] = True
 
 
 def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:

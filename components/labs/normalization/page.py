@@ -39,13 +39,8 @@ class Norming(Settings):
         bool,
         Knob("Unbiased variance"),
     ] = False
-    groups: Annotated[int, Knob(
-        "Groups", choices={},
-        width=130
-    )] = 1  # fmt: skip
-    sequences: Annotated[int, Knob(
-        "Sequences", choices={}, width=130
-    )] = 1  # fmt: skip
+    groups: Annotated[int, Knob("Groups", choices={}, width=130)] = 1
+    sequences: Annotated[int, Knob("Sequences", choices={}, width=130)] = 1
     alpha: Annotated[float, Knob("alpha", 0.1, 3.0, 0.1, control="slider", width=200)] = 0.5
     padding: Annotated[tuple[int, ...], Knob("Padding tokens", choices={}, many=True)] = ()
     left_out: Annotated[bool, Knob("Leave padding out of the statistics", link="leave")] = False
@@ -81,21 +76,14 @@ def draw() -> None:
             st.markdown(f"{about(method)} {badge('formula')}")
         with after:
             tables.result(found, method, names, features)
-    row = _step_by_step(values, found, method, settings)
-    st.subheader("Look closer", anchor=False)
-    if part := form.draw(Norming, KEY, only=["part"], label_visibility="collapsed").part:
-        PARTS[part](values, row, float(settings["eps"]), names)
-
-
-def _step_by_step(values: np.ndarray, found: NormedTable | None, method: str, settings: dict[str, Any]) -> int:
-    """The formula, and one token worked out, folded. Returns the token's number."""
-    names, _ = table.names(KEY)
     with st.expander("Formula, and one token step by step"):
         st.latex(METHODS[method].equation)
         row = form.draw(Norming, KEY, only=["row"], legal={"row": dict(enumerate(names))}).row
         if found is not None:
             steps(values, found, method, row, settings)
-    return row
+    st.subheader("Look closer", anchor=False)
+    if part := form.draw(Norming, KEY, only=["part"], label_visibility="collapsed").part:
+        PARTS[part](values, row, float(settings["eps"]), names)
 
 
 def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> NormedTable | None:

@@ -7,7 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, depth_profile
+from components.charts.depth import by_name, depth_profile
 from components.labs.examples import numbered
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.scale import outlier, recurrent, saturation, scale_and_descent
@@ -79,14 +79,14 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
         st.caption(TEXTS("equal features"))
         return
 
-    def spreads(method: str, eps: float) -> np.ndarray:
-        return np.array([normalised(sized(x, size)[None], method, eps=eps).values.std() for size in SIZES])
-
-    series = [
-        Series(f"layer norm, eps {number(eps)}", spreads("layer norm", eps)),
-        Series(f"layer norm, eps {number(TRUE_EPS)}", spreads("layer norm", TRUE_EPS), "other"),
-        Series("rms norm, torch's eps", spreads("rms norm", TINY_EPS), "formula"),
-    ]
+    norms = {f"layer norm, eps {number(one)}": ("layer norm", one) for one in (eps, TRUE_EPS)}
+    norms["rms norm, torch's eps"] = "rms norm", TINY_EPS
+    tokens = [sized(x, size)[None] for size in SIZES]
+    lines = {
+        name: [normalised(token, method, eps=one).values.std() for token in tokens]
+        for name, (method, one) in norms.items()
+    }
+    series = by_name(lines)
     title, sites = "Spread that comes out", [number(size) for size in SIZES]
     charts(
         KEY,

@@ -10,7 +10,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts
 from components.shell.text import badge, number, vector
 from models.content import Texts
 from models.labs.residual import WALKS, cosine, walk
@@ -36,10 +36,7 @@ class Branches(Settings):
 
     columns = ()
 
-    size: Annotated[float, Knob(
-        "Size of F", 0.0, 3.0, 0.1, control="slider",
-        width=416
-    )] = 1.0  # fmt: skip
+    size: Annotated[float, Knob("Size of F", 0.0, 3.0, 0.1, control="slider", width=416)] = 1.0
     seed: Annotated[int, Knob("Seed of the branches", high=999, width=200)] = 0
 
 
@@ -47,7 +44,7 @@ def draw() -> None:
     """The section."""
     at = form.draw(Branches, KEY)
     cosines = remembered(WIDTH, BLOCKS, at.size, at.seed)
-    static_chart(memory_chart(cosines), "What is left of x", f"{KEY}_chart")
+    charts(KEY, memory_chart(cosines))
     ends = {name: line[-1] for name, line in cosines.items()}
     without = f"{number(ends['no residual'], 3)} without a residual" if at.size else TEXTS("nothing left")
     sentence = TEXTS("many blocks", blocks=BLOCKS, size=at.size, cosine=ends, without=without)

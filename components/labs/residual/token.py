@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from components.charts.parts import Figure, title_of
+from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose
 from components.labs.maps import signed_map
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
@@ -35,18 +35,12 @@ class Token(Settings):
 
     columns = ()
 
-    placement: Annotated[str, Knob(
-        "Placement",
-        choices=dict.fromkeys(WALKED), word="placement"
-    )] = WALKED[0]  # fmt: skip
+    placement: Annotated[str, Knob("Placement", choices=dict.fromkeys(WALKED), word="placement")] = WALKED[0]
     skip: Annotated[
         float,
         Knob("Skip weight", 0.0, 8.0, 0.5, width=220, word="skip weight"),
     ] = 1.0
-    relu: Annotated[bool, Knob(
-        "ReLU after the add",
-        word="ReLU after the add"
-    )] = False  # fmt: skip
+    relu: Annotated[bool, Knob("ReLU after the add", word="ReLU after the add")] = False
 
 
 def draw() -> np.ndarray:
@@ -66,9 +60,7 @@ def draw() -> np.ndarray:
         picture.info(TEXTS("no branch"))
         return values
     with picture:
-        figure = walk_map(steps, values[0])
-        height = min(110 + FEATURE_PIXELS * values.shape[1], 420)
-        static_chart(figure, title_of(figure), f"{KEY}_walk", height=height)
+        charts(KEY, walk_map(steps, values[0]), height=min(110 + FEATURE_PIXELS * values.shape[1], 420))
         st.markdown(f"{end_sentence(steps, skip)} {badge('formula')}")
     with st.expander("Step by step, with every sum and norm"):
         formula = PLACEMENTS[placement].formula

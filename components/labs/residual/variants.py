@@ -12,7 +12,7 @@ from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
-from components.shell.static_chart import static_chart
+from components.labs.parts import charts, say
 from components.shell.text import badge, latex, named_table, number, vector
 from components.shell.ways_on import to_playground
 from models.content import Texts
@@ -26,7 +26,6 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/residual")
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
-DOTS = "How much is left of x, and of F"
 NAMES_PIXELS = 150  # the width of the names beside the picture
 ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
@@ -37,18 +36,10 @@ class Variants(Settings):
 
     columns = (2,)
 
-    weight: Annotated[float, Knob(
-        "Weight of the scaled skip", 0.0, 8.0, 0.1,
-        control="slider"
-    )] = 2.0  # fmt: skip
-    repeats: Annotated[int, Knob(
-        "Repeats of the recursive skip",
-        1, 4, control="slider"
-    )] = 2  # fmt: skip
+    weight: Annotated[float, Knob("Weight of the scaled skip", 0.0, 8.0, 0.1, control="slider")] = 2.0
+    repeats: Annotated[int, Knob("Repeats of the recursive skip", 1, 4, control="slider")] = 2
     dlcl: Annotated[float, Knob(
-        "DLCL: weight of the token in what block 2 reads",
-        0.0,
-        1.0, 0.05, control="slider"
+        "DLCL: weight of the token in what block 2 reads", 0.0, 1.0, 0.05, control="slider"
     )] = 0.5  # fmt: skip
 
 
@@ -89,8 +80,8 @@ def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -
         f"with {name}": [cosine(value, one - one.mean()) for _, value in results.values()]
         for name, one in (("x", x), ("F", branches[0]))
     }
-    static_chart(cosine_dots(list(results), like), DOTS, f"{KEY}_cosines", height=330)
-    st.markdown(f"**{likeness(list(results), like['with x'])}** {badge('formula')}")
+    charts(KEY, cosine_dots(list(results), like), height=330)
+    say(likeness(list(results), like["with x"]))
     st.caption(TEXTS("cosines"))
     with st.expander("Formulas and results"):
         _table(results, like)
@@ -107,11 +98,11 @@ def likeness(names: Sequence[str], cosines: Sequence[float]) -> str:
 
 def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
     """Cosines by residual as dots with their numbers, a row for each name."""
-    layout = frame_of(DOTS, x="cosine", y="", hue=SIGNAL)
+    layout = frame_of("How much is left of x, and of F", x="cosine", y="", hue=SIGNAL)
     rows = list(range(1, len(names) + 1))
     layout["margin"]["l"] = NAMES_PIXELS
-    layout["yaxis"] |= {"range": [len(names) + 0.7, 0.3], "tickmode": "array", "tickvals": rows}
-    layout["yaxis"] |= {"ticktext": list(names)}
+    ticks = {"tickmode": "array", "tickvals": rows, "ticktext": list(names)}
+    layout["yaxis"] |= {"range": [len(names) + 0.7, 0.3]} | ticks
     looks = (("circle", "top center"), ("square-open", "bottom center"))
     dots = [
         {
@@ -136,11 +127,8 @@ def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) ->
 
 def _table(results: dict[str, tuple[str, np.ndarray]], like: dict[str, list[float]]) -> None:
     """The formulas, and the tokens that they give."""
-    st.latex(
-        r"\begin{aligned}"
-        + r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items())
-        + r"\end{aligned}"
-    )
+    lines = r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items())
+    st.latex(rf"\begin{{aligned}}{lines}\end{{aligned}}")
     rows = {
         "residual": list(results),
         "after the first branch": [vector(value.round(3)) for _, value in results.values()],
