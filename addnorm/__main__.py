@@ -15,7 +15,7 @@ from addnorm.shown import side_by_side
 from addnorm.table import table
 from addnorm.words import shortened
 
-MOST = len(ORDINALS)  # recordings on one page
+MAX_RECORDINGS = len(ORDINALS)  # recordings on one page
 
 
 class Parser(argparse.ArgumentParser):
@@ -35,8 +35,8 @@ def main(arguments: Sequence[str]) -> int:
     show.add_argument("--html", metavar="FILE", help="writes a page that plays the recording, instead of the table")
     show.add_argument("--csv", metavar="FILE", help="writes a row per step and site, instead of the table")
     given = parser.parse_args(arguments)
-    if len(given.paths) > MOST:
-        show.error(f"there are {len(given.paths)} recordings; legal is 1 to {MOST}")
+    if len(given.paths) > MAX_RECORDINGS:
+        show.error(f"there are {len(given.paths)} recordings; legal is 1 to {MAX_RECORDINGS}")
     if len(given.paths) > 1 and (given.csv or not given.html):
         show.error("several recordings are shown as a page: name it with --html")
     stems = [Path(path).stem for path in given.paths]

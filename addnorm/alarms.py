@@ -42,14 +42,14 @@ class Alarms:
         if (lost := lost_at(row, 0)) is not None:
             if not row.skipped and "not finite" not in self._rung:
                 made = operation(*lost)
-                said = not_finite(row, 0).removesuffix(".") + (f"; {made} made it." if made else ".")
-                self._add("not finite", Alarm("not finite", step, lost[1], said, made))
+                words = not_finite(row, 0).removesuffix(".") + (f"; {made} made it." if made else ".")
+                self._add("not finite", Alarm("not finite", step, lost[1], words, made))
             return
         for name, kind in (("act_rms", "signal"), ("grad_rms", "gradient")):
             site, start, end = largest_jump(row, name, 0)
             if max(start, end) > self._factor * min(start, end):
-                said = jump_in_words(name, site, start, end)
-                sentence = f"{said[0].upper()}{said[1:]}, in step {step}."
+                words = jump_in_words(name, site, start, end)
+                sentence = f"{words[0].upper()}{words[1:]}, in step {step}."
                 self._add(f"{kind} {'grows' if end > start else 'falls'}", Alarm(kind, step, site, sentence))
 
     def hear(self, step: int, loss: float) -> None:
@@ -60,9 +60,9 @@ class Alarms:
             return
         self._losses.append(loss)
         self._steps.append(step)
-        if "loss" in self._rung or len(self._losses) % LAST or (found := stalled(self._losses)) is None:
+        if "loss" in self._rung or len(self._losses) % LAST or (stall := stalled(self._losses)) is None:
             return
-        place, then, now = found
+        place, then, now = stall
         self._add("loss", Alarm("loss", step, "", stalled_in_words(self._steps[place], then, now)))
 
     def ring(self) -> None:

@@ -29,13 +29,13 @@ class Block:
 def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Block]:
     """The blocks of a traced model."""
     left = everything = frozenset(matrices(model))
-    found = []
+    blocks = []
     used = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
     for at, before in enumerate([*used, graph.parameters()]):
         if names := tuple(name for name in before if name in left):
             left -= set(names)
-            found.append(Block(_common_name(names, everything - set(names)), at, names))
-    return found
+            blocks.append(Block(_common_name(names, everything - set(names)), at, names))
+    return blocks
 
 
 def blocks_by_name(model: nn.Module) -> list[Block]:

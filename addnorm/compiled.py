@@ -40,11 +40,11 @@ def plain_name(name: str) -> str:
 
 def compiled_parts(model: nn.Module) -> list[str]:
     """Names of the modules that torch.compile was called on, the outermost of each."""
-    found: list[str] = []
+    names: list[str] = []
     for name, module in model.named_modules():
-        if (core(module) is not module or in_place(module) or by_lightning(module)) and not is_inside(name, found):
-            found.append(name)
-    return found
+        if (core(module) is not module or in_place(module) or by_lightning(module)) and not is_inside(name, names):
+            names.append(name)
+    return names
 
 
 def is_inside(name: str, parts: Sequence[str]) -> bool:

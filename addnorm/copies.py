@@ -44,11 +44,13 @@ def _reduced(module: nn.Module, protocol: Any) -> Any:
 
 
 def _without_ours(state: dict[str, Any]) -> dict[str, Any]:
-    found = dict(state)
+    stripped = dict(state)
     for name, marks in KEPT.items():
         hooks = state.get(name) or {}
         ours = {key for key, hook in hooks.items() if isinstance(hook, Hook)}
-        for kept in (name, *marks) if ours else ():
-            if kept in found:
-                found[kept] = type(found[kept])((key, value) for key, value in found[kept].items() if key not in ours)
-    return found
+        for key_ in (name, *marks) if ours else ():
+            if key_ in stripped:
+                stripped[key_] = type(stripped[key_])(
+                    (key, value) for key, value in stripped[key_].items() if key not in ours
+                )
+    return stripped

@@ -11,7 +11,7 @@ from addnorm.probe import accumulate_dtype
 from addnorm.rows import Fetch
 
 SAMPLE = 16  # vectors of a tensor that are compared
-LONGEST = 16_384  # numbers of a vector; of a longer one an even sample
+MAX_NUMBERS = 16_384  # numbers of a vector; of a longer one an even sample
 GOLDEN = (5**0.5 - 1) / 2  # multiples of it modulo 1 are even, and meet no position of a sequence more than others
 
 
@@ -19,10 +19,10 @@ def cosines_of(measured: Sequence[tuple[int, Tensor]]) -> list[tuple[list[int], 
     """Mean cosines of tensors by site, those of one shape in one read; nothing where there are no two vectors."""
     alike: dict[tuple[torch.device, torch.Size], list[tuple[int, Tensor]]] = {}
     for at, tensor in measured:
-        if (some := vectors(tensor)) is not None:
-            alike.setdefault((some.device, some.shape), []).append((at, some))
+        if (sample := vectors(tensor)) is not None:
+            alike.setdefault((sample.device, sample.shape), []).append((at, sample))
     return [
-        ([at for at, _ in group], Fetch(mean_cosines(torch.stack([some for _, some in group]))))
+        ([at for at, _ in group], Fetch(mean_cosines(torch.stack([sample for _, sample in group]))))
         for group in alike.values()
     ]
 
@@ -36,8 +36,8 @@ def vectors(tensor: Tensor) -> Tensor | None:
     places = range(count) if count <= SAMPLE else sorted({int(at * GOLDEN % 1 * count) for at in range(SAMPLE)})
     if len(places) < 2 or not tensor.numel():
         return None
-    some = [tensor[divmod(at, tokens)] if tokens else tensor[at].flatten() for at in places]
-    return torch.stack([one[:: -(-len(one) // LONGEST)] for one in some])
+    samples = [tensor[divmod(at, tokens)] if tokens else tensor[at].flatten() for at in places]
+    return torch.stack([sample[:: -(-len(sample) // MAX_NUMBERS)] for sample in samples])
 
 
 def mean_cosines(x_KND: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ def heads_of(module: nn.Module) -> int:
         return 0
     if "attention" not in type(module).__name__.lower() and "attn" not in type(module).__name__.lower():
         return 0
-    own = [getattr(module, name, None) for name in COUNTS]
-    own += [getattr(getattr(module, "config", None), name, None) for name in COUNTS]
+    counts = [getattr(module, name, None) for name in COUNTS]
+    counts += [getattr(getattr(module, "config", None), name, None) for name in COUNTS]
     inner = any(heads_of(child) for child in module.children())
-    return 0 if inner else next((count for count in own if isinstance(count, int) and count > 0), 0)
+    return 0 if inner else next((count for count in counts if isinstance(count, int) and count > 0), 0)

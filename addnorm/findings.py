@@ -77,8 +77,8 @@ class Findings:
         self._hear_loss(recording, at)
         self._hear_update(recording, at)
         self._hear_cosines(recording, at)
-        said = (self._stalled, self._standing, self._gradient(recording, at), self._alike)
-        return " ".join(filter(None, said))
+        sentences = (self._stalled, self._standing, self._gradient(recording, at), self._alike)
+        return " ".join(filter(None, sentences))
 
     def _hear_loss(self, recording: Recording, at: int) -> None:
         """Looks at all losses at every row at first, then whenever there is 1/SELDOM more of them."""

@@ -70,12 +70,14 @@ def header(
 def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """An optimiser's name and the settings of its first group; of several groups, each with what it has of its own."""
     first, *others = groups = [_settings(group) for group in optimizer.param_groups]
-    found = {"name": type(optimizer).__name__, **first}
+    described = {"name": type(optimizer).__name__, **first}
     if others:
         counts = [sum(p.numel() for p in group["params"]) for group in optimizer.param_groups]
-        own = [{key: value for key, value in group.items() if first.get(key) != value} for group in groups]
-        found["groups"] = [{"parameters": count, **settings} for count, settings in zip(counts, own, strict=True)]
-    return found
+        differing = [{key: value for key, value in group.items() if first.get(key) != value} for group in groups]
+        described["groups"] = [
+            {"parameters": count, **settings} for count, settings in zip(counts, differing, strict=True)
+        ]
+    return described
 
 
 def _settings(group: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # "Spread" is the largest size over the smallest.
 FEWEST = 6  # sites needed to tell a law, without the first
-SAME = 1.2  # largest spread that counts as constant, if there is
+CONSTANT_SPREAD = 1.2  # largest spread that counts as constant, if there is
 TREND = 1.02  # no trend over depth beyond this factor or beyond two standard deviations
 CLEAR = 1.5  # smallest spread by which a law can be told
 POOR = 0.045  # RMS distance from a fit in logarithms, over the logarithm of the spread: above it the fit is poor
@@ -32,7 +32,7 @@ POWERS = {"root": 2.0, "linear": 1.0}  # the power of the size that gains as muc
 BETWEEN = (3.0, 4 / 3, 2 / 3, 1 / 2)  # the same of laws without a name here: depth to the 1/3, 3/4, 3/2 and 2
 SMALLEST = 1e-140  # smallest power of a size, relative to the largest, that is told from zero
 LITTLE = 1.25  # spread of signal and gradient below which the branches add little, or a norm takes it back
-NEAR = 0.25  # share by which the logarithms of two rates may differ
+MAX_RATE_DIFFERENCE = 0.25  # share by which the logarithms of two rates may differ
 # The power of the signal by which its gradient falls with depth where every branch adds as much as the one before: 1
 # if the branch's two gains are equal (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more below.
 RETURNS = (0.75, 1.4)
@@ -77,7 +77,7 @@ def law_of(values: Sequence[float]) -> GrowthLaw:
     logs = [math.log(value) for value in values]
     start, rate = straight(logs, [1.0] * len(logs))
     exponential = _distance(logs, [start + rate * at for at in range(len(logs))])
-    if spread <= SAME and abs(rate * (len(logs) - 1)) <= max(2 * exponential, math.log(TREND)):
+    if spread <= CONSTANT_SPREAD and abs(rate * (len(logs) - 1)) <= max(2 * exponential, math.log(TREND)):
         return GrowthLaw("constant", spread)
     if spread < CLEAR:
         return GrowthLaw("slight", spread)
@@ -142,13 +142,13 @@ def law_in_words(signal: GrowthLaw, like: str, *, later: bool) -> str:
 
     `later`: whether it is not the first row. The step is to be filled in.
     """
-    said = [f"At step {STEP} the signal {law}."] if (law := signal.sentence()) else []
+    sentences = [f"At step {STEP} the signal {law}."] if (law := signal.sentence()) else []
     starts = "started" if later else "starts"
     if like == "little":
-        said.append(f"Your net {starts} with a signal and a gradient that hardly change: {LIKE[like]}.")
+        sentences.append(f"Your net {starts} with a signal and a gradient that hardly change: {LIKE[like]}.")
     elif like:
-        said.append(f"Your net {starts} like “{like}”: {LIKE[like]}.")
-    return " ".join(said)
+        sentences.append(f"Your net {starts} like “{like}”: {LIKE[like]}.")
+    return " ".join(sentences)
 
 
 def alike(act: Sequence[float], grad: Sequence[float], *, summed: bool) -> str:
@@ -174,7 +174,7 @@ def _same_product(signal: GrowthLaw, gradient: GrowthLaw) -> bool:
     if not signal.kind == gradient.kind == "exponential":
         return False
     rate = math.log(signal.rate)
-    return abs(math.log(gradient.rate) - rate) < NEAR * abs(rate)
+    return abs(math.log(gradient.rate) - rate) < MAX_RATE_DIFFERENCE * abs(rate)
 
 
 def _power(act: Sequence[float], grad: Sequence[float]) -> float:

@@ -59,7 +59,7 @@ def _random_state(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _buffers(model: nn.Module) -> Iterator[None]:
-    kept = [
+    buffers = [
         (module, name, buffer, buffer.clone())
         for module in model.modules()
         for name, buffer in module._buffers.items()
@@ -68,7 +68,7 @@ def _buffers(model: nn.Module) -> Iterator[None]:
     try:
         yield
     finally:
-        for module, name, buffer, before in kept:
+        for module, name, buffer, before in buffers:
             module._buffers[name] = buffer
             if not torch.equal(buffer, before):
                 with torch.no_grad():

@@ -167,13 +167,13 @@ def _backward(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any)
     given = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
     whole = kwargs.get("inputs", args[3] if len(args) > 3 else None) is None
     heard = tuple(_listeners)
-    for one in heard:
+    for watcher in heard:
         with suppress(Exception):
-            one.enter(given, grad_tensors, whole)
+            watcher.enter(given, grad_tensors, whole)
     _depth += 1
     try:
         return _original(tensors, grad_tensors, *args, **kwargs)
     finally:
         _depth -= 1
-        for one in heard:
-            one.leave()
+        for watcher in heard:
+            watcher.leave()

@@ -12,7 +12,7 @@ from addnorm.words import shortened
 
 WIDTH, HEIGHT = 300, 200  # of a chart
 LEFT, RIGHT, TOP, BOTTOM = 52, 10, 26, 22  # margins of its plot
-MOST_POINTS = 300
+MAX_POINTS = 300
 FEW_DECADES = 1.0  # of a log axis: it is never shorter
 
 
@@ -28,10 +28,10 @@ def picture(recording: Recording, at: int | None = None) -> str:
         f'<g transform="translate({place * WIDTH} 0)">{_chart(*chart)}</g>' for place, chart in enumerate(charts)
     )
     size = f'viewBox="0 0 {3 * WIDTH} {HEIGHT}" style="width: 100%; max-width: {3 * WIDTH}px"'
-    said = f"step {recording.steps[at]}: {shortened(recording.sentence('verdict', at), 300)}"
+    caption = f"step {recording.steps[at]}: {shortened(recording.sentence('verdict', at), 300)}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(said)}" {size} '
-        f'font-family="system-ui, sans-serif" font-size="11">{drawn}</svg><p>{escape(said)}</p>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{escape(caption)}" {size} '
+        f'font-family="system-ui, sans-serif" font-size="11">{drawn}</svg><p>{escape(caption)}</p>'
     )
 
 
@@ -42,7 +42,7 @@ def _by_site(recording: Recording, name: str, at: int) -> tuple[list[float | Non
 
 def _losses(recording: Recording, at: int) -> tuple[list[float | None], tuple[str, str], bool]:
     """The losses up to a row, at most so many of them, evenly spaced."""
-    rows = sorted({round(place * at / max(1, min(at, MOST_POINTS - 1))) for place in range(min(at + 1, MOST_POINTS))})
+    rows = sorted({round(place * at / max(1, min(at, MAX_POINTS - 1))) for place in range(min(at + 1, MAX_POINTS))})
     values = [recording.at("loss", row)[0] for row in rows]
     return values, (f"step {recording.steps[0]}", f"step {recording.steps[at]}"), False
 

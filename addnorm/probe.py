@@ -231,8 +231,8 @@ class Probe:
             try:
                 if self.counts is None or self.counts(grad, where[0]):
                     # Twice through one graph (`retain_graph`): gradients add up, as those of parameters do.
-                    kept = self._received.get(where)
-                    self._received[where] = grad.detach() if kept is None else kept + grad.detach()
+                    sum_before = self._received.get(where)
+                    self._received[where] = grad.detach() if sum_before is None else sum_before + grad.detach()
             except Exception as error:
                 self._fail(error)
 

@@ -308,13 +308,13 @@ def _nodes(loss: Tensor) -> Iterator[Any]:
 
 @contextmanager
 def _gradients(model: nn.Module) -> Iterator[None]:
-    kept = [(p, p.grad) for p in model.parameters()]
-    for p, _ in kept:
+    gradients = [(p, p.grad) for p in model.parameters()]
+    for p, _ in gradients:
         p.grad = None
     try:
         yield
     finally:
-        for p, grad in kept:
+        for p, grad in gradients:
             p.grad = grad
 
 

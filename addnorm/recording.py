@@ -33,11 +33,11 @@ from addnorm.shown import Shown
 from addnorm.words import LOSS, STEP
 from addnorm.words import number as in_words
 
-LONGEST_LINE = 8 << 20  # bytes
-MOST_SITES = 20_000
-MOST_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each, as eight bytes of what is said
-LONGEST_NAME = 1000  # characters
-LONGEST_SENTENCE = 5000
+MAX_LINE_BYTES = 8 << 20  # bytes
+MAX_SITES = 20_000
+MAX_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each, as eight bytes of what is said
+MAX_NAME_CHARS = 1000  # characters
+MAX_SENTENCE_CHARS = 5000
 LARGEST_FILE = 4 << 30  # bytes
 DEEPEST = 8  # levels of nesting
 LARGEST_COUNT = 2**53 - 1  # the largest whole number that every reader of JSON holds exactly
@@ -248,7 +248,7 @@ class Reader:
             if self.recording.problem:
                 break
             self._take(line)
-        if len(self._rest) > LONGEST_LINE and not self.recording.problem:
+        if len(self._rest) > MAX_LINE_BYTES and not self.recording.problem:
             self._line += 1
             self._stop("is longer than a line of a recording can be")
         if self.recording.problem:
@@ -268,7 +268,7 @@ class Reader:
     def _take(self, line: bytes) -> None:
         self._line += 1
         try:
-            if len(line) > LONGEST_LINE:
+            if len(line) > MAX_LINE_BYTES:
                 raise FaultError("is longer than a line of a recording can be")
             entry = parsed(line)
             if self.recording.whole:
@@ -320,7 +320,7 @@ class Reader:
 
     def _count(self, numbers: int) -> None:
         self._numbers += numbers
-        if self._numbers > MOST_NUMBERS:
+        if self._numbers > MAX_NUMBERS:
             raise FaultError("is one line too many; what came before it is shown")
 
 
@@ -431,7 +431,7 @@ def as_count(value: Any) -> int | None:
     return int(value) if 0 <= value <= LARGEST_COUNT and value == int(value) else None
 
 
-def text(entry: dict[str, Any], key: str, longest: int = LONGEST_NAME) -> str:
+def text(entry: dict[str, Any], key: str, longest: int = MAX_NAME_CHARS) -> str:
     """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, str):
@@ -446,8 +446,8 @@ def listed(entry: dict[str, Any], key: str) -> list[Any]:
     value = entry.get(key)
     if not isinstance(value, list):
         raise FaultError(f"has {key} that are not a list")
-    if len(value) > MOST_SITES:
-        raise FaultError(f"has more than {MOST_SITES} {key}")
+    if len(value) > MAX_SITES:
+        raise FaultError(f"has more than {MAX_SITES} {key}")
     return value
 
 
@@ -467,7 +467,7 @@ def sentences(value: Any, steps: Sequence[int]) -> dict[str, list[Change]]:
                 raise FaultError(f"has a sentence about step {step}, which has not come")
             if news and step <= news[-1][0]:
                 raise FaultError("has sentences out of order")
-            news.append((step, text({"sentence": change[1]}, "sentence", LONGEST_SENTENCE)))
+            news.append((step, text({"sentence": change[1]}, "sentence", MAX_SENTENCE_CHARS)))
         if not news:
             raise FaultError("has a kind of sentence without one")
     return found

@@ -38,8 +38,8 @@ class Fetch:
         """The numbers; waits if it must."""
         if self._event is not None:
             self._event.synchronize()
-        found = self._tensor.tolist()
-        return found if isinstance(found, list) else [found]
+        values = self._tensor.tolist()
+        return values if isinstance(values, list) else [values]
 
 
 @dataclass
@@ -65,7 +65,7 @@ def parts_of(
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
     for name, at, tensor in measured:
         by_device.setdefault(tensor.device, []).append((name, at, dense(tensor)))
-    found = [
+    values = [
         Part(
             Fetch(norms([tensor for *_, tensor in group])),
             [(name, at, tensor.numel()) for name, at, tensor in group],
@@ -73,7 +73,7 @@ def parts_of(
         )
         for group in by_device.values()
     ]
-    return found + [Part(Fetch(norm), [(name, at, count)], number=number) for name, at, count, norm in already]
+    return values + [Part(Fetch(norm), [(name, at, count)], number=number) for name, at, count, norm in already]
 
 
 def dense(tensor: Tensor) -> Tensor:
@@ -202,18 +202,18 @@ class PendingRow:
         return line
 
     def _head_sizes(self, count: int) -> list[float | None]:
-        found: list[list[float]] = [[] for _ in range(count)]
+        values: list[list[float]] = [[] for _ in range(count)]
         for _, start, fetch in filter(lambda one: self._counts(one[0]), self.heads):
             for at, square in enumerate(fetch.values(), start=start):
-                found[at].append(square)
-        return [math.sqrt(sum(one) / len(one)) if one else None for one in found]
+                values[at].append(square)
+        return [math.sqrt(sum(one) / len(one)) if one else None for one in values]
 
     def _mean_cosines(self, sites: int) -> list[float | None]:
-        found: list[list[float]] = [[] for _ in range(sites)]
+        values: list[list[float]] = [[] for _ in range(sites)]
         for _, places, fetch in filter(lambda one: self._counts(one[0]), self.cosines):
             for at, cosine in zip(places, fetch.values(), strict=True):
-                found[at].append(cosine)
-        return [sum(one) / len(one) if one else None for one in found]
+                values[at].append(cosine)
+        return [sum(one) / len(one) if one else None for one in values]
 
     def sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
         """Squares, and of how many numbers they are, by series and index there."""

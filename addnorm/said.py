@@ -38,12 +38,12 @@ class Teller:
         if not self.heard:
             self._like = likeness(recording)
         helps = f"Small nets that start like it learn with {HELPS[self._like]}." if self._like in HELPS else ""
-        found = self._findings.hear(recording, at)
+        findings = self._findings.hear(recording, at)
         first = "" if self._last["lost"] else not_finite(recording, at)
         lost = first or self._last["lost"]
-        said = {
-            "findings": found,
-            "helps": helps if found or lost else "",
+        sentences = {
+            "findings": findings,
+            "helps": helps if findings or lost else "",
             "jumps": jumps(recording, at),
             "kind": "diverged" if lost_at(recording, at) else "",
             "law": law_in_words(law_at(recording, at), self._like, later=self.heard > 0),
@@ -55,17 +55,17 @@ class Teller:
             "weight": weights(recording, at),
         }
         self.heard += 1
-        changes = changed(self._last, said, recording.steps[at])
+        changes = changed(self._last, sentences, recording.steps[at])
         if first:  # whoever looks at an earlier row is told it too
-            changes |= {kind: [(0, said[kind])] for kind in ("helps", "lost") if said[kind]}
+            changes |= {kind: [(0, sentences[kind])] for kind in ("helps", "lost") if sentences[kind]}
         return changes
 
 
-def changed(last: dict[str, str], said: Mapping[str, str], step: int) -> dict[str, list[tuple[int, str]]]:
+def changed(last: dict[str, str], sentences: Mapping[str, str], step: int) -> dict[str, list[tuple[int, str]]]:
     """The sentences that differ from the last ones, which they become."""
-    found = {kind: [(step, sentence)] for kind, sentence in said.items() if sentence != last.get(kind)}
-    last |= said
-    return found
+    changes = {kind: [(step, sentence)] for kind, sentence in sentences.items() if sentence != last.get(kind)}
+    last |= sentences
+    return changes
 
 
 def _loss(recording: Recording, at: int) -> str:

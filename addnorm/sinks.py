@@ -49,14 +49,14 @@ class Sinks:
 def numbers_of(row: Recording) -> dict[str, float]:
     """What a dashboard is told of a row: both ends, growth over depth, the gradient's on its way back, the update."""
     act, grad = ([value for _, value in measured_by_site(row, name, 0)] for name in ("act_rms", "grad_rms"))
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     if act:
-        found |= {"first_site": act[0], "last_site": act[-1], "growth_over_depth": _ratio(act[-1], act[0])}
+        numbers |= {"first_site": act[0], "last_site": act[-1], "growth_over_depth": _ratio(act[-1], act[0])}
     if grad:
-        found["gradient_growth"] = _ratio(grad[0], grad[-1])
+        numbers["gradient_growth"] = _ratio(grad[0], grad[-1])
     if updates := [value for value in row.at("update_to_weight", 0) if value is not None]:
-        found["largest_update"] = max(updates)
-    return found
+        numbers["largest_update"] = max(updates)
+    return numbers
 
 
 def _ratio(end: float, start: float) -> float:
@@ -70,12 +70,12 @@ def _define(sink: Any) -> None:
         sink.define_metric(f"{GROUP}/*", step_metric=f"{GROUP}/step")
 
 
-def _log(sink: Any, step: int, numbers: Mapping[str, float], said: str) -> None:
+def _log(sink: Any, step: int, numbers: Mapping[str, float], verdict: str) -> None:
     if hasattr(sink, "add_scalar"):
         for name, value in numbers.items():
             sink.add_scalar(f"{GROUP}/{name}", value, step)
-        if said and hasattr(sink, "add_text"):
-            sink.add_text(f"{GROUP}/verdict", said, step)
+        if verdict and hasattr(sink, "add_text"):
+            sink.add_text(f"{GROUP}/verdict", verdict, step)
         return
-    texts = {f"{GROUP}/verdict": said} if said else {}
+    texts = {f"{GROUP}/verdict": verdict} if verdict else {}
     sink.log({f"{GROUP}/step": step, **{f"{GROUP}/{name}": value for name, value in numbers.items()}, **texts})

@@ -55,7 +55,7 @@ def whereabouts(site: Site) -> str:
 def find_sites(graph: Graph, model: nn.Module) -> Sites:
     """The points of the stream in a traced pass, in order of depth."""
     points = stream_points(graph)
-    found: list[Site] = []
+    sites: list[Site] = []
     lost = 0
     modules = dict(model.named_modules())
     for point, residual in points:
@@ -70,7 +70,7 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
             if branch and (several or boundary.place.side == "input"):
                 name = branch  # the module that adds does so for more than one branch
         kind = "sum" if residual else "start"
-        found.append(
+        sites.append(
             Site(
                 plain_name(name),
                 kind,
@@ -81,18 +81,18 @@ def find_sites(graph: Graph, model: nn.Module) -> Sites:
                 boundary.node,
             )
         )
-    return noted(_unique(found), [f"{lost} sums of the stream reach no module and are left out."] * bool(lost))
+    return noted(_unique(sites), [f"{lost} sums of the stream reach no module and are left out."] * bool(lost))
 
 
 def _equal_nodes(node: Node) -> list[Node]:
     """The nodes with a tensor's numbers and its whole gradient: itself, and views that all of it passes through."""
-    found = [node]
-    while (reader := only_reader(found[-1])) is not None and reader.alias:
-        found.append(reader)
+    chain = [node]
+    while (reader := only_reader(chain[-1])) is not None and reader.alias:
+        chain.append(reader)
     while node.alias and only_reader(node.parents[0]) is node:
         node = node.parents[0]
-        found.append(node)
-    return found
+        chain.append(node)
+    return chain
 
 
 def _boundary_of(graph: Graph, point: Node, residual: Residual | None) -> Boundary | None:
@@ -135,35 +135,35 @@ def _has_weights(module: nn.Module) -> bool:
 def _unique(sites: Iterable[Site]) -> list[Site]:
     """The sites by names that differ: the second of a name is called `name #2`."""
     seen: dict[str, int] = {}
-    found = []
+    unique = []
     for site in sites:
         seen[site.name] = count = seen.get(site.name, 0) + 1
-        found.append(site if count == 1 else replace(site, name=f"{site.name} #{count}"))
-    return found
+        unique.append(site if count == 1 else replace(site, name=f"{site.name} #{count}"))
+    return unique
 
 
 def noted(sites: Iterable[Site], notes: Iterable[str]) -> Sites:
     """Sites with notes about them."""
-    found = Sites(sites)
-    found.notes = tuple(notes)
-    return found
+    with_notes = Sites(sites)
+    with_notes.notes = tuple(notes)
+    return with_notes
 
 
 def outputs_of(graph: Graph, names: Mapping[str, nn.Module], model: nn.Module) -> list[Site]:
     """The outputs of some modules, one site for every call, in the order of the calls."""
     chosen = {module: name for name, module in names.items()}
     known = {module: name for name, module in model.named_modules()}
-    found: dict[tuple[nn.Module, int], tuple[int, Site]] = {}
+    by_place: dict[tuple[nn.Module, int], tuple[int, Site]] = {}
     for at, boundaries in graph.boundaries.items():
         for boundary in boundaries:
             place = boundary.place
-            first = found.get((place.module, place.call))
+            first = by_place.get((place.module, place.call))
             if place.module not in chosen or place.side != "output" or (first and first[1].place.key in (None, 0)):
                 continue
             node, name = graph.nodes[at], plain_name(chosen[place.module])
             site = Site(name, "output", place, plain_name(known.get(place.module, name)), node.shape, node.dtype, at)
-            found[place.module, place.call] = (boundary.order, site)
-    return _unique(site for _, site in sorted(found.values(), key=lambda pair: pair[0]))
+            by_place[place.module, place.call] = (boundary.order, site)
+    return _unique(site for _, site in sorted(by_place.values(), key=lambda pair: pair[0]))
 
 
 def hidden_in_words(hidden: int, count: int) -> str:
@@ -183,12 +183,12 @@ def as_written_in_words(hidden: int, count: int) -> str:
 
 def offered(model: nn.Module) -> dict[str, nn.Module]:
     """What to watch where no residual additions were found: the model's parts, of a list of modules its members."""
-    found = _parts("", model)
-    if sum(map(_has_weights, found.values())) >= FEWEST_PARTS:
-        return found
+    parts = _parts("", model)
+    if sum(map(_has_weights, parts.values())) >= FEWEST_PARTS:
+        return parts
     return {
         whole: member
-        for name, part in found.items()
+        for name, part in parts.items()
         for whole, member in (_members(name, part) or {name: part}).items()
     }
 
@@ -196,14 +196,14 @@ def offered(model: nn.Module) -> dict[str, nn.Module]:
 def _parts(name: str, module: nn.Module) -> dict[str, nn.Module]:
     """The members of a list, and the parts of a module with lists inside; members stay whole."""
     members = _members(name, module)
-    found: dict[str, nn.Module] = {}
+    modules: dict[str, nn.Module] = {}
     for key, part in members.items():
         is_list = isinstance(part, nn.ModuleList | nn.ModuleDict)
         inner = not isinstance(module, LISTS) and any(
             isinstance(one, LISTS) for one in part.modules() if one is not part
         )
-        found |= _parts(key, part) if is_list or inner or len(members) == 1 else {key: part}
-    return found or {name: module}
+        modules |= _parts(key, part) if is_list or inner or len(members) == 1 else {key: part}
+    return modules or {name: module}
 
 
 def _members(name: str, module: nn.Module) -> dict[str, nn.Module]:
@@ -219,11 +219,11 @@ def chosen_modules(model: nn.Module, wanted: str | Iterable[str] | Mapping[str, 
                 raise ValueError(f"sites: {name} is not a module of this model")
         return dict(wanted)
     named = {name: module for name, module in model.named_modules() if name}
-    found: dict[str, nn.Module] = {}
+    modules: dict[str, nn.Module] = {}
     for pattern in [wanted] if isinstance(wanted, str) else wanted:
         matched = {name: module for name, module in named.items() if fnmatchcase(name, pattern)}
         if not matched:
             some = ", ".join(list(named)[:5])
             raise ValueError(f"sites: no module of this model is called {pattern}; there are {some}, ...")
-        found |= matched
-    return found
+        modules |= matched
+    return modules

@@ -58,9 +58,9 @@ def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
 def residuals_of(graph: Graph) -> list[Residual]:
     """The residual additions of a pass, in order. Of a sum of several terms the last addition counts."""
     additions = {node.at: node for node in graph.additions}
-    found = [residual for node in graph.additions if (residual := _residual(node, additions)) is not None]
-    by_node = {residual.node.at: residual for residual in found}
-    whole = [residual for residual in found if not _is_term(residual.node, by_node)]
+    residuals = [residual for node in graph.additions if (residual := _residual(node, additions)) is not None]
+    by_node = {residual.node.at: residual for residual in residuals}
+    whole = [residual for residual in residuals if not _is_term(residual.node, by_node)]
     plain = [residual for residual in whole if not residual.projected]
     return [residual for residual in whole if not _is_detail(residual, plain)]
 
@@ -87,9 +87,9 @@ def _residual(node: Node, additions: Mapping[int, Node]) -> Residual | None:
     if left.shape != node.shape or right.shape != node.shape or left is right:
         return None
     pairs = [(one, other) for one in _terms(left, additions) for other in _terms(right, additions)]
-    found = (_skip_and_branch(node, *pair) for pair in pairs + [(other, one) for one, other in pairs])
+    candidates = (_skip_and_branch(node, *pair) for pair in pairs + [(other, one) for one, other in pairs])
     return min(
-        (residual for residual in found if residual is not None),
+        (residual for residual in candidates if residual is not None),
         key=lambda residual: (residual.projected, residual.source.at),
         default=None,
     )

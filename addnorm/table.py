@@ -21,8 +21,8 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
     yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {_standing(recording)}"
     (loss,) = recording.at("loss", at)
-    told = f", the sum of the {recording.summed[at]} told" if at in recording.summed else ""
-    yield f"step {recording.steps[at]}" + ("" if loss is None else f", loss {loss:.4g}{told}")
+    summed = f", the sum of the {recording.summed[at]} told" if at in recording.summed else ""
+    yield f"step {recording.steps[at]}" + ("" if loss is None else f", loss {loss:.4g}{summed}")
     room = max(20, shutil.get_terminal_size().columns - 28)
     names = [site.name for site in recording.sites]
     prefix = shared_prefix(names)

@@ -20,7 +20,7 @@ from addnorm.probe import Hook, Key, Place
 
 LARGEST = 40_000  # tensors in a graph, at most: the masks of ancestors grow with the square of their number
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
-SAME = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
+VIEWS = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
 
 
 @dataclass(eq=False, slots=True)
@@ -169,7 +169,10 @@ class Tracer(TorchFunctionMode):
             graph.used.append(names)
         at, shape = len(graph.nodes), tuple(tensor.shape)
         alias = (
-            not names and len(parents) == 1 and parents[0].numel == tensor.numel() and (op in SAME or tensor._is_view())
+            not names
+            and len(parents) == 1
+            and parents[0].numel == tensor.numel()
+            and (op in VIEWS or tensor._is_view())
         )
         dtype = str(tensor.dtype).removeprefix("torch.")
         own = 1 << at
@@ -262,5 +265,5 @@ def tensors_in(value: Any, deep: int = 1) -> Iterator[tuple[Tensor, Key]]:
 def output_of(value: Any) -> Tensor | None:
     """What a model answers: its logits where they have that name, else its first tensor that is no single number."""
     logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
-    found = [logits] if isinstance(logits, Tensor) else [tensor for tensor, _ in tensors_in(value)]
-    return next((tensor for tensor in found if floating(tensor) and tensor.ndim), None)
+    tensors = [logits] if isinstance(logits, Tensor) else [tensor for tensor, _ in tensors_in(value)]
+    return next((tensor for tensor in tensors if floating(tensor) and tensor.ndim), None)

@@ -60,26 +60,26 @@ def changes(before: Samples) -> list[Part]:
     by_device: dict[torch.device, Samples] = {}
     for sample in before:
         by_device.setdefault(sample[2].device, []).append(sample)
-    found = []
+    parts = []
     for device, group in by_device.items():
         dtype = torch.float64 if device.type == "cpu" else torch.float32
         moved = [_sample(p).to(dtype) - old.to(dtype) for _, p, old in group]
         targets = [(name, at, old.numel()) for name in ("change", "old") for at, _, old in group]
         factors = [p.numel() / max(1, old.numel()) for _, p, old in group] * 2
-        found.append(Part(Fetch(norms([*moved, *(old for *_, old in group)])), targets, factors))
-    return found
+        parts.append(Part(Fetch(norms([*moved, *(old for *_, old in group)])), targets, factors))
+    return parts
 
 
 def _joined_by_kind(tensors: Iterable[Tensor]) -> list[Tensor]:
     """Small tensors of one device and dtype joined in one, large ones as they are: fewer kernels."""
     groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
-    found = []
+    single = []
     for tensor in tensors:
         if tensor.is_sparse or tensor.numel() > SAMPLE:
-            found.append(tensor)
+            single.append(tensor)
         else:
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
-    return found + [joined(group) for group in groups.values()]
+    return single + [joined(group) for group in groups.values()]
 
 
 def _sample(parameter: nn.Parameter) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 from addnorm.recording import FaultError, as_line, parsed
 
 WAITING = 1024  # rows that may wait for the disk; more are dropped and counted
-PATIENCE = 10.0  # seconds for which closing waits for the disk
+CLOSE_SECONDS = 10.0  # seconds for which closing waits for the disk
 
 
 def free_path(wanted: str | os.PathLike[str]) -> Path:
@@ -51,15 +51,15 @@ class Writer:
 
     def cut(self, rows: int) -> None:
         """Keeps so many rows of an existing file, with what is said of them, before anything is written."""
-        kept = 0
+        size = 0
         with self.path.open("rb") as file, contextlib.suppress(FaultError):  # of a last line that is cut off
             for line in file:
                 entry = parsed(line)
                 rows -= "step" in entry
                 if rows < 0 or "end" in entry:
                     break
-                kept += len(line)
-        os.ftruncate(self._file, kept)
+                size += len(line)
+        os.ftruncate(self._file, size)
 
     def write(self, lines: Lines) -> bool:
         """Queues the lines of a row; False where too many rows are waiting, so that it is dropped."""
@@ -72,9 +72,9 @@ class Writer:
 
     def close(self, last: Lines) -> bool:
         """Writes what is waiting and the last line; False where the disk fails or takes too long."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + CLOSE_SECONDS
         try:
-            self._lines.put(last, timeout=PATIENCE)
+            self._lines.put(last, timeout=CLOSE_SECONDS)
             self._lines.put(None, timeout=max(0.0, until - time.monotonic()))
         except queue.Full:
             return False
@@ -84,7 +84,7 @@ class Writer:
     def leave(self) -> None:
         """Ends the thread and leaves the file as it is."""
         self._lines.put(None)
-        self._thread.join(PATIENCE)
+        self._thread.join(CLOSE_SECONDS)
 
     def _work(self) -> None:
         going = True

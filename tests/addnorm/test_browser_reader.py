@@ -262,4 +262,4 @@ def test_a_file_that_was_dropped_does_not_grow_on_the_page() -> None:
 
 def test_the_bounds_are_the_same() -> None:
     said = run("return lines.BOUNDS")
-    assert said == {"line": recording.LONGEST_LINE, "numbers": recording.MOST_NUMBERS}
+    assert said == {"line": recording.MAX_LINE_BYTES, "numbers": recording.MAX_NUMBERS}

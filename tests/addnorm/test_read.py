@@ -188,14 +188,14 @@ def test_a_fault_is_a_sentence_with_its_line_and_what_was_whole_is_given(name: s
 
 
 def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reading, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 1000)
     assert fed(HEADER, {**ROW, "x": "y" * 1000}).problem == "Line 2 is longer than a line of a recording can be."
     endless = Reader()
     for _ in range(3):
         endless.feed(b"x" * 400)
     assert endless.recording.problem == "Line 1 is longer than a line of a recording can be."
     assert not endless._rest
-    monkeypatch.setattr(reading, "MOST_NUMBERS", 30)
+    monkeypatch.setattr(reading, "MAX_NUMBERS", 30)
     found = fed(HEADER, *({**ROW, "step": step} for step in range(9)))
     assert found.problem == "Line 4 is one line too many; what came before it is shown."
     assert len(found) == 2
@@ -203,7 +203,7 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
     (tmp_path / "run.jsonl").write_text(
         "\n".join(json.dumps(line) for line in (HEADER, *({**ROW, "step": k} for k in range(9))))
     )
-    monkeypatch.setattr(reading, "MOST_NUMBERS", 10**6)
+    monkeypatch.setattr(reading, "MAX_NUMBERS", 10**6)
     assert (
         read(tmp_path / "run.jsonl").problem
         == "The file is larger than a recording can be; what stands before is shown."
