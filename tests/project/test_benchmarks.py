@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import cost, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.__main__ import BENCHMARKS, main
-from benchmarks.loops import Bare, StreamSites
+from benchmarks.loops import Bare
 from benchmarks.report import Figure, show
 from benchmarks.timing import per_step, percentile, ratio, taking_turns
 from models.insight.verdict import verdict
@@ -123,9 +123,8 @@ def test_a_tape_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> N
     assert len(measured(redraws.tape(steps=20, seconds=0.5, depth=2))) in {0, 2}
 
 
-@pytest.mark.parametrize("loop", [Bare, StreamSites])
-def test_every_loop_trains_the_weights_that_a_run_trains(loop: type[Bare]) -> None:
-    run, other = Run(TINY, frames=False), loop(TINY)
+def test_the_bare_loop_trains_the_weights_that_a_run_trains() -> None:
+    run, other = Run(TINY, frames=False), Bare(TINY)
     run.advance(5)
     other(5)
     for mine, theirs in zip(run.model.parameters(), other.model.parameters(), strict=True):
