@@ -3,9 +3,13 @@
 Legend: n query tokens, m key tokens, d features of a token, d_k of a query or key, d_v of a value.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
+Shape = tuple[int, ...]
+Matrices = tuple[np.ndarray, np.ndarray, np.ndarray]  # W_Q (d, d_k), W_K (d, d_k), W_V (d, d_v)
 
 
 @dataclass(frozen=True)
@@ -40,11 +44,6 @@ def visible(n: int, m: int, *, causal: bool = False, pads: frozenset[int] = froz
     seen = np.tril(np.ones((n, m), bool)) if causal else np.ones((n, m), bool)
     seen[:, sorted(at for at in pads if at < m)] = False
     return seen
-
-
-def divisor(scaling: str, d_k: int, d_model: int) -> float:
-    """The divisor of scores for a name of a scaling; √d_k, by one head's key size, is Vaswani 2017 (1706.03762)."""
-    return {"√d_k": d_k**0.5, "√d_model": d_model**0.5, "none": 1.0}[scaling]
 
 
 def attend(
@@ -150,3 +149,125 @@ def reach(n: int, *, recurrent: bool) -> np.ndarray:
     """
     ago = np.arange(n)[:, None] - np.arange(n)
     return np.where(ago < 0, -1, ago + 1 if recurrent else 1)
+
+
+# --- shapes of many heads and of two sequences, taken from arrays that went through them ---
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """n tokens of d_model features; h attention heads with d_k = d_model / h and d_v; m tokens of another sequence."""
+
+    tokens: int
+    d_model: int
+    heads: int
+    d_v: int
+    others: int
+
+    @property
+    def d_k(self) -> int:
+        """Entries of one head's query or key."""
+        return self.d_model // self.heads
+
+
+def many_heads(sizes: Sizes) -> list[tuple[str, Shape]]:
+    """The arrays in self-attention with h heads, in order, with shapes. ValueError if h does not divide d_model."""
+    x = np.ones((sizes.tokens, sizes.d_model))
+    w_q = np.ones((sizes.d_model, sizes.d_model))
+    w_v = np.ones((sizes.d_model, sizes.heads * sizes.d_v))
+    parts = heads(x, w_q, w_q, w_v, sizes.heads)
+    joined, one = np.concatenate([head.output for head in parts], axis=1), parts[0]
+    w_o = np.ones((joined.shape[1], sizes.d_model))
+    return [
+        ("X, the tokens", x.shape),
+        ("W_Q and W_K, all heads", w_q.shape),
+        ("W_V, all heads", w_v.shape),
+        ("q and k of one head", one.q.shape),
+        ("v of one head", one.v.shape),
+        ("scores and weights of one head", one.weights.shape),
+        ("output of one head", one.output.shape),
+        ("heads side by side", joined.shape),
+        ("W_O", w_o.shape),
+        ("result, as X", (joined @ w_o).shape),
+    ]
+
+
+def two_sequences(sizes: Sizes) -> dict[str, dict[str, Shape | str]]:
+    """One head of each attention in an encoder (m tokens) and decoder (n tokens): sources and shapes."""
+    ends = {
+        "encoder, self": (sizes.others, sizes.others, False),
+        "decoder, self": (sizes.tokens, sizes.tokens, True),
+        "decoder, cross": (sizes.tokens, sizes.others, False),
+    }
+    columns: dict[str, dict[str, Shape | str]] = {}
+    for name, (n, m, causal) in ends.items():
+        q, k, v = np.ones((n, sizes.d_k)), np.ones((m, sizes.d_k)), np.ones((m, sizes.d_v))
+        head = attend(q, k, v, by=sizes.d_k**0.5, seen=visible(n, m, causal=causal))
+        shapes = {"Q": q.shape, "K": k.shape, "V": v.shape, "weights": head.weights.shape, "output": head.output.shape}
+        columns[name] = {
+            "queries from": "encoder" if name.startswith("encoder") else "decoder",
+            "keys and values from": "decoder" if name == "decoder, self" else "encoder",
+            **shapes,
+            "mask": "causal" if causal else "padding only",
+        }
+    return columns
+
+
+# --- how a head learns: the loss is |o - y|²/2 of one token's output o (d_v,) and a target y ---
+
+
+@dataclass(frozen=True)
+class Learning:
+    """An attention head, its loss, and the gradients backpropagated from the output of token `at`.
+
+    `output` (d_v,), `weights` and `scores` (n,) of its row, `scores` before the division; `query` (d_k,), `keys` (n,
+    d_k), `values` (n, d_v); `matrices` those of W_Q, W_K and W_V.
+    """
+
+    head: Head
+    at: int
+    loss: float
+    output: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    query: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
+    matrices: Matrices
+
+
+def learning(
+    x: np.ndarray, matrices: Matrices, at: int, target: np.ndarray, *, by: float, seen: np.ndarray | None = None
+) -> Learning:
+    """The chain rule from the loss of token `at` to the three matrices (softmax: da_j/ds_k = a_j (1[j = k] - a_k))."""
+    q, k, v = (x @ w for w in matrices)
+    head = attend(q, k, v, by=by, seen=seen)
+    share = head.weights[at]
+    output = head.output[at] - target
+    weights = v @ output
+    scores = share * (weights - share @ weights) / by
+    query, keys, values = scores @ k, np.outer(scores, q[at]), np.outer(share, output)
+    of_matrices = np.outer(x[at], query), x.T @ keys, x.T @ values
+    return Learning(head, at, float(output @ output) / 2, output, weights, scores, query, keys, values, of_matrices)
+
+
+def descent(
+    x: np.ndarray,
+    matrices: Matrices,
+    at: int,
+    target: np.ndarray,
+    *,
+    by: float,
+    seen: np.ndarray | None = None,
+    lr: float,
+    steps: int,
+) -> Iterator[Learning]:
+    """The head before each step of plain gradient descent and after the last; ends at a non-finite loss."""
+    w_q, w_k, w_v = (w.astype(float) for w in matrices)
+    for _ in range(steps + 1):
+        with np.errstate(over="ignore", invalid="ignore"):
+            point = learning(x, (w_q, w_k, w_v), at, target, by=by, seen=seen)
+        if not np.isfinite(point.loss):
+            return
+        yield point
+        w_q, w_k, w_v = (w - lr * g for w, g in zip((w_q, w_k, w_v), point.matrices, strict=True))

@@ -17,7 +17,7 @@ class Projection:
     w_k: np.ndarray
     w_v: np.ndarray
     causal: bool = False
-    scaling: str = "√d_k"
+    scaled: bool = True
     words: tuple[str, ...] = ()
     query: int = 0
 
@@ -73,7 +73,7 @@ PROJECTIONS: dict[str, Projection] = {
     "A sentence": SENTENCE,
     "X times W": Projection(TOKENS, MATRIX, MATRIX, MATRIX),
     "The same with a causal mask": Projection(TOKENS, MATRIX, MATRIX, MATRIX, causal=True),
-    "The same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaling="none"),
+    "The same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaled=False),
     "Five random tokens, d_k = 2": _random(5, 4, 2),
     "The token is its query, key and value": Projection(np.eye(4).round(1), 2 * np.eye(4), 2 * np.eye(4), np.eye(4)),
 }

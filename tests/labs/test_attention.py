@@ -28,9 +28,8 @@ from components.labs.attention.trained import (
     place_sentence,
 )
 from components.labs.maps import signed_map
-from models.labs.attention import KEYS, attend, reach, visible
+from models.labs.attention import KEYS, Sizes, attend, many_heads, reach, two_sequences, visible
 from models.labs.attention_examples import PROJECTIONS, WEIGHTS
-from models.labs.attention_shapes import Sizes, many_heads, two_sequences
 from models.labs.positions import added, by_distance, scores, sinusoids, turns
 from models.spec import POSITIONS, RunConfig
 from models.training import Run, snapshot_of
@@ -292,7 +291,7 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     sound(page.run())
     example = PROJECTIONS[name]
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
-    by = q.shape[1] ** 0.5 if example.scaling == "√d_k" else 1.0
+    by = q.shape[1] ** 0.5 if example.scaled else 1.0
     head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
     assert looks(head, example.query, example.words) in words(page)
     assert arithmetic(head, example.x, example.w_q, example.query) in words(page)

@@ -18,9 +18,8 @@ from components.labs.attention.head_learning import (
     walk_chart,
     walk_sentence,
 )
-from models.labs.attention import attend, visible
+from models.labs.attention import attend, descent, learning, visible
 from models.labs.attention_examples import PROJECTIONS
-from models.labs.attention_learning import descent, learning
 from tests.app_page import charts, sound, words
 from tests.drawn import drawn
 from tests.labs_page import lab

@@ -12,7 +12,6 @@ from torch import nn
 from models.labs.attention import (
     DRAWS,
     attend,
-    divisor,
     entropy,
     heads,
     reach,
@@ -49,7 +48,7 @@ def close(found, expected, digits=3):
 def projected(name: str):
     example = PROJECTIONS[name]
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
-    by = divisor(example.scaling, q.shape[1], example.x.shape[1])
+    by = q.shape[1] ** 0.5 if example.scaled else 1.0
     return attend(q, k, v, by=by, seen=visible(len(q), len(k), causal=example.causal))
 
 
@@ -74,7 +73,7 @@ def test_softmax_saturates():
     close(softmax(np.array(ROWS["Three scores"].numbers)), [0.00005, 0.0067, 0.9933], 4)
     assert softmax(np.array([3.74, 8.74, 13.74]))[0] == pytest.approx(0.00005, abs=5e-6)
     halved = ROWS["The same over √4"]
-    assert halved.by == divisor("√d_k", 4, 512)
+    assert halved.by == 4**0.5
     close(softmax(np.array(halved.numbers) / halved.by), [0.0062, 0.0754, 0.9184], 4)
 
 
@@ -110,7 +109,7 @@ def test_without_scaling_the_softmax_of_wide_heads_saturates():
 
 
 def test_error_22_by_the_root_of_d_model_scores_of_many_heads_come_out_too_small():
-    wrong = sampled(64, by=divisor("√d_model", 64, 512))
+    wrong = sampled(64, by=512**0.5)
     assert wrong.variance == pytest.approx(1 / 8, rel=0.15)
 
 

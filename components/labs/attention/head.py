@@ -17,7 +17,7 @@ from components.labs.parts import charts, matrix, say
 from components.shell.session import Key
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
-from models.labs.attention import Head, attend, divisor, entropy, straightness, variance, visible
+from models.labs.attention import Head, attend, entropy, straightness, variance, visible
 from models.labs.attention_examples import PRINTED_Q, PROJECTIONS, ROWS, Projection
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -88,18 +88,14 @@ def _example() -> str:
     def load(example: Projection) -> None:
         for part in PARTS:
             table.put(f"{KEY}_{part}", getattr(example, part))
-        form.put(KEY, causal=example.causal, scaled=_scaled(example), pads=(), token=example.query)
+        form.put(KEY, causal=example.causal, scaled=example.scaled, pads=(), token=example.query)
 
     return choose(KEY, PROJECTIONS, load, again=True)
 
 
-def _scaled(example: Projection) -> bool:
-    return example.scaling != "none"
-
-
 def _switches(names: Sequence[str], example: Projection) -> ShownHead:
     tokens = dict(enumerate(names))
-    usual = ShownHead(example.query if example.query in tokens else 0, _scaled(example), example.causal)
+    usual = ShownHead(example.query if example.query in tokens else 0, example.scaled, example.causal)
     legal, only = {"token": tokens, "pads": tokens}, ["token", "scaled", "causal", "pads"]
     return form.draw(ShownHead, KEY, usual, only=only, legal=legal)
 
@@ -189,7 +185,7 @@ def slip(name: str, tables: Tables, head: Head) -> str:
     example = PROJECTIONS[name]
     own = (example.x, example.w_q, example.w_k, example.w_v)
     seen = visible(*head.seen.shape, causal=example.causal)
-    by = divisor(example.scaling, head.k.shape[1], tables[0].shape[1])
+    by = head.k.shape[1] ** 0.5 if example.scaled else 1.0
     if not (all(map(np.array_equal, tables, own)) and np.array_equal(head.seen, seen) and head.divisor == by):
         return ""
     if name == "X times W":

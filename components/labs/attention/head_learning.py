@@ -15,8 +15,7 @@ from components.labs.parts import charts, matrix, say
 from components.shell.text import named_table, number
 from models.content import Texts
 from models.insight.words import counted
-from models.labs.attention import Head, softmax
-from models.labs.attention_learning import Learning, Matrices, descent, learning
+from models.labs.attention import Head, Learning, Matrices, descent, learning, softmax
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 

@@ -1,5 +1,6 @@
 """Why scores are divided by √d_k: random queries and keys of many sizes, measured."""
 
+from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from components.controls import form
 from components.labs.parts import charts, say
 from components.shell.text import named_table, number
 from models.content import Texts
-from models.labs.attention import DRAWS, KEYS, Sampled, divisor, sampled
+from models.labs.attention import DRAWS, KEYS, Sampled, sampled
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -22,17 +23,18 @@ TEXTS = Texts("labs/attention")
 KEY = "attention_scaling"
 SIZES = (1, 4, 16, 64, 256)
 D_MODEL = 512
-DIVIDED = {"as they are": "none", "divided by √d_k": "√d_k", f"divided by √d_model = √{D_MODEL}": "√d_model"}
+DIVIDED: dict[str, Callable[[int], float]] = {
+    "as they are": lambda _: 1.0,
+    "divided by √d_k": lambda d_k: d_k**0.5,
+    f"divided by √d_model = √{D_MODEL}": lambda _: D_MODEL**0.5,
+}
 ROLES = ("other", "now", "ghost")
 
 
 @lru_cache(maxsize=64)
 def experiment(seed: int) -> dict[str, list[Sampled]]:
     """The same draws with every divisor (a key of DIVIDED), for each key size."""
-    return {
-        name: [sampled(d_k, by=divisor(scaling, d_k, D_MODEL), seed=seed) for d_k in SIZES]
-        for name, scaling in DIVIDED.items()
-    }
+    return {name: [sampled(d_k, by=by(d_k), seed=seed) for d_k in SIZES] for name, by in DIVIDED.items()}
 
 
 @dataclass(frozen=True)

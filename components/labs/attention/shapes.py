@@ -12,7 +12,7 @@ from components.controls import form
 from components.shell.text import badge, named_table
 from components.stage.view import sentence
 from models.content import Texts
-from models.labs.attention_shapes import Shape, Sizes, many_heads, two_sequences
+from models.labs.attention import Shape, Sizes, many_heads, two_sequences
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from components.charts.tokens import candidates_chart
@@ -87,6 +88,10 @@ class GeneratedToken:
     at: int
     p: np.ndarray
     temperature: float
+
+    @property
+    def tempered(self) -> np.ndarray:
+        return tempered(self.p, self.temperature)
 
 
 @dataclass
@@ -264,23 +269,24 @@ def _candidates(written: Written, upcoming: Continuation, temperature: float, st
     key = f"{NAME}_looked_at_{len(tokens)}"
     at = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
     token, is_written = tokens[int(at)], at < len(written.tokens)
-    hot = tempered(token.p, token.temperature)
-    charts(NAME, candidates_chart("Candidates", upcoming.classes, token.p, hot, token.at))
-    p = {"p": token.p[token.at], "temperature": token.temperature, "tempered": hot[token.at]}
+    charts(NAME, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.at))
+    p = {"p": token.p[token.at], "temperature": token.temperature, "tempered": token.tempered[token.at]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
     st.markdown(TEXTS("chosen", token=shown(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
     if written.tokens:
         with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
-            columns = {
-                "token": [shown(token.token) for token in written.tokens],
-                "probability": [float(token.p[token.at]) for token in written.tokens],
-                "at the temperature": [
-                    float(tempered(token.p, token.temperature)[token.at]) for token in written.tokens
-                ],
-                "temperature": [token.temperature for token in written.tokens],
-                "rank": [int((token.p > token.p[token.at]).sum()) + 1 for token in written.tokens],
-            }
-            named_table("Generated tokens", columns, height=260)
+            rows = [
+                (
+                    shown(row.token),
+                    row.p[row.at],
+                    row.tempered[row.at],
+                    row.temperature,
+                    (row.p > row.p[row.at]).sum() + 1,
+                )
+                for row in written.tokens
+            ]
+            columns = ("token", "probability", "at the temperature", "temperature", "rank")
+            named_table("Generated tokens", pd.DataFrame(rows, columns=columns), height=260)
 
 
 def stop_sentence(stopped: str, count: int, asked: int, end: str, limit: int) -> str:
