@@ -6,10 +6,14 @@ by Python's format, `{loss[post-norm]}` by an index, a mapping as "name: number;
 Formulas are left alone.
 
 A page takes its sentences from `Texts`: a file of sections alone, each of which is filled where it is drawn.
+
+Another language is another folder, an edition: its files have the same names and headings, and what it lacks is read
+in English. Nets, options and judges stay those of the English file; `[words]` says how an option or a net is called.
 """
 
 import inspect
 import logging
+import math
 import re
 import time
 import tomllib
@@ -25,13 +29,22 @@ import numpy as np
 from addnorm.words import number
 from models.log import event
 
-FOLDER = Path(__file__).parents[1] / "content" / "en"
+FOLDER = Path(__file__).parents[1] / "content" / "en"  # the edition that has everything
 LOOK_SECONDS = 1.0  # between two looks for files that have changed
 MAX_BYTES = 200_000  # of a file
 FRONT = re.compile(r"\+\+\+\n(.*?\n)\+\+\+\n", re.DOTALL)
 PLACEHOLDER = re.compile(r"\{([a-z_]+)(?:\[([^\]{}]+)\])?(?::([^{}]*))?\}")
 LEFT_ALONE = re.compile(r"(\$[^$]*\$|`[^`]*`)")
+UNSPACED = "[\u3000-\u9fff\uff00-\uffef]"  # characters of a writing without spaces
 T = TypeVar("T")
+
+
+def english() -> str:
+    """The edition that has everything."""
+    return FOLDER.name
+
+
+edition: Callable[[], str] = english  # of who reads; the pages put that of their session here
 
 
 class ContentError(ValueError):
@@ -120,8 +133,9 @@ def read(path: Path) -> Document:
 
 
 def folded(text: str) -> str:
-    """Paragraphs in one line each."""
-    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
+    """Paragraphs in one line each; a line that ends in Chinese goes on without a space."""
+    lines = re.sub(rf"(?<={UNSPACED})\n(?={UNSPACED})", "", text.strip())
+    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", lines))
 
 
 def placeholders(text: str) -> list[str]:
@@ -171,31 +185,91 @@ def bound(text: Document, function: Callable[..., T], settings: Mapping[str, Any
     return partial(function, **given)
 
 
-class Content(Mapping[str, T]):
-    """What some files say, by key. They are read at once, and again as soon as one of them, or of `also`, has changed.
+def editions() -> dict[str, str]:
+    """The names of the languages by folder."""
+    return {path.parent.name: read(path).front["name"] for path in sorted(FOLDER.parent.glob("*/edition.toml"))}
 
-    ContentError where the first reading fails; where a later one does, it is logged and what was read before stays.
+
+def translated(text: Document, own: Document) -> Document:
+    """An English file in the words of another edition's; a fault where the two do not fit."""
+    found = Document(own.path, dict(text.front), own.title or text.title, text.sections | own.sections)
+    for heading in own.sections.keys() - text.sections.keys():
+        raise own.fault(f"nothing is called “{heading}” in English", heading)
+    for heading, said in own.sections.items():
+        _same_placeholders(own, text.sections[heading], said)
+    if own.path.suffix == ".md":
+        found.front |= {"words": own.take("words", dict, {})}
+    for name, table in own.front.items():
+        if not isinstance(table, dict) or not isinstance(text.front.get(name), dict):
+            raise own.fault(f"no table is called “{name}” in English", name)
+        for key, said in table.items():
+            english = text.front[name].get(key)
+            if type(english) is not type(said):
+                raise own.fault(f"nothing is called “{name}.{key}” in English", key)
+            _same_placeholders(own, str(english), str(said))
+        found.front[name] = text.front[name] | table
+    return found
+
+
+def _same_placeholders(own: Document, english: str, said: str) -> None:
+    for name in {*placeholders(english)} ^ {*placeholders(said)}:
+        raise own.fault(
+            f"“{name}” is filled in on one side only, here or in English", f"{{{name}" if name in said else said[:9]
+        )
+
+
+def lacks(text: Document, own: Document) -> list[str]:
+    """What an edition's file does not say, by heading or table."""
+    missing = [*(text.sections.keys() - own.sections.keys())]
+    return missing + [
+        name for name, table in text.front.items() if own.path.suffix == ".toml" and name not in own.front
+    ]
+
+
+class Content(Mapping[str, T]):
+    """What some files say, by key, in the edition of who reads.
+
+    They are read at once, and again as soon as one of them, or of `also`, has changed. ContentError where the first
+    reading fails; where a later one does, it is logged and what was read before stays.
     """
 
     def __init__(self, files: str, make: Callable[[list[Document]], dict[str, T]], *also: str) -> None:
         self._files, self._make, self._also = files, make, also
-        self._made = make([read(path) for path in sorted(FOLDER.glob(files))])
-        self._stamp, self._looked = self._now(), time.monotonic()
+        self._made: dict[str, dict[str, T]] = {}
+        self._stamps: dict[str, list[tuple[Path, int, int]]] = {}
+        self._looked: dict[str, float] = {}
+        self._load(FOLDER.name)
 
-    def _now(self) -> list[tuple[Path, int, int]]:
-        paths = sorted(path for files in (self._files, *self._also) for path in FOLDER.glob(files))
+    def _now(self, language: str) -> list[tuple[Path, int, int]]:
+        folders = {FOLDER, FOLDER.parent / language}
+        paths = sorted(path for files in (self._files, *self._also) for one in folders for path in one.glob(files))
         return [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in paths]
 
+    def _load(self, language: str) -> None:
+        self._stamps[language], self._looked[language] = self._now(language), time.monotonic()
+        texts, missing = [read(path) for path in sorted(FOLDER.glob(self._files))], []
+        for at, text in enumerate(texts if language != FOLDER.name else ()):
+            path = FOLDER.parent / language / text.path.relative_to(FOLDER)
+            if path.exists():
+                own = read(path)
+                missing += [f"{path.name}: {name}" for name in lacks(text, own)]
+                texts[at] = translated(text, own)
+            else:
+                missing.append(path.name)
+        if missing:
+            event("content_untranslated", language=language, lacks=len(missing), first=missing[0])
+        self._made[language] = self._make(texts)
+
     def _current(self) -> dict[str, T]:
-        if time.monotonic() - self._looked >= LOOK_SECONDS:
-            self._looked = time.monotonic()
+        language = edition()
+        if time.monotonic() - self._looked.get(language, -math.inf) >= LOOK_SECONDS:
+            self._looked[language] = time.monotonic()
             try:
-                if (now := self._now()) != self._stamp:
-                    self._stamp = now
-                    self._made = self._make([read(path) for path in sorted(FOLDER.glob(self._files))])
+                if self._now(language) != self._stamps.get(language):
+                    self._load(language)
             except (ContentError, OSError) as error:
                 event("content_refused", logging.WARNING, sentence=str(error))
-        return self._made
+        return self._made.get(language, self._made[FOLDER.name])
 
     def __getitem__(self, key: str) -> T:
         return self._current()[key]

@@ -99,6 +99,11 @@ class Experiment:
     papers: Mapping[str, str]
     early: str = ""
     condition: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)  # what another language calls an option or a net
+
+    def word(self, name: str) -> str:
+        """What an option or a net is called in the language of the text."""
+        return self.words.get(name, name)
 
     @property
     def nets(self) -> dict[str, RunConfig]:
@@ -114,6 +119,8 @@ class Experiment:
         """What the values say; if not `trained`, of the nets before training."""
         said = self.judge(values)
         sentence = fill(f"{self.early} {self.says}".strip() if trained else self.early, said.numbers)
+        for name in self.words:
+            sentence = sentence.replace(name, self.words[name])
         return Finding(said.answer, sentence, fill(self.condition, said.numbers), said.table, said.lines)
 
 
@@ -170,6 +177,7 @@ def parts(
         "judge": bound(text, judged.function, settings, options=options),
         "why": why,
         "papers": {name: address(text, name, of) for name, of in text.take("papers", dict).items()},
+        "words": text.take("words", dict, {}),
         **heard,
     }
 

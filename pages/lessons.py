@@ -4,6 +4,7 @@ import streamlit as st
 
 from components.classroom import following
 from components.lessons import lesson, progress
+from components.lessons.progress import TEXTS
 from components.shell import hide, projector
 
 chosen = lesson.chosen()
@@ -18,8 +19,8 @@ elif projector.on():
     st.title(chosen.title, anchor=False)
     lesson.project(chosen)
 else:
-    st.title("Lessons", anchor=False)
-    st.markdown("Guess, train the nets, and see whether you were right.")
+    st.title(TEXTS.title, anchor=False)
+    st.markdown(TEXTS("introduction"))
     lesson.choose(chosen)
     lesson.draw(chosen)
     progress.show()

@@ -7,7 +7,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from components.classroom import following
 from components.lessons import progress
-from components.shell import address, hide, memory, projector, tour
+from components.shell import address, hide, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
 from components.shell.waiting import rerun_if_stale
@@ -66,7 +66,8 @@ page = st.navigation(
 title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
-address.arrive(page.url_path, hide.query() | following.follow(page.url_path))
+language.adopt()
+address.arrive(page.url_path, language.query() | hide.query() | following.follow(page.url_path))
 tour.follow()
 copy_link()
 drawer(page.url_path)

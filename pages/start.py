@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.classroom import answers, board, following
-from components.shell import hide, projector, tour
+from components.shell import hide, language, projector, tour
 from components.start import cells
 from components.start.ways import ways
 from components.start.words import TEXTS, conclusion
@@ -32,3 +32,4 @@ else:
     cells.draw(found)
     if not (now or projector.on()):
         ways()
+        language.choice()

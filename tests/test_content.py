@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from components.shell.old_addresses import routes
 from models import content
 from models.claims.claims import CLAIMS, claim
-from models.content import Content, ContentError, fill, placeholders, read, tables
+from models.content import Content, ContentError, fill, folded, placeholders, read, tables, translated
 from models.experiment import JUDGES
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return copy
 
 
+ROOT = Path(__file__).parents[1]
 MAKERS: dict[str, Any] = {"claims": claim, "lessons": lesson, "glossary.toml": lambda text: _entries([text])}
 MAKERS |= dict.fromkeys(["help.toml", "vocabulary.toml"], lambda text: tables([text]))
 SPOILT = [  # file, what is replaced, by what, where the fault is, and what it says
@@ -123,14 +124,83 @@ def test_an_address_of_before_leads_on(old: str, new: str) -> None:
     assert answer.headers["location"] == new
 
 
+TRANSLATED = sorted(
+    path
+    for path in content.FOLDER.parent.glob("*/**/*.*")
+    if content.FOLDER not in path.parents and path.name != "edition.toml"
+)
+
+
+@pytest.mark.parametrize("path", TRANSLATED, ids=lambda path: f"{path.parts[-2]}/{path.name}")
+def test_every_file_of_another_edition_fits_the_english_one(path: Path) -> None:
+    root = next(folder for folder in path.parents if folder.parent == content.FOLDER.parent)
+    english = content.FOLDER / path.relative_to(root)
+    made = translated(read(english), read(path))
+    if english.parent.name in MAKERS:
+        assert MAKERS[english.parent.name](made).options == LESSONS[made.key].options
+    assert english.name != "player.toml" or set(read(path).front["player"]) == set(read(english).front["player"])
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("{change}", "", "“change” is filled in on one side only"),
+        ("{losses}", "{loss}", "is filled in on one side only"),
+        ("## Why", "## Whence", "nothing is called “Whence” in English"),
+    ],
+)
+def test_a_translation_that_does_not_fit_is_refused_and_its_page_stays_english(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, right: str, wrong: str, said: str
+) -> None:
+    refused: list[str] = []
+    monkeypatch.setattr(content, "event", lambda what, *_, **facts: refused.append(f"{what}: {facts}"))
+    path = folder.parent / "zh" / "lessons" / "01-vanishing.md"
+    path.parent.mkdir(parents=True)
+    path.write_text((ROOT / "content/zh/lessons/01-vanishing.md").read_text("utf-8").replace(right, wrong, 1), "utf-8")
+    lessons = Content("lessons/*.md", lambda texts: {text.key: lesson(text) for text in texts})
+    monkeypatch.setattr(content, "edition", lambda: "zh")
+    assert lessons["vanishing"].title == LESSONS["vanishing"].title
+    assert "content/zh/lessons/01-vanishing.md, line " in refused[0]
+    assert said in refused[0]
+
+
+def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[dict[str, Any]] = []
+    monkeypatch.setattr(content, "event", lambda what, *_, **facts: logged.append({"what": what, **facts}))
+    lessons = Content("lessons/*.md", lambda texts: {text.key: lesson(text) for text in texts})
+    english = lessons["vanishing"]
+    assert english.word("4 blocks") == "4 blocks"
+    monkeypatch.setattr(content, "edition", lambda: "zh")
+    own = lessons["vanishing"]
+    assert (own.options, own.nets) == (english.options, english.nets)
+    assert own.title != english.title
+    assert own.word("4 blocks") == "4 个块"
+    assert lessons["exploding"].why == LESSONS["exploding"].why
+    assert logged == [{"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}]
+
+
+def test_lines_of_chinese_are_joined_without_a_space() -> None:
+    assert folded("训练之前，\n第一个块\nat the\nend") == "训练之前，第一个块 at the end"
+
+
+def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
+    files = [*(ROOT / "addnorm/player").glob("*.js"), *(ROOT / "components").rglob("*.py")]
+    said = "\n".join(path.read_text("utf-8") for path in [*files, *(ROOT / "models/insight").glob("*.py")])
+    said = re.sub(r"\\u00a0|&nbsp;", " ", said)
+    for pattern in read(content.FOLDER / "player.toml").front["player"]:
+        for part in re.findall(r"[A-Za-z][A-Za-z ,:']*[a-z]", pattern):
+            longest = max(part.split(" "), key=len)
+            assert longest in said, pattern
+
+
 EVERYWHERE = {"instruments": {"explanation"}}  # headings that the files of a folder share
 
 
 def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() -> None:
-    root, called, faults = Path(__file__).parents[1], defaultdict(set), []
-    paths = [path for room in ("models", "components", "pages") for path in root.glob(f"{room}/**/*.py")]
+    called, faults = defaultdict(set), []
+    paths = [path for room in ("models", "components", "pages") for path in ROOT.glob(f"{room}/**/*.py")]
     trees = {
-        ".".join(path.relative_to(root).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
     }
     files = {
         f"{module}.{ast.unparse(node.targets[0])}": node.value

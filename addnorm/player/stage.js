@@ -5,7 +5,7 @@ import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
 import { AGAIN, Chart, load, themeOf } from "./chart.js"
 import { written } from "./connection.js"
-import { clock, whenGone, write } from "./dom.js"
+import { clock, said, speak, spell, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
 import { listen } from "./keys.js"
 import { brief } from "./number.js"
@@ -564,15 +564,15 @@ class Stage {
     )
     const troubles = [...new Set(errors)].join(" ")
     write(this.error, troubles)
-    const text = [...facts, ...(this.without ? [this.without] : [])].join(" · ")
+    const text = [...facts, ...(this.without ? [this.without] : [])].map(said).join(" · ")
     const kind = tapes.some((tape) => tape.state.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
     badge.className = `stage-badge ${kind}`
-    badge.textContent = kind
+    badge.textContent = said(kind)
     badge.title = data.by[kind]
-    this.status.replaceChildren(`${text} · numbers `, badge)
+    this.status.replaceChildren(`${text} · ${said("numbers")} `, badge)
   }
 
   ending() {
@@ -615,6 +615,7 @@ export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component
   const root = parentElement.querySelector(".stage")
   const name = data.below ?? data.name
+  speak(data.words ?? {})
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
@@ -627,6 +628,7 @@ export const mount = (component, host) => {
     stages.get(name).declare(component)
   }
   const stage = stages.get(name)
+  spell(root)
   return whenGone(root, () => {
     if (!declared.delete(root)) return
     if (data.below) return stages.get(name)?.declarePanels()

@@ -105,10 +105,11 @@ class Net {
     this.below.hidden = !tells
     write(this.heading, label)
     if (asks && !this.field.children.length) {
-      made(this.field, "legend").textContent = question
+      write(made(this.field, "legend"), question)
       for (const option of options) {
         const button = made(this.field, "button")
-        Object.assign(button, { type: "button", textContent: option })
+        button.type = "button"
+        write(button, option)
         button.onclick = () => {
           keepGuess(this.name, option)
           this.guessed()
@@ -265,8 +266,8 @@ class Net {
     const open = !this.covered(revealed)
     this.field.hidden = !this.asks
     this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
-    for (const button of this.field.querySelectorAll("button"))
-      button.setAttribute("aria-pressed", button.textContent === guess)
+    for (const [at, button] of this.field.querySelectorAll("button").entries())
+      button.setAttribute("aria-pressed", this.options[at] === guess)
     const { fate: found, alike: cosine } = this.journey ?? {}
     const told =
       guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`

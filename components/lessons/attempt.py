@@ -11,6 +11,7 @@ from components.charts import figures
 from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
+from components.lessons.progress import TEXTS
 from components.shell import waiting
 from components.shell.session import Key
 from components.shell.ways_on import to_playground
@@ -36,10 +37,10 @@ def draw(lesson: Lesson) -> None:
         ATTEMPT.of(name).put(one.base)
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.subheader("Challenge", anchor=False)
+        st.subheader(TEXTS("challenge"), anchor=False)
         st.markdown(f"**{one.text}**")
         _fields(lesson)
-        with st.expander("Take an attempt from the playground or a link"):
+        with st.expander(TEXTS("bring")):
             _brought(lesson)
     cfg = ATTEMPT.of(name).get()
     with right:
@@ -69,8 +70,10 @@ def _fields(lesson: Lesson) -> None:
             ends = [end for limited, *limits in one.limits if limited == knob for end in limits if end]
             field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed, before=ends)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Reset the attempt", key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base))
-        to_playground(cfg, lesson=lesson.key)
+        st.button(
+            TEXTS("reset the attempt"), key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base)
+        )
+        to_playground(cfg, TEXTS("playground"), lesson=lesson.key)
 
 
 def _changed(key: str, knob: str, value: Any) -> None:
@@ -85,10 +88,10 @@ def _changed(key: str, knob: str, value: Any) -> None:
 def _brought(lesson: Lesson) -> None:
     name = f"attempt_{lesson.key}"
     kept = settled.last()
-    label, tip = "Take it from the playground", "Uses the network that you last set in the playground."
+    label, tip = TEXTS("from the playground"), TEXTS("from the playground: help")
     st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, kept))
     text = st.text_input(
-        "Link of an attempt",
+        TEXTS("link"),
         key=f"{name}_text",
         max_chars=LONGEST,
         placeholder="https://.../playground?depth=16&init=he",
@@ -98,9 +101,9 @@ def _brought(lesson: Lesson) -> None:
         if notes:
             st.info("From the link: " + "; ".join(notes) + ".")
         if "=" not in text:
-            st.error("This text contains no configuration: a link has field=value after a question mark.")
+            st.error(TEXTS("no configuration"))
         else:
-            st.button("Take it from the link", key=f"{name}_take_link", on_click=_set, args=(name, cfg))
+            st.button(TEXTS("from the link"), key=f"{name}_take_link", on_click=_set, args=(name, cfg))
 
 
 def _set(name: str, cfg: RunConfig) -> None:
@@ -123,7 +126,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
 def _verdict(lesson: Lesson, cfg: RunConfig, tape: WantedLog | None) -> None:
     """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
     if tape is None:
-        st.caption("Train it: the challenge is judged when the run ends.")
+        st.caption(TEXTS("not judged yet"))
         return
     found = check(lesson.challenge, cfg, tape.trace())
     for said in found.reached:
@@ -136,6 +139,6 @@ def _verdict(lesson: Lesson, cfg: RunConfig, tape: WantedLog | None) -> None:
         one, link = progress.done(lesson.key), cfg.to_query()
         new = one.passed != link
         one.passed = link
-        st.success("Passed.", icon=":material/emoji_events:")
+        st.success(TEXTS("passed"), icon=":material/emoji_events:")
         if new:
             st.rerun()

@@ -5,6 +5,7 @@ import streamlit as st
 from components.charts.diagram import show_blocks
 from components.classroom import board, following
 from components.lessons import attempt, progress, runs, source
+from components.lessons.progress import TEXTS
 from components.shell import address, projector, session, waiting
 from components.shell.hide import hidden
 from components.shell.text import explained, explanation
@@ -39,7 +40,7 @@ def choose(lesson: Lesson) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.selectbox(
-            "Lesson",
+            TEXTS("list"),
             list(LESSONS),
             key=BOX,
             format_func=titles.__getitem__,
@@ -67,8 +68,8 @@ def draw(lesson: Lesson) -> None:
         _watch(lesson, found)
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
-        with st.expander("Why", expanded=True):
-            explanation(lesson.why, "formula", lesson.papers)
+        with st.expander(TEXTS("why"), expanded=True):
+            explanation(lesson.why, "formula", lesson.papers, TEXTS("read more"))
         attempt.draw(lesson)
         _code(lesson)
 
@@ -134,9 +135,9 @@ def walk(lesson: Lesson) -> None:
     at = lessons.index(lesson)
     with st.container(horizontal=True):
         if at > 0:
-            _way("Previous", lessons[at - 1], ":material/arrow_back:")
+            _way("previous", lessons[at - 1], ":material/arrow_back:")
         if at + 1 < len(lessons):
-            _way("Next", lessons[at + 1], ":material/arrow_forward:")
+            _way("next", lessons[at + 1], ":material/arrow_forward:")
 
 
 def _way(word: str, lesson: Lesson, icon: str) -> None:
@@ -145,7 +146,9 @@ def _way(word: str, lesson: Lesson, icon: str) -> None:
     def go() -> None:
         session.set_widget(CHOICE, lesson.key)
 
-    st.button(f"{word}: {lesson.title}", key=f"lesson_{word}", icon=icon, type="tertiary", on_click=go)
+    st.button(
+        f"{TEXTS(word)}: {lesson.title}", key=f"lesson_{word.capitalize()}", icon=icon, type="tertiary", on_click=go
+    )
 
 
 def _guessed(lesson: Lesson) -> bool:
@@ -160,11 +163,11 @@ def _guessed(lesson: Lesson) -> bool:
         runs.reset(lesson)
 
     if one.guess:
-        st.markdown(f"Your guess: *{one.guess}*")
-        st.button("Guess again", key=f"{key}_again", icon=":material/replay:", on_click=again)
+        st.markdown(TEXTS("your guess was", guess=lesson.word(one.guess)))
+        st.button(TEXTS("guess again"), key=f"{key}_again", icon=":material/replay:", on_click=again)
         return True
-    guess = st.radio("Your guess", lesson.options, index=None, key=key)
-    label = "This is my guess"
+    guess = st.radio(TEXTS("your guess"), lesson.options, index=None, key=key, format_func=lesson.word)
+    label = TEXTS("settle")
     st.button(
         label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
     )
@@ -172,6 +175,6 @@ def _guessed(lesson: Lesson) -> bool:
 
 
 def _code(lesson: Lesson) -> None:
-    with st.expander("The code that did it"):
+    with st.expander(TEXTS("code")):
         st.markdown(f"`{lesson.code.path}`, `{lesson.code.name}`")
         st.code(source.excerpt(lesson.code), language="python")

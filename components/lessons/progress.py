@@ -9,8 +9,11 @@ from components.classroom import following
 from components.shell import memory, tour
 from components.shell.hide import hidden
 from components.shell.session import Key
+from models.content import Texts
 from models.lessons.lessons import LESSONS, Lesson
 from models.spec import RunConfig
+
+TEXTS = Texts("lesson")
 
 PAGE = "lessons"
 ENTRY = "lesson.{}"  # of the browser's memory, by a lesson's key
@@ -92,8 +95,8 @@ def line() -> None:
     """How many lessons are guessed and solved, and what the signs in their list mean."""
     all_done = [done(key) for key in LESSONS]
     guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
-    tip = "In the list: ○ not begun, ◐ guessed, ● challenge solved."
-    st.caption(f"**{guessed} of {len(LESSONS)} guessed, {passed} solved**", help=tip)
+    said = TEXTS("progress", guessed=guessed, lessons=len(LESSONS), solved=passed)
+    st.caption(said, help=TEXTS("signs"))
 
 
 def as_text() -> str:
@@ -111,6 +114,6 @@ def as_text() -> str:
 
 def show() -> None:
     """The progress, to be copied."""
-    with st.expander("Your progress", icon=":material/checklist:"):
-        st.caption("This browser keeps it, and nothing else does. Copy it to hand it in.")
+    with st.expander(TEXTS("your progress"), icon=":material/checklist:"):
+        st.caption(TEXTS("kept"))
         st.code(as_text(), language=None, wrap_lines=True)

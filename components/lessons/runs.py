@@ -10,6 +10,7 @@ from components.charts import figures
 from components.charts.parts import Figure, enlarged
 from components.classroom import answers
 from components.lessons import progress
+from components.lessons.progress import TEXTS
 from components.shell import projector
 from components.shell.hide import any_hidden, hidden
 from components.shell.session import Key
@@ -43,7 +44,7 @@ def watch(lesson: Lesson, start: str = "") -> bool:
         nets,
         _panels(lesson),
         shared=COUNTS[len(nets)],
-        names=list(lesson.nets),
+        names=[lesson.word(name) for name in lesson.nets],
         keys=projector.HINT if projector.on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),
         start=start,
@@ -86,7 +87,9 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
 
 def lettered(lesson: Lesson) -> dict[str, RunConfig]:
     """A lesson's nets, in one order and by one name wherever the page shows them."""
-    return {f"{letter} {name}": cfg for letter, (name, cfg) in zip("ABCD", lesson.nets.items(), strict=False)}
+    return {
+        f"{letter} {lesson.word(name)}": cfg for letter, (name, cfg) in zip("ABCD", lesson.nets.items(), strict=False)
+    }
 
 
 def samples(lesson: Lesson) -> None:
@@ -96,7 +99,7 @@ def samples(lesson: Lesson) -> None:
 
 def _travel(lesson: Lesson, span: int, height: int) -> Travel:
     return Travel(
-        "Ten unseen samples on their way through the blocks",
+        TEXTS("samples"),
         span=span,
         runs=tuple(range(len(lesson.nets))),
         labels=list(lettered(lesson)),
@@ -136,12 +139,11 @@ def happened(lesson: Lesson, found: Finding | None, *, everybody: bool = False) 
     over = _over(lesson)
     if hidden("answers"):
         if over:
-            st.info("The runs are over. This link hides the answer: do the charts support your guess?")
+            st.info(TEXTS("answer hidden"))
     elif found:
-        _judge(lesson, "What happened" if over else "Before training", found)
+        _judge(lesson, TEXTS("what happened") if over else TEXTS("before training"), found)
     if not (over or everybody or hidden("answers")):  # nets of a class play by themselves
-        said = "check your guess" if not lesson.early else "see what becomes of them, and why"
-        st.caption(f"Train the nets to the end to {said}.")
+        st.caption(TEXTS("train to see") if lesson.early else TEXTS("train to check"))
 
 
 def finding(lesson: Lesson) -> Finding | None:
@@ -157,8 +159,8 @@ def _over(lesson: Lesson) -> bool:
 def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
     one = progress.done(lesson.key)
     one.right = one.guess == finding.answer if one.guess else None
-    right = f":material/check_circle: Your guess was right: *{finding.answer}*."
-    wrong = f":material/cancel: Not quite. You said *{one.guess}*; the answer is *{finding.answer}*."
+    answer = lesson.word(finding.answer)
+    wrong = TEXTS("wrong", guess=lesson.word(one.guess), answer=answer)
     st.subheader(heading, anchor=False)
-    st.markdown(right if one.right else wrong if one.guess else f"The answer is *{finding.answer}*.")
+    st.markdown(TEXTS("right", answer=answer) if one.right else wrong if one.guess else TEXTS("answer", answer=answer))
     st.markdown(f"**{explained(finding.sentence)}** {badge('measured')}")

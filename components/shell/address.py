@@ -58,8 +58,8 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     KEPT.put({})
     RESTORED.put(not from_history() and (not query or query in ECHOES.get()))
     if RESTORED.get():
-        query = _as_left(page)
-    _write({key: value for key, value in visit.items() if key not in query} | query)
+        query = _as_left(page) | dict(visit)
+    _write(dict(visit) | query)
 
 
 def resume() -> None:

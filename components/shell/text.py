@@ -60,10 +60,10 @@ def explained(text: str) -> str:
     return "".join(parts)
 
 
-def explanation(text: str, kind: str, papers: Mapping[str, str]) -> None:
+def explanation(text: str, kind: str, papers: Mapping[str, str], more: str = "Read more") -> None:
     """Why an experiment comes out as it does, and what to read about it."""
     st.markdown(explained(typed(text, kind)))
-    st.caption("Read more: " + ", ".join(f"[{name}]({address})" for name, address in papers.items()))
+    st.caption(f"{more}: " + ", ".join(f"[{name}]({address})" for name, address in papers.items()))
 
 
 def number(value: float, digits: int = 4) -> str:

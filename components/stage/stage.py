@@ -20,6 +20,7 @@ from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
 from components.stage.asked import AskedRun
 from components.stage.feed import RunFeed
+from components.stage.phrases import phrases
 from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
@@ -100,6 +101,7 @@ def _mounted(
 ) -> None:
     """Mounts the component and passes on what the browser says, which is checked like any input."""
     key = f"stage_{name}"
+    data |= {"words": phrases()}
     component = _component(
         key=key,
         data={**data, "name": key},

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from components.shell.naming import chance
+from components.stage.phrases import phrase
 from models.content import Texts
 from models.insight import fate
 from models.insight.outcome import LEARNS, outcome
@@ -42,5 +43,5 @@ def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str
         found = TEXTS("some learn", count=len(learned), nets=len(ends), titles="; ".join(learned))
     else:
         found = TEXTS("none learns", count=0, nets=len(ends))
-    fates = {"neither": neither.fate, "residual": residual.fate, "norm": norm.fate, "both": both.fate}
-    return TEXTS("conclusion", learned=found, **fates)
+    fates = {"neither": neither, "residual": residual, "norm": norm, "both": both}
+    return TEXTS("conclusion", learned=found, **{name: phrase(end.fate) for name, end in fates.items()})

@@ -8,7 +8,8 @@ from components.stage.view import View
 from models.content import Texts
 from models.insight.baseline import LEARNT
 from models.insight.fate import growth
-from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share, times
+from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share
+from models.insight.words import number
 from models.service.client import WantedLog
 from models.spec import RunConfig
 from models.trace import Frame, Trace
@@ -80,7 +81,7 @@ def _fades(seen: Seen) -> str:
 def _grows(seen: Seen) -> str:
     if seen.growth is None:
         return ""
-    blocks, grown = seen.cfg.depth, times(seen.growth)
+    blocks, grown = seen.cfg.depth, number(seen.growth, 2)
     if seen.whole and seen.whole.divergence:
         return TEXTS("grows, trained", blocks=blocks, grown=grown, step=seen.whole.divergence.step)
     return TEXTS("grows, measured", blocks=blocks, grown=grown)

@@ -3,7 +3,10 @@
 import math
 
 from addnorm.words import SUPERSCRIPT, WRITTEN_OUT, number
+from models.content import Texts
 from models.spec import RunConfig
+
+TEXTS = Texts("changes")
 
 UNCHANGED_DECADES = 0.3  # decades, a factor of two, up to which nothing has changed
 __all__ = [
@@ -61,12 +64,13 @@ def of_their_size(share: float) -> str:
 
 def change_in_words(name: str, change: float, path: str) -> str:
     """A change in decades along a path, as a sentence without a full stop."""
+    place = {"name": name, "path": path}
     if math.isinf(change):
-        return f"{name} reaches {'infinity' if change > 0 else 'exactly 0'} {path}"
+        return TEXTS("to infinity", **place) if change > 0 else TEXTS("to zero", **place)
     if abs(change) < UNCHANGED_DECADES:
-        size = "the same size" if factor(change) == "1" else f"within a factor of {factor(change)}"
-        return f"{name} stays {size} {path}"
-    return f"{name} becomes {times_larger(change)} {path}"
+        same = factor(change) == "1"
+        return TEXTS("the same", **place) if same else TEXTS("within", factor=factor(change), **place)
+    return TEXTS("larger" if change > 0 else "smaller", factor=factor(change), **place)
 
 
 def vectors(cfg: RunConfig) -> str:

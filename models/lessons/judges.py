@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from models.content import Texts
 from models.experiment import Judgement, Values, judge
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import LAST, LATELY, final_loss, gradient_change, likeness, recent_losses, stream_change
 from models.insight.words import change_in_words, number
 from models.trace import Trace
+
+TEXTS = Texts("judges")
 
 DIGITS = loss_of_guessing("digits")
 OTHERWISE = "another combination"
@@ -29,16 +32,16 @@ def losses_in_words(traces: Mapping[str, Trace], how: str = "") -> str:
     lost, ends_by_net = [], []
     for name, trace in traces.items():
         if trace.divergence:
-            lost.append(f"“{name}” diverged at step {trace.divergence.step}. ")
+            lost.append(TEXTS("diverged", net=name, step=trace.divergence.step))
             continue
-        end = number(final_loss(trace))
+        end = TEXTS("end", net=name, loss=number(final_loss(trace)))
         lately = recent_losses(trace.loss)
         if how == "lowest" and np.isfinite(lately).any():
-            end += f" (lowest mean of {LATELY}: {number(np.nanmin(lately))})"
+            end += " " + TEXTS("lowest", lately=LATELY, lowest=number(np.nanmin(lately)))
         accuracy = trace.frames[-1].held_out_accuracy if trace.frames else float("nan")
-        ends_by_net.append(f"{name}: {end}" + (f", held-out accuracy {accuracy:.0%}" if np.isfinite(accuracy) else ""))
-    ends = f"Mean loss of the last {LAST} steps: {'; '.join(ends_by_net)}." if ends_by_net else ""
-    return f"{''.join(lost)}{ends}".rstrip()
+        ends_by_net.append(end + (TEXTS("accuracy", accuracy=accuracy) if np.isfinite(accuracy) else ""))
+    ends = [TEXTS("ends", last=LAST, ends="; ".join(ends_by_net))] if ends_by_net else []
+    return " ".join([*lost, *ends])
 
 
 def _said(values: Values) -> dict[str, Any]:

@@ -25,6 +25,7 @@ FOREIGN = frozenset(
         "hide",
         "instrument",
         "key",
+        "lang",
         "lesson",
         "map",
         "panel",

@@ -627,7 +627,7 @@ print("taken")
 def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
     """The equations, spreads and lessons by hand, and the registries and answers that must be complete."""
     does(
-        copy, "", "-m", "pytest", "-n", "0", "-q", "-x", "-o", "addopts=", "-p", "no:cacheprovider",
+        copy, "", "-m", "pytest", "-n", "0", "-q", "-x", "-o", "addopts=",
         *(f"tests/{name}.py" for name in (
             "nets/test_placements", "nets/test_initialisation", "nets/test_branches", "nets/test_nets", "service/test_answers",
             "lessons/test_lessons", "tasks/test_tasks", "spec/test_spec", "charts/test_diagram", "export/test_script",
