@@ -11,6 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
+from addnorm.player.colour import HUES
 from components.charts.parts import Figure
 
 NODE = which("node")
@@ -36,7 +37,9 @@ for await (const line of createInterface({ input: process.stdin })) {
 @cache
 def _node() -> "subprocess.Popen[str]":
     imports = "".join(f'import * as {name} from "{(PLAYER / f"{name}.js").as_uri()}"\n' for name in MODULES)
-    script = f"{imports}const PLAYER = {{ {', '.join(MODULES)} }}\n{LISTENER}"
+    script = (
+        f"{imports}Object.assign(look.hues, {json.dumps(HUES)})\nconst PLAYER = {{ {', '.join(MODULES)} }}\n{LISTENER}"
+    )
     assert NODE is not None
     pipe = subprocess.PIPE
     return subprocess.Popen([NODE, "--input-type=module", "-e", script], stdin=pipe, stdout=pipe, text=True)

@@ -1,6 +1,6 @@
 // Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
 
-import { colourAt, enlargedLayout, GREY, inkOn, looked, RED, thicker } from "./look.js"
+import { colourAt, enlargedLayout, hues, inkOn, looked, thicker } from "./look.js"
 import { sharedPrefix, shortened } from "./names.js"
 import { brief, power } from "./number.js"
 
@@ -141,7 +141,7 @@ const marks = (name, symbol, trace, lost, y) => {
     customdata: places.map((at) => brief(values[at], 4)),
     marker: beside
       ? { color: trace.line.color, symbol: `${symbol}-open`, size: 14, line: { width: 2 } }
-      : { color: RED, symbol, size: 9 },
+      : { color: hues.red, symbol, size: 9 },
     cliponaxis: false,
     legendgroup: name,
     hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
@@ -422,7 +422,7 @@ const ticks = (names, places, length) => ({
 // Guides at the limits of number formats that a log axis reaches.
 const limitsWithin = (limits, { range: [low, high] }) => {
   const seen = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
-  const line = { color: GREY, width: 1, dash: "dot" }
+  const line = { color: hues.grey, width: 1, dash: "dot" }
   const hovertext = "The limit of a number format. Single numbers lie well above and below their RMS."
   const place = { ...TOP_RIGHT, yref: "y", yanchor: "bottom", font: { size: 12 }, hovertext }
   return {
@@ -434,7 +434,7 @@ const limitsWithin = (limits, { range: [low, high] }) => {
 const guide = (step, color, width) => ({ ...ENTIRE_HEIGHT, x0: step, x1: step, line: { color, width } })
 const LINES = {
   "": () => [],
-  line: (step) => [guide(step, GREY, 1.5)],
+  line: (step) => [guide(step, hues.grey, 1.5)],
   map: (step) => [guide(step, "#111111", 4), guide(step, "#ffffff", 2)], // visible on every colour
 }
 
@@ -454,8 +454,8 @@ const lostCells = (trace) => {
     zmin: 0,
     zmax: 1,
     colorscale: [
-      [0, GREY],
-      [1, RED],
+      [0, hues.grey],
+      [1, hues.red],
     ],
     showscale: false,
   }
@@ -516,7 +516,6 @@ const banded = (trace) => {
 }
 
 const INNER = ["bind", "values", "whole", "cells", "log", "inside", "role", "hue", "shade", "thin"] // no attributes of plotly's
-const GUIDE = { color: GREY, width: 1.5, dash: "dot" }
 
 // The figure to draw. `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
 export const filled = ({ data, layout }, now, held) => {
@@ -555,7 +554,12 @@ export const filled = ({ data, layout }, now, held) => {
   }
   const marksStep = traces.length && (bind.line === "map" || started(now) || now.shown)
   const stepLines = marksStep ? LINES[bind.line ?? ""](now.shown) : []
-  const guides = (bind.guides ?? []).map((at) => ({ ...ENTIRE_WIDTH, y0: at, y1: at, line: GUIDE }))
+  const guides = (bind.guides ?? []).map((at) => ({
+    ...ENTIRE_WIDTH,
+    y0: at,
+    y1: at,
+    line: { color: hues.grey, width: 1.5, dash: "dot" },
+  }))
   const shapes = [...(rest.shapes ?? []), ...guides, ...limits.shapes, ...stepLines]
   const yaxis = { ...rest.yaxis, ...axis.yaxis }
   const map = axis.traces.find((trace) => trace.z && trace.names)

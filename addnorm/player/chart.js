@@ -4,7 +4,7 @@ import { filled, spelled, started } from "./bind.js"
 import { described } from "./describe.js"
 import { write } from "./dom.js"
 import { labelled } from "./label.js"
-import { luminance } from "./look.js"
+import { hues, luminance } from "./look.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
@@ -41,6 +41,12 @@ export const load = (address) => {
     return page.Plotly
   })
   return plotly
+}
+
+// Takes the hues of a page, for its scripts and its styles.
+export const tell = (told) => {
+  Object.assign(hues, told)
+  for (const [name, hue] of Object.entries(hues)) document.documentElement.style.setProperty(`--hue-${name}`, hue)
 }
 
 // What the y axis means is written horizontally, beside the chart's title.

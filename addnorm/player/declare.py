@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal, TypedDict, Unpack
 
-from addnorm.player.colour import GREY, marked
+from addnorm.player.colour import GREY, HUES, marked
 from addnorm.words import STANDS
 
 Figure = dict[str, Any]
@@ -568,5 +568,5 @@ def declaration(
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "scenes": [scene.to_json(len(runs), seeds) for scene in scenes],
     }
-    where = {"at": list(at), "messages": list(messages), "by": BY, "stands": STANDS}
+    where = {"at": list(at), "messages": list(messages), "hues": HUES, "by": BY, "stands": STANDS}
     return {"runs": list(runs), **shown, **where, **usual, **how}

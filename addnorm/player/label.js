@@ -1,6 +1,6 @@
 // Names the lines of a figure: up to four at their ends, more in a legend, and makes room for either. Pure.
 
-import { atLuminance, GREY, looked } from "./look.js"
+import { atLuminance, hues, looked } from "./look.js"
 
 const MOST = 4 // lines that are named at their ends
 const WIDEST = 0.3 // of a chart's width: the longest name that fits beside its plot
@@ -56,7 +56,7 @@ const namesOf = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, heigh
       y: y[ends(lines[at])],
       hue: line.color,
     })),
-    ...levels.map(({ name, at }) => ({ name, x: across.value(1), y: at, hue: GREY })),
+    ...levels.map(({ name, at }) => ({ name, x: across.value(1), y: at, hue: hues.grey })),
   ]
   const least = Math.max(0, BELOW - margin.b) / Math.max(1, height)
   const places = named.map(({ x, y }) => ({ x: across.share(x), y: least + (1 - least) * up.share(y) }))
@@ -95,7 +95,7 @@ export const labelled = (declared, { data, layout }, { width, height }, held, me
   const type = legend.font.size
   const left = data.filter((one) => one.declared)
   const known = declared.data
-    .map((one) => looked(one, GREY))
+    .map((one) => looked(one, hues.grey))
     .filter((one) => inLegend(one) && one.bind?.of !== "crosses")
     .filter(({ name }) => !left.some((other) => other.declared === name))
   const lines = data.filter((one) => isLine(one) && inLegend(one) && !one.declared && ends(one) >= 0)

@@ -1,7 +1,8 @@
 // How lines and maps look: a hue and its shades, and by role a dash, a marker and a shade of the hue, so that a chart can
 // be read without its colours. Pure.
 
-export const [RED, GREY] = ["#d84a3a", "#80858f"]
+/** @type {Record<string, string>} by name, as the page tells them */
+export const hues = {}
 const NEGATIVE = "#7d5f2c" // beside a hue, which is then of the positive
 const SHADES = [null, 0.135, 0.29, 0.18] // luminances; beyond these a line is lost on one of the pages
 const SCALE = [0.8, null, 0.045] // luminances of a map's least, middle and greatest value on a light page
@@ -34,7 +35,7 @@ const RUNS = [
 const light = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
 const coded = (part) => (part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055)
 
-const partsOf = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
+export const partsOf = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
 const hexOf = (parts) => `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`
 // Relative luminance (WCAG 2.2) of #rrggbb, from 0 to 1.
 export const luminance = (colour) =>
@@ -47,13 +48,13 @@ export const atLuminance = (hue, wanted) => {
   return hexOf(partsOf(hue).map((part) => 255 * coded(mix(light(part / 255)))))
 }
 // A hue, and a dark, a pale and a middle shade of it, as far apart in lightness as both pages allow.
-export const shade = (hue, at) => (at === undefined ? GREY : SHADES[at] ? atLuminance(hue, SHADES[at]) : hue)
+export const shade = (hue, at) => (at === undefined ? hues.grey : SHADES[at] ? atLuminance(hue, SHADES[at]) : hue)
 
 // The colours of a map from its least to its greatest value. More is more ink: darker on a light page, lighter on a dark one.
 // `signed`: from -most to most, with as much ink on both sides of 0.
 export const scale = (hue, dark, signed) =>
   (signed ? SIGNED : SCALE).map((wanted, at) => {
-    const own = signed ? [NEGATIVE, GREY, hue][at] : hue
+    const own = signed ? [NEGATIVE, hues.grey, hue][at] : hue
     return [at / 2, wanted === null ? own : atLuminance(own, dark ? ON_DARK[wanted] : wanted)]
   })
 // The colour at a share of a scale, mixed as plotly mixes it.
@@ -92,7 +93,7 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
     hovertemplate: `${["past", "frames", "crosses"].includes(bind.of) ? "step %{x}" : "%{text}"}: ${value}<extra>%{meta}</extra>`,
     ...(thin && { opacity: 0.7, showlegend: false }),
   }
-  if (bind.of === "crosses") trace.marker = { color: run ? color : RED, symbol: "x", size: 9 }
+  if (bind.of === "crosses") trace.marker = { color: run ? color : hues.red, symbol: "x", size: 9 }
   if (bind.fold === "least" || bind.fold === "greatest") {
     const edge = { mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip", hovertemplate: undefined }
     Object.assign(trace, edge, { name: `${name}, ${bind.fold === "least" ? "lowest" : "highest"} seed` })

@@ -2,22 +2,15 @@
 
 import { logRange, powers } from "./bind.js"
 import { write } from "./dom.js"
+import { hues, partsOf } from "./look.js"
 import { brief, power } from "./number.js"
 
-// The hues of signal and gradient, from much to little on a light page and from little to much on a dark one; both ends are seen on black and on white.
+// The ends of the scales around the hues of signal and gradient, from much to little on a light page and from little to
+// much on a dark one; both are seen on black and on white.
 const SCALES = {
-  act: [
-    [40, 84, 170],
-    [47, 134, 214],
-    [95, 175, 235],
-  ],
-  grad: [
-    [125, 60, 150],
-    [179, 95, 176],
-    [220, 135, 200],
-  ],
+  act: { hue: "signal", most: [40, 84, 170], least: [95, 175, 235] },
+  grad: { hue: "gradient", most: [125, 60, 150], least: [220, 135, 200] },
 }
-const [ZERO, LOST, NORM, SKIP] = ["#80858f", "#d84a3a", "#d4760a", "#2f86d6"]
 const [RIBBON, NORMS] = [16, 14] // pixels, of type of 12: the height of the skip, and below it of the norms
 const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
 const LEGEND = 6.2 // ems of that type: its width
@@ -30,7 +23,8 @@ const ROOM = 4 // decades that a scale may grow beyond that of the net before tr
 const TRACKS = ["act", "grad"]
 const PULSE_SECONDS = 1.2
 
-const mixed = (scale, share, dark) => {
+const mixed = ({ hue, most, least }, share, dark) => {
+  const scale = [most, partsOf(hues[hue]), least]
   const within = Math.min(Math.max(share, 0), 1)
   const at = (dark ? within : 1 - within) * (scale.length - 1)
   const [low, high] = [scale[Math.floor(at)], scale[Math.ceil(at)]]
@@ -181,11 +175,11 @@ export class LivingStack {
       if (block.skip) {
         const carried = block.skip * act[Math.max(0, block.site - 1)]
         const share = carried / (carried + branch[Math.max(0, block.site - 1)]) || 0
-        pen.fillStyle = SKIP
+        pen.fillStyle = hues.signal
         const thick = 2 + share * (ribbon - 4)
         pen.fillRect(left, (ribbon - thick) / 2, column + 0.5, thick)
       }
-      pen.fillStyle = NORM
+      pen.fillStyle = hues.norm
       for (const slot of block.norms) {
         const x = left + { in: 0.12, mid: 0.4, out: 0.65, add: 0.88 }[slot] * body
         const size = Math.min(7, Math.max(2.5, column / 5))
@@ -220,7 +214,7 @@ export class LivingStack {
     const share = lost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : 0.06
     const size = Math.max(2, Math.min(1, share) * room)
     const y = way < 0 ? edge - size : edge
-    pen.fillStyle = lost ? LOST : value === 0 ? ZERO : mixed(SCALES[name], share, this.dark)
+    pen.fillStyle = lost ? hues.red : value === 0 ? hues.grey : mixed(SCALES[name], share, this.dark)
     pen.fillRect(left, y, width, size)
     if (share > 1 && !lost) this.beyond(pen, left + width / 2, edge + way * size, Math.min(width, 9), way)
     if (!lost) return

@@ -3,7 +3,7 @@
 import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
-import { AGAIN, Chart, load, themeOf } from "./chart.js"
+import { AGAIN, Chart, load, tell, themeOf } from "./chart.js"
 import { written } from "./connection.js"
 import { clock, said, speak, spell, whenGone, write } from "./dom.js"
 import { Drop, kept } from "./drop.js"
@@ -159,6 +159,7 @@ class Stage {
   declare(component) {
     const { data } = component
     this.data = data
+    tell(data.hues)
     this.say = component.setStateValue
     if (data.speed && !this.asked) this.playhead.speed = data.speed // a projector's; a page's own is the playhead's first
     this.declareRuns(data)

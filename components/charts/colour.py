@@ -1,8 +1,7 @@
-"""Colours: those of the player, and what only the app draws: norms, classes, right answers. Scales are in look.js."""
+"""Colours: those of the player, and what only the app draws: classes, right answers. Scales are in look.js."""
 
-from addnorm.player.colour import GRADIENT, GREY, LOSS, RED, SIGNAL, WEIGHTS
+from addnorm.player.colour import GRADIENT, GREY, LOSS, NORM, RED, SIGNAL, WEIGHTS
 
-NORM = "#d4760a"  # norms and their gains
 RIGHT = "#1a9e77"  # a right answer
 CLASSES = ("#14a0b0", "#a8436b", "#9a7b45")  # the classes of a task, in hues of no quantity
 

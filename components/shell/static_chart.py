@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from addnorm.player.colour import HUES
 from components.charts.parts import Figure
 from components.shell import session
 from components.shell.player import CSS, LOADER, PLOTLY_ADDRESS, VERSION
@@ -25,6 +26,7 @@ def static_chart(
         "version": VERSION,
         "script": "static_chart",
         "plotly": PLOTLY_ADDRESS,
+        "hues": HUES,
         "figure": figure,
         "title": title,
         "height": height,

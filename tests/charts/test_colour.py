@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from addnorm.player import FOLDER
 from addnorm.player.charts import recorded_depth, recorded_loss
+from addnorm.player.colour import HUES as HUES_TOLD
 from addnorm.player.declare import ROLES, Figure, Row, figure_of, frame_of
 from components.charts import colour
 from components.charts import figures as moving
@@ -288,7 +290,7 @@ def test_no_chart_has_a_scale_of_its_own():
     assert own == {"tasks.py"}
 
 
-def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_has_the_same():
+def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_is_told_them():
     allowed = {
         "#ffffff",
         "#0b1622",
@@ -300,14 +302,14 @@ def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_has_the_s
     for file in COMPONENTS.rglob("*.py"):
         if file.name not in {"colour.py", "report.py"}:  # the second: of a file's page
             assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= allowed, file
-    hues = {*QUANTITIES.values(), GREY, RED} | allowed
+    hues = {*HUES_TOLD.values()} | allowed
     for file in [*COMPONENTS.rglob("*.js"), *COMPONENTS.rglob("*.css")]:
-        if file.name == "style.css":  # of words of code
-            continue
-        assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= hues, file
-    stack = (COMPONENTS.parent / "addnorm/player/stack.js").read_text(encoding="utf-8")
-    for hue in (SIGNAL, GRADIENT):
-        assert f"[{', '.join(str(int(hue[at : at + 2], 16)) for at in (1, 3, 5))}]" in stack
+        if file.name != "style.css":  # of words of code
+            assert set(re.findall(r"#[0-9a-f]{6}\b", file.read_text(encoding="utf-8"))) <= hues, file
+    for file in [*FOLDER.glob("*.js"), *FOLDER.glob("*.css")]:
+        text = file.read_text(encoding="utf-8")
+        assert not {*HUES_TOLD.values()} & set(re.findall(r"#[0-9a-f]{6}", text)), file
+        assert {*re.findall(r"--hue-(\w+)", text), *re.findall(r"hues\.(\w+)", text)} <= {*HUES_TOLD}, file
 
 
 def shown(trace: dict[str, Any], share: float, dark: bool) -> str:
