@@ -145,12 +145,6 @@ def test_a_recurrent_cell_needs_n_steps_and_attention_one():
     assert (reach(7, recurrent=True)[np.triu_indices(7, 1)] == -1).all()
 
 
-def test_cross_attention_takes_queries_from_one_sequence_and_the_rest_from_another():
-    q, k, v = np.ones((3, 8)), np.ones((5, 8)), np.ones((5, 6))
-    head = attend(q, k, v, by=8**0.5)
-    assert (head.weights.shape, head.output.shape) == ((3, 5), (3, 6))
-
-
 # --- against others ---
 
 

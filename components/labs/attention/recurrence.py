@@ -20,6 +20,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_recurrence"
 TITLES = {True: "Recurrent cell", False: "Causal attention"}
+FORMULAS = {True: r"h_t=f(h_{t-1},x_t)", False: r"\mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d_k}}\right)V"}
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,9 @@ def draw() -> None:
     count = form.draw(ReadTokens, KEY).count
     steps = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
     say(steps_sentence(steps[True], steps[False]))
-    st.latex(r"h_t=f(h_{t-1},x_t)\qquad\text{or}\qquad\mathrm{softmax}\!\left(\tfrac{QK^\top}{\sqrt{d_k}}\right)V")
     for column, (recurrent, matrix) in zip(st.columns(2), steps.items(), strict=True):
         with column:
+            st.latex(FORMULAS[recurrent])
             charts(KEY, waiting_graph(matrix, recurrent=recurrent), height=260)
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
                 named_table(f"{TITLES[recurrent]}: steps from token to position", table(matrix))
