@@ -253,7 +253,7 @@ def fixed_cells(trace: dict[str, Any], values: list[list[Any]], **how: bool) -> 
 
     `how`: `log` unless false, `signed` (from -most to most), `bare` (without marks).
     """
-    shape = {"x": list(range(len(values[0]))), "y": list(range(len(values))), "hoverongaps": False}
+    shape = {"x": list(range(len(values[0]) if values else 0)), "y": list(range(len(values))), "hoverongaps": False}
     return {"type": "heatmap", **shape, **trace, "bind": {"of": "cells", "values": values, **how}}
 
 
