@@ -128,7 +128,8 @@ class RunLog:
                 return self
             try:
                 if self.head is None:
-                    self._read_head()
+                    with (self.folder / HEAD).open("rb") as stream:
+                        self._adopt(unpacked(LogHead, json.loads(stream.read(LARGEST_HEAD))))
                 self._read_events()  # before the rows, which are written first: no end is known before its rows
                 assert self.head is not None
                 size = (self.folder / ROWS).stat().st_size // self._row_bytes
@@ -211,16 +212,21 @@ class RunLog:
     def append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
         """Appends rows, then events. FileNotFoundError if the log has been deleted. On a full disk, in memory."""
         with self._lock:
-            if self.in_memory:
-                return self._hold_back(rows, events)
-            os.stat(self.folder / ROWS)
-            try:
-                self._append(rows, events)
-            except FileNotFoundError:
-                raise
-            except OSError:
-                self._hold_back(rows, events)
-            return None
+            if not self.in_memory:
+                os.stat(self.folder / ROWS)
+                try:
+                    self._write(ROWS, np.ascontiguousarray(rows, "<f4").tobytes())
+                    self._write(EVENTS, b"".join(map(line_of, events)))
+                    self.read()
+                    return
+                except FileNotFoundError:
+                    raise
+                except OSError:
+                    pass
+            assert self.head is not None
+            piece: Message = {"start": self.length, "rows": rows, "events": list(events)}
+            self.hold(head=self.head, **piece)
+            self._unwritten.append(piece)
 
     def unwritten(self) -> list[Message]:
         """What has been appended in memory since this was asked last: pieces for `hold`."""
@@ -243,17 +249,6 @@ class RunLog:
                 self._hear(event)
             self._offset += 1
             self.nbytes = self._rows.nbytes
-
-    def _hold_back(self, rows: np.ndarray, events: Sequence[Message]) -> None:
-        assert self.head is not None
-        piece: Message = {"start": self.length, "rows": rows, "events": list(events)}
-        self.hold(head=self.head, **piece)
-        self._unwritten.append(piece)
-
-    def _append(self, rows: np.ndarray, events: Sequence[Message]) -> None:
-        self._write(ROWS, np.ascontiguousarray(rows, "<f4").tobytes())
-        self._write(EVENTS, b"".join(map(line_of, events)))
-        self.read()
 
     def exists(self) -> bool:
         """Whether its files are there, or it needs none."""
@@ -290,10 +285,6 @@ class RunLog:
             file = os.open(self.folder / name, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
             with open(file, "wb") as stream:  # buffered: a disk that takes a part only is an error
                 stream.write(data)
-
-    def _read_head(self) -> None:
-        with (self.folder / HEAD).open("rb") as stream:
-            self._adopt(unpacked(LogHead, json.loads(stream.read(LARGEST_HEAD))))
 
     def _adopt(self, head: LogHead) -> None:
         self.head = head

@@ -24,7 +24,7 @@ def loss_of_guessing(task: str) -> float:
     It is the entropy of the digits, of the book's characters, or of the symbols that a toy task draws. KeyError for an
     unknown task.
     """
-    measured = {"digits": _digits, "book": _book, "sort": _sorted}
+    measured = {"digits": _digits, "book": lambda: entropy(_letters()), "sort": _sorted}
     return measured[task]() if task in measured else math.log(TASKS[task].classes)
 
 
@@ -57,11 +57,7 @@ def guess_spread(task: str) -> float:
 
     The mean log frequency over answers as they occur, less that over all answers alike: 0 where all are as frequent.
     """
-    return _spread(_letters()) if task == "book" else 0.0
-
-
-def _spread(counts: Iterable[float]) -> float:
-    frequencies = list(counts)
+    frequencies = list(_letters()) if task == "book" else []
     whole = sum(frequencies)
     return sum((part / whole - 1 / len(frequencies)) * math.log(part) for part in frequencies)
 
@@ -69,10 +65,6 @@ def _spread(counts: Iterable[float]) -> float:
 def _digits() -> float:
     rows = gzip.decompress((DATA / "digits.csv.gz").read_bytes()).decode("ascii").split()
     return entropy(Counter(row.rpartition(",")[2] for row in rows).values())
-
-
-def _book() -> float:
-    return entropy(_letters())
 
 
 def _letters() -> Iterable[int]:

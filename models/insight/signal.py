@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from models.generator import generator
-from models.nets import Net, build_model
+from models.nets import build_model
 from models.spec import TASKS, RunConfig, plan
 from models.spec.tasks import MAX_TOKENS
 from models.training import cross_entropy, statistics_kept, watching
@@ -46,10 +45,7 @@ def _measure(cfg: RunConfig, rows: int) -> tuple[np.ndarray, np.ndarray]:
     x = torch.randn(max(1, rows // tokens), tokens, cfg.width, generator=source)
     labels = torch.randint(TASKS[cfg.task].classes, x.shape[:2], generator=source)
     x = x / x.square().mean().sqrt()
-    return _forward_backward(model, x.to(device), labels.to(device))
-
-
-def _forward_backward(model: Net, x: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    x, labels = x.to(device), labels.to(device)
     with statistics_kept(model), watching(model.stream.stream_taps, gradients=True) as probe:
         loss = cross_entropy(model.read_out(model.stream(x.requires_grad_())), labels)
         loss.backward()

@@ -60,11 +60,6 @@ class Slot:
         return self.run.step if self.run else 0
 
     @property
-    def soon(self) -> bool:
-        """Whether few more rows are enough."""
-        return self.goal - self.rows <= SOON_ROWS
-
-    @property
     def wishers(self) -> list[Payer]:
         """Who wants more rows."""
         return [Payer(goal.session, goal.address) for goal in self._open]
@@ -285,7 +280,7 @@ class Engine:
             slot, payer, needed = self.slots[key], self._paid[key], _held(self.slots[key])
             is_new = payer not in placed and slot.rows < SOON_ROWS and new < MOST_NEW
             room = KEPT_BYTES + NEW_BYTES if is_new else KEPT_BYTES
-            if (is_new or slot.soon) and held + needed <= room:
+            if (is_new or slot.goal - slot.rows <= SOON_ROWS) and held + needed <= room:
                 self.passing.add(key)
                 placed, new, held = placed | {payer}, new + is_new, held + needed
         for key in [key for key in (*trained, *self.passing) if key not in self.turns]:

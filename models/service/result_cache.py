@@ -72,16 +72,14 @@ class ResultCache:
 
     def kept(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
         """The tape of a configuration, which enters the cache: for callers that may have it trained."""
-        with self.lock:
-            tape = self.tape(cfg, seeds)
-            self.tapes[tape.key] = tape
-            self._drop_tapes()
-            return tape
+        tape = self.tape(cfg, seeds)
+        self.tapes[tape.key] = tape
+        self._drop_tapes()
+        return tape
 
     def wanted(self) -> list[WantedLog]:
         """The tapes of which somebody wants more rows."""
-        with self.lock:
-            return [tape for tape in self.aimed.values() if tape.wanted]
+        return [tape for tape in self.aimed.values() if tape.wanted]
 
     def want(self, tape: WantedLog, who: Requester, until: int, seconds: float) -> None:
         """Records that `who` wants rows of a tape for the next `seconds`; all steps include the closing row."""
@@ -115,7 +113,8 @@ class ResultCache:
                 del self.aimed[key]
             if goals != tape.told:
                 tape.told = goals
-                self.post(goals_message(tape))
+                query = tape.cfg.to_query()
+                self.post({"kind": "goals", "key": key, "query": query, "seeds": tape.seeds, "goals": goals})
 
     def expire(self) -> None:
         """Ends demand past its deadline."""
@@ -141,22 +140,20 @@ class ResultCache:
 
     def answer(self, key: str, question: Question[Value]) -> Answer[Value] | None:
         """The answer to a question, if it is here."""
-        with self.lock:
-            if key in self.errors:
-                return None if self.errors[key].stale else self.errors[key]
-            answer = self.answers.get(key)
-            if answer is None:
-                return None
-            if not isinstance(answer.value, question.answer):
-                answer = self.answers[key] = replace(answer, value=unpacked(question.answer, answer.value))
-            self.answers.move_to_end(key)
-            return answer
+        if key in self.errors:
+            return None if self.errors[key].stale else self.errors[key]
+        answer = self.answers.get(key)
+        if answer is None:
+            return None
+        if not isinstance(answer.value, question.answer):
+            answer = self.answers[key] = replace(answer, value=unpacked(question.answer, answer.value))
+        self.answers.move_to_end(key)
+        return answer
 
     def hold(self) -> None:
         """Keeps the rows of all tapes readable once their files are gone."""
-        with self.lock:
-            for tape in self.tapes.values():
-                tape.rows()
+        for tape in self.tapes.values():
+            tape.rows()
 
     def forget(self, question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> None:
         """Forgets the answer to a question."""
@@ -190,9 +187,8 @@ class ResultCache:
 
     def drop(self, key: str) -> None:
         """Forgets a question."""
-        with self.lock:
-            self.open.pop(key, None)
-            self.shares.pop(key, None)
+        self.open.pop(key, None)
+        self.shares.pop(key, None)
 
     def place(self, tape: WantedLog) -> int:
         """A tape's place in the queue, from 1; 0 if it does not wait."""
@@ -276,9 +272,3 @@ def question_message(
     key = sha256(json.dumps([question.name, query, args], sort_keys=True).encode()).hexdigest()
     who = {"session": owner.session, "address": owner.address}
     return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
-
-
-def goals_message(tape: WantedLog) -> Message:
-    """The message of a tape's goals to the engine."""
-    query = tape.cfg.to_query()
-    return {"kind": "goals", "key": tape.key, "query": query, "seeds": tape.seeds, "goals": tape.told}

@@ -1,26 +1,22 @@
 """Training under observation: runs, their rows, frames and divergence, and replays."""
 
-from addnorm.probe import Probe, watching
-from models.trace import Trace
+from addnorm.probe import watching
 from models.training.batched import SeedRuns
 from models.training.device import available_devices, resolve_device
 from models.training.loss import cross_entropy
 from models.training.modes import statistics_kept
 from models.training.optimizers import OPTIMIZERS, build_optimizer
 from models.training.replay import Replays, Snapshot, Work, finished, followed, snapshot_of
-from models.training.run import Run, before_training, profile_at_init
+from models.training.run import Run, profile_at_init
 
 __all__ = [
     "OPTIMIZERS",
-    "Probe",
     "Replays",
     "Run",
     "SeedRuns",
     "Snapshot",
-    "Trace",
     "Work",
     "available_devices",
-    "before_training",
     "build_optimizer",
     "cross_entropy",
     "finished",

@@ -25,7 +25,7 @@ class Loop(ABC):
     """Trains one or several runs by any number of steps, in any slices, with the same rows.
 
     Row k and the frame of step k are measured before update k. `step` counts the updates so far; `divergences` has one
-    entry per run. Raises ValueError for a device that this machine lacks.
+    entry per run, `frames_by_run` its frames so far. Raises ValueError for a device that this machine lacks.
     """
 
     model: Net
@@ -38,7 +38,7 @@ class Loop(ABC):
         self.step = 0
         self.divergences: list[Divergence | None] = [None] * runs
         self._device = resolve_device(cfg.device)
-        self._frames: list[list[Frame]] = [[] for _ in range(runs)]
+        self.frames_by_run: list[list[Frame]] = [[] for _ in range(runs)]
         self._checked, self._closed = 0, False
 
     @abstractmethod
@@ -69,11 +69,6 @@ class Loop(ABC):
     def columns(self) -> Columns:
         """The layout of one run's row."""
         return self._writer.columns
-
-    @property
-    def frames_by_run(self) -> list[list[Frame]]:
-        """The frames taken so far, run by run."""
-        return [list(frames) for frames in self._frames]
 
     def advance(self, n: int, seconds: float | None = None) -> int:
         """Trains up to n steps, or for `seconds` (at least one step); returns how many rows were added."""
@@ -110,7 +105,7 @@ class Loop(ABC):
         rows = self._by_run(0).cpu().numpy()
         ends = [self.length if fate is None else fate.step + 1 for fate in self.divergences]
         return [
-            trace_of(self.columns, rows[:end, at].copy(), self._frames[at], self.divergences[at])
+            trace_of(self.columns, rows[:end, at].copy(), self.frames_by_run[at], self.divergences[at])
             for at, end in enumerate(ends)
         ]
 
@@ -138,7 +133,7 @@ class Loop(ABC):
     def _keep(self, frames: Sequence[Frame]) -> None:
         for at, frame in enumerate(frames):
             if self.divergences[at] is None:
-                self._frames[at].append(frame)
+                self.frames_by_run[at].append(frame)
 
     def _by_run(self, since: int) -> Tensor:
         """Rows `since` ... length as (k, runs, columns.width), on the device."""
@@ -153,7 +148,7 @@ class Loop(ABC):
                 row = int(bad[:, at].argmax())
                 k = self._checked + row
                 self.divergences[at] = where(k, rows[row, at].cpu().numpy(), self.columns)
-                self._frames[at] = [frame for frame in self._frames[at] if frame.step <= k]
+                self.frames_by_run[at] = [frame for frame in self.frames_by_run[at] if frame.step <= k]
         self._checked = self.length
         ends = [fate.step + 1 for fate in self.divergences if fate]
         if len(ends) == len(self.divergences):

@@ -112,27 +112,30 @@ def finished(work: Work[Result]) -> Result:
 
 def within(work: Work[Result], low: float, high: float) -> Work[Result]:
     """Does a part of some larger work, whose progress it takes from `low` to `high`."""
+    return (yield from _rescaled(work, lambda done: low + done * (high - low)))
+
+
+def followed(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
+    """Two pieces of work whose progress is one: half each, or all the second's where the first has nothing to do."""
+    low = 0.0
+
+    def half(done: float) -> float:
+        nonlocal low
+        low = 0.5
+        return low * done
+
+    snapshot = yield from _rescaled(first, half)
+    return (yield from within(second(snapshot), low, 1.0))
+
+
+def _rescaled(work: Work[Result], share: Callable[[float], float]) -> Work[Result]:
     while True:
         try:
             done = next(work)
         except StopIteration as end:
             result: Result = end.value
             return result
-        yield low + done * (high - low)
-
-
-def followed(first: Work[Snapshot], second: Callable[[Snapshot], Work[Result]]) -> Work[Result]:
-    """Two pieces of work whose progress is one: half each, or all the second's where the first has nothing to do."""
-    low = 0.0
-    while True:
-        try:
-            done = next(first)
-        except StopIteration as end:
-            snapshot: Snapshot = end.value
-            break
-        low = 0.5
-        yield done * low
-    return (yield from within(second(snapshot), low, 1.0))
+        yield share(done)
 
 
 def even_steps(last: int, count: int) -> list[int]:

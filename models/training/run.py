@@ -41,7 +41,7 @@ class Run(Loop):
     @property
     def frames(self) -> list[Frame]:
         """The frames taken so far."""
-        return list(self._frames[0])
+        return list(self.frames_by_run[0])
 
     def next_batch(self) -> tuple[Tensor, Tensor]:
         """The batch (x, y) of the next step; asking for it changes nothing."""
@@ -75,7 +75,7 @@ def before_training(cfg: RunConfig) -> Run:
     picture = run._taker.first_picture()
     run.advance(1)
     blank = np.full(cfg.depth, np.nan, dtype=np.float32)
-    run._frames[0] = [Frame(0, cosine, blank, np.nan, np.nan, picture, dead, head)]
+    run.frames_by_run[0] = [Frame(0, cosine, blank, np.nan, np.nan, picture, dead, head)]
     return run
 
 
