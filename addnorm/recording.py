@@ -213,7 +213,7 @@ class Recording(Shown):
             yield as_line(header)
         except ValueError:  # a setting too large for a number
             yield as_line(header | {"meta": {}, "optimizer": None})
-        last: dict[str, str] = {}
+        last = dict.fromkeys(KINDS_SAID, "")
         scalars = [name for name in SCALARS if any(self.known[name])]
         for at, step in enumerate(self.steps):
             if at % every and at != len(self) - 1 and not any(self.measured("update_to_weight", at)):
