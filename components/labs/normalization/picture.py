@@ -36,9 +36,8 @@ def picture(values: np.ndarray, found: NormedTable, method: str, settings: dict[
 
 def by_set(found: NormedTable, method: str) -> list[np.ndarray]:
     """The cells of each set as pairs of row and column (N, 2); without statistics, those of each token."""
-    if METHODS[method].shares == CELL:
-        return [np.array([(row, at) for at in range(found.shared.shape[1])]) for row in range(len(found.shared))]
-    return [np.argwhere(found.shared == label) for label in dict.fromkeys(found.shared.ravel().tolist())]
+    labels = np.indices(found.shared.shape)[0] if METHODS[method].shares == CELL else found.shared
+    return [np.argwhere(labels == label) for label in dict.fromkeys(labels.ravel().tolist())]
 
 
 def set_names(found: NormedTable, method: str, names: Sequence[str], features: Sequence[str]) -> list[str]:
@@ -57,17 +56,10 @@ def bands(
     """
     if METHODS[method].shares == CELL:
         return [((), ())] * len(found.shared)
-    gain, bias = float(settings["gain"]), float(settings["bias"])
-    ranged = METHODS[method].spread == "range"
-    result: list[tuple[tuple[float, ...], tuple[float, ...]]] = []
-    for cells in by_set(found, method):
-        row, column = cells[0]
-        centre, scale = float(found.centre[row, column]), float(found.scale[row, column])
-        low, high = (0.0, 1.0) if ranged else (-1.0, 1.0)
-        before = centre + low * scale, centre, centre + high * scale
-        after = bias + low * gain, bias, bias + high * gain
-        result.append((before, after))
-    return result
+    ends = np.array([0.0 if METHODS[method].spread == "range" else -1.0, 0.0, 1.0])
+    after = tuple((settings["bias"] + settings["gain"] * ends).tolist())
+    first = [tuple(cells[0]) for cells in by_set(found, method)]
+    return [(tuple((found.centre[cell] + ends * found.scale[cell]).tolist()), after) for cell in first]
 
 
 def dots(

@@ -47,7 +47,8 @@ def draw() -> None:
     charts(KEY, memory_chart(cosines))
     ends = {name: line[-1] for name, line in cosines.items()}
     without = f"{number(ends['no residual'], 3)} without a residual" if at.size else TEXTS("nothing left")
-    sentence = TEXTS("many blocks", blocks=BLOCKS, size=at.size, cosine=ends, without=without)
+    times = "" if at.size == 1 else f"{number(at.size)} times "
+    sentence = TEXTS("many blocks", blocks=BLOCKS, times=times, cosine=ends, without=without)
     st.markdown(f"{sentence} {badge('formula')}")
     with st.expander("One block, with its numbers"):
         _one_block(np.array(EXAMPLE.token), at.size * np.array(EXAMPLE.branches[0]), at.size)

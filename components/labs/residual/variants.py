@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from addnorm.player.declare import Figure, figure_of, frame_of
@@ -13,7 +12,7 @@ from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
 from components.labs.parts import charts, say
-from components.shell.text import badge, latex, named_table, number, vector
+from components.shell.text import badge, named_table, number, vector
 from components.shell.ways_on import to_playground
 from models.content import Texts
 from models.insight.words import counted
@@ -60,16 +59,16 @@ def draw(values: np.ndarray) -> None:
 
 
 def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
-    """By name: the formula as LaTeX and the token after the first branch."""
+    """By name: the formula and the token after the first branch."""
     branch, deep = branches[0], scale_value("deepnorm", len(branches))
     reads, _ = combined(x, branches[:1], average_weights(1))
     return {
         "no residual": ("N(F)", layer_norm(branch).values),
-        "post-norm": ("N(x+F)", layer_norm(x + branch).values),
-        "scaled skip": (rf"N({latex(weight)}\,x+F)", scaled_skip(x, branch, weight).values),
-        "recursive skip": (rf"y_{{{repeats}}},\ y_k=N(x+y_{{k-1}})", recursive_skip(x, branch, repeats)[-1].values),
-        "DeepNorm's sum": (rf"N({latex(deep)}\,x+F)", scaled_skip(x, branch, deep).values),
-        DLCL: (r"\tfrac12 N(x)+\tfrac12 N(N(x)+F)", reads[-1]),
+        "post-norm": ("N(x + F)", layer_norm(x + branch).values),
+        "scaled skip": (f"N({number(weight)} x + F)", scaled_skip(x, branch, weight).values),
+        "recursive skip": (f"y{repeats}, with yₖ = N(x + yₖ₋₁)", recursive_skip(x, branch, repeats)[-1].values),
+        "DeepNorm's sum": (f"N({number(deep, 3)} x + F)", scaled_skip(x, branch, deep).values),
+        DLCL: ("½ N(x) + ½ N(N(x) + F)", reads[-1]),
     }
 
 
@@ -84,7 +83,14 @@ def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -
     say(likeness(list(results), like["with x"]))
     st.caption(TEXTS("cosines"))
     with st.expander("Formulas and results"):
-        _table(results, like)
+        columns = {
+            "residual": list(results),
+            "formula": [formula for formula, _ in results.values()],
+            "after the first branch": [vector(value.round(3)) for _, value in results.values()],
+        }
+        for name, values in like.items():
+            columns[f"cosine {name}"] = ["no direction" if np.isnan(value) else number(value) for value in values]
+        named_table("The same token under other residuals", columns)
 
 
 def likeness(names: Sequence[str], cosines: Sequence[float]) -> str:
@@ -123,21 +129,6 @@ def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) ->
         for (name, values), (symbol, where) in zip(cosines.items(), looks, strict=True)
     ]
     return figure_of(dots, layout, "nothing to compare")
-
-
-def _table(results: dict[str, tuple[str, np.ndarray]], like: dict[str, list[float]]) -> None:
-    """The formulas, and the tokens that they give."""
-    lines = r"\\".join(rf"\text{{{name}}}&:\ {how}" for name, (how, _) in results.items())
-    st.latex(rf"\begin{{aligned}}{lines}\end{{aligned}}")
-    rows = {
-        "residual": list(results),
-        "after the first branch": [vector(value.round(3)) for _, value in results.values()],
-    }
-    rows |= {
-        f"cosine {name}": ["no direction" if np.isnan(value) else number(value) for value in values]
-        for name, values in like.items()
-    }
-    named_table("The same token under other residuals", pd.DataFrame(rows))
 
 
 def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
