@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.declare import Headline, Panel
 from components.controls import form, settled
@@ -69,13 +70,14 @@ def _watched(cfg: RunConfig) -> bool:
         tour.done("break")
     view, late = look(cfg, at.step)
     others = _others(cfg)
-    _stage(cfg, others)
+    offer = _stage(cfg, others)
     refused = late and bool(trouble(cfg))
     if view is None:
         return not refused
     VIEW.put(view)
     take_home.check(view)
-    measuring = not hidden("verdict") and _remedy(view)
+    with offer:
+        measuring = not hidden("verdict") and _remedy(view)
     if not projector.on():
         _below(cfg, others)
         measuring |= not hidden("instruments") and instruments(view, at, NAME)
@@ -83,8 +85,10 @@ def _watched(cfg: RunConfig) -> bool:
     return (late or measuring) and not refused
 
 
-def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
-    """The living stack and the verdict on it, the player, and below it the charts."""
+def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
+    """The living stack and the verdict on it, the player, and below it the charts. Returns the place of a remedy: above
+    the charts, in sight, but on a projector below them.
+    """
     large, fit = projector.on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
@@ -101,7 +105,9 @@ def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
         kept=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
+    offer = None if large else st.container()
     below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
+    return offer or st.container()
 
 
 def _switch(_run: int, block: int) -> None:

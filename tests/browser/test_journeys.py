@@ -118,6 +118,7 @@ def test_a_net_is_broken_and_the_remedy_that_is_offered_mends_it(person):
     visitor.presses(TRAIN, "Diverged at step", "What would help?").rests()
     broken = visitor.address
     assert "norm=none" in broken
+    expect(visitor.main.get_by_role("button", name="Apply", exact=True)).to_be_in_viewport(ratio=1)
     for button in ("Apply", TRAIN):  # the second before the page has heard of the first
         visitor.main.get_by_role("button", name=button, exact=True).click()
     until(visitor.tab, lambda: visitor.address != broken, "the address of the remedy")
