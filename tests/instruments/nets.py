@@ -12,6 +12,13 @@ NETS: dict[str, dict[str, Any]] = {
     "mlp": {"net": "mlp"},
     "transformer": {"net": "transformer", "task": "digits", "heads": 2},
 }
+PARTS: list[dict[str, Any]] = [  # of which arrangements have none
+    {"norm": "batch norm"},
+    {"norm": "dynamic tanh"},
+    {"norm": "none"},
+    {"residual": False},
+    {"overrides": ((1, "identity", True),)},
+]
 DIVERGES = {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40}
 
 

@@ -20,7 +20,7 @@ from models.training import Run, finished
 from tests.app_page import charts, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
-from tests.instruments.nets import DIVERGES, NETS, opened, still_at
+from tests.instruments.nets import DIVERGES, NETS, PARTS, opened, still_at
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -195,17 +195,7 @@ def test_every_arrangement_of_both_nets_stays_within_the_bounds(arrangement, net
 
 
 @pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"norm": "batch norm"},
-        {"norm": "dynamic tanh"},
-        {"norm": "none"},
-        {"residual": False},
-        {"overrides": ((1, "identity", True),)},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("other", PARTS, ids=str)
 def test_other_parts_are_measured_too_and_batch_norm_keeps_its_statistics(net, other):
     snapshot = still_at(RunConfig(**TINY | NETS[net] | other), 2)
     before = {name: value.clone() for name, value in snapshot.model.state_dict().items()}

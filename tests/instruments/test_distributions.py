@@ -19,7 +19,7 @@ from models.training import Replays, Run, finished
 from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
-from tests.instruments.nets import DIVERGES, NETS, opened
+from tests.instruments.nets import DIVERGES, NETS, PARTS, opened
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -139,12 +139,8 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
 @pytest.mark.parametrize(
     "other",
     [
-        {"norm": "batch norm"},
-        {"norm": "dynamic tanh"},
-        {"norm": "none"},
-        {"residual": False},
+        *PARTS,
         {"layers_per_branch": 1},
-        {"overrides": ((1, "identity", True),)},
         {"activation": "gelu"},
         {"batch": 1},
     ],

@@ -23,22 +23,15 @@ from models.training import Replays, Run, finished
 from tests.app_page import charts, press, words
 from tests.arrangements import PAIRS, in_turn
 from tests.drawn import drawn
-from tests.instruments.nets import NETS, opened
+from tests.instruments.nets import NETS, PARTS, opened
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 TINY = {"depth": 2, "width": 8, "batch": 8, "steps": 10, "device": "cpu"}
 SMOOTH = TINY | {"activation": "tanh"}
-OTHERS = [
-    {"norm": "batch norm"},
-    {"norm": "dynamic tanh"},
-    {"norm": "none"},
-    {"residual": False},
-    {"overrides": ((1, "identity", True),)},
-]
 EVERY = [RunConfig.arranged(name, **SMOOTH, **NETS[net]) for name, net in PAIRS]
-EVERY += [RunConfig(**SMOOTH | net | other) for net, other in product(NETS.values(), OTHERS)]
+EVERY += [RunConfig(**SMOOTH | net | other) for net, other in product(NETS.values(), PARTS)]
 DIVERGES = TINY | {"lr": 10.0, "placement": "none", "init_gain": 10.0, "depth": 8, "steps": 40}
 
 

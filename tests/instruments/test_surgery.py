@@ -31,7 +31,7 @@ from models.training.run import Run
 from tests.app_page import charts, sound, words
 from tests.arrangements import every_pair
 from tests.drawn import drawn
-from tests.instruments.nets import DIVERGES, NETS, opened
+from tests.instruments.nets import DIVERGES, NETS, PARTS, opened
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -241,17 +241,7 @@ def test_an_mlp_has_no_sublayers_of_two_kinds():
 
 
 @pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"norm": "batch norm"},
-        {"norm": "dynamic tanh"},
-        {"norm": "none"},
-        {"residual": False},
-        {"overrides": ((1, "identity", True),)},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("other", PARTS, ids=str)
 def test_other_parts_are_cut_too(net, other):
     cfg = RunConfig(**TINY | NETS[net] | other)
     found = finished(lesions(still_at(cfg)))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -40,6 +40,7 @@ from models.training import Run
 from tests.inprocess import InProcessTrainer
 from tests.waiting import PATIENCE, until
 
+Value = TypeVar("Value")
 # Long enough that it is still under way when a test looks, short enough to be finished by one that waits.
 SMALL = RunConfig(depth=2, width=16, batch=16, steps=40, seed=3, device="cpu")
 LONG = RunConfig(depth=2, width=16, batch=16, steps=5000, device="cpu")
@@ -62,9 +63,14 @@ def finished(tape: WantedLog) -> WantedLog:
     return tape
 
 
+def answered(answer: Value | None) -> Value:
+    """What came, which is not nothing."""
+    assert answer is not None
+    return answer
+
+
 def rows_of(tape: WantedLog) -> np.ndarray:
-    trace = tape.trace()
-    assert trace is not None
+    trace = answered(tape.trace())
     return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
 
 
@@ -239,8 +245,7 @@ def test_divergence_ends_the_tape_and_says_where(worker: Trainer) -> None:
     assert run.divergence is not None
     assert tape.divergences == [run.divergence]
     assert tape.done
-    trace = tape.trace()
-    assert trace is not None
+    trace = answered(tape.trace())
     assert trace.divergence == run.divergence
     assert len(trace) == run.step
 
@@ -254,8 +259,7 @@ def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
     tape = worker.want(cfg, 10)
     until(lambda: tape.error, "the refusal")
     assert tape.error.startswith(f"device is {absent}")
-    answer = worker.opened(cfg, wait=PATIENCE)
-    assert answer is not None
+    answer = answered(worker.opened(cfg, wait=PATIENCE))
     assert answer.value is None
     assert answer.error == tape.error
     assert not tape.wanted
@@ -267,14 +271,12 @@ def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
     until(lambda: tape.error, "the refusal")
     sentence = over_budget(cfg)  # by now the worker has said how fast this machine is
     assert tape.error == sentence
-    answer = worker.opened(cfg, wait=PATIENCE)
-    assert answer is not None
+    answer = answered(worker.opened(cfg, wait=PATIENCE))
     assert answer.error == sentence
 
 
 def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
-    answer = worker.ask(Question("meaning", dict), SMALL, wait=PATIENCE)
-    assert answer is not None
+    answer = answered(worker.ask(Question("meaning", dict), SMALL, wait=PATIENCE))
     assert "no question 'meaning'" in answer.error
 
 
@@ -283,8 +285,7 @@ def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
 
 def test_the_profile_is_row_0_of_the_tape(worker: Trainer) -> None:
     cfg = replace(SMALL, seed=31)
-    answer = worker.opened(cfg, wait=PATIENCE)
-    assert answer is not None
+    answer = answered(worker.opened(cfg, wait=PATIENCE))
     assert answer.value is not None
     trace = answer.value.trace()
     assert trace is not None
@@ -331,8 +332,7 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
         for n in range(5):
             trainer.ask(Question("note", dict), SMALL, n=n)
         open_gate.touch()
-        answer = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, n=0)
-        assert answer is not None
+        answer = answered(trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, n=0))
         assert answer.value == {"order": [4, 3, 2, 1, 0]}
 
 
@@ -359,24 +359,21 @@ def pieces(path: Path) -> int:
 
 @pytest.mark.full
 def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> None:
-    trainer, path = bent(SLOW), tmp_path / "work"
-    try:
+    path = tmp_path / "work"
+    with closing(bent(SLOW)) as trainer:
         assert trainer.ask(Question("slow", dict), SMALL, path=str(path)) is None
         until(lambda: trainer.share(Question("slow", dict), SMALL, path=str(path)) > 0, "progress")
         finished(trainer.want(SMALL, SMALL.steps))  # trained while the answer is worked on
         (tmp_path / "work.end").touch()
-        answer = trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path))
-        assert answer is not None
+        answer = answered(trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path)))
         assert answer.value == {"pieces": pieces(path)}
         assert trainer.share(Question("slow", dict), SMALL, path=str(path)) == 0
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
 def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_path: Path) -> None:
-    trainer, path = bent(SLOW), tmp_path / "work"
-    try:
+    path = tmp_path / "work"
+    with closing(bent(SLOW)) as trainer:
         trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path), "work")
         trainer.cancel(Question("slow", dict), SMALL, path=str(path))
@@ -386,15 +383,13 @@ def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_
         assert pieces(path) == done
         trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path) > done, "work on the second asking")
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
 def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "WISH_SECONDS", 0.3)
-    trainer, path = bent(SLOW), tmp_path / "work"
-    try:
+    path = tmp_path / "work"
+    with closing(bent(SLOW)) as trainer:
         until(lambda: trainer.ask(Question("slow", dict), SMALL, path=str(path)) or pieces(path), "work")
         done = [0]
         for seed in range(32, 52):  # until it has not moved while another run was trained
@@ -403,32 +398,25 @@ def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monk
             if done[-1] == done[-2]:
                 break
         assert done[-1] == done[-2] > 0
-    finally:
-        trainer.close()
 
 
 @pytest.mark.full
 def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
-    trainer, path = bent(SLOW), tmp_path / "work"
-    try:
+    path = tmp_path / "work"
+    with closing(bent(SLOW)) as trainer:
         trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path), "work")
         os.kill(trainer.status().pid, signal.SIGKILL)
         (tmp_path / "work.end").touch()
-        answer = trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path))
-        assert answer is not None
+        answer = answered(trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path)))
         assert answer.value == {"pieces": 0}
-    finally:
-        trainer.close()
 
 
 def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> None:
     tape = finished(worker.want(SMALL, SMALL.steps))
-    trace = tape.trace()
-    assert trace is not None
+    trace = answered(tape.trace())
     for step in (0, 25, 3, SMALL.steps):
-        answer = worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step)
-        assert answer is not None
+        answer = answered(worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step))
         assert answer.value is not None
         np.testing.assert_allclose(answer.value.stream_rms, trace.act_rms[step], rtol=1e-5)
     assert rows_of(finished(worker.want(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
@@ -436,8 +424,7 @@ def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> Non
 
 def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer) -> None:
     for args in ({}, {"step": 0, "nonsense": 1}, {"step": "three"}):
-        answer = worker.ask(answers.STREAM, SMALL, wait=PATIENCE, **args)
-        assert answer is not None
+        answer = answered(worker.ask(answers.STREAM, SMALL, wait=PATIENCE, **args))
         assert answer.value is None
         assert answer.error
 
@@ -468,8 +455,7 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypa
         assert not tape.recomputing
         assert rows_of(tape).tobytes() == expected(cfg).tobytes()
         assert drawn.tobytes() == rows_of(tape)[: len(drawn)].tobytes()
-        trace = tape.trace()
-        assert trace is not None
+        trace = answered(tape.trace())
         steps = [frame.step for frame in trace.frames]
         assert steps == sorted(set(steps))
         assert steps[-1] == 400
@@ -479,8 +465,7 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypa
 def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result_cache, "LIVES", 2)
     with closing(bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")) as trainer:
-        answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
-        assert answer is not None
+        answer = answered(trainer.ask(Question("die", dict), SMALL, wait=PATIENCE))
         assert "died 2 times" in answer.error
         assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
 
@@ -660,8 +645,7 @@ def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
         "questions.QUESTIONS['shout'] = lambda c, a: (print('loud'), os.write(1, b'louder\\n')) and {'said': 1}"
     )
     try:
-        answer = trainer.ask(Question("shout", dict), SMALL, wait=PATIENCE)
-        assert answer is not None
+        answer = answered(trainer.ask(Question("shout", dict), SMALL, wait=PATIENCE))
         assert answer.value == {"said": 1}
     finally:
         trainer.close()
@@ -752,8 +736,7 @@ def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
     until(lambda: worker.status().state == "ready", "the worker")
     pid, shelf_ = worker.status().pid, worker._results
     before = len(shelf_.open), len(shelf_.errors), len(shelf_.answers)
-    answer = worker.ask(answers.LENS, SMALL, wait=PATIENCE, step=0, **long)
-    assert answer is not None
+    answer = answered(worker.ask(answers.LENS, SMALL, wait=PATIENCE, step=0, **long))
     assert "too long" in answer.error
     assert (len(shelf_.open), len(shelf_.errors), len(shelf_.answers)) == before
     assert worker.share(answers.LENS, SMALL, step=0, **long) == 0.0
@@ -811,8 +794,7 @@ questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
             for at in range(5):
                 trainer.ask(Question("note", dict), SMALL, at=at)
             trainer.ask(Question("die", dict), SMALL)
-        answer = trainer.ask(Question("die", dict), SMALL, wait=PATIENCE)
-        assert answer is not None
+        answer = answered(trainer.ask(Question("die", dict), SMALL, wait=PATIENCE))
         assert f"died {result_cache.LIVES} times over this question" in answer.error
         for at in range(5):
             note = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, at=at)
@@ -878,8 +860,7 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
     with closing(Trainer()) as trainer:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
         assert "nothing restarts it any more" in trainer.status().sentence
-        answer = trainer.opened(SMALL)
-        assert answer is not None
+        answer = answered(trainer.opened(SMALL))
         assert answer.error == trainer.status().sentence
 
 
@@ -897,8 +878,7 @@ def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
     assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
     assert trainer.status().state == "ready"
     assert trainer.status().versions["torch"] == torch.__version__
-    answer = trainer.opened(SMALL)
-    assert answer is not None
+    answer = answered(trainer.opened(SMALL))
     assert answer.value is not None
     refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 5)
     assert refused.error
