@@ -227,8 +227,9 @@ def test_two_tapes_advance_in_turn(worker: Trainer) -> None:
 
 def test_training_stops_when_the_wish_expires(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=5000, seed=21, device="cpu")
-    tape = worker.want(cfg, 5000, seconds=0.3)
+    tape = worker.want(cfg, 5000, seconds=PATIENCE)
     until(lambda: tape.length, "rows")
+    worker.want(cfg, 5000, seconds=0.3)
     until(lambda: not tape.wanted, "the wish to expire")
     for seed in (22, 23):  # its turn would come again before these are through
         reached = tape.length
