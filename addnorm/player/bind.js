@@ -496,7 +496,10 @@ const full = (declared, { hue, places }, now) => {
   if (!bind?.of) return trace
   const tape = now.tapes[bind.run]
   if (!tape?.header && !AT_ONCE.includes(bind.of)) return { ...trace, x: trace.x ?? [], values: [] }
-  if (bind.alike && modelOf(tape) !== modelOf(now.tapes[0])) return leftOut(trace, "another task")
+  if (bind.alike && modelOf(tape) !== modelOf(now.tapes[0])) {
+    const entry = leftOut(trace, "another task")
+    return { ...entry, name: entry.name.replace("{name}", shortened(tape.name, 30)) }
+  }
   const found = FILL[bind.of](trace, tape, now)
   const { values } = found
   if (!OVER_STEPS.includes(bind.of) && !found.cells) {

@@ -65,7 +65,7 @@ def test_a_number_has_one_notation_in_python_and_in_the_browser():
 def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with_a_recordings():
     code = """
     const tapes = models.map((model) => {
-      const one = new runlog.RunLog({ link: "", recording: null })
+      const one = new runlog.RunLog({ link: "", recording: null, name: `${model}.jsonl` })
       const text = [{ ...header, model }, line, { ...line, step: 1 }].map((entry) => JSON.stringify(entry)).join("\\n")
       one.decoder.feed(new TextEncoder().encode(`${text}\\n`))
       return one
@@ -76,10 +76,15 @@ def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with
     const now = { ...STILL, tapes: [...tapes, toy], shown: 1, position: 1, furthest: 1 }
     return bind.filled(figure, now, {}).data.map(({ name, y }) => [name, y])
     """
-    names = ["A", "B", "C", "small net"]
+    names = ["A", "B", None, "small net"]
     said = run(code, figure=recorded_loss(names), models=["GPT", "GPT", "MLP"], header=HEADER, line=LINE)
     loss = [LINE["loss"]] * 2
-    assert said[:4] == [["A", loss], ["B", loss], ["C: another task", [None]], ["small net: another task", [None]]]
+    assert said[:4] == [
+        ["A", loss],
+        ["B", loss],
+        ["MLP.jsonl: another task", [None]],
+        ["small net: another task", [None]],
+    ]
 
 
 # --- several runs, several seeds ---
