@@ -74,8 +74,8 @@ class Watch:
                 known = before.get(connection)
                 self._since[connection] = known if known and known[0] is waited_with[0] else (*waited_with, now)
         oldest_first = sorted(self._since, key=lambda connection: self._since[connection][1])
-        idle = [connection for connection in oldest_first if not _is_websocket(connection)]
-        unfinished = sorted((one for one in oldest_first if _is_websocket(one)), key=_unfinished_bytes)
+        idle = [connection for connection in oldest_first if not hasattr(connection, "frames")]
+        unfinished = sorted(set(oldest_first) - set(idle), key=_unfinished_bytes)
         due = idle[: max(0, len(idle) - bounds.MAX_IDLE_CONNECTIONS)]
         total = 0
         for connection in unfinished:
@@ -97,14 +97,10 @@ def _connections(receive: Receive) -> Collection[Any]:
 
 def _waited_for(connection: Any) -> tuple[object] | None:
     """What is the same as long as a connection waits for one request or one message; None while it waits for none."""
-    if _is_websocket(connection):
+    if hasattr(connection, "frames"):  # a websocket
         return (connection.frames,) if _unfinished_bytes(connection) and not connection.read_paused else None
     cycle = connection.cycle
     return (cycle,) if cycle is None or cycle.response_complete else None
-
-
-def _is_websocket(connection: Any) -> bool:
-    return hasattr(connection, "frames")
 
 
 def _unfinished_bytes(websocket: Any) -> int:

@@ -8,18 +8,7 @@ from urllib.parse import parse_qsl
 
 from models.runlog import MOST_ROWS
 from models.service.client import config_from, key_of
-from models.spec import RunConfig
-from models.spec.bounds import (
-    MAX_LINK_CHARS,
-    MAX_MESSAGES_AT_ONCE,
-    MAX_NAME_CHARS,
-    MAX_RECORDING_BYTES,
-    MAX_RUNS_PER_PAGE,
-    MAX_SEEDS_PER_RUN,
-    MAX_TAPE_CHARS,
-    MAX_TICKET_CHARS,
-    MESSAGES_PER_SECOND,
-)
+from models.spec import RunConfig, bounds
 from models.spec.query import MAX_LINK_KEYS
 
 
@@ -63,8 +52,8 @@ class Wish:
 
 def said(text: str) -> dict[str, Any]:
     """A wish, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
-    if len(text) > MAX_TAPE_CHARS:
-        raise ValueError(f"a message of more than {MAX_TAPE_CHARS} characters")
+    if len(text) > bounds.MAX_TAPE_CHARS:
+        raise ValueError(f"a message of more than {bounds.MAX_TAPE_CHARS} characters")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -75,7 +64,7 @@ def said(text: str) -> dict[str, Any]:
     ticket = message.setdefault("ticket", "")
     if not isinstance(ticket, str):
         raise ValueError("a ticket that is not text")
-    message["ticket"] = ticket[:MAX_TICKET_CHARS]
+    message["ticket"] = ticket[: bounds.MAX_TICKET_CHARS]
     for name in {"runs", "wants"} & message.keys():
         _list(message, name)
     return dict(message)
@@ -100,39 +89,42 @@ def understood(message: dict[str, Any]) -> Hello | Wish:
 class Rate:
     """A token bucket: limits the messages of a connection to so many a second, with a burst."""
 
-    left: float = MAX_MESSAGES_AT_ONCE
+    left: float = bounds.MAX_MESSAGES_AT_ONCE
     since: float = field(default_factory=time.monotonic)
 
     def spend(self) -> None:
         """Counts a message; ValueError if they come too fast."""
         now = time.monotonic()
-        self.left, self.since = min(MAX_MESSAGES_AT_ONCE, self.left + MESSAGES_PER_SECOND * (now - self.since)) - 1, now
+        self.left, self.since = (
+            min(bounds.MAX_MESSAGES_AT_ONCE, self.left + bounds.MESSAGES_PER_SECOND * (now - self.since)) - 1,
+            now,
+        )
         if self.left < 0:
             raise ValueError("too many messages a second")
 
 
 def _list(message: dict[str, Any], name: str) -> list[Any]:
     items = message.get(name)
-    if not isinstance(items, list) or not 1 <= len(items) <= MAX_RUNS_PER_PAGE:
-        raise ValueError(f"{name}: 1 to {MAX_RUNS_PER_PAGE} of them")
+    if not isinstance(items, list) or not 1 <= len(items) <= bounds.MAX_RUNS_PER_PAGE:
+        raise ValueError(f"{name}: 1 to {bounds.MAX_RUNS_PER_PAGE} of them")
     return items
 
 
 def _asked(run: Any) -> AskedRun | AskedRecording:
     if isinstance(run, dict) and "recording" in run:
         names = run["recording"], run.get("file", "")
-        if not all(isinstance(name, str) and len(name) <= MAX_NAME_CHARS for name in names):
+        if not all(isinstance(name, str) and len(name) <= bounds.MAX_NAME_CHARS for name in names):
             raise ValueError("a recording without its name")
-        have = _number(run.get("have", 0), "have", MAX_RECORDING_BYTES)
+        have = _number(run.get("have", 0), "have", bounds.MAX_RECORDING_BYTES)
         return AskedRecording(*names, have, _number(run.get("want", 0), "want", MOST_ROWS))
     if not isinstance(run, dict) or not isinstance(run.get("link"), str):
         raise ValueError("a run without its link")
-    if len(run["link"]) > MAX_LINK_CHARS:
-        raise ValueError(f"a link of more than {MAX_LINK_CHARS} characters")
+    if len(run["link"]) > bounds.MAX_LINK_CHARS:
+        raise ValueError(f"a link of more than {bounds.MAX_LINK_CHARS} characters")
     cfg = config_from(dict(parse_qsl(run["link"], keep_blank_values=True, max_num_fields=MAX_LINK_KEYS)))
     if run["link"] != key_of(cfg):
         raise ValueError("a link that no page would write")
-    seeds = _number(run.get("seeds", 1), "seeds", MAX_SEEDS_PER_RUN)
+    seeds = _number(run.get("seeds", 1), "seeds", bounds.MAX_SEEDS_PER_RUN)
     have, want = (_number(run.get(name, 0), name, MOST_ROWS) for name in ("have", "want"))
     return AskedRun(cfg, max(1, seeds), have, want)
 
