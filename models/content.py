@@ -133,9 +133,10 @@ def read(path: Path) -> Document:
 
 
 def folded(text: str) -> str:
-    """Paragraphs in one line each; a line that ends in Chinese goes on without a space."""
+    """Paragraphs and points of a list in one line each; a line that ends in Chinese goes on without a space."""
     lines = re.sub(rf"(?<={UNSPACED})\n(?={UNSPACED})", "", text.strip())
-    return "\n\n".join(" ".join(part.split()) for part in re.split(r"\n\s*\n", lines))
+    paragraphs = [re.split(r"\n(?=- )", part) for part in re.split(r"\n\s*\n", lines)]
+    return "\n\n".join("\n".join(" ".join(point.split()) for point in points) for points in paragraphs)
 
 
 def placeholders(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from models import content
 from models.claims.claims import CLAIMS, claim
 from models.content import Content, ContentError, fill, folded, placeholders, read, tables, translated
 from models.experiment import JUDGES
+from models.insight.surgery import OPERATIONS
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
 
@@ -179,6 +180,10 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
     assert logged == [{"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}]
 
 
+def test_points_of_a_list_stay_apart() -> None:
+    assert folded("a\nb:\n\n- one\n  more\n- two\n\nend") == "a b:\n\n- one more\n- two\n\nend"
+
+
 def test_lines_of_chinese_are_joined_without_a_space() -> None:
     assert folded("训练之前，\n第一个块\nat the\nend") == "训练之前，第一个块 at the end"
 
@@ -193,7 +198,7 @@ def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
             assert longest in said, pattern
 
 
-EVERYWHERE = {"instruments": {"explanation"}}  # headings that the files of a folder share
+EVERYWHERE = {"instruments": {"explanation", *OPERATIONS}}  # headings that the files of a folder share
 
 
 def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() -> None:

@@ -67,7 +67,7 @@ def _chosen(panel: InstrumentPanel) -> dict[str, Any] | None:
     """The operation and its blocks; None, with a sentence, where the chosen block does not allow it."""
     first, second, third = st.columns(3)
     operation = first.selectbox("Operation", list(OPERATIONS), key=panel.key("operation"))
-    st.caption(OPERATIONS[operation])
+    st.caption(WORDS(operation))
     depth = panel.cfg.depth
     with second:
         block = panel.choose("Block to cut", range(1, depth + 1), index=depth // 2)

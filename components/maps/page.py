@@ -20,6 +20,7 @@ from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
+from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.insight.words import counted
 from models.maps import Cell, MapSpec, MapStore, Outcome
@@ -34,6 +35,8 @@ from models.spec.budget import duration, this_machine
 from models.spec.knob import Knob
 from models.spec.pairings import MAX_COLUMNS, differing
 from models.spec.settings import Settings
+
+TEXTS = Texts("maps")
 
 OWN = "your own"
 KEY = "map"
@@ -136,7 +139,7 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if wanted:
-            tip = "Finished runs are kept; those in progress start again."
+            tip = TEXTS("pause")
             st.button(
                 "Pause",
                 key="map_pause",
@@ -167,7 +170,7 @@ def _pause(spec: MapSpec) -> None:
 def _delete(spec: MapSpec) -> None:
     _pause(spec)
     if not works().delete(spec, visitor(), PATIENCE):
-        st.toast("Somebody else on this server has computed part of this map, so it stays.", icon=":material/info:")
+        st.toast(TEXTS("somebody's"), icon=":material/info:")
 
 
 def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
@@ -203,7 +206,7 @@ def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell
                 figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
                 title, key = f"Map of {name}, {MEASURES[measure].label.lower()}", f"map_panel_{spec.digest}_{name}"
                 static_chart(figure, title, key, height=300, on_click=partial(_picked, spec, name))
-    st.caption("Hatched: a seed diverged, at the step written there. Click a cell to select it.")
+    st.caption(TEXTS("hatched"))
 
 
 def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
@@ -215,10 +218,11 @@ def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
     st.caption(f"{kind.label}{unit}, one colour scale for all panels.{beyond * (measure == LOSS)}")
     st.caption(_setting(spec))
     if recorded is not None:
+        made = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
         st.caption(
-            f"{badge('recorded')} on {recorded.day} with torch {recorded.torch} and Python {recorded.python} "
-            f"by `{COMMAND}`; {counted(spec.seeds, 'seed')}, geometric mean. Compute it here to see whether it comes "
-            "out the same."
+            TEXTS(
+                "recorded", badge=badge("recorded"), command=f"`{COMMAND}`", seeds=counted(spec.seeds, "seed"), **made
+            )
         )
 
 
@@ -283,7 +287,7 @@ def _cell(spec: MapSpec, cell: Cell) -> None:
         if len(basket) > 1:
             to_compare([configs(spec, one)[0] for one in basket], f"Compare {len(basket)} runs")
         elif basket:
-            st.caption("1 run selected; a comparison has 2 to 4.")
+            st.caption(TEXTS("one selected"))
 
 
 def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
@@ -294,16 +298,8 @@ def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
     other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
     figure = widths_chart(spec, found, other)
     static_chart(figure, "Width of the range of learning rates", f"map_widths_{spec.digest}", height=300)
-    edge = (
-        " A range that touches an end of the axis may be wider than this map shows."
-        if any(w.edge for w in found)
-        else ""
-    )
-    st.caption(
-        f"The longest unbroken range of rates that reach a loss of {spec.target:g} within the run, in powers of ten; "
-        f"each rate counts halfway to its neighbours. Mean of {counted(spec.seeds, 'seed')}, bars from minimum to "
-        f"maximum.{edge}"
-    )
+    edge = TEXTS("edge") if any(w.edge for w in found) else ""
+    st.caption(f"{TEXTS('widths', target=spec.target, seeds=counted(spec.seeds, 'seed'))} {edge}".strip())
 
 
 def _downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> None:
@@ -318,7 +314,7 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> 
         name = f"map-{spec.digest}.json"
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
         if deletes:
-            tip = "Deletes the runs of this map that were computed here, for everybody on this server."
+            tip = TEXTS("delete")
             how: dict[str, Any] = {"key": "map_delete", "icon": ":material/delete:", "help": tip}
             st.button("Delete", on_click=_delete, args=(spec,), **how)
-    st.caption(f"On any machine: `python -m models map map-{spec.digest}.json --out map.csv`")
+    st.caption(TEXTS("command", command=f"`python -m models map map-{spec.digest}.json --out map.csv`"))

@@ -24,7 +24,7 @@ from components.stage.profiles import RowProfile, profile_of
 from components.stage.stage import below, place, stage
 from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
-from models.insight.verdict import THRESHOLDS
+from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of
 from models.spec.equation import equation
 from models.spec.knob import Knob
@@ -92,7 +92,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerat
     large, fit = projector.on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
-    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS, look=where_to_look(cfg))]
+    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), look=where_to_look(cfg))]
     below(NAME, "over", [stack, *verdict], on_toggle=_switch)
     stage(
         NAME,

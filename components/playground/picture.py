@@ -10,7 +10,7 @@ from components.shell import projector
 from components.shell.hide import hidden
 from components.stage.panels import blocks_of, opened, ten_samples, text_of, writes
 from components.stage.profiles import RowProfile
-from models.insight.verdict import THRESHOLDS
+from models.insight.verdict import thresholds
 from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
@@ -76,7 +76,7 @@ def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen
 
 def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
     """What a file shows of a run over, in and under its player: as the page, and what it lets one choose there."""
-    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=THRESHOLDS)]
+    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds())]
     chosen = [one for name in panels(cfg) for one in panel(cfg, [], 0, name)]
     return (
         [stack(cfg), *verdict],

@@ -14,10 +14,13 @@ from components.shell import link, session
 from components.stage.file import as_file
 from components.stage.recordings import EXAMPLE, examples, folder, recordings
 from components.stage.stage import RecordingRef, below, stage
+from models.content import Texts
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
 from models.spec.knob import Knob
 from models.spec.settings import Settings
+
+TEXTS = Texts("recordings")
 
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
@@ -43,18 +46,6 @@ with watch(model, "run.jsonl",
     for x, y in batches:
         ...  # your training step
         recorder.loss(loss)"""
-COST = """\
-- Losses are the same bit for bit wherever two runs without it agree, and recording never waits for the device. A
-  recorder that fails gives one warning and leaves the training alone.
-- Cost: the goal is 5% of a step at most; `python -m benchmarks watch` measures it on an MLP and a transformer.
-- File: a row has two numbers per sum and one per block of weights, about 15 bytes each, and 350 bytes of
-  sentences; `every=10` keeps every tenth.
-- Mixed precision: AMP's scale is divided out, and an update that it skips is marked.
-- Gradient accumulation: the small batches before an update are one row, that of the large batch.
-- `torch.compile`: on recorded steps the model runs as it is written, so the last digits of the loss may differ.
-- DDP: the first process writes, with its own share of the batch. FSDP: nothing is recorded, and a warning says so.
-- `addnorm.huggingface.HuggingFaceCallback("run.jsonl")` and `addnorm.lightning.LightningCallback("run.jsonl")` are for
-  their trainers."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +124,11 @@ def _how() -> None:
         icon=":material/download:",
         on_click="ignore",
     )
-    st.markdown(f"`pip install {package.NAME}` installs it; it needs nothing but torch.")
+    st.markdown(TEXTS("install", command=f"`pip install {package.NAME}`"))
     with st.expander("What it does to training"):
-        st.markdown(COST)
+        st.markdown(TEXTS("costs"))
     with st.expander("Where recordings appear"):
-        st.markdown(
-            f"On the app's own machine recordings in `{folder()}` appear in the list above while they grow, and "
-            "`python -m models open run.jsonl` opens one."
-        )
+        st.markdown(TEXTS("folder", folder=f"`{folder()}`"))
 
 
 def _shown(name: str) -> str:
@@ -176,7 +164,7 @@ def _toys(run: int) -> list[Panel]:
     """For everything that a recording may be like, a link to a small net of that kind."""
     return [
         Link(
-            f"Open a small “{arrangement_of(cfg)}” net in the playground",
+            TEXTS("a net like it", arrangement=arrangement_of(cfg)),
             run,
             href=f"playground?{key_of(cfg)}",
             like=like,

@@ -14,15 +14,7 @@ from models.spec import knobs
 from models.spec.query import harmless
 
 KEY = "hide"
-PARTS = {
-    "arrangement": "the picker that sets several controls at once",
-    "verdict": "what the app says about the numbers, post-mortem and remedies",
-    "theory": "formula over measurement, reading, diagram, equation and code of the block",
-    "instruments": "the row of instruments",
-    "export": "export and share, and the links to Compare and Anatomy",
-    "answers": "in lessons: verdicts, finding, why, challenge and code",
-    "lessons": "the links to other lessons",
-}
+PARTS = ("arrangement", "verdict", "theory", "instruments", "export", "answers", "lessons")
 MOST = 60  # names that are read
 
 HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides

@@ -19,6 +19,7 @@ from components.classroom.route import here
 from components.controls import form, settled
 from components.shell import address, hide, projector, qr, session, visitor
 from components.shell.session import Key
+from models.content import Texts
 from models.lessons import board as classes
 from models.lessons import stops
 from models.lessons.board import Now, code_from, new_code, valid_key
@@ -30,13 +31,14 @@ from models.spec.knob import Knob
 from models.spec.limits import class_password
 from models.spec.settings import Settings
 
+TEXTS = Texts("teacher")
+
 PLAYGROUND = stops.PLAYGROUND
 CLASS, OPENED, PLAN = following.KEY, "key", "plan"  # in this page's address
 SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.md has it
 PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
 MOST_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
-NO_ACCOUNT = "Students join with a QR code and need no account; guesses are counted without names."
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
 PAGES = {  # path and title
     "start": ("", "The four nets of Start"),
@@ -81,17 +83,17 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
         if classes.board().look_after(code, key):
             return code, key
         _over(code, key)
-    st.markdown(NO_ACCOUNT)
+    st.markdown(TEXTS("no account"))
     wanted = code_from(st.query_params.get(CLASS, "")) or code
     seat = visitor.cookie(SEAT)
     if seat and seat != wanted:
         query = urlencode({CLASS: wanted or new_code(), PLAN: ",".join(planned)}, safe=",")
         link = f"{address.base('teacher')}/teacher?{query}"
         st.link_button("Open a class", link, icon=":material/groups:", type="primary")
-        st.caption("It opens in a new tab, on the server that will hold your class.")
+        st.caption(TEXTS("new tab"))
         return "", ""
     if class_password():
-        tip = "Ask whoever runs this server. It never appears in an address."
+        tip = TEXTS("password")
         st.text_input("Password", key=PASSWORD, type="password", max_chars=MOST_PASSWORD, help=tip)
     st.button(
         "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(wanted,)
@@ -109,7 +111,7 @@ def _over(code: str, key: str) -> None:
             label, key="teacher_reopen", icon=":material/undo:", on_click=classes.board().reopen, args=(code, key)
         )
     else:
-        st.info(f"Class {code} has ended: a class is deleted some hours after its Teacher page was last open.")
+        st.info(TEXTS("ended", code=code))
 
 
 def _mine() -> tuple[str, str]:
@@ -127,7 +129,7 @@ def _mine() -> tuple[str, str]:
 def _open(wanted: str) -> None:
     given = str(session.widget_value(PASSWORD, ""))
     if not hmac.compare_digest(given.encode(), class_password().encode()):
-        TEACHER_REFUSED.put("That is not this server's password for opening a class.")
+        TEACHER_REFUSED.put(TEXTS("wrong password"))
         return
     code, key, refusal = classes.board().open(visitor.address(), wanted)
     TEACHER_REFUSED.put(refusal)
@@ -181,7 +183,7 @@ def _lead(code: str, key: str, now: Now) -> None:
         if questions := stops.questions_of(now.stop):
             board.results(code, questions, answers.right if now.revealed else None)
         if now.asked:
-            st.caption("Only this page shows these guesses before Reveal: keep it off the wall.")
+            st.caption(TEXTS("off the wall"))
         _endings(code, key, now)
     with right:
         st.html(ways_in.beside(code, ""))
@@ -196,7 +198,7 @@ def _endings(code: str, key: str, now: Now) -> None:
             with st.popover(
                 "Clear the board", icon=":material/delete:", key=f"teacher_clear_{asks}", on_change="rerun"
             ):
-                st.markdown("Delete the guesses at this question? Everybody can guess again.")
+                st.markdown(TEXTS("delete guesses"))
                 st.button("Delete them", key="teacher_clear", on_click=led.clear, args=(code, key))
         if led.undoable(code):
             st.button("Undo: bring the guesses back", key="teacher_undo", on_click=led.undo, args=(code, key))
@@ -204,7 +206,7 @@ def _endings(code: str, key: str, now: Now) -> None:
             file = f"class-{code}.csv"
             st.download_button("Results as CSV", as_csv(results), file, "text/csv", icon=":material/download:")
         with st.popover("Close the class", icon=":material/close:", key=f"teacher_close_{asks}", on_change="rerun"):
-            st.markdown("Close it? Students' pages are released; all guesses are deleted after ten minutes.")
+            st.markdown(TEXTS("close"))
             st.button("Close it", key="teacher_close", on_click=led.close, args=(code, key))
 
 
@@ -224,18 +226,17 @@ def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
     story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.STORY_SCENES + 1)]
     among = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *planned, *(now.plan if now else ())]))
     session.set_widget(PLANNED, list(planned))
-    tip = "Shown in the order you choose. The playground comes with the network you last set there."
     st.multiselect(
         "Plan of the lesson",
         among,
         key=PLANNED,
         format_func=title_of,
-        help=tip,
+        help=TEXTS("order"),
         max_selections=MAX_STOPS,
         on_change=_replan,
         args=(code, key),
     )
-    st.caption("This page's address holds the plan. Bookmark it and open the class from there.")
+    st.caption(TEXTS("address"))
     if now is not None:
         session.begin(SHOWN, None)
         chosen = st.selectbox(
@@ -307,7 +308,7 @@ def link_to(target: str, cfg: RunConfig, hidden: Sequence[str], *, large: bool =
 
 def _named(name: str) -> str:
     """A name as the link has it, and what it hides."""
-    return f"{name}: {hide.PARTS[name] if name in hide.PARTS else knobs()[name][1].label}"
+    return f"{name}: {TEXTS(name) if name in hide.PARTS else knobs()[name][1].label}"
 
 
 def _target() -> str:
@@ -328,10 +329,10 @@ def _reach() -> None:
     own, port = own_address(), link.port or 80
     with st.popover("Only this computer can open it", icon=":material/warning:", type="tertiary"):
         if str(st.get_option("server.address") or "") in OWN_HOSTS:
-            st.markdown("Start the app so that others can reach it:")
+            st.markdown(TEXTS("start the app"))
             command = f"streamlit run app.py --server.address 0.0.0.0 --server.port {port}"
             st.code(command, language=None, wrap_lines=True)
-        st.markdown("Then open this page at your machine's own address, which its links will use:")
+        st.markdown(TEXTS("own address"))
         st.code(f"http://{own or 'ADDRESS'}:{port}{link.path}/teacher", language=None, wrap_lines=True)
 
 

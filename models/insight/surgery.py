@@ -12,12 +12,7 @@ from models.spec.plan import block_name
 from models.trace import site_in_words
 
 SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
-OPERATIONS = {
-    SKIP: "The block hands on what it reads: its branches and its norms after the add are both gone.",
-    ZERO: "The branches add 0; what stands on the residual path and after the add stays, its norm too.",
-    UNNORM: "One slot lets everything through as it comes, without gain and bias.",
-    SWAP: "Two blocks exchange all their weights and statistics; fixed factors and residuals stay where they are.",
-}
+OPERATIONS = (SKIP, ZERO, UNNORM, SWAP)
 
 SLIGHT = 0.1  # share of what the net has learned, below which a cut costs little
 FATAL = 0.9  # of it, above which a cut costs everything

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from addnorm import findings
+from models.content import Texts
 from models.insight.baseline import BETTER, LEARNT, guess_spread, loss_of_guessing, name_of_guessing
 from models.insight.reads import (
     ADAM,
@@ -66,17 +67,24 @@ DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 FEW_TOKENS = 8  # of a batch, below which the statistics of batch norm are mostly noise
 
-THRESHOLDS = (
-    "Judged is what branches and head read: behind a norm the stream may have any size. Exploding: the signal becomes "
-    f"more than {EXPLODING:g} times larger over depth ({ADAM_EXPLODING:,g} with Adam), or its gradient grows "
-    f"{LOUD_GRADIENT:,.0f} times more than that. Vanishing: one of them becomes more than {VANISHING:,g} times smaller "
-    f"({ADAM_VANISHING:,.0f} with Adam). Collapsed: samples end with a mean cosine above {COLLAPSED:g}, or differ in "
-    f"fewer than {ONE_DIRECTION:g} directions (borderline with Adam, where a sample has one answer). Borderline: near "
-    f"one of these, or a learning rate too small for what is asked. Inert: no branch reaches {INERT:g} of the stream. "
-    f"Large updates: a block changes by more than {LARGE_UPDATE:.0%} in a step. Dead: more than {DEAD:.0%} of a "
-    "block's ReLU units give 0 for all of a fixed set of about 128 samples or tokens. A net whose loss has fallen "
-    "below 90% of that of guessing is none of the first four."
+TEXTS = Texts(
+    "verdict",
+    exploding=EXPLODING,
+    adam_exploding=ADAM_EXPLODING,
+    loud_gradient=LOUD_GRADIENT,
+    vanishing=VANISHING,
+    adam_vanishing=ADAM_VANISHING,
+    collapsed=COLLAPSED,
+    one_direction=ONE_DIRECTION,
+    inert=INERT,
+    large_update=LARGE_UPDATE,
+    dead=DEAD,
 )
+
+
+def thresholds() -> str:
+    """What the verdicts mean, with their thresholds."""
+    return TEXTS("thresholds")
 
 
 @dataclass(frozen=True)

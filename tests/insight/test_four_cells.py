@@ -8,7 +8,7 @@ four, and GPT-2's, to begin with: what it says to look for is computed here, on 
 import numpy as np
 import pytest
 
-from components.playground.presets import PRESETS
+from components.playground.presets import PRESETS, TEXTS
 from components.start.cells import CELLS
 from models.insight.baseline import loss_of_guessing
 from models.insight.verdict import verdict
@@ -75,7 +75,7 @@ def test_one_run_of_the_default_learns_as_its_seed_does_among_several():
 
 def preset(name: str) -> tuple[RunConfig, str]:
     """The configuration of a preset, and where it says to look."""
-    return PRESETS[name].cfg, PRESETS[name].look
+    return PRESETS[name], TEXTS(name)
 
 
 def test_what_works_is_healthy_and_what_to_look_for_is_there():
@@ -127,4 +127,4 @@ def test_what_gpt_2_does_starts_level_and_soon_beats_the_letters_frequencies():
 
 
 def test_the_presets_that_start_shows_too_are_its_four_cells():
-    assert {cell.cfg for cell in CELLS} == {one.cfg for name, one in PRESETS.items() if name != "GPT-2 stays level"}
+    assert {cell.cfg for cell in CELLS} == {one for name, one in PRESETS.items() if name != "GPT-2 stays level"}

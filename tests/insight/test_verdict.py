@@ -13,12 +13,12 @@ from models.insight.outcome import LEARNS, STAYS, outcome
 from models.insight.reads import first_drop, first_update, logit_reach, one_token, score_spread, update_reach
 from models.insight.verdict import (
     LARGE_UPDATE,
-    THRESHOLDS,
     Verdict,
     activation_sentence,
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
+    thresholds,
     verdict,
     verdicts,
     weight_sentence,
@@ -581,7 +581,7 @@ def test_dead_units_and_the_cosine_are_of_a_fixed_set_of_about_128_tokens():
         run = Run(replace(cfg, device="cpu"))
         assert run._taker._samples * cfg.tokens == 128
     assert "for every sample in a fixed test set" in all_judged(dead=(0.75, 0, 0))[0].sentence
-    assert "about 128" in THRESHOLDS
+    assert "about 128" in thresholds()
 
 
 def test_level_weight_gradients_are_level_at_both_ends_of_a_plain_net():
