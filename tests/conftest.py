@@ -113,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Serial files come first, folder by folder, whose browser they share; then what takes longest, so that all processes
     end at the same time.
     """
-    long = sum(durations["first"].values()) / 200
+    long = sum(durations["first"].values()) / 300
     for item in items:
         file = file_of(item.nodeid)
         if "/browser/" in item.nodeid:
