@@ -18,7 +18,10 @@ from models.service.wire import Message
 from models.spec.limits import LIMITS
 
 ROOT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = {"OMP_NUM_THREADS": str(LIMITS.cores), "MKL_NUM_THREADS": str(LIMITS.cores), "PYTHONUNBUFFERED": "1"}
+# glibc otherwise returns what a row frees to the system, and each step waits for hundreds of new pages.
+ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(64 * 2**20), "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20)}  # bytes
+THREADS = {"OMP_NUM_THREADS": str(LIMITS.cores), "MKL_NUM_THREADS": str(LIMITS.cores)}
+ENVIRONMENT = ALLOCATOR | THREADS | {"PYTHONUNBUFFERED": "1"}
 PATIENCE = 3.0
 
 
