@@ -30,8 +30,9 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
     laid_out(page, button(page, "Train"), *(chart(page, name) for name in (*PROFILES, "Loss")))
     assert page.get_by_test_id("stMain").evaluate("el => el.scrollHeight - el.clientHeight") == 0
     assert type_size(page) >= 18
-    label = chart(page, "Loss").locator(".xtick text").first
-    assert label.evaluate("el => parseFloat(getComputedStyle(el).fontSize)") >= least
+    size = "el => parseFloat(getComputedStyle(el).fontSize)"
+    assert chart(page, "Loss").locator(".xtick text").first.evaluate(size) >= least
+    assert page.get_by_role("button", name="Table of Loss").evaluate(size) >= 15
     page.get_by_role("link", name="Start").click()
     until(page, lambda: type_size(page) == 16, "the usual type on another page")
 
