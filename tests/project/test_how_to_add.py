@@ -291,7 +291,7 @@ The RMS of the shortest and of the longest token of the batch at every site of t
         ),
         Edit(
             "components/playground/picture.py",
-            "    return [*text, *found] if large else",
+            "    return [*texts, *found] if large else",
             """    branches = figures.branches(plan(cfg).branches)
     found.append(Chart("Branch by depth", span=6, figure=branches, height=220, fit=fit))
 """,
