@@ -164,3 +164,20 @@ def test_next_to_nothing_moves_while_a_page_comes(visitors, path, how):
     page.locator(".stage[data-draws]").first.wait_for()
     settled(page)
     assert page.evaluate("window.shifted") < 0.1
+
+
+def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_without_scrolling(visitors):
+    page = visitors("/")
+    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
+    press(settled(page), "Train all four")
+    page.get_by_text("it blows up").wait_for()
+    heads = (".stage-travel-net .stage-heading", ".stage-outcome .stage-heading")
+    names = [page.locator(one).all_inner_texts() for one in heads]
+    assert names[0] == names[1], "one order"
+    discs = [disc.bounding_box() for disc in page.locator(".stage-travel-net").all()]
+    for kind in (".stage-curve", ".stage-outcome"):
+        for disc, below in zip(discs, page.locator(kind).all(), strict=True):
+            box = below.bounding_box()
+            assert box["x"] <= disc["x"] + disc["width"] / 2 <= box["x"] + box["width"]
+            assert disc["y"] + disc["height"] < box["y"] < box["y"] + box["height"] <= 720
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollTop") == 0

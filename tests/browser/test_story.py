@@ -2,7 +2,7 @@
 
 import re
 
-from tests.browser.page import address, laid_out, settled, until
+from tests.browser.page import PHONE, address, laid_out, settled, until
 
 
 def scene(page) -> str:
@@ -111,3 +111,29 @@ def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_tr
     assert told not in settled(second).get_by_role("main").inner_text()
     second.get_by_role("button", name="Train", exact=True).click()
     second.get_by_text(told).wait_for()
+
+
+# How many pixels of each scene's words can be read below the picture, and which scene is shown.
+READABLE = """() => {
+    const foot = document.querySelector(".stage-picture").getBoundingClientRect().bottom
+    const read = [...document.querySelectorAll(".stage-scene")].map((scene) =>
+        [...scene.querySelectorAll("h2, p")].reduce((sum, el) => {
+            const { top, bottom } = el.getBoundingClientRect()
+            return sum + Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, foot))
+        }, 0))
+    return [read, Number(document.querySelector('.stage-places [aria-current="step"]').textContent) - 1]
+}"""
+
+
+def test_on_a_phone_the_words_that_can_be_read_are_those_of_the_picture(visitors):
+    page = visitors("/story?scene=2", **PHONE, reduced_motion="reduce")
+    until(page, lambda: scene(page) == "2" and picture(page) == "32 without residual", "the scene of the link")
+    settled(page).wait_for_timeout(1100)  # in which a link's scene stays, whatever is scrolled
+    pane, seen = page.get_by_test_id("stMain"), []
+    while scene(page) != "5":
+        pane.evaluate("el => el.scrollBy(0, 25)")
+        page.wait_for_timeout(60)
+        seen.append(page.evaluate(READABLE))
+        assert len(seen) < 200, "the end of the story"
+    belongs = [read[shown] >= max(read) for read, shown in seen]
+    assert sum(belongs) / len(belongs) > 0.9

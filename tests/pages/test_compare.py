@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.shell import compare_link
+from components.shell import compare_link, projector
 from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
 from models.insight.baseline import loss_of_guessing
@@ -424,3 +424,14 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
     assert "Column B: The loss first differs from the link's at step 0" in words(other)
     other.slider(key="depth").set_value(4)
     assert "digest" not in address(sound(other.run()))
+
+
+def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
+    page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"travel", "chart"}
+    assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.FACTOR}
+    assert declared(page)["keys"] == projector.HINT
+    assert page.title[0].value == "pre-norm, 3x16 beside no residual, pre-norm, layer norm, 3x16"
+    assert not page.toggle
+    assert not page.button
+    assert {run["seeds"] for run in declared(sound(page.run()))["runs"]} == {2}
