@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         file = file_of(item.nodeid)
         if "/browser/" in item.nodeid:
             item.add_marker("browser")
-        if durations["first"].get(file, 0) > long:
+        if durations["first"].get(file, 0) > long or file.startswith(SERIAL):
             item.add_marker("slow")
         if not item.get_closest_marker("full") and not file.startswith(FULL):
             item.add_marker("first")
