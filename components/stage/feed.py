@@ -32,6 +32,8 @@ def header(head: LogHead) -> dict[str, Any]:
         "seeds": head.seeds,
         "width": columns.width,
         "tracks": tracks,
+        "sites": columns.sites,
+        "depth": columns.depth,
         "last": head.cfg.steps,
     }
 

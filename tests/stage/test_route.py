@@ -83,6 +83,7 @@ def test_the_rows_that_come_are_those_that_a_run_computes_bit_for_bit(url: str) 
     assert np.array_equal(came.matrix(), computed(SMALL))
     tracks = {track["name"]: (track["start"], track["width"]) for track in came.header["tracks"]}
     assert (tracks["loss"], tracks["act_rms"], tracks["grad_rms"]) == ((0, 1), (4, 3), (7, 3))
+    assert (came.header["sites"], came.header["depth"]) == (["x0", "b01", "b02"], 2)
     assert came.header["width"] == came.matrix().shape[1]
     assert came.header["last"] == max(came.rows)
     assert came.state["parameters"] > 0
