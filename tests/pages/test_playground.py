@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.playground.presets import PRESETS
+from components.playground.presets import PRESETS, where_to_look
 from components.stage.feed import frame_json
 from models.insight.said import said_at
 from models.service.client import trainer
@@ -334,7 +334,7 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
     page.get_by_key("preset").set_value("explodes")
     sound(page.run())
     assert address(page) == {"norm": "none"}
-    assert panels(page, "headline")["Verdict"]["look"] == PRESETS["explodes"].look
+    assert panels(page, "headline")["Verdict"]["look"] == where_to_look(PRESETS["explodes"])
     move(page, "depth", 4)
     assert page.get_by_key("preset").value is None
     assert panels(page, "headline")["Verdict"]["look"] == ""
