@@ -251,6 +251,20 @@ def test_names_at_the_ends_of_lines_have_a_contrast_of_at_least_4_5_in_every_sha
         assert all(contrast(one, luminance(page)) >= 4.5 for page in (PAGES[1:] if dark else PAGES[:1]))
 
 
+def test_up_to_four_lines_are_named_at_their_ends_and_more_in_a_legend():
+    code = """
+    const layout = { ...figure.layout, showlegend: true }
+    return [4, 5].map((count) => {
+      const line = (_, at) => ({ mode: "lines", name: `line ${at}`, x: [0, 1], y: [0, at], line: { color: "#1f77b4" } })
+      const data = Array.from({ length: count }, line)
+      const size = { width: 400, height: 300 }
+      const made = label.labelled({ data, layout: {} }, { data, layout }, size, {}, () => 30, false)
+      return [made.data.at(-1).mode, made.layout.showlegend]
+    })
+    """
+    assert run(code, figure=figure_of([], frame_of("t", x="x", y="y"))) == [["text", False], ["lines", True]]
+
+
 @pytest.mark.parametrize("theme", THEMES)
 def test_all_text_of_a_chart_has_a_contrast_of_at_least_4_5(theme):
     """Titles, ticks, legends and notes inherit the page's ink; what declares one of its own is computed here."""

@@ -112,8 +112,11 @@ def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:
     out = line(page, "Signal by depth")
     assert out is not None
     assert out[3] == out[2], "an identity hands the stream on"
+    switches = [page.toggle(key=f"anatomy_{name}") for name in ("residual", "norm")]
+    assert [switch.disabled for switch in switches] == [True, True], "nothing of it is left to switch"
     page.button(key="anatomy_back").click()
     sound(page.run())
+    assert not page.toggle(key="anatomy_residual").disabled
     assert page.session_state["overrides"] == ()
 
 
