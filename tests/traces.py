@@ -53,8 +53,9 @@ def _finished(cfg: RunConfig, seeds: tuple[int, ...], rows: int) -> list[Trace]:
     def trained() -> list[Trace]:
         runs = Run(cfg) if seeds == (cfg.seed,) else SeedRuns(cfg, seeds)
         runs.advance(rows)
+        traces = runs.traces()
         runs.close()
-        return runs.traces()
+        return traces
 
     return list(_kept((cfg.to_query(), seeds, rows), trained))
 

@@ -20,9 +20,8 @@ from tests.drawn import run
 
 
 def test_the_stacks_of_all_presets_have_one_scale_and_a_net_that_leaves_it_a_wider_one():
-    cfgs = [one.cfg for one in PRESETS.values()]
     for name, track in (("act", "act_rms"), ("grad", "grad_rms")):
-        rows = [getattr(profile_at_init(cfg), track)[0].tolist() for cfg in cfgs]
+        rows = [getattr(profile_at_init(cfg), track)[0].tolist() for cfg in PRESETS.values()]
         scales = run("return rows.map((row) => stack.scaleOf(name, row))", rows=rows, name=name)
         assert {tuple(scale) for scale in scales} == {tuple(scales[0])}
         low, high = run("return stack.scaleOf(name, row)", row=[1e-12, 1.0], name=name)
