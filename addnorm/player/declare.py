@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from addnorm.player.colour import GREY, HUES, marked
 from addnorm.words import STANDS
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 Figure = dict[str, Any]
 Tells = Literal["never", "rest", "follow"]

@@ -403,7 +403,7 @@ def test_a_worker_that_cannot_import_the_project_or_has_another_one_is_refused(
     assert "cannot import this project (ModuleNotFoundError: No module named 'models')" in said
     lost.terminate()
     assert lost.wait() == 0
-    for package in ("addnorm", "models"):
+    for package in ("addnorm", "content", "models"):
         shutil.copytree(ROOT / package, tmp_path / "other" / package, ignore=shutil.ignore_patterns("__pycache__"))
     with (tmp_path / "other" / "models" / "trace.py").open("a") as file:
         file.write("# changed\n")
