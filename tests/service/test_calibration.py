@@ -42,8 +42,8 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
 
 def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
     told: list[Machine] = []
-    monkeypatch.setattr("models.service.client.calibrated", told.append)
-    with closing(Trainer()) as trainer:
-        until(lambda: trainer.status().state == "ready", "the worker")
+    monkeypatch.setitem(Trainer._hear.__globals__, "calibrated", told.append)
+    with closing(Trainer()):
+        until(lambda: told, "what the worker has measured")
     assert len(told) == 1
     assert FASTEST <= told[0].fixed <= SLOWEST
