@@ -132,13 +132,22 @@ def test_the_pointer_is_told_the_number_at_the_playhead_in_the_notation_of_sente
     press(page, "Train")
     until_row(page, 20)
     figure, told = chart(page, "Gradient by depth"), label(page, "Gradient by depth")
-    hover(page, "Gradient by depth", figure.evaluate(NAMES)[0])
-    before = told.text_content()
-    until(page, lambda: told.text_content() != before, "another number under a mouse that rests")
+
+    def told_again() -> bool:
+        """Whether the label changes under a mouse that rests; a line that moves away from the mouse takes its label along."""
+        before = told.all_text_contents()
+        if not before:
+            hover(page, "Gradient by depth", figure.evaluate(NAMES)[0])
+            return False
+        page.wait_for_timeout(50)
+        return bool(told.count()) and told.all_text_contents() != before
+
+    until(page, told_again, "another number under a mouse that rests")
     assert figure.evaluate("el => Boolean(el.layout.transition)"), "the lines alone are drawn"
     button(page, "Pause").evaluate("(el) => el.click()")  # the mouse stays where it is
     until_at_rest(page)
     said = [number(value, 4) for value in line(page, "Gradient by depth")]
+    hover(page, "Gradient by depth", figure.evaluate(NAMES)[0])
     until(page, lambda: told.text_content().split(": ")[-1] in said, f"one of {said}")
 
 
