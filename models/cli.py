@@ -22,7 +22,7 @@ from models.export import configuration_from, configuration_json, digest_of, fin
 from models.insight.words import counted
 from models.maps import command
 from models.runlog import HEAD, ROWS, RunLog, folder_of, made_here
-from models.service.messages import tape_key
+from models.service.messages import log_key
 from models.service.runs import FOLDER
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
@@ -56,7 +56,7 @@ def _parser() -> Parser:
     train = commands.add_parser("train", help="train one configuration and say what came of it")
     _configuration_arguments(train)
     train.add_argument("--steps", metavar="N", help="length of the run")
-    train.add_argument("--csv", metavar="PATH", help="write the tape, one row per step and site")
+    train.add_argument("--csv", metavar="PATH", help="write the log, one row per step and site")
     train.add_argument("--json", metavar="PATH", help="write the configuration")
     train.add_argument("--out", metavar="DIR", help="keep the run's log in this folder, which `open` shows in the app")
     train.add_argument("--progress", action="store_true", help="draw the progress bar even where stderr is no terminal")
@@ -172,7 +172,7 @@ def _log(folder: str, run: "Run") -> RunLog:
     from models.training.logged import begin_log
 
     try:
-        log = RunLog(folder_of(Path(folder), tape_key(run.cfg)))
+        log = RunLog(folder_of(Path(folder), log_key(run.cfg)))
         begin_log(run, log)
     except OSError as error:
         raise ValueError(f"{folder} cannot be written: {error.strerror}") from None

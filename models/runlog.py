@@ -66,7 +66,7 @@ END: Message = {"kind": "end"}  # no more rows will come
 
 
 def folder_of(runs: Path, key: str) -> Path:
-    """Where the log of a run lies in a folder of runs. `key`: the run's identity (`tape_key`).
+    """Where the log of a run lies in a folder of runs. `key`: the run's identity (`log_key`).
 
     Other versions of torch or of this project have other numbers, and logs of their own.
     """

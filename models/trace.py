@@ -1,4 +1,4 @@
-"""The tape: everything that a run has measured, as plain numpy. No torch, so that the pages can hold it.
+"""The log: everything that a run has measured, as plain numpy. No torch, so that the pages can hold it.
 
 Row k is batch k in the net after k updates. `Run.close` adds the closing row N to a finished run of N steps, for the
 net after the last update. Frames hold the costlier measurements, taken at log-spaced steps.

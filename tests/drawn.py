@@ -17,7 +17,7 @@ from components.charts.parts import Figure
 NODE = which("node")
 PLAYER = Path(__file__).parents[1] / "addnorm" / "player"
 MODULES = ("bind", "label", "look", "playhead", "number", "names", "runlog", "lines", "describe", "stack", "travel")
-STILL = {"tapes": [], "position": 0, "shown": 0, "furthest": 0, "playing": False}
+STILL = {"logs": [], "position": 0, "shown": 0, "furthest": 0, "playing": False}
 OURS = ("names", "declared")  # of places and of a line that is left out: for the table and the legend, not for plotly
 
 
@@ -78,7 +78,7 @@ def all_drawn(figures: list[Figure], *, dark: bool = False) -> list[Figure]:
 
 
 def looks(figures: list[Figure]) -> list[list[dict[str, Any]]]:
-    """The traces of figures in their looks, without the numbers of a tape."""
+    """The traces of figures in their looks, without the numbers of a log."""
     code = "return figures.map(({ data, layout }) => data.map((trace) => look.looked(trace, layout.bind?.hue)))"
     found: list[list[dict[str, Any]]] = run(code, figures=figures)
     return found

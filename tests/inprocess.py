@@ -11,7 +11,7 @@ from models.answers import Question, Value
 from models.service.client import Requester, Trainer, WantedLog, question_message
 from models.service.demand import NOBODY
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.result_cache import TAPE_BYTES, ResultCache
+from models.service.result_cache import LOG_BYTES, ResultCache
 from models.service.runs import close_folder, open_folder
 from models.service.wire import Message
 from models.spec import RunConfig
@@ -34,7 +34,7 @@ class InProcessTrainer(Trainer):
 
     def __init__(self, steps_per_want: int = STEPS_PER_WANT, rest: float = 0.0) -> None:
         self.steps_per_want = steps_per_want
-        self.runs = open_folder(TAPE_BYTES)
+        self.runs = open_folder(LOG_BYTES)
         self._results = ResultCache(self.runs, self._post)
         self._status = Status("ready", SENTENCES["ready"])
         self._closed = False
@@ -52,13 +52,13 @@ class InProcessTrainer(Trainer):
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
     ) -> WantedLog:
         with self._results.lock:
-            tape = self._results.kept(cfg, seeds)
+            log = self._results.kept(cfg, seeds)
             self._results.expire()
-            if not (tape.done or tape.resting or until <= tape.length or self._closed):
-                self._results.want(tape, owner or NOBODY, until, seconds)
-                if tape.key in self._engine.slots:
-                    self._engine.advance(tape.key, min(until, tape.length + self.steps_per_want))
-            return tape
+            if not (log.done or log.resting or until <= log.length or self._closed):
+                self._results.want(log, owner or NOBODY, until, seconds)
+                if log.key in self._engine.slots:
+                    self._engine.advance(log.key, min(until, log.length + self.steps_per_want))
+            return log
 
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any

@@ -1,7 +1,7 @@
 """The stage of a page in AppTest, which has no browser: what
 it declares, what its charts show, where its playhead rests.
 
-A page's tapes are trained by the test itself, as the stage's connection would have them trained; the browser's part,
+A page's logs are trained by the test itself, as the stage's connection would have them trained; the browser's part,
 drawing and moving, is tested in tests/stage.
 """
 
@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 from models.trace import Trace
-from tests.load.tapes import Came, Tapes
+from tests.load.logs import Came, Logs
 
 
 def declared(page: AppTest, name: str = "") -> dict[str, Any]:
@@ -35,23 +35,23 @@ def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]
     return {panel["title"]: panel for data in said for panel in data["panels"] if panel["kind"] == kind}
 
 
-def tapes(page: AppTest, step: int | None = None, name: str = "") -> list[WantedLog]:
-    """The tapes of the stage, trained to a step, the last one if none is named, or to where they end before."""
+def logs(page: AppTest, step: int | None = None, name: str = "") -> list[WantedLog]:
+    """The logs of the stage, trained to a step, the last one if none is named, or to where they end before."""
     seeds = declared(page, name)["runs"][0]["seeds"]
     found = []
     for cfg in runs(page, name):
         upto = cfg.steps if step is None else step
-        tape = trainer().tape(cfg, seeds)
-        while upto and not tape.done and tape.length <= upto:
-            tape = trainer().want(cfg, min(upto + 1, cfg.steps), seeds=seeds)
-            assert not tape.error, tape.error
-        found.append(tape)
+        log = trainer().log(cfg, seeds)
+        while upto and not log.done and log.length <= upto:
+            log = trainer().want(cfg, min(upto + 1, cfg.steps), seeds=seeds)
+            assert not log.error, log.error
+        found.append(log)
     return found
 
 
 def rests(page: AppTest, step: int | None = None, *, name: str = "", playing: bool = False) -> AppTest:
     """The page once its runs were trained to a step and the playhead has come to rest there."""
-    reached = [tape.length - 1 for tape in tapes(page, step, name)]
+    reached = [log.length - 1 for log in logs(page, step, name)]
     links = [run["link"] for run in declared(page, name)["runs"]]
     return says(page, {"at": {"step": max(reached) if step is None else step, "playing": playing, "runs": links}}, name)
 
@@ -72,12 +72,10 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
     if bind["of"] == "still":
         return [_written(value) for value in np.array(bind["values"], float)]
     said = declared(page, name)["runs"][bind["run"]]
-    tape: Trace | None = trainer().tape(runs(page, name)[bind["run"]], said["seeds"]).trace()
-    if tape is not None and len(tape):
-        row = min(step, len(tape) - 1)
-        found = (
-            getattr(tape.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(tape, bind["track"])[row]
-        )
+    log: Trace | None = trainer().log(runs(page, name)[bind["run"]], said["seeds"]).trace()
+    if log is not None and len(log):
+        row = min(step, len(log) - 1)
+        found = getattr(log.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(log, bind["track"])[row]
         return [_written(value) for value in found]
     came = drawn_first(page, name)[bind["run"]]
     if bind["of"] == "frame":
@@ -88,10 +86,10 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
 
 def drawn_first(page: AppTest, name: str = "") -> list[Came]:
     """What the stage is given to draw of each run before its connection is there."""
-    said, tapes = declared(page, name), Tapes()
-    tapes.runs = [Came() for _ in said["runs"]]
-    tapes.draw(said["messages"])
-    return tapes.runs
+    said, logs = declared(page, name), Logs()
+    logs.runs = [Came() for _ in said["runs"]]
+    logs.draw(said["messages"])
+    return logs.runs
 
 
 def _written(value: float) -> float | None:

@@ -71,7 +71,7 @@ def recordings_that_play(
 def file_that_plays(
     title: str, parts: list[dict[str, Any]], messages: Iterable[str | bytes], below: str = "", *, still: str = ""
 ) -> str:
-    """One self-contained HTML page with the player: charts, tables and tapes work offline, from a double click.
+    """One self-contained HTML page with the player: charts, tables and logs work offline, from a double click.
 
     `parts`: what a stage and its parts declare, from top to bottom; `messages`: what a connection would send about its
     runs, in order; `below`: HTML after the player, `still`: HTML until the player runs, both escaped by the caller.

@@ -1,4 +1,4 @@
-// Turns a declared figure and the tapes into the figure to draw. Pure: nothing here touches the page.
+// Turns a declared figure and the logs into the figure to draw. Pure: nothing here touches the page.
 
 import { colourAt, enlargedLayout, hues, inkOn, looked, thicker } from "./look.js"
 import { sharedPrefix, shortened } from "./names.js"
@@ -108,12 +108,12 @@ const folded = (bind, { seeds }, of) => {
   return Float64Array.from(all[0], (_, place) => foldOf(at(place), bind))
 }
 // What the frames say that were seen, by step, of one seed or of all; a seed without a number there is left out.
-const atFrames = (bind, tape, now) => {
+const atFrames = (bind, log, now) => {
   const { track, fold, seed } = bind
   const found = new Map()
-  if (!tape?.length || !started(now)) return found
-  for (const one of fold ? tape.frames.keys() : [seed])
-    for (const frame of tape.frames[one] ?? [])
+  if (!log?.length || !started(now)) return found
+  for (const one of fold ? log.frames.keys() : [seed])
+    for (const frame of log.frames[one] ?? [])
       if (frame.step <= now.furthest && frame[track] !== null)
         found.set(frame.step, [...(found.get(frame.step) ?? []), frame[track]])
   const steps = [...found.keys()].sort((a, b) => a - b)
@@ -182,56 +182,56 @@ const written = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }) 
   }
 }
 
-// By the kind of a binding: from a trace, its tape and the playhead, the trace with its numbers in `values`.
+// By the kind of a binding: from a trace, its log and the playhead, the trace with its numbers in `values`.
 const FILL = {
   still: (trace) => ({ ...trace, values: trace.bind.values.map(number) }),
   cells: (trace) => {
     const cells = trace.bind.values.map((row) => row.map(number))
     return coloured(trace, cells, trace.bind)
   },
-  row(trace, tape, now) {
+  row(trace, log, now) {
     const { bind } = trace
     const place = (one) => (bind.first ? 0 : one.drawnAt(now))
     const of = (one, track) => (one?.length ? folded(bind, one, (seed) => one.vector(track, place(one), seed)) : [])
-    const over = bind.over ? tape : now.tapes[bind.against]
+    const over = bind.over ? log : now.logs[bind.against]
     const other = over ? of(over, bind.over || bind.track) : null
-    const values = against(of(tape, bind.track), other, (value, base) => value / base)
-    const step = now.playing ? null : tape.steps[tape.until(now.shown) - 1]
-    return { ...trace, ...named(trace, tape, step), values }
+    const values = against(of(log, bind.track), other, (value, base) => value / base)
+    const step = now.playing ? null : log.steps[log.until(now.shown) - 1]
+    return { ...trace, ...named(trace, log, step), values }
   },
-  frame(trace, tape, now) {
-    const frame = tape.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
+  frame(trace, log, now) {
+    const frame = log.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
     const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
-    return { ...trace, ...named(trace, tape, frame?.step ?? 0), values }
+    return { ...trace, ...named(trace, log, frame?.step ?? 0), values }
   },
-  past(trace, tape, now) {
+  past(trace, log, now) {
     const { bind } = trace
     const end = (one) => one.until(now.furthest)
-    if (!end(tape) || !started(now)) return { ...trace, x: [], y: [], values: [] }
+    if (!end(log) || !started(now)) return { ...trace, x: [], y: [], values: [] }
     const of = (one) => folded(bind, one, (seed) => one.column(bind.track, end(one), seed))
-    const other = bind.against === null ? null : of(now.tapes[bind.against])
-    const values = against(of(tape), other, (value, base) => value - base)
+    const other = bind.against === null ? null : of(now.logs[bind.against])
+    const values = against(of(log), other, (value, base) => value - base)
     const kept = new Set(decimate(values))
-    if (now.marked) kept.add(Math.min(tape.until(now.shown), values.length) - 1)
+    if (now.marked) kept.add(Math.min(log.until(now.shown), values.length) - 1)
     const rows = [...kept].sort((a, b) => a - b).filter((row) => finite(values[row]))
-    const x = rows.map((row) => tape.steps[row])
-    return { ...trace, ...named(trace, tape), x, values: rows.map((row) => values[row]), whole: values }
+    const x = rows.map((row) => log.steps[row])
+    return { ...trace, ...named(trace, log), x, values: rows.map((row) => values[row]), whole: values }
   },
-  frames(trace, tape, now) {
+  frames(trace, log, now) {
     const { bind } = trace
-    const seen = atFrames(bind, tape, now)
-    const other = bind.against === null ? null : atFrames(bind, now.tapes[bind.against], now)
+    const seen = atFrames(bind, log, now)
+    const other = bind.against === null ? null : atFrames(bind, now.logs[bind.against], now)
     const x = [...seen.keys()].filter((step) => !other || other.has(step))
     return { ...trace, x, values: x.map((step) => seen.get(step) - (other?.get(step) ?? 0)) }
   },
-  crosses(trace, tape, now) {
+  crosses(trace, log, now) {
     const { track, seed } = trace.bind
     const [steps, words] = [[], []]
-    const ended = tape.state.fates[seed]?.step ?? Infinity // other seeds may go on
-    if (tape.length && started(now)) {
-      for (let row = 0; row < tape.until(Math.min(now.furthest, ended)); row++) {
-        const step = tape.steps[row]
-        const value = tape.number(track, step, seed)
+    const ended = log.state.fates[seed]?.step ?? Infinity // other seeds may go on
+    if (log.length && started(now)) {
+      for (let row = 0; row < log.until(Math.min(now.furthest, ended)); row++) {
+        const step = log.steps[row]
+        const value = log.number(track, step, seed)
         if (value === undefined || (finite(value) && step !== ended)) continue
         steps.push(step)
         words.push(brief(value, 4))
@@ -239,10 +239,10 @@ const FILL = {
     }
     return { ...trace, x: steps, values: [], customdata: words }
   },
-  map(trace, tape, now) {
-    const steps = evenly(started(now) ? tape.until(now.furthest) : 0, MAP_STEPS).map((row) => tape.steps[row])
-    const rows = steps.map((step) => tape.vector(trace.bind.track, step, trace.bind.seed))
-    const { whole, ...own } = rowsOfMap(tape.isRecording ? tape.names(trace.bind.track) : now.rows)
+  map(trace, log, now) {
+    const steps = evenly(started(now) ? log.until(now.furthest) : 0, MAP_STEPS).map((row) => log.steps[row])
+    const rows = steps.map((step) => log.vector(trace.bind.track, step, trace.bind.seed))
+    const { whole, ...own } = rowsOfMap(log.isRecording ? log.names(trace.bind.track) : now.rows)
     const cells = own.y.map((site) => rows.map((row) => row[site]))
     return { ...coloured(trace, cells), ...own, text: whole.map((name) => steps.map(() => name)), x: steps }
   },
@@ -368,10 +368,10 @@ const evenly = (count, most) => {
 // A name with its step, or without one (null) while the steps fly past: a legend that changes has to be laid out again.
 const atStep = (text, step) => (step === null ? text.replace("step {step}", "now") : text.replace("{step}", step))
 // The name of a trace with its file and step filled in; in a recording the places have the model's own names.
-const named = (trace, tape, step) => {
-  if (!tape.isRecording) return step === undefined || trace.bind.of === "row" ? {} : { name: atStep(trace.name, step) }
-  const name = atStep(trace.name.replace("{name}", shortened(tape.name, 30)), step)
-  return { name, meta: name, ...(trace.bind.of !== "past" && { text: tape.names(trace.bind.track) }) }
+const named = (trace, log, step) => {
+  if (!log.isRecording) return step === undefined || trace.bind.of === "row" ? {} : { name: atStep(trace.name, step) }
+  const name = atStep(trace.name.replace("{name}", shortened(log.name, 30)), step)
+  return { name, meta: name, ...(trace.bind.of !== "past" && { text: log.names(trace.bind.track) }) }
 }
 const rowsOfMap = (names) => {
   const y = evenly(names.length, MAP_SITES)
@@ -389,11 +389,11 @@ const withoutPrefix = (lists) => {
   ]
 }
 
-// An x axis over depth: a few names of places, or, if the tapes have other places, shares of the depth. Traces of
+// An x axis over depth: a few names of places, or, if the logs have other places, shares of the depth. Traces of
 // recordings get `names` without the prefix that all share.
-const overDepth = (traces, tapes, declared) => {
+const overDepth = (traces, logs, declared) => {
   const drawn = traces.filter((trace) => trace.values?.length)
-  const recorded = drawn.filter((trace) => tapes[trace.bind.run]?.isRecording)
+  const recorded = drawn.filter((trace) => logs[trace.bind.run]?.isRecording)
   const [inside, short] = withoutPrefix(recorded.map((trace) => trace.text))
   for (const [at, trace] of recorded.entries()) trace.names = short[at]
   const title = { ...declared.title, text: declared.title.text + inside }
@@ -487,20 +487,20 @@ const ticksAt = ({ labels, blocks, most = 5 }) => {
 const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places
 const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
 
-const modelOf = (tape) => tape.header?.about?.model // of a recording; nets of the playground have none
+const modelOf = (log) => log.header?.about?.model // of a recording; nets of the playground have none
 
 // A declared trace with its look and its numbers.
 const full = (declared, { hue, places }, now) => {
   const trace = looked(declared, hue, now.dark)
   const { bind } = trace
   if (!bind?.of) return trace
-  const tape = now.tapes[bind.run]
-  if (!tape?.header && !AT_ONCE.includes(bind.of)) return { ...trace, x: trace.x ?? [], values: [] }
-  if (bind.alike && modelOf(tape) !== modelOf(now.tapes[0])) {
+  const log = now.logs[bind.run]
+  if (!log?.header && !AT_ONCE.includes(bind.of)) return { ...trace, x: trace.x ?? [], values: [] }
+  if (bind.alike && modelOf(log) !== modelOf(now.logs[0])) {
     const entry = leftOut(trace, "another task")
-    return { ...entry, name: entry.name.replace("{name}", shortened(tape.name, 30)) }
+    return { ...entry, name: entry.name.replace("{name}", shortened(log.name, 30)) }
   }
-  const found = FILL[bind.of](trace, tape, now)
+  const found = FILL[bind.of](trace, log, now)
   const { values } = found
   if (!OVER_STEPS.includes(bind.of) && !found.cells) {
     found.x ??= [...values.keys()]
@@ -520,7 +520,7 @@ const banded = (trace) => {
 
 const INNER = ["bind", "values", "whole", "cells", "log", "inside", "role", "hue", "shade", "thin"] // no attributes of plotly's
 
-// The figure to draw. `now`: tapes, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
+// The figure to draw. `now`: logs, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
 export const filled = ({ data, layout }, now, held) => {
   const { bind = {}, ...declared } = layout
   const rest = { ...declared, annotations: declared.annotations ?? [] }
@@ -529,10 +529,10 @@ export const filled = ({ data, layout }, now, held) => {
   const xaxis = {
     ...(bind.places && ticksAt(bind.places)),
     ...rest.xaxis,
-    ...(bind.depth && overDepth(bound, now.tapes, rest.xaxis)),
+    ...(bind.depth && overDepth(bound, now.logs, rest.xaxis)),
   }
   const axis = AXES[bind.axis ?? ""](bound, bind, held)
-  if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.tapes.map((tape) => tape.last))]
+  if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.logs.map((log) => log.last))]
   const limits = limitsWithin(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const inLegend = new Set()
   const traces = []

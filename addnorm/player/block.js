@@ -29,8 +29,8 @@ export class RunHeading {
 
   draw(now) {
     const { run, found, diverged } = this.panel
-    const tape = now.tapes[run]
-    this.say(found || (tape?.lost && now.furthest >= tape.fate.step ? diverged : ""))
+    const log = now.logs[run]
+    this.say(found || (log?.lost && now.furthest >= log.fate.step ? diverged : ""))
   }
 }
 
@@ -54,11 +54,11 @@ export class BlockPicture {
 
   draw(now) {
     const { run, block, title } = this.panel
-    const tape = now.tapes[run]
-    if (!tape?.length) return
-    const at = tape.drawnAt(now)
-    const [x, sum] = [block - 1, block].map((site) => tape.vector("act_rms", at)[site])
-    const branch = tape.vector("branch_rms", at)[block - 1]
+    const log = now.logs[run]
+    if (!log?.length) return
+    const at = log.drawnAt(now)
+    const [x, sum] = [block - 1, block].map((site) => log.vector("act_rms", at)[site])
+    const branch = log.vector("branch_rms", at)[block - 1]
     const said = { enters: `x: ${brief(x)}`, made: `F: ${brief(branch)}`, leaves: `out: ${brief(sum)}` }
     for (const [name, text] of Object.entries(said)) write(this.drawn.querySelector(`.number.${name}`), text)
     this.drawn.setAttribute(

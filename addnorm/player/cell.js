@@ -32,7 +32,7 @@ export class Digit {
   }
 
   draw(now) {
-    const ten = now.tapes[this.panel.run]?.frame(now.shown)?.ten
+    const ten = now.logs[this.panel.run]?.frame(now.shown)?.ten
     if (!ten) return
     const { which } = this.panel
     if (!this.image.firstChild) this.image.append(picture(ten.images[which]))
@@ -57,15 +57,15 @@ export class Curve {
 
   draw(now) {
     const { run, top, level, title } = this.panel
-    const tape = now.tapes[run]
-    if (!tape?.length) return
+    const log = now.logs[run]
+    if (!log?.length) return
     const width = this.width ?? this.place.clientWidth
     const height = this.el.clientHeight || this.panel.height // of which a phone's style leaves less
     const em = Number.parseFloat(getComputedStyle(this.el).fontSize) / 12
     const [left, right, over, under] = AROUND.map((pixels) => pixels * em)
-    const x = (row) => left + (row / tape.last) * (width - left - right)
+    const x = (row) => left + (row / log.last) * (width - left - right)
     const y = (loss) => over + (1 - loss / top) * (height - over - under)
-    const until = Math.min(now.furthest, tape.length - 1)
+    const until = Math.min(now.furthest, log.length - 1)
     const parts = [
       svg("line", { class: "axis", x1: left, x2: width - right, y1: y(0), y2: y(0) }),
       svg("line", { class: "axis", x1: left, x2: left, y1: y(top), y2: y(0) }),
@@ -73,18 +73,18 @@ export class Curve {
       svg("text", { x: left - 4, y: y(top) + 4 * em, "text-anchor": "end" }, top),
       svg("text", { x: left - 4, y: y(level) + 4 * em, "text-anchor": "end" }, "chance"),
       svg("text", { x: left - 4, y: y(0) + 4 * em, "text-anchor": "end" }, 0),
-      svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, `step ${tape.last}`),
+      svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, `step ${log.last}`),
     ]
     const [path, beyond] = [[], []]
     for (let row = 0, down = false; row <= until; row++) {
-      const loss = tape.number("loss", row)
+      const loss = log.number("loss", row)
       if (loss <= top) path.push(`${down ? "L" : "M"}${x(row).toFixed(1)} ${y(loss).toFixed(1)}`)
       else beyond.push([row, loss])
       down = loss <= top
     }
     parts.push(svg("path", { class: "line", d: path.join("") }))
-    const shown = Math.floor(tape.drawnAt(now))
-    const loss = tape.number("loss", shown)
+    const shown = Math.floor(log.drawnAt(now))
+    const loss = log.number("loss", shown)
     parts.push(svg("text", { x: left, y: height - 2 }, `loss ${brief(loss)}`))
     if (loss <= top) parts.push(svg("circle", { class: "now", cx: x(shown), cy: y(loss), r: 3.5 }))
     if (beyond.length) parts.push(...this.edge(beyond, x, over))

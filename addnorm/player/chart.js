@@ -175,19 +175,19 @@ export class Chart {
   draw(now, Plotly, theme) {
     const { panel } = this
     if (panel.says) {
-      const tape = now.tapes[panel.run]
-      const told = tape?.toldAt(now)
-      const text = (panel.ends && tape?.end(told)) || tape?.sentence(panel.says, told) || panel.before
+      const log = now.logs[panel.run]
+      const told = log?.toldAt(now)
+      const text = (panel.ends && log?.end(told)) || log?.sentence(panel.says, told) || panel.before
       write(this.sentence, text)
-      this.sentence.classList.toggle("lost", Boolean(panel.ends && tape?.end(told)))
+      this.sentence.classList.toggle("lost", Boolean(panel.ends && log?.end(told)))
     }
-    const figure = panel.figure ?? (started(now) && now.tapes[panel.run]?.frame(now.shown)?.picture)
+    const figure = panel.figure ?? (started(now) && now.logs[panel.run]?.frame(now.shown)?.picture)
     // Until the first row of another net comes, or if it is refused, the last net's picture stays and turns pale.
-    const awaited = Boolean(this.figure) && now.tapes.length > 0 && !now.tapes.some((tape) => tape.length)
+    const awaited = Boolean(this.figure) && now.logs.length > 0 && !now.logs.some((log) => log.length)
     this.place.classList.toggle("awaited", awaited)
     if (awaited) return
     if (!figure?.data) return this.clear(Plotly)
-    const nets = now.tapes.map(({ link }) => link).join(" ")
+    const nets = now.logs.map(({ link }) => link).join(" ")
     if (nets !== this.nets) {
       this.nets = nets
       this.held = {}

@@ -29,10 +29,10 @@ export class Connection {
     this.connected = false
   }
 
-  // Says which tapes the page shows, whenever that changes.
-  hello(ticket, tapes, { wants, at, playing }) {
+  // Says which logs the page shows, whenever that changes.
+  hello(ticket, logs, { wants, at, playing }) {
     this.ticket = ticket
-    this.tapes = tapes
+    this.logs = logs
     this.wants = wants
     this.at = at
     this.playing = playing
@@ -54,7 +54,7 @@ export class Connection {
 
   // Wants no more rows.
   rest() {
-    if (this.tapes) this.wish({ wants: this.tapes.map(() => 0), at: 0, playing: false })
+    if (this.logs) this.wish({ wants: this.logs.map(() => 0), at: 0, playing: false })
   }
 
   say() {
@@ -97,7 +97,7 @@ export class Connection {
 
   greet() {
     this.connected = true
-    const runs = this.tapes.map(({ asks }, at) => ({ ...asks, want: this.wants[at] ?? 0 }))
+    const runs = this.logs.map(({ asks }, at) => ({ ...asks, want: this.wants[at] ?? 0 }))
     this.socket.send(JSON.stringify({ kind: "hello", turn: ++this.turn, ticket: this.ticket, runs }))
     this.say()
     this.changed()
@@ -105,9 +105,9 @@ export class Connection {
 
   take(data) {
     const message = typeof data === "string" ? JSON.parse(data) : rowsOf(data)
-    const tape = this.tapes[message.run]
+    const log = this.logs[message.run]
     if (message.kind === "trainer") this.trainer = message
-    else if (message.turn === this.turn && tape) tape.hear(message) // no reply to an earlier hello
+    else if (message.turn === this.turn && log) log.hear(message) // no reply to an earlier hello
     this.changed()
   }
 }

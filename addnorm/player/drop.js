@@ -6,9 +6,9 @@ import { RunLog } from "./runlog.js"
 const WORDS = "A recording (.jsonl) is read in this browser; it is not sent to the server."
 const LARGEST_FILE = 2 ** 32 // bytes
 const PIECE = 2 ** 20 // bytes that are read at once
-const dropped = new Map() // by the tape's number on the page, until the tab leaves the app
+const dropped = new Map() // by the log's number on the page, until the tab leaves the app
 
-// The tape of the file that was dropped on a zone before.
+// The log of the file that was dropped on a zone before.
 export const kept = (number) => dropped.get(number)
 
 // Reads a file of the visitor's, in the browser only. `read`: called with the log after every piece.
@@ -34,13 +34,13 @@ const readFile = async (file, read) => {
 }
 
 export class Drop {
-  // `read`: called with the number of a tape and the tape, repeatedly while it is read.
+  // `read`: called with the number of a log and the log, repeatedly while it is read.
   constructor(root, read) {
     this.el = root.querySelector(".stage-drops")
     this.read = read
   }
 
-  // `numbers`: of the tapes that are files of the visitor's.
+  // `numbers`: of the logs that are files of the visitor's.
   declare(numbers) {
     const text = numbers.join()
     if (this.text === text) return
@@ -59,9 +59,9 @@ export class Drop {
     input.setAttribute("aria-label", name)
     const take = (file) =>
       file &&
-      readFile(file, (tape) => {
-        dropped.set(number, tape)
-        this.read(number, tape)
+      readFile(file, (log) => {
+        dropped.set(number, log)
+        this.read(number, log)
       })
     input.onchange = () => take(input.files[0])
     zone.ondragover = (event) => {

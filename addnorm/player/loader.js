@@ -6,7 +6,7 @@ export default async function (component) {
   const { version, plotly, script = "stage" } = component.data
   const { mount } = await import(new URL(`stage/${version}/${script}.js`, base).href)
   const { Connection } = await import(new URL(`stage/${version}/connection.js`, base).href)
-  const address = new URL("tape", base)
+  const address = new URL("log", base)
   address.protocol = address.protocol.replace("http", "ws")
   const connect = (changed) => new Connection(address.href, changed)
   return mount(component, { connect, plotly: plotly && new URL(plotly, base).href })

@@ -1,17 +1,17 @@
-// A viewer's place on one or more tapes. It knows no page: `tick` is given the time and how far the tapes reach.
+// A viewer's place on one or more logs. It knows no page: `tick` is given the time and how far the logs reach.
 
 export const SPEEDS = { "1 step/s": 1, "5 steps/s": 5, "25 steps/s": 25, "full speed": null }
-const WHOLE_SECONDS = 8 // to play a whole tape at full speed, unless the trainer is slower
-const SHORT = 300 // steps: a shorter tape is played at the rate of one of this length
+const WHOLE_SECONDS = 8 // to play a whole log at full speed, unless the trainer is slower
+const SHORT = 300 // steps: a shorter log is played at the rate of one of this length
 const AHEAD_SECONDS = 6 // how far ahead of a slow playhead rows are asked for
 const MEASURED_SECONDS = 2 // over which the rate of arrivals is measured
 const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
 const LONGEST_TICK = 0.25 // seconds: a page that was hidden goes on from where it was
 
-// How far several tapes reach together: to the end of the slowest that is not over, or else to the rest of the longest.
-export const reach = (tapes) => {
-  const going = tapes.filter((tape) => !tape.over)
-  const ends = (going.length ? going : tapes).map(({ length, playsTo = length - 1 }) => Math.max(0, playsTo))
+// How far several logs reach together: to the end of the slowest that is not over, or else to the rest of the longest.
+export const reach = (logs) => {
+  const going = logs.filter((log) => !log.over)
+  const ends = (going.length ? going : logs).map(({ length, playsTo = length - 1 }) => Math.max(0, playsTo))
   return { there: going.length ? Math.min(...ends) : Math.max(0, ...ends), over: !going.length }
 }
 
@@ -64,7 +64,7 @@ export class Playhead {
     this.ended = false
   }
 
-  // Moves on by the time that has passed, at most to the last row; stops when all tapes are over.
+  // Moves on by the time that has passed, at most to the last row; stops when all logs are over.
   tick(now, { there, over }) {
     if (!this.playing) return
     if (this.pressed && (this.shown >= this.last || (over && this.shown >= there))) this.position = 0

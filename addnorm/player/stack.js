@@ -126,10 +126,10 @@ export class LivingStack {
   }
 
   draw(now, _, theme) {
-    const tape = now.tapes[this.panel.run]
-    if (!tape?.length) return
-    if (this.tape !== tape) this.rescale() // a new net gets a new scale
-    this.tape = tape
+    const log = now.logs[this.panel.run]
+    if (!log?.length) return
+    if (this.log !== log) this.rescale() // a new net gets a new scale
+    this.log = log
     const style = getComputedStyle(this.group)
     const page = Number.parseFloat(style.fontSize)
     const { blocks, diagrams } = this.panel
@@ -138,18 +138,18 @@ export class LivingStack {
     const room = beside ? this.opened.offsetWidth : 0
     const height = this.columns.clientHeight || this.panel.height // of which a phone's style leaves less
     this.type = Math.max(LEAST_TYPE, TYPE * page)
-    const position = tape.drawnAt(now)
-    const of = (track) => tape.vector(track, position)
+    const position = log.drawnAt(now)
+    const of = (track) => log.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
-    if (blocks.at(-1).site >= act.length) return // the tape is still that of a net with fewer blocks
+    if (blocks.at(-1).site >= act.length) return // the log is still that of a net with fewer blocks
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
-    const scaled = this.panel.scale === "shared" ? now.tapes.filter(({ length }) => length) : [tape]
+    const scaled = this.panel.scale === "shared" ? now.logs.filter(({ length }) => length) : [log]
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
       const first = scaleOf(name, ...seen(() => 0))
       const [low, high] = logRange(
         this.held[name] ?? first,
-        ...seen((other) => (now.alone && other !== tape ? 0 : other.drawnAt(now))),
+        ...seen((other) => (now.alone && other !== log ? 0 : other.drawnAt(now))),
       )
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }

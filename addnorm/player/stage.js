@@ -1,4 +1,4 @@
-// The stage: holds the tapes of a page, moves a playhead along them, and draws the declared panels once per frame.
+// The stage: holds the logs of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
@@ -84,7 +84,7 @@ class Stage {
     this.panels = new Map()
     this.scales = {}
     this.stale = new Set()
-    this.tapes = []
+    this.logs = []
     this.watched = new Set() // of a story, the links of the runs that its reader has watched to their end
     this.told = ""
     this.moved = 0
@@ -97,7 +97,7 @@ class Stage {
     this.playhead = new Playhead(1)
     this.moves = this.movesOf()
     this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
-    this.drop = new Drop(root, (number, tape) => this.take(number, tape))
+    this.drop = new Drop(root, (number, log) => this.take(number, log))
     this.scenes = new Scenes(root, { entered: () => this.enter() })
     this.connection = host.connect(() => this.go())
     this.watch()
@@ -187,7 +187,7 @@ class Stage {
     }
     if (once(data.reset)) this.moves.reset()
     // A recording that begins by itself rests where motion is unwelcome.
-    if (once(data.start) && !(calm() && this.active.every((tape) => tape.state.recorded))) this.moves.play()
+    if (once(data.start) && !(calm() && this.active.every((log) => log.state.recorded))) this.moves.play()
     this.theme = themeOf(this.root)
     this.bar.show(this.playhead, this.word) // before the first frame: a button that gets its word later moves the rest
     this.go()
@@ -198,7 +198,7 @@ class Stage {
     const name = JSON.stringify([data.name, ...names])
     const fresh = name !== this.name
     if (fresh) {
-      const { playhead, tapes: before, names: had } = this
+      const { playhead, logs: before, names: had } = this
       // Who presses Train before the page has heard of a moved control wants to train what the control says,
       // even if the run of before had so few rows that it has been played to its end since.
       const recent = clock() - this.pressedAt < EAGER_SECONDS
@@ -209,11 +209,11 @@ class Stage {
       this.names = names
       const opened = (run, number) => (run.recording === null && kept(number)) || new RunLog(run)
       const left = [...before]
-      this.tapes = data.runs.map((run, number) => {
+      this.logs = data.runs.map((run, number) => {
         const at = left.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
         return at < 0 || run.recording !== undefined ? opened(run, number) : left.splice(at, 1)[0]
       })
-      this.playhead = new Playhead(Math.max(...this.active.map((tape) => tape.last)), playhead.speed)
+      this.playhead = new Playhead(Math.max(...this.active.map((log) => log.last)), playhead.speed)
       const within = (some, all) => some.every((one) => all.includes(one))
       const same = had && (within(had, names) || within(names, had)) // but for runs that were added or taken away
       const { follows = true, ...place } = (same && this.placeOf(playhead)) || knownPlace(name) || {}
@@ -223,8 +223,8 @@ class Stage {
       if (eager) this.playhead.play(clock())
       this.pageAt = ""
     }
-    const empty = this.tapes.map((tape) => !tape.header) // the others know more than the page
-    for (const message of data.messages.map(written)) if (empty[message.run]) this.tapes[message.run].hear(message)
+    const empty = this.logs.map((log) => !log.header) // the others know more than the page
+    for (const message of data.messages.map(written)) if (empty[message.run]) this.logs[message.run].hear(message)
     if (fresh || data.ticket !== this.ticket) {
       this.ticket = data.ticket
       this.greet()
@@ -237,8 +237,8 @@ class Stage {
   }
 
   // After a reload the playhead stands where it stood, once the rows are there: nothing is trained for who only looks.
-  recall(tapes) {
-    if (!this.before || !tapes.every((tape) => tape.over || tape.length > this.before.position)) return
+  recall(logs) {
+    if (!this.before || !logs.every((log) => log.over || log.length > this.before.position)) return
     const { position, furthest } = this.before
     Object.assign(this.playhead, { position, furthest })
     this.before = undefined
@@ -248,9 +248,9 @@ class Stage {
     if (!this.data.scenes.length) keepPlace(this.name, this.placeOf(this.playhead))
   }
 
-  // The tapes that come over the connection: all but the files of the visitor's.
+  // The logs that come over the connection: all but the files of the visitor's.
   get remote() {
-    return this.tapes.filter((tape) => !tape.local)
+    return this.logs.filter((log) => !log.local)
   }
 
   greet() {
@@ -263,12 +263,12 @@ class Stage {
   }
 
   // Takes a file of the visitor's, as far as it has been read.
-  take(number, tape) {
+  take(number, log) {
     if (this.data.runs[number]?.recording !== null) return // the page shows something else by now
-    if (this.tapes[number] !== tape) {
-      this.tapes[number] = tape
+    if (this.logs[number] !== log) {
+      this.logs[number] = log
       this.follows = true
-      this.playhead = new Playhead(tape.last, this.playhead.speed)
+      this.playhead = new Playhead(log.last, this.playhead.speed)
     }
     this.go()
   }
@@ -279,8 +279,8 @@ class Stage {
 
   // Whether the page shows recordings and nothing of them has come yet.
   get empty() {
-    const recorded = this.active.filter((tape) => tape.isRecording)
-    return recorded.length > 0 && !recorded.some((tape) => tape.header)
+    const recorded = this.active.filter((log) => log.isRecording)
+    return recorded.length > 0 && !recorded.some((log) => log.header)
   }
 
   // Plays on a projector, which nobody scrolls: what moves is in sight meanwhile, and at the end what was before.
@@ -354,9 +354,9 @@ class Stage {
     return this.data?.scenes?.[this.scenes.at]
   }
 
-  // The tapes along which the playhead moves: all, or the one of the scene.
+  // The logs along which the playhead moves: all, or the one of the scene.
   get active() {
-    return this.scene ? [this.tapes[this.scene.run]] : this.tapes
+    return this.scene ? [this.logs[this.scene.run]] : this.logs
   }
 
   // Enters a scene: its run from the beginning, which plays if the scene says so.
@@ -373,18 +373,18 @@ class Stage {
   // The step that the server hears of: a run that diverged at the first step rests at step 0, but has been trained.
   get step() {
     const { playhead, active } = this
-    const trained = !playhead.shown && active.every((tape) => tape.lost)
-    return trained ? Math.max(...active.map((tape) => tape.toldAt(playhead))) : playhead.shown
+    const trained = !playhead.shown && active.every((log) => log.lost)
+    return trained ? Math.max(...active.map((log) => log.toldAt(playhead))) : playhead.shown
   }
 
   // How many rows of each run are wanted, and where the playhead is. The rows of a scene are wanted from the scene before.
   wishes() {
     const { active } = this
     const soon = this.scene ? this.data.scenes.slice(0, this.scenes.at + 2) : []
-    const wants = this.remote.map((tape) => {
-      const run = this.tapes.indexOf(tape)
-      const shown = active.includes(tape) ? this.playhead.wanted() : 0
-      return soon.some((scene) => scene.whole && scene.run === run) ? tape.last + 1 : Math.min(shown, tape.last + 1)
+    const wants = this.remote.map((log) => {
+      const run = this.logs.indexOf(log)
+      const shown = active.includes(log) ? this.playhead.wanted() : 0
+      return soon.some((scene) => scene.whole && scene.run === run) ? log.last + 1 : Math.min(shown, log.last + 1)
     })
     return { wants, at: this.step, playing: this.playhead.playing }
   }
@@ -398,22 +398,22 @@ class Stage {
   }
 
   frame() {
-    if (!this.root.isConnected || !this.tapes.length) return
-    const { playhead, tapes, active } = this
+    if (!this.root.isConnected || !this.logs.length) return
+    const { playhead, logs, active } = this
     const time = clock()
     this.recall(active)
-    playhead.last = Math.max(...active.map((tape) => tape.last))
-    playhead.stride = Math.min(...active.map((tape) => tape.stride))
+    playhead.last = Math.max(...active.map((log) => log.last))
+    playhead.stride = Math.min(...active.map((log) => log.stride))
     const { there, over } = reach(active)
-    const recorded = active.filter((tape) => tape.isRecording)
-    const newest = Math.max(0, ...recorded.map((tape) => tape.last))
+    const recorded = active.filter((log) => log.isRecording)
+    const newest = Math.max(0, ...recorded.map((log) => log.last))
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
-    const ended = tapes.filter((tape) => tape.over).length
+    const ended = logs.filter((log) => log.over).length
     if (this.scene && ended !== this.ended) {
       this.ended = ended
       this.told = "" // the text may be about the end
     }
-    const come = active.filter((tape) => tape.over || tape.length > playhead.shown).length // to the step shown
+    const come = active.filter((log) => log.over || log.length > playhead.shown).length // to the step shown
     if (come > this.come && playhead.shown && !playhead.playing) this.told = "" // a run that was added has caught up
     this.come = come
     if (this.scene?.plays && over && there && calm() && !this.arrived) {
@@ -425,7 +425,7 @@ class Stage {
     playhead.tick(time, { there, over })
     if (playing && playhead.ended) playhead.position = there // its last row may have come before the news that it is lost
     this.stopAtLoss(before)
-    const end = Math.max(0, ...active.map((tape) => tape.length - 1))
+    const end = Math.max(0, ...active.map((log) => log.length - 1))
     if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // a divergence has been seen, too
     if (this.scene) this.note(playhead.ended || (over && end > 0 && playhead.furthest >= end))
     if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
@@ -435,7 +435,7 @@ class Stage {
     const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, until)
     const shown = Math.floor(position)
     const now = {
-      tapes,
+      logs,
       position,
       shown,
       // Of a recording everything may be seen, whoever has played it.
@@ -458,7 +458,7 @@ class Stage {
     this.tell(time)
     this.showStatus(now)
     if (playhead.playing || this.stale.size || this.untold) this.go()
-    if (recorded.some((tape) => !tape.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
+    if (recorded.some((log) => !log.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
   }
 
   // The line of status says for how long no row has come.
@@ -471,14 +471,14 @@ class Stage {
   note(ended) {
     const { scenes } = this.data
     if (ended) this.watched.add(this.active[0].link)
-    this.scenes.say(scenes, (run) => this.watched.has(this.tapes[run].link))
+    this.scenes.say(scenes, (run) => this.watched.has(this.logs[run].link))
   }
 
   // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
-  mark({ tapes, position, furthest, playing }) {
+  mark({ logs, position, furthest, playing }) {
     const look = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
-    const changed = look !== this.look || tapes.some((tape) => tape.fresh <= furthest + 1)
-    if (changed) for (const tape of tapes) tape.fresh = Infinity
+    const changed = look !== this.look || logs.some((log) => log.fresh <= furthest + 1)
+    if (changed) for (const log of logs) log.fresh = Infinity
     for (const panel of this.panels.values()) if (changed || (playing && panel.lives)) this.stale.add(panel)
     this.look = look
   }
@@ -498,9 +498,9 @@ class Stage {
   }
 
   stopAtLoss(before) {
-    const [tape] = this.tapes
+    const [log] = this.logs
     const target = this.data.stop_loss
-    const reached = this.playhead.stopAt(before, tape.length, target, (row) => tape.number("loss", row))
+    const reached = this.playhead.stopAt(before, log.length, target, (row) => log.number("loss", row))
     if (reached !== null) this.stopped = `stopped: the loss has reached ${target} at step ${reached}`
   }
 
@@ -531,33 +531,33 @@ class Stage {
 
   // Writes the line of status (step, speed, device, what is awaited) and the errors.
   showStatus(now) {
-    const { active: tapes, connection, playhead, data } = this
-    const states = tapes.map((tape) => tape.state)
-    const steps = Math.max(...tapes.map((tape) => tape.last))
-    const recorded = tapes.filter((tape) => tape.isRecording)
+    const { active: logs, connection, playhead, data } = this
+    const states = logs.map((log) => log.state)
+    const steps = Math.max(...logs.map((log) => log.last))
+    const recorded = logs.filter((log) => log.isRecording)
     const facts = [
       `step ${now.shown} of ${steps}`,
-      ...recorded.map((tape) => tape.decoder.facts(data.stands)).filter(Boolean),
+      ...recorded.map((log) => log.decoder.facts(data.stands)).filter(Boolean),
     ]
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
-    const together = tapes.length > 1 ? " together" : ""
+    const together = logs.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
     const known = !recorded.length && states.find((state) => state.device)
     if (known)
-      facts.push(known.device, ...(tapes.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
+      facts.push(known.device, ...(logs.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
     facts.push(...data.facts)
-    const behind = tapes.find(
-      (tape) => !tape.isRecording && !tape.over && tape.length <= playhead.shown + (playhead.playing ? 1 : 0),
+    const behind = logs.find(
+      (log) => !log.isRecording && !log.over && log.length <= playhead.shown + (playhead.playing ? 1 : 0),
     )
     const awaited = playhead.playing && behind
     const place = Math.max(...states.map((state) => state.place))
     if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
     else if (this.remote.length && !connection.connected) facts.push("connecting; the charts stay as they are")
-    else if (recorded.length < tapes.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
+    else if (recorded.length < logs.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
     else if (states.some((state) => state.recomputing)) facts.push("recomputing this run; the charts stay as they are")
     else if (place) facts.push(`waiting as number ${place} in the queue: no more runs fit beside those in training`)
     else if (awaited || (playhead.shown && behind)) facts.push("computing")
-    else if (playhead.ended && recorded.length < tapes.length) facts.push(this.ending())
+    else if (playhead.ended && recorded.length < logs.length) facts.push(this.ending())
     if (this.stopped && !playhead.playing) facts.push(this.stopped)
     if (playhead.playing) this.stopped = ""
     const errors = states.flatMap(({ error }, at) =>
@@ -566,7 +566,7 @@ class Stage {
     const troubles = [...new Set(errors)].join(" ")
     write(this.error, troubles)
     const text = [...facts, ...(this.without ? [this.without] : [])].map(said).join(" · ")
-    const kind = tapes.some((tape) => tape.state.recorded) ? "recorded" : "measured"
+    const kind = logs.some((log) => log.state.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
@@ -577,12 +577,12 @@ class Stage {
   }
 
   ending() {
-    const { active: tapes, data } = this
-    const lost = tapes.filter((tape) => tape.lost).length
-    if (tapes.length === 1) return lost ? "diverged" : "done"
+    const { active: logs, data } = this
+    const lost = logs.filter((log) => log.lost).length
+    if (logs.length === 1) return lost ? "diverged" : "done"
     if (!lost) return "all are done"
-    if (lost < tapes.length || !data.names.length) return `all finished, ${lost} diverged`
-    return `all have diverged: ${tapes.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
+    if (lost < logs.length || !data.names.length) return `all finished, ${lost} diverged`
+    return `all have diverged: ${logs.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
   }
 
   leave() {
@@ -610,7 +610,7 @@ window.addEventListener("pagehide", () => {
 const stages = new Map() // by name, which a stage shares with its parts
 const parts = new Map() // by the name of their stage: what is declared, by element
 
-// `host`: where the stage stands. `connect(changed)` gives what its tapes come over (`connection.js`, `file.js`), `plotly` is the
+// `host`: where the stage stands. `connect(changed)` gives what its logs come over (`connection.js`, `file.js`), `plotly` is the
 // address of plotly where it is not on the page yet.
 export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component

@@ -3,7 +3,7 @@
 import { Chart, load, tell, themeOf } from "./chart.js"
 import { whenGone } from "./dom.js"
 
-const NO_TAPES = { tapes: [], position: 0, shown: 0, furthest: 0, playing: false }
+const NO_LOGS = { logs: [], position: 0, shown: 0, furthest: 0, playing: false }
 const charts = new WeakMap() // by their element
 
 class StaticChart {
@@ -31,7 +31,7 @@ class StaticChart {
   draw() {
     if (!this.root.isConnected) return
     this.chart.measured = undefined
-    this.chart.draw(NO_TAPES, this.plotly, themeOf(this.root))
+    this.chart.draw(NO_LOGS, this.plotly, themeOf(this.root))
     const { el } = this.chart
     if (!this.plotly || !this.clicked || this.listens) return
     this.listens = true

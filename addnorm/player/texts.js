@@ -22,15 +22,15 @@ export class Headline {
   }
 
   draw(now) {
-    const tape = now.tapes[this.panel.run]
-    const told = tape?.toldAt(now)
-    this.el.dataset.kind = tape?.sentence("kind", told) ?? ""
-    const verdict = tape?.sentence("verdict", told) ?? ""
+    const log = now.logs[this.panel.run]
+    const told = log?.toldAt(now)
+    this.el.dataset.kind = log?.sentence("kind", told) ?? ""
+    const verdict = log?.sentence("verdict", told) ?? ""
     const look = verdict && told === 0 && this.panel.look ? ` ${this.panel.look}` : ""
     if (this.said.textContent === verdict && this.look.textContent === look) return
     this.said.textContent = verdict
     this.look.textContent = look
-    this.hold(tape?.link, verdict.length + look.length)
+    this.hold(log?.link, verdict.length + look.length)
   }
 
   // Keeps the room of a net's longest verdict, so that a shorter one does not move what stands below.
@@ -73,11 +73,11 @@ export class Link {
 
   draw(now) {
     const { run, like } = this.panel
-    if (like) this.el.closest(".stage-panel").hidden = now.tapes[run]?.like !== like
+    if (like) this.el.closest(".stage-panel").hidden = now.logs[run]?.like !== like
   }
 }
 
-// A sentence of a tape, if it has one.
+// A sentence of a log, if it has one.
 export class Sentence {
   constructor(place) {
     this.el = made(place, "p", "stage-sentence")
@@ -89,7 +89,7 @@ export class Sentence {
 
   draw(now) {
     const { run, says } = this.panel
-    const text = now.tapes[run]?.sentence(says, now.shown) ?? ""
+    const text = now.logs[run]?.sentence(says, now.shown) ?? ""
     write(this.el, text)
     this.el.parentElement.hidden = !text
   }
@@ -115,9 +115,9 @@ export class Text {
   }
 
   draw(now) {
-    const tape = now.tapes[this.panel.run]
-    const later = tape?.trained ? null : this.panel.later
-    const frame = later ?? tape?.frame(now.shown)
+    const log = now.logs[this.panel.run]
+    const later = log?.trained ? null : this.panel.later
+    const frame = later ?? log?.frame(now.shown)
     if (frame === this.drawn) return
     this.drawn = frame
     const text = frame?.picture

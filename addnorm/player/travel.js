@@ -123,8 +123,8 @@ class Net {
   }
 
   // The newest measurement up to a step; of a net that diverged the last one in which every number is finite.
-  take(tape, shown) {
-    const measured = (tape?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
+  take(log, shown) {
+    const measured = (log?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
     const whole = measured.findLast(({ journey }) => !journey.size.flat().includes(null))
     this.frame = whole ?? measured[0]
     this.journey = this.frame?.journey
@@ -395,7 +395,7 @@ export class Travel {
     const { panel } = this
     this.now = now
     this.calm = now.calm
-    for (const [at, net] of this.nets.entries()) net.take(now.tapes[panel.runs[at]], now.shown)
+    for (const [at, net] of this.nets.entries()) net.take(now.logs[panel.runs[at]], now.shown)
     if (this.nets.some((net) => !net.journey)) return
     this.slider.max = Math.max(...this.nets.map(({ stops }) => stops))
     // A run that is trained shows where its samples come out; once it rests, they travel through the trained net.

@@ -98,10 +98,10 @@ def gather(source: Source, who: Requester) -> Reply[Any]:
         return Reply(source.numbers())
     if isinstance(source, Asked):
         return answer(source.question, source.cfg, owner=who, **source.args)
-    tape = trainer().want(source.cfg, source.cfg.steps, owner=who)
-    if tape.error:
-        return Reply(refusal=sentence(tape.error))
-    return Reply(tape.trace()) if tape.done else Reply(share=tape.length / source.cfg.steps)
+    log = trainer().want(source.cfg, source.cfg.steps, owner=who)
+    if log.error:
+        return Reply(refusal=sentence(log.error))
+    return Reply(log.trace()) if log.done else Reply(share=log.length / source.cfg.steps)
 
 
 def show(claim: Claim, outcome: Finding, guess: str) -> None:

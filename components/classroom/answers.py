@@ -10,13 +10,13 @@ from models.service.client import trainer
 
 def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
     """What a lesson's nets show once they are `trained`, or before if its question is about that; None until then."""
-    tapes = {name: trainer().tape(cfg) for name, cfg in lesson.nets.items()}
-    if trained and all(tape.done for tape in tapes.values()):
-        return lesson.finding({name: tape.trace() for name, tape in tapes.items()})
+    logs = {name: trainer().log(cfg) for name, cfg in lesson.nets.items()}
+    if trained and all(log.done for log in logs.values()):
+        return lesson.finding({name: log.trace() for name, log in logs.items()})
     if not lesson.early:
         return None
     views = {name: view.trace for name, cfg in lesson.nets.items() if (view := look(cfg)[0])}
-    return lesson.finding(views, trained=False) if len(views) == len(tapes) else None
+    return lesson.finding(views, trained=False) if len(views) == len(logs) else None
 
 
 def right(question: str) -> str:

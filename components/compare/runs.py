@@ -48,14 +48,12 @@ def watch(*, against: bool = False) -> None:
     for sentence in clash.values():
         st.info(sentence)
     names = dict(zip(letters, configurations, strict=False))
-    tapes = {letter: trainer().tape(cfg, seeds) for letter, cfg in names.items()}
-    traces = {letter: tape.traces() if tape.trained else [] for letter, tape in tapes.items()}
+    logs = {letter: trainer().log(cfg, seeds) for letter, cfg in names.items()}
+    traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
     share.check(traces)
     step = place(NAME, configurations, seeds).step
     # A column that was added may still be on its way there.
-    there = {
-        letter: traces[letter] for letter, tape in tapes.items() if tape.trained and (tape.length > step or tape.done)
-    }
+    there = {letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)}
     _said(step, there, configurations[0].task, without=clash.keys())
     panels, large = _texts(configurations) if seeds == 1 else [], projector.on()  # several seeds at once write none
     panels += _charts(configurations, seeds, against=against, without=clash.keys())

@@ -55,7 +55,7 @@ def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[
     about = [
         f"<h2>Column {letter}: {escape(title_of(cfg))}</h2>{about_html(cfg, trace, service.status().versions)}"
         for letter, cfg in columns.items()
-        if (tape := service.tape(cfg, seeds)).trained and (trace := tape.trace())
+        if (log := service.log(cfg, seeds)).trained and (trace := log.trace())
     ]
     return as_file(
         title,

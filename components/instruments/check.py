@@ -41,8 +41,8 @@ def draw(panel: InstrumentPanel) -> None:
         with left:
             panel.chart(error_chart(value))
         with right:
-            tape = pd.DataFrame(tape_rows(found, panel.view.trace))
-            st.dataframe(tape, hide_index=True, alt="Tape beside float64, table")
+            log = pd.DataFrame(log_rows(found, panel.view.trace))
+            st.dataframe(log, hide_index=True, alt="Log beside float64, table")
     panel.say(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
     if not finite:
         return  # the sentence has said so: charts and tables of NaN add nothing
@@ -79,21 +79,21 @@ def error_chart(value: GradientCheck) -> Figure:
     )
 
 
-def tape_rows(found: Measured[GradientCheck], trace: Trace) -> dict[str, list[str]]:
-    """RMS of the gradients of the block's weights and of the stream at its last site, in float64 and on the tape."""
+def log_rows(found: Measured[GradientCheck], trace: Trace) -> dict[str, list[str]]:
+    """RMS of the gradients of the block's weights and of the stream at its last site, in float64 and in the log."""
     block, rows = found.args["block"], []
     site = max(at for at, one in enumerate(plan(found.cfg).sublayers, 1) if one.block == block)
-    on_tape = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
+    on_log = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
     for name, exact in found.value.rms.items():
-        series, at = on_tape[name]
+        series, at = on_log[name]
         label = site_word(block_name(block) if name == "weights" else plan(found.cfg).sites[site])
         if found.step < len(series) and at < series.shape[1]:
             single = float(series[found.step, at])
             rows.append((f"{name} of {label}", f"{exact:.8g}", f"{single:.8g}", single_sentence(single, exact)))
         else:
-            rows.append((f"{name} of {label}", f"{exact:.8g}", "no row of the tape", ""))
+            rows.append((f"{name} of {label}", f"{exact:.8g}", "no row of the log", ""))
     columns = zip(*rows, strict=True)
-    return dict(zip(("RMS of", "float64", "tape", "difference"), map(list, columns), strict=True))
+    return dict(zip(("RMS of", "float64", "log", "difference"), map(list, columns), strict=True))
 
 
 def _written(values: np.ndarray) -> list[str]:

@@ -50,7 +50,7 @@ def _unfit(view: View) -> str:
 
 
 def _explained(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
-    """Shows where and when the run stopped being finite, and what the tape shows before."""
+    """Shows where and when the run stopped being finite, and what the log shows before."""
     cause = postmortem(panel.cfg, trace)
     panel.row(last_and_first(trace, "Signal", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
     panel.say(divergence.sentence())
@@ -83,7 +83,7 @@ def _offered(panel: InstrumentPanel) -> None:
 
 
 def last_and_first(trace: Trace, title: str, key: str) -> Figure:
-    """The profile of the last finite row, and of the first that is not finite, with which the tape ends."""
+    """The profile of the last finite row, and of the first that is not finite, with which the log ends."""
     values = getattr(trace, key)
     series = [Series(f"step {trace.step[-1]}, first bad", values[-1])]
     if len(trace) > 1:

@@ -112,23 +112,23 @@ def _set(name: str, cfg: RunConfig) -> None:
 
 def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     """The verdict once watched to the end, the attempt's player and loss. Returns whether rows are awaited."""
-    name, tape = f"attempt_{lesson.key}", trainer().tape(cfg)
+    name, log = f"attempt_{lesson.key}", trainer().log(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     verdict = st.container()  # above the player: it comes while one looks there
     at = stage(name, [cfg], [loss], shared=" the attempt")
-    if runs.watched(at.step, [tape]):
+    if runs.watched(at.step, [log]):
         ATTEMPT_WATCHED.of(name).put(cfg)
     with verdict:
-        _verdict(lesson, cfg, tape if ATTEMPT_WATCHED.of(name).get() == cfg and tape.done else None)
-    return runs.awaited(at.step, [tape])
+        _verdict(lesson, cfg, log if ATTEMPT_WATCHED.of(name).get() == cfg and log.done else None)
+    return runs.awaited(at.step, [log])
 
 
-def _verdict(lesson: Lesson, cfg: RunConfig, tape: WantedLog | None) -> None:
+def _verdict(lesson: Lesson, cfg: RunConfig, log: WantedLog | None) -> None:
     """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
-    if tape is None:
+    if log is None:
         st.caption(TEXTS("not judged yet"))
         return
-    found = check(lesson.challenge, cfg, tape.trace())
+    found = check(lesson.challenge, cfg, log.trace())
     for said in found.reached:
         st.markdown(f":material/check: {said}")
     for said in found.missing:

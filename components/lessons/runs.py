@@ -52,21 +52,21 @@ def watch(lesson: Lesson, start: str = "") -> bool:
     )
     if not any_hidden(("export", "answers")):  # Compare shows the verdicts
         to_compare(nets)
-    one, tapes = progress.done(lesson.key), [trainer().tape(cfg) for cfg in nets]
-    if not one.watched and watched(at.step, tapes):
+    one, logs = progress.done(lesson.key), [trainer().log(cfg) for cfg in nets]
+    if not one.watched and watched(at.step, logs):
         one.watched = True
         st.rerun()
-    return awaited(at.step, tapes)
+    return awaited(at.step, logs)
 
 
-def watched(step: int, tapes: list[WantedLog]) -> bool:
-    """Whether a playhead at a step has reached the end of all tapes."""
-    return all(tape.done for tape in tapes) and step >= max(tape.rest for tape in tapes)
+def watched(step: int, logs: list[WantedLog]) -> bool:
+    """Whether a playhead at a step has reached the end of all logs."""
+    return all(log.done for log in logs) and step >= max(log.rest for log in logs)
 
 
-def awaited(step: int, tapes: list[WantedLog]) -> bool:
+def awaited(step: int, logs: list[WantedLog]) -> bool:
     """Whether a playhead rests at a step whose rows are still to come."""
-    return any(step >= tape.length and not (tape.done or tape.error) for tape in tapes if step)
+    return any(step >= log.length and not (log.done or log.error) for log in logs if step)
 
 
 def reset(lesson: Lesson) -> None:
@@ -152,8 +152,8 @@ def finding(lesson: Lesson) -> Finding | None:
 
 
 def _over(lesson: Lesson) -> bool:
-    tapes = [trainer().tape(cfg) for cfg in lesson.nets.values()]
-    return progress.done(lesson.key).watched and all(tape.done for tape in tapes)
+    logs = [trainer().log(cfg) for cfg in lesson.nets.values()]
+    return progress.done(lesson.key).watched and all(log.done for log in logs)
 
 
 def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:

@@ -8,7 +8,7 @@ from components.playground import picture
 from components.stage.file import as_file
 from models.export import about_html, title_of
 from models.runlog import LogHead, RunLog
-from models.service.client import WantedLog, tape_key
+from models.service.client import WantedLog, log_key
 
 
 def page_of(log: RunLog) -> str:
@@ -18,9 +18,9 @@ def page_of(log: RunLog) -> str:
         raise ValueError("there is no run")
     cfg, (over, player, under) = head.cfg, picture.in_file(head.cfg)
     about = about_html(cfg, traces[0], _versions(head))
-    tapes = [WantedLog(cfg, tape_key(cfg), 1, log.folder.parent)]
+    logs = [WantedLog(cfg, log_key(cfg), 1, log.folder.parent)]
     facts = [f"seed {cfg.seed}, 1 seed"]
-    return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, tapes=tapes)
+    return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, logs=logs)
 
 
 def _versions(head: LogHead) -> dict[str, str]:

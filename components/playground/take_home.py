@@ -65,8 +65,8 @@ def _downloads(cfg: RunConfig, view: View | None) -> None:
 
 def _now(view: View) -> Trace:
     """All rows so far."""
-    tape = view.tape
-    trace = tape.trace() if tape is not None else None
+    log = view.log
+    trace = log.trace() if log is not None else None
     return trace if trace is not None else view.trace
 
 

@@ -1,6 +1,6 @@
 """Tickets: a page gives one to its connection, by which the server knows whose runs these are.
 
-A ticket is valid for the tapes of its page only: whoever finds one cannot train anything else with it.
+A ticket is valid for the logs of its page only: whoever finds one cannot train anything else with it.
 """
 
 import secrets
@@ -41,7 +41,7 @@ class Tickets:
     _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)
 
     def hand(self, owner: Requester) -> str:
-        """The ticket of an owner's part, the same as long as it is used, and valid for the part's current tapes."""
+        """The ticket of an owner's part, the same as long as it is used, and valid for the part's current logs."""
         part = owner.session, owner.screen, owner.part
         with self._lock:
             self._drop_old()
@@ -66,15 +66,15 @@ class Tickets:
             self._by_part.move_to_end((ticket.owner.session, ticket.owner.screen, ticket.owner.part))
             return ticket.owner
 
-    def note(self, name: str, tapes: frozenset[str], at: At | None) -> None:
-        """Notes where a connection's playhead is on some tapes; None: the connection has ended."""
+    def note(self, name: str, logs: frozenset[str], at: At | None) -> None:
+        """Notes where a connection's playhead is in some logs; None: the connection has ended."""
         with self._lock:
             ticket = self._by_name.get(name)
             if ticket is not None:
-                ticket.noted = None if at is None else (tapes, at)
+                ticket.noted = None if at is None else (logs, at)
 
     def place(self, owner: Requester) -> At | None:
-        """Where an owner's playhead was last noted; None if no connection is on these tapes."""
+        """Where an owner's playhead was last noted; None if no connection is in these logs."""
         with self._lock:
             ticket = self._by_part.get((owner.session, owner.screen, owner.part))
             return ticket.noted[1] if ticket and ticket.noted and ticket.noted[0] == owner.runs else None

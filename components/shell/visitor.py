@@ -5,7 +5,7 @@ import streamlit as st
 from components.server.address import FORWARDED, LOOPBACK, counted
 from components.shell.address import HERE
 from components.shell.streamlits_own import session_id
-from models.service.client import Requester, tape_key
+from models.service.client import Requester, log_key
 from models.spec import RunConfig
 from models.spec.limits import LIMITS
 
@@ -17,8 +17,8 @@ def visitor() -> str:
 
 def owner(part: str, *runs: RunConfig, seeds: int = 1) -> Requester:
     """This visitor, with a part of the current page and the runs that it shows."""
-    tapes = frozenset(tape_key(cfg, seeds) for cfg in runs)
-    return Requester(visitor(), HERE.get(), part, tapes, address())
+    logs = frozenset(log_key(cfg, seeds) for cfg in runs)
+    return Requester(visitor(), HERE.get(), part, logs, address())
 
 
 def address() -> str:

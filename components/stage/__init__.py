@@ -1,1 +1,1 @@
-"""The moving charts: the browser holds the tape, and the server sends rows, sentences and answers as they come."""
+"""The moving charts: the browser holds the log, and the server sends rows, sentences and answers as they come."""

@@ -52,8 +52,8 @@ class Wish:
 
 def said(text: str) -> dict[str, Any]:
     """A wish, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
-    if len(text) > bounds.MAX_TAPE_CHARS:
-        raise ValueError(f"a message of more than {bounds.MAX_TAPE_CHARS} characters")
+    if len(text) > bounds.MAX_LOG_CHARS:
+        raise ValueError(f"a message of more than {bounds.MAX_LOG_CHARS} characters")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError) as error:

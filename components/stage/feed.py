@@ -14,7 +14,7 @@ from components.stage.asked import AskedRun
 from models import answers
 from models.insight.fate import GROWN, VANISH, fate
 from models.runlog import LogHead, RunLog
-from models.service.client import Requester, Trainer, WantedLog, question_message, tape_key
+from models.service.client import Requester, Trainer, WantedLog, log_key, question_message
 from models.service.recorded import recorded
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Frame
@@ -24,7 +24,7 @@ INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 1
 
 
 def header(head: LogHead) -> dict[str, Any]:
-    """Where the numbers of a row stand, and the last row that this tape can have."""
+    """Where the numbers of a row stand, and the last row that this wanted can have."""
     columns = head.columns
     places = {name: slice(at, at + 1) for at, name in enumerate(SCALARS)} | columns.slices
     tracks = [{"name": name, "start": part.start, "width": part.stop - part.start} for name, part in places.items()]
@@ -128,31 +128,31 @@ class RunFeed:
     def __init__(self, number: int, asked: AskedRun, owner: Requester | None, turn: int = 0) -> None:
         self.number, self.turn = number, turn
         self.cfg, self.seeds, self.want = asked.cfg, asked.seeds, asked.want
-        self.key = tape_key(asked.cfg, asked.seeds)
+        self.key = log_key(asked.cfg, asked.seeds)
         self.owner = owner if owner is not None and self.key in owner.runs else None
         self.sent, self.recorded = asked.have, False
         self._state: dict[str, Any] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the news to follow: the tape's, and that of the question after its row 0."""
+        """The keys of the news to follow: the wanted's, and that of the question after its row 0."""
         return self.key, question_message(answers.OPENED, self.cfg, {"seeds": self.seeds})["key"]
 
     def wish(self, trainer: Trainer, seconds: float) -> None:
         """Renews the wish for the rows wanted, or ends it if there are none."""
-        tape = trainer.tape(self.cfg, self.seeds)
-        if self.owner is not None and (self.want > tape.length or tape.wanted):
+        wanted = trainer.log(self.cfg, self.seeds)
+        if self.owner is not None and (self.want > wanted.length or wanted.wanted):
             trainer.want(self.cfg, self.want, seconds, self.seeds, self.owner)
 
     def messages(self, trainer: Trainer, *, rate: bool = False, until: int | None = None) -> Iterator[str | bytes]:
         """What the browser lacks of the rows before `until`, in order. `rate`: with the speed of the run."""
-        tape, error = trainer.tape(self.cfg, self.seeds), ""
-        if self.owner and not (tape.length or tape.error) and trainer.status().state != "failed":
+        wanted, error = trainer.log(self.cfg, self.seeds), ""
+        if self.owner and not (wanted.length or wanted.error) and trainer.status().state != "failed":
             opened = trainer.opened(self.cfg, self.seeds)
-            tape, error = trainer.tape(self.cfg, self.seeds), opened.error if opened else ""
-        log = self._log(tape)
+            wanted, error = trainer.log(self.cfg, self.seeds), opened.error if opened else ""
+        log = self._log(wanted)
         # Before the rows: if the run ends meanwhile, the browser must not hear of it before it has them all.
-        state, length = self._state_of(trainer, tape, rate) | {"error": tape.error or error}, log.length
+        state, length = self._state_of(trainer, wanted, rate) | {"error": wanted.error or error}, log.length
         end = length if until is None else min(length, until)
         if self.sent < end or (state["done"] and not self._state.get("done")):
             yield from messages(log, self.number, self.sent, end, self.turn)
@@ -161,21 +161,23 @@ class RunFeed:
             self._state = state
             yield _json(self.number, self.turn, "state", state)
 
-    def _log(self, tape: WantedLog) -> RunLog:
+    def _log(self, wanted: WantedLog) -> RunLog:
         """The run's own log; while it has no row, the one that comes with the app."""
-        kept = recorded(self.cfg) if self.seeds == 1 and not tape.length and (self.recorded or not self.sent) else None
+        kept = (
+            recorded(self.cfg) if self.seeds == 1 and not wanted.length and (self.recorded or not self.sent) else None
+        )
         if self.recorded != (kept is not None):
             self.sent, self.recorded = 0, kept is not None
-        return kept or tape
+        return kept or wanted
 
-    def _state_of(self, trainer: Trainer, tape: WantedLog, rate: bool) -> dict[str, Any]:
+    def _state_of(self, trainer: Trainer, wanted: WantedLog, rate: bool) -> dict[str, Any]:
         """The state of the run itself: where the one that comes with the app was computed says nothing of this one."""
-        moving = float(f"{tape.rate:.2g}") if rate else self._state.get("rate", 0.0)
+        moving = float(f"{wanted.rate:.2g}") if rate else self._state.get("rate", 0.0)
         return state_of(
-            tape,
-            place=trainer.place(tape),
-            rate=0.0 if tape.done else moving,
-            recomputing=tape.recomputing,
+            wanted,
+            place=trainer.place(wanted),
+            rate=0.0 if wanted.done else moving,
+            recomputing=wanted.recomputing,
             recorded=self.recorded,
         )
 

@@ -25,12 +25,12 @@ def as_file(
     under: Sequence[Panel] = (),
     seeds: int = 1,
     below: str = "",
-    tapes: Sequence[WantedLog] = (),
+    logs: Sequence[WantedLog] = (),
     **how: Unpack[Playing],
 ) -> str:
     """The runs as far as they are trained, under one player. `over`, `under`: panels above and below its own.
 
-    `below`: HTML after them. `tapes`: of the runs, those of the server's trainer unless given. Links are left out: they
+    `below`: HTML after them. `logs`: of the runs, those of the server's trainer unless given. Links are left out: they
     would lead nowhere.
     """
 
@@ -40,7 +40,7 @@ def as_file(
     messages: list[str | bytes] = []
     for number, run in enumerate(runs):
         if isinstance(run, RunConfig):
-            messages += whole(tapes[number] if tapes else trainer().tape(run, seeds), number)
+            messages += whole(logs[number] if logs else trainer().log(run, seeds), number)
             continue
         asked = AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)
         feed = RecordingFeed(number, asked, most=MOST_BYTES, grows=False)  # a button must not fill the server's memory
@@ -58,5 +58,5 @@ def as_file(
 
 def fits(runs: Sequence[RunConfig], seeds: int = 1) -> bool:
     """Whether the rows that there are of some runs are few enough for a file."""
-    tapes = [trainer().tape(run, seeds) for run in runs]
-    return sum(tape.rows().nbytes for tape in tapes) <= MOST_BYTES
+    logs = [trainer().log(run, seeds) for run in runs]
+    return sum(log.rows().nbytes for log in logs) <= MOST_BYTES

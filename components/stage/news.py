@@ -1,4 +1,4 @@
-"""Wakes a connection, on the server's event loop, when there is news of its tapes."""
+"""Wakes a connection, on the server's event loop, when there is news of its logs."""
 
 import asyncio
 from collections import defaultdict
@@ -9,7 +9,7 @@ from models.service.client import Trainer
 
 
 class News:
-    """Hears which tapes and answers of the trainer have changed, and sets the events that follow them."""
+    """Hears which logs and answers of the trainer have changed, and sets the events that follow them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop

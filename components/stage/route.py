@@ -1,4 +1,4 @@
-"""The route `/tape`: one websocket per page, which asks for runs and receives them row by row.
+"""The route `/log`: one websocket per page, which asks for runs and receives them row by row.
 
 A run is trained while some connection wants it. A wish lasts a few seconds and is renewed: the work ends by itself when
 a tab is closed or its machine is gone, and goes on when a tab is reloaded.
@@ -36,10 +36,10 @@ _reading: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}
 def routes() -> list[BaseRoute]:
     """The routes of the stage's connections and scripts, below the server's base path."""
     base = base_path()
-    return [WebSocketRoute(f"{base}/tape", tape), Route(f"{base}/stage/{{version}}/{{name}}", module)]
+    return [WebSocketRoute(f"{base}/log", log), Route(f"{base}/stage/{{version}}/{{name}}", module)]
 
 
-async def tape(websocket: WebSocket) -> None:
+async def log(websocket: WebSocket) -> None:
     """Serves a connection until it ends."""
     await serve(websocket, CROWD, Connection)
 
@@ -47,7 +47,7 @@ async def tape(websocket: WebSocket) -> None:
 class Connection(PageConnection):
     """The connection of a page: reads what it wants, and sends what it does not have yet.
 
-    Nothing is queued: rows are taken from the tape once the last message is sent, so that a slow browser gets more of
+    Nothing is queued: rows are taken from the log once the last message is sent, so that a slow browser gets more of
     them in a message, and one that does not read is disconnected.
     """
 

@@ -55,7 +55,7 @@ def stage(
     on_choice: Callable[[dict[str, Any]], None] | None = None,
     **how: Unpack[Playing],
 ) -> At:
-    """Draws a player and panels over the tapes of some runs and recordings; returns where the playhead rests.
+    """Draws a player and panels over the logs of some runs and recordings; returns where the playhead rests.
 
     `seeds`: of each run. `scenes`: panels by scene, instead of `panels`. `on_toggle` is called with run and block of a
     click in a stack, `on_scene` with the number of a scene that was clicked, `on_choice` with what a reader chose, all

@@ -1,4 +1,4 @@
-"""A view: what the server has of a run at the step shown, which are rows of its tape or the net before training."""
+"""A view: what the server has of a run at the step shown, which are rows of its log or the net before training."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ PROFILE_SECONDS = 1.5  # how long a run of the page waits for the net before tra
 
 @dataclass(frozen=True)
 class View:
-    """A page's view of a run: its trace, the row shown, and its tape.
+    """A page's view of a run: its trace, the row shown, and its log.
 
     `recorded`: the numbers come with the app, until the trainer has started and computed its own.
     """
@@ -20,7 +20,7 @@ class View:
     cfg: RunConfig
     trace: Trace
     row: int
-    tape: WantedLog | None = None
+    log: WantedLog | None = None
     recorded: bool = False
 
     @property
@@ -31,7 +31,7 @@ class View:
     @property
     def trained(self) -> bool:
         """Whether there is more than the net before training."""
-        return self.tape is not None and self.tape.trained
+        return self.log is not None and self.log.trained
 
 
 def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
@@ -43,7 +43,7 @@ def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
         row = min(step, len(trace) - 1)
         return View(cfg, trace, row, found.value), row < step and not found.value.done
     if state == "starting" and (log := recorded(cfg)) is not None and (trace := log.trace()) is not None:
-        return View(cfg, trace, 0, service.tape(cfg), recorded=True), True
+        return View(cfg, trace, 0, service.log(cfg), recorded=True), True
     return None, True
 
 
@@ -54,7 +54,7 @@ def trouble(cfg: RunConfig) -> str:
     if status.state == "failed":
         return status.sentence
     found = service.opened(cfg)
-    error = service.tape(cfg).error or (found.error if found is not None else "")
+    error = service.log(cfg).error or (found.error if found is not None else "")
     return sentence(error) if error else ""
 
 

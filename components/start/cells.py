@@ -56,13 +56,13 @@ TOLD, ASKED = (0, 3), (1, 2)  # which cells play at once, and of which the pictu
 def ended() -> list[Ended]:
     """The four runs once they have been watched to the end, until they are reset; empty where a link hides them."""
     runs = [cell.cfg for cell in CELLS]
-    step, tapes = place(NAME, runs).step, [trainer().tape(cfg) for cfg in runs]
-    over = all(tape.done for tape in tapes)
-    watched = over and step > 0 and (START_WATCHED.get() or step >= max(tape.rest for tape in tapes))
+    step, logs = place(NAME, runs).step, [trainer().log(cfg) for cfg in runs]
+    over = all(log.done for log in logs)
+    watched = over and step > 0 and (START_WATCHED.get() or step >= max(log.rest for log in logs))
     START_WATCHED.put(watched)
     if not watched or hidden("verdict"):
         return []
-    traces = [tape.trace() for tape in tapes]
+    traces = [log.trace() for log in logs]
     return [Ended(cell.title, cell.cfg, trace) for cell, trace in zip(CELLS, traces, strict=True) if trace is not None]
 
 

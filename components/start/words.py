@@ -16,7 +16,7 @@ TEXTS = Texts("start")
 
 @dataclass(frozen=True)
 class Ended:
-    """A finished run: its title, its configuration and its whole tape."""
+    """A finished run: its title, its configuration and its whole log."""
 
     title: str
     cfg: RunConfig

@@ -49,7 +49,7 @@ def draw() -> None:
         st.switch_page(START)
     own = _own()
     runs = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(own)]
-    seen = [words.Seen(cfg, look(cfg)[0], trainer().tape(cfg)) for cfg in runs]
+    seen = [words.Seen(cfg, look(cfg)[0], trainer().log(cfg)) for cfg in runs]
     said = words.scenes(seen, digit=DIGIT)
     scenes = [
         Scene(title, text, run, _picture(runs[run], run), plays, whole)

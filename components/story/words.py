@@ -19,11 +19,11 @@ TEXTS = Texts("story")
 
 @dataclass(frozen=True)
 class Seen:
-    """What the server has of a run: the net before training, and its tape."""
+    """What the server has of a run: the net before training, and its log."""
 
     cfg: RunConfig
     view: View | None
-    tape: WantedLog
+    log: WantedLog
 
     @property
     def before(self) -> Trace | None:
@@ -44,7 +44,7 @@ class Seen:
     @property
     def whole(self) -> Trace | None:
         """The run once it is over."""
-        trace = self.tape.trace() if self.tape.done else None
+        trace = self.log.trace() if self.log.done else None
         return trace if trace is not None and len(trace) else None
 
     @property

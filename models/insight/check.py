@@ -55,9 +55,9 @@ def check_sentence(
     return f"{text}, and no kink lies within the step."
 
 
-def single_sentence(tape: float, exact: float) -> str:
-    """How far the number on the tape, in float32, is from the one in float64."""
-    error = float(relative_error(np.array(tape), np.array(exact)))
+def single_sentence(log: float, exact: float) -> str:
+    """How far the number in the log, in float32, is from the one in float64."""
+    error = float(relative_error(np.array(log), np.array(exact)))
     if not np.isfinite(error):
         return "not finite"
     return f"{number(error, 1)} apart" + (", more than rounding explains" if error > SINGLE else "")

@@ -1,4 +1,4 @@
-"""How a run diverged: what its tape shows, and the changes to try first. Only these trials can show a cause.
+"""How a run diverged: what its log shows, and the changes to try first. Only these trials can show a cause.
 
 Rules are tried from top to bottom; the first that fits says what it saw, in figures.
 """
@@ -24,7 +24,7 @@ GROWN = 10.0  # factor by which the end of the stream must have grown in trainin
 
 @dataclass(frozen=True)
 class PostMortem:
-    """What the tape shows, and the last good and first bad step by site, (S,) each, or -1 if there is none.
+    """What the log shows, and the last good and first bad step by site, (S,) each, or -1 if there is none.
 
     `first`: the changes that this suggests, by their names in `remedy.ORDER`.
     """
@@ -48,7 +48,7 @@ class Trail:
 
 
 def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
-    """What ended a run that diverged; its tape ends with the first row that is not finite."""
+    """What ended a run that diverged; its log ends with the first row that is not finite."""
     assert trace.divergence is not None
     rule, sentence = next((rule, said) for rule in (*RULES, UNEXPLAINED) if (said := rule.evidence(cfg, trace)))
     return PostMortem(
@@ -61,7 +61,7 @@ def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
 
 
 def vanished_from(trace: Trace) -> str:
-    """From which step on the gradient vanishes on its way back until the end of a tape; empty where it does not."""
+    """From which step on the gradient vanishes on its way back until the end of a log; empty where it does not."""
     ends = trace.grad_rms[:, [-1, 0]].astype(float)
     start = vanished(*ends.T.tolist())
     return "" if start is None else lost_gradient(int(trace.step[start]), "the input")
@@ -181,5 +181,5 @@ RULES: tuple[Trail, ...] = (
     Trail("stream grows in training", _grown, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
 )
 UNEXPLAINED = Trail(
-    "unexplained", lambda cfg, trace: "Nothing on the tape was unusual before.", ("lr", "warmup", "clip")
+    "unexplained", lambda cfg, trace: "Nothing in the log was unusual before.", ("lr", "warmup", "clip")
 )

@@ -151,7 +151,7 @@ def directions(cosine: float) -> str:
 
 
 def loss_sentence(trace: Trace | None, row: int, task: str) -> str:
-    """The training loss at one row of a tape, if there is one; that of the last rows compared with guessing."""
+    """The training loss at one row of a log, if there is one; that of the last rows compared with guessing."""
     guessing, name = loss_of_guessing(task), name_of_guessing(task)
     guess = f"{name} is {guessing:.2f}"
     if trace is None or len(trace) == 0:
@@ -187,12 +187,12 @@ def _standing(lately: float, held_out: float, first: float, guessing: float) -> 
 
 
 def verdict(cfg: RunConfig, trace: Trace, row: int) -> Verdict:
-    """The most important verdict on one row of a tape."""
+    """The most important verdict on one row of a log."""
     return verdicts(cfg, trace, row)[0]
 
 
 def verdicts(cfg: RunConfig, trace: Trace, row: int) -> list[Verdict]:
-    """The verdicts on one row of a tape, worst first; healthy if nothing is wrong.
+    """The verdicts on one row of a log, worst first; healthy if nothing is wrong.
 
     On row 0, the untrained net, the first also says why it starts like this, where He's weights are the reason.
     """

@@ -61,7 +61,7 @@ def _walked(snapshot: Snapshot, *, samples: int, counted: bool) -> Work["_Walk"]
     x, y = x[:samples], y_all[:samples]
     inputs, out = _forward(model, x)
     end = out.requires_grad_()
-    # The loss is a mean over the whole batch, so that each sample's gradient is the one on the tape.
+    # The loss is a mean over the whole batch, so that each sample's gradient is the one in the log.
     share = (y != NO_LOSS).double().sum() / (y_all != NO_LOSS).sum()
     (grad,) = torch.autograd.grad(share * cross_entropy(model.read_out(end), y), end)
     walk = _Walk(inputs, counted, len(model.stream.sublayers))

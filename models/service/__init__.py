@@ -1,1 +1,1 @@
-"""The trainer: one worker process that computes tapes, and the torch-free client that the pages hold."""
+"""The trainer: one worker process that computes logs, and the torch-free client that the pages hold."""

@@ -14,9 +14,9 @@ from models.answers import OPENED, Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
 from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
-from models.service.messages import config_from, key_of, tape_key
+from models.service.messages import config_from, key_of, log_key
 from models.service.recorded import recorded
-from models.service.result_cache import TAPE_BYTES, ResultCache, question_message
+from models.service.result_cache import LOG_BYTES, ResultCache, question_message
 from models.service.runs import close_folder, open_folder
 from models.service.wanted import WantedLog
 from models.service.wire import Message
@@ -33,8 +33,8 @@ __all__ = [
     "close_trainer",
     "config_from",
     "key_of",
+    "log_key",
     "question_message",
-    "tape_key",
     "trainer",
 ]
 
@@ -47,7 +47,7 @@ EXPIRY_SECONDS = 0.25  # between two looks at who still wants what
 
 
 class Trainer:
-    """The source of tapes and answers: one worker process, restarted when it dies. Safe to use from many threads.
+    """The source of logs and answers: one worker process, restarted when it dies. Safe to use from many threads.
 
     Only `ask` blocks, for at most its `wait` seconds. `back_off`: seconds to wait before each restart in a row;
     `rest`: before the first start, which comes at once when something is wanted that is not recorded, or by `begin`;
@@ -62,7 +62,7 @@ class Trainer:
         runs: Path | None = None,
     ) -> None:
         self.command, self.back_off = command, back_off
-        self.runs = runs or open_folder(TAPE_BYTES)
+        self.runs = runs or open_folder(LOG_BYTES)
         self._results = ResultCache(self.runs, self._post)
         self._running: WorkerProcess | None = None
         self._connection: WorkerProcess | None = None  # the same, once it is ready
@@ -92,9 +92,9 @@ class Trainer:
             waiting = len(self._results.queue)
             return len(self._results.wanted()) - waiting, waiting
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
-        """The tape of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
-        return self._results.tape(cfg, seeds)
+    def log(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
+        """The log of a configuration as far as it is known, for `seeds` seeds from its own up. Starts no training."""
+        return self._results.log(cfg, seeds)
 
     def want(
         self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
@@ -105,23 +105,23 @@ class Trainer:
         A session trains for one screen at a time: what it wanted for another screen than this owner's ends at once.
         """
         with self._results.lock:
-            tape = self._results.kept(cfg, seeds)
-            if until <= tape.length:
-                tape.demand.end(owner or NOBODY)
+            log = self._results.kept(cfg, seeds)
+            if until <= log.length:
+                log.demand.end(owner or NOBODY)
                 self._results.aim()
-            elif not (tape.done or tape.resting or self.status().state == "failed"):
-                self._results.want(tape, owner or NOBODY, until, seconds)
+            elif not (log.done or log.resting or self.status().state == "failed"):
+                self._results.want(log, owner or NOBODY, until, seconds)
                 self.begin()
-            return tape
+            return log
 
     def listen(self, hear: Callable[[str], None]) -> None:
-        """Calls `hear`, which must return at once, with the key of each tape or answer that changes; empty: any."""
+        """Calls `hear`, which must return at once, with the key of each log or answer that changes; empty: any."""
         with self._results.lock:
             self._results.listeners.append(hear)
 
-    def place(self, tape: WantedLog) -> int:
-        """A tape's place in the queue, from 1; 0 if it does not wait."""
-        return self._results.place(tape)
+    def place(self, log: WantedLog) -> int:
+        """A log's place in the queue, from 1; 0 if it does not wait."""
+        return self._results.place(log)
 
     def ask(
         self, question: Question[Value], cfg: RunConfig, wait: float = 0.0, owner: Requester | None = None, **args: Any
@@ -155,20 +155,20 @@ class Trainer:
     def opened(
         self, cfg: RunConfig, seeds: int = 1, wait: float = 0.0, owner: Requester | None = None
     ) -> Answer[WantedLog] | None:
-        """The tape of a configuration with its row 0 at least, or None if that is not there within `wait` seconds.
+        """The log of a configuration with its row 0 at least, or None if that is not there within `wait` seconds.
 
         Trains nothing.
         """
         with self._results.lock:
-            tape = self._results.tape(cfg, seeds)
-            if not tape.length:
-                tape = self._results.kept(cfg, seeds)
+            log = self._results.log(cfg, seeds)
+            if not log.length:
+                log = self._results.kept(cfg, seeds)
                 answer = self.ask(OPENED, cfg, wait, owner, seeds=seeds)
                 if answer is None or answer.error:
                     return Answer(None, answer.error) if answer else None
                 self._results.forget(OPENED, cfg, {"seeds": seeds})  # the log is the answer
-                tape.read()
-            return Answer(tape) if tape.length else None
+                log.read()
+            return Answer(log) if log.length else None
 
     def share(self, question: Question[Value], cfg: RunConfig, **args: Any) -> float:
         """How much of an answer is done, from 0 to 1."""
@@ -247,7 +247,7 @@ class Trainer:
         try:
             for message in connection.messages():
                 self._hear(message, connection)
-        except Exception as error:  # what it sent cannot be filed, so its tapes would have gaps: it begins anew
+        except Exception as error:  # what it sent cannot be filed, so its logs would have gaps: it begins anew
             event("trainer_not_understood", logging.ERROR, **told(error))
             ending = "because one of its messages was not understood"
         ended = connection.ending()

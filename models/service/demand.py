@@ -1,4 +1,4 @@
-"""Demand: who wants a tape or an answer, and until when. It lives in the web process; the worker only gets goals."""
+"""Demand: who wants a log or an answer, and until when. It lives in the web process; the worker only gets goals."""
 
 import time
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from typing import NamedTuple
 class Requester(NamedTuple):
     """On whose behalf something is wanted: a session, its current screen, and a part of that screen.
 
-    `runs`: the keys of all tapes that this part shows. `address`: the client's, empty where it is not known.
+    `runs`: the keys of all logs that this part shows. `address`: the client's, empty where it is not known.
     `connection`: tells apart the connections that show the same part.
     """
 
@@ -23,7 +23,7 @@ NOBODY = Requester("", "")
 
 
 class RowGoal(NamedTuple):
-    """`until` rows of a tape, on behalf of a session and its address (or of none, if empty)."""
+    """`until` rows of a log, on behalf of a session and its address (or of none, if empty)."""
 
     until: int
     session: str = ""
@@ -31,7 +31,7 @@ class RowGoal(NamedTuple):
 
 
 class Demand:
-    """What is wanted of one tape or answer, with a deadline for each requester, so that nobody prolongs another's.
+    """What is wanted of one log or answer, with a deadline for each requester, so that nobody prolongs another's.
 
     One thread changes it at a time; any may read it.
     """

@@ -17,7 +17,7 @@ from models.instruments import INSTRUMENTS
 from models.log import event, told
 from models.runlog import RunLog, folder_of
 from models.service.demand import RowGoal
-from models.service.messages import config_from, key_of, packed, tape_key
+from models.service.messages import config_from, key_of, log_key, packed
 from models.service.questions import QUESTIONS
 from models.service.sharing import Payer, Turns, payers, ranked
 from models.service.wire import Message
@@ -205,7 +205,7 @@ class Engine:
 
     def _open(self, cfg: RunConfig, seeds: int) -> Opened:
         """Writes row 0 of a run, and of its first seed frame 0 without held-out figures, unless they are there."""
-        key = tape_key(cfg, seeds)
+        key = log_key(cfg, seeds)
         log = self.slots[key].log if key in self.slots else RunLog(folder_of(self.runs, key))
         if not log.read().length or not log.exists():
             head, rows, events = opening(cfg, seeds)
@@ -326,7 +326,7 @@ class Engine:
         self.emit({"kind": "error", "key": key, "sentence": sentence(error)})
 
     def _make_room(self) -> None:
-        """Drops runs, if room is short: their tapes are drawn, and they can be computed again.
+        """Drops runs, if room is short: their logs are drawn, and they can be computed again.
 
         Those unwanted longest go first, then those that wait, the last of the queue first.
         """

@@ -15,8 +15,8 @@ def key_of(cfg: RunConfig) -> str:
     return urlencode(cfg.to_query())
 
 
-def tape_key(cfg: RunConfig, seeds: int = 1) -> str:
-    """The identity of a tape: that of its run, and the number of seeds."""
+def log_key(cfg: RunConfig, seeds: int = 1) -> str:
+    """The identity of a log: that of its run, and the number of seeds."""
     return key_of(cfg) if seeds == 1 else f"{key_of(cfg)}#{seeds}"
 
 

@@ -1,4 +1,4 @@
-"""Tapes and answers that the web process keeps, both bounded in bytes."""
+"""Logs and answers that the web process keeps, both bounded in bytes."""
 
 import json
 from collections import OrderedDict
@@ -12,13 +12,13 @@ from typing import Any
 from models.answers import Question, Value
 from models.service.demand import NOBODY, Demand, Requester
 from models.service.interface import Answer
-from models.service.messages import tape_key, unpacked
+from models.service.messages import log_key, unpacked
 from models.service.wanted import WantedLog
 from models.service.wire import Message, size
 from models.spec import RunConfig
 from models.spec.bounds import MAX_QUESTION_BYTES
 
-TAPE_BYTES = 256 * 2**20
+LOG_BYTES = 256 * 2**20
 ANSWER_BYTES = 64 * 2**20
 MOST_ERRORS, LONGEST_ERROR = 256, 1000  # answers without a value that are kept, and characters of each
 LIVES = 2  # deaths of the worker after which the work it died over is given up
@@ -34,7 +34,7 @@ class OpenQuestion:
 
 
 class ResultCache:
-    """Tapes and answers by key, the least recently used dropped first, and who wants them. Callers hold `lock`.
+    """Logs and answers by key, the least recently used dropped first, and who wants them. Callers hold `lock`.
 
     `runs`: the folder of run logs. `post` takes the messages to the worker: goals, questions, and what is cancelled.
     `errors`: answers without a value, kept just long enough to be shown to whoever asked.
@@ -44,48 +44,48 @@ class ResultCache:
         self,
         runs: Path,
         post: Callable[[Message], None] = lambda _message: None,
-        tape_bytes: int = TAPE_BYTES,
+        log_bytes: int = LOG_BYTES,
         answer_bytes: int = ANSWER_BYTES,
     ) -> None:
         self.runs, self.post = runs, post
-        self.tape_bytes, self.answer_bytes = tape_bytes, answer_bytes
+        self.log_bytes, self.answer_bytes = log_bytes, answer_bytes
         self.lock = RLock()
         self.changed = Condition(self.lock)
-        self.tapes: OrderedDict[str, WantedLog] = OrderedDict()
+        self.logs: OrderedDict[str, WantedLog] = OrderedDict()
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.at = ""  # the question that the worker works on now
-        self.aimed: dict[str, WantedLog] = {}  # tapes with goals
+        self.aimed: dict[str, WantedLog] = {}  # logs with goals
         self.open: dict[str, OpenQuestion] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
         self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
         self.listeners: list[Callable[[str], None]] = []
 
-    def tape(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
-        """The tape of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
-        key = tape_key(cfg, seeds)
+    def log(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
+        """The log of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
+        key = log_key(cfg, seeds)
         with self.lock:
-            if key not in self.tapes:
+            if key not in self.logs:
                 return WantedLog(cfg, key, seeds, self.runs)
-            self.tapes.move_to_end(key)
-            return self.tapes[key]
+            self.logs.move_to_end(key)
+            return self.logs[key]
 
     def kept(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
-        """The tape of a configuration, which enters the cache: for callers that may have it trained."""
-        tape = self.tape(cfg, seeds)
-        self.tapes[tape.key] = tape
-        self._drop_tapes()
-        return tape
+        """The log of a configuration, which enters the cache: for callers that may have it trained."""
+        log = self.log(cfg, seeds)
+        self.logs[log.key] = log
+        self._drop_logs()
+        return log
 
     def wanted(self) -> list[WantedLog]:
-        """The tapes of which somebody wants more rows."""
-        return [tape for tape in self.aimed.values() if tape.wanted]
+        """The logs of which somebody wants more rows."""
+        return [log for log in self.aimed.values() if log.wanted]
 
-    def want(self, tape: WantedLog, who: Requester, until: int, seconds: float) -> None:
-        """Records that `who` wants rows of a tape for the next `seconds`; all steps include the closing row."""
-        self.turn_to(who, {tape.key} | who.runs, {key: other.demand for key, other in self.aimed.items()})
-        tape.demand.want(who, min(until, tape.cfg.steps), seconds)
-        self.aimed[tape.key] = tape
+    def want(self, log: WantedLog, who: Requester, until: int, seconds: float) -> None:
+        """Records that `who` wants rows of a log for the next `seconds`; all steps include the closing row."""
+        self.turn_to(who, {log.key} | who.runs, {key: other.demand for key, other in self.aimed.items()})
+        log.demand.want(who, min(until, log.cfg.steps), seconds)
+        self.aimed[log.key] = log
         self.aim()
 
     def ask(self, message: Message, who: Requester, seconds: float) -> None:
@@ -107,20 +107,20 @@ class ResultCache:
         for key, question in list(self.open.items()):
             if not question.demand.goals:
                 self.cancel(key)
-        for key, tape in list(self.aimed.items()):
-            goals = tape.demand.goals
+        for key, log in list(self.aimed.items()):
+            goals = log.demand.goals
             if not goals:
                 del self.aimed[key]
-            if goals != tape.told:
-                tape.told = goals
-                query = tape.cfg.to_query()
-                self.post({"kind": "goals", "key": key, "query": query, "seeds": tape.seeds, "goals": goals})
+            if goals != log.told:
+                log.told = goals
+                query = log.cfg.to_query()
+                self.post({"kind": "goals", "key": key, "query": query, "seeds": log.seeds, "goals": goals})
 
     def expire(self) -> None:
         """Ends demand past its deadline."""
         with self.lock:
-            for tape in self.aimed.values():
-                tape.demand.expire()
+            for log in self.aimed.values():
+                log.demand.expire()
             for question in self.open.values():
                 question.demand.expire()
             self.aim()
@@ -132,8 +132,8 @@ class ResultCache:
 
     def greet(self) -> None:
         """Sends a new worker everything that is wanted."""
-        for tape in self.aimed.values():
-            tape.told = ()
+        for log in self.aimed.values():
+            log.told = ()
         self.aim()
         for question in self.open.values():
             self.post(question.message)
@@ -151,9 +151,9 @@ class ResultCache:
         return answer
 
     def hold(self) -> None:
-        """Keeps the rows of all tapes readable once their files are gone."""
-        for tape in self.tapes.values():
-            tape.rows()
+        """Keeps the rows of all logs readable once their files are gone."""
+        for log in self.logs.values():
+            log.rows()
 
     def forget(self, question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> None:
         """Forgets the answer to a question."""
@@ -175,14 +175,14 @@ class ResultCache:
             elif message["kind"] == "dropped":
                 self.drop(message["key"])
             elif message["kind"] == "forgotten":  # it has too many; it hears of this one when it is wanted again
-                if (tape := self.aimed.pop(message["key"], None)) is not None:
-                    tape.told = ()
-            elif (tape := self.tapes.get(message["key"])) is not None:
+                if (log := self.aimed.pop(message["key"], None)) is not None:
+                    log.told = ()
+            elif (log := self.logs.get(message["key"])) is not None:
                 if message["kind"] == "progress":
-                    tape.progress(message)
+                    log.progress(message)
                 else:
-                    tape.fail(message["sentence"])
-                self._drop_tapes()
+                    log.fail(message["sentence"])
+                self._drop_logs()
             self._tell(message.get("key", ""))
 
     def drop(self, key: str) -> None:
@@ -190,10 +190,10 @@ class ResultCache:
         self.open.pop(key, None)
         self.shares.pop(key, None)
 
-    def place(self, tape: WantedLog) -> int:
-        """A tape's place in the queue, from 1; 0 if it does not wait."""
+    def place(self, log: WantedLog) -> int:
+        """A log's place in the queue, from 1; 0 if it does not wait."""
         with self.lock:
-            return self.queue.index(tape.key) + 1 if tape.key in self.queue and tape.wanted else 0
+            return self.queue.index(log.key) + 1 if log.key in self.queue and log.wanted else 0
 
     def give_up(self) -> None:
         """Forgets all demand: nothing more will be computed."""
@@ -201,8 +201,8 @@ class ResultCache:
             self.queue = []
             self.open.clear()
             self.shares.clear()
-            for tape in self.aimed.values():
-                tape.demand.clear()
+            for log in self.aimed.values():
+                log.demand.clear()
             self._tell()
 
     def worker_lost(self, at_work: bool) -> None:
@@ -214,11 +214,11 @@ class ResultCache:
         with self.lock:
             self.queue, at, self.at = [], self.at, ""
             asked = {at: self.open[at]} if at in self.open else dict(self.open)
-            for tape in self.wanted():
-                tape.worker_lost(at_work and at not in self.open)
-                if tape.deaths >= LIVES:
-                    tape.fail(f"The trainer died {LIVES} times while this run was wanted; a smaller one may help.")
-                    tape.deaths = 0
+            for log in self.wanted():
+                log.worker_lost(at_work and at not in self.open)
+                if log.deaths >= LIVES:
+                    log.fail(f"The trainer died {LIVES} times while this run was wanted; a smaller one may help.")
+                    log.deaths = 0
             for key, question in asked.items():
                 question.deaths += at_work
                 if question.deaths >= LIVES:
@@ -245,16 +245,16 @@ class ResultCache:
         while held > self.answer_bytes and len(self.answers) > 1:
             held -= self.answers.popitem(last=False)[1].nbytes
 
-    def _drop_tapes(self) -> None:
-        """Drops tapes to make room, untrained ones first, but none in training: it would be computed again."""
-        held = sum(tape.size + tape.nbytes for tape in self.tapes.values())
-        if held <= self.tape_bytes:
+    def _drop_logs(self) -> None:
+        """Drops logs to make room, untrained ones first, but none in training: it would be computed again."""
+        held = sum(log.size + log.nbytes for log in self.logs.values())
+        if held <= self.log_bytes:
             return
-        for key, tape in sorted(list(self.tapes.items())[:-1], key=lambda held: held[1].trained):
-            if held > self.tape_bytes and not tape.wanted:
-                held -= tape.size + tape.nbytes
-                del self.tapes[key]
-                tape.delete()
+        for key, log in sorted(list(self.logs.items())[:-1], key=lambda held: held[1].trained):
+            if held > self.log_bytes and not log.wanted:
+                held -= log.size + log.nbytes
+                del self.logs[key]
+                log.delete()
 
 
 def question_message(

@@ -31,7 +31,7 @@ class RunConfig(Fields):
         return cls(**arranged_fields(arrangement, overrides))
 
     def to_query(self) -> dict[str, str]:
-        """The fields that differ from the defaults, as text: the link, and the identity of the tape."""
+        """The fields that differ from the defaults, as text: the link, and the identity of the log."""
         return query.to_query(self)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Replays: the net of any step of a run. A tape is deterministic, so the net is trained again instead of stored."""
+"""Replays: the net of any step of a run. A log is deterministic, so the net is trained again instead of stored."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator

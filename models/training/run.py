@@ -1,4 +1,4 @@
-"""One run: trains a configuration and keeps its tape."""
+"""One run: trains a configuration and keeps its log."""
 
 import numpy as np
 from torch import Tensor

@@ -1,5 +1,5 @@
 """What is recorded equals what plain hooks see, what the
-playground's own tape holds, and the training knows nothing of it.
+playground's own log holds, and the training knows nothing of it.
 """
 
 import math
@@ -174,7 +174,7 @@ def test_hidden_states_as_gpt2_itself_gives_them_are_what_is_recorded(tmp_path: 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "DeepNorm", "residual only", "sandwich"])
 @pytest.mark.parametrize("kind", ["mlp", "transformer"])
-def test_our_own_nets_give_the_rows_of_their_own_tape(arrangement: str, kind: str, tmp_path: Path) -> None:
+def test_our_own_nets_give_the_rows_of_their_own_log(arrangement: str, kind: str, tmp_path: Path) -> None:
     task = "book" if kind == "transformer" else "digits"
     cfg = RunConfig.arranged(
         arrangement, depth=3, width=16, batch=8, net=kind, task=task, device="cpu", steps=5, clip=0.0

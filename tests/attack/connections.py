@@ -21,12 +21,12 @@ HOLD_SECONDS = 8.0
 PIECE = b"x" * 2**16
 EVIL = "evil.example"
 NOWHERE = "http://10.255.255.1:9"  # an address that does not answer, like that of a firewall
-TAPE, STREAM = "/tape", "/_stcore/stream"
+LOG, STREAM = "/log", "/_stcore/stream"
 NORM, PLACEMENT = ("layer norm", "dynamic tanh"), ("post-norm", "res-post-norm")
 BLOCKS = "depth=128&overrides=" + "1-128.norm.none," * 1250
 
 
-def socket_to(server: Server, path: str = TAPE, **how: Any) -> connect:
+def socket_to(server: Server, path: str = LOG, **how: Any) -> connect:
     """A websocket of somebody who has no page."""
     subprotocols = [Subprotocol("streamlit")] if path == STREAM else None
     how = {"max_size": None, "ping_interval": None, "open_timeout": 20.0, "subprotocols": subprotocols} | how
@@ -110,7 +110,7 @@ async def foreign_origins(server: Server) -> list[int]:
         except InvalidStatus as refused:
             return refused.response.status_code
 
-    return [await status(path) for path in (TAPE, STREAM) * 3]
+    return [await status(path) for path in (LOG, STREAM) * 3]
 
 
 async def unfinished_messages(server: Server, count: int = 20, size: int = 7_800_000) -> list[int]:
@@ -141,7 +141,7 @@ async def rebinding(server: Server, name: str = "examples") -> list[int]:
         writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         found.append(int((await reader.readline()).split()[1]))
         writer.close()
-    for path in (TAPE, STREAM):
+    for path in (LOG, STREAM):
         try:
             async with connect(f"ws://{host}{path}", host=address.hostname, origin=Origin(f"http://{host}")):
                 found.append(101)

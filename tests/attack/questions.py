@@ -59,7 +59,7 @@ def many_overrides(seed: int) -> RunConfig:
 
 
 async def many_configurations(server: Server) -> None:
-    address, seeds = server.url.replace("http", "ws", 1) + "/tape", iter(range(CONFIGURATIONS))
+    address, seeds = server.url.replace("http", "ws", 1) + "/log", iter(range(CONFIGURATIONS))
 
     async def ask() -> None:
         async with connect(address) as socket:

@@ -14,7 +14,7 @@ from components.server.connection import CROWDED, REFUSED
 from models.spec.bounds import MAX_PAGES_PER_ADDRESS
 from tests.attack import connections
 from tests.attack.attack import Attack, carried_out, first_row
-from tests.attack.connections import STREAM, TAPE, Origin, hello, socket_to
+from tests.attack.connections import LOG, STREAM, Origin, hello, socket_to
 from tests.load.server import Server, serving
 
 
@@ -150,7 +150,7 @@ def test_sixty_pages_of_one_address_stay_connected_to_both_websockets(attacked: 
     async def story() -> None:
         async with connections.AsyncExitStack() as stack:
             own = Origin(f"http://{urlsplit(attacked.url).netloc}")
-            ways = [socket_to(attacked, path, origin=own) for path in (TAPE, STREAM) for _ in range(60)]
+            ways = [socket_to(attacked, path, origin=own) for path in (LOG, STREAM) for _ in range(60)]
             pages = await connections.all_opened(stack, ways)
             for page in pages[:60]:
                 await page.send(hello(""))

@@ -102,12 +102,12 @@ def test_a_trainer_that_cannot_start_is_given_up_with_a_sentence(visitors, monke
         assert visitors.leave() == []  # before the server does, for which their connections would ask
 
 
-def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_tape_is_kept(visitors, left):
+def test_a_run_whose_tab_was_closed_is_trained_no_further_and_its_log_is_kept(visitors, left):
     server, seen = left
     waiting.until(lambda: not server.health()["training"], "the end of a run that nobody looks at")
     page = drawn(visitors(LONG, server=server.url))
     assert button(page, "Train").is_visible()
-    expect(status(page)).to_contain_text("parameters")  # which are known of a tape that is there
+    expect(status(page)).to_contain_text("parameters")  # which are known of a log that is there
     press(page, "Train")
     until_step(page, 5 * seen + 1)  # what was computed before and after the tab was closed
     assert "done" not in status(page).inner_text()

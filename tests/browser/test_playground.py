@@ -1,4 +1,4 @@
-"""The playground in a browser: charts that move and keep their zoom, a pause that holds, viewers who share a tape."""
+"""The playground in a browser: charts that move and keep their zoom, a pause that holds, viewers who share a log."""
 
 import re
 
@@ -195,7 +195,7 @@ def test_a_run_that_diverges_rests_at_its_last_finite_step_and_one_more_step_sho
     expect(verdict).not_to_contain_text("Diverged")
 
 
-def test_two_viewers_share_a_tape_and_one_pauses_while_the_other_goes_on(visitors):
+def test_two_viewers_share_a_log_and_one_pauses_while_the_other_goes_on(visitors):
     anna, ben = drawn(visitors(link(seed=7))), drawn(visitors(link(seed=7), locale="en-GB"))
     choose(anna, "Speed", "1 step/s")
     press(anna, "Train")

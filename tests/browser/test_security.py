@@ -65,7 +65,7 @@ async def to_step(viewer: Viewer, step: int) -> None:
     await viewer.rested()
 
 
-def test_two_sessions_on_one_tape_cannot_read_or_steer_each_other(server):
+def test_two_sessions_on_one_log_cannot_read_or_steer_each_other(server):
     async def meet() -> None:
         async with watched(server, 81) as anna, watched(server, 81) as ben:
             await to_step(anna, 3)

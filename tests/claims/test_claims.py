@@ -37,7 +37,7 @@ LONG = (
     "one-chart",
     "warm-up",
     "one-learning-rate",
-)  # too long to train in a test: judged on made-up tapes
+)  # too long to train in a test: judged on made-up logs
 
 
 @cache
@@ -286,7 +286,7 @@ def signals(**factors: float) -> Callable[[dict[str, Any]], None]:
     return change
 
 
-def tapes(**numbers: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
+def logs(**numbers: Callable[[Any], Any]) -> Callable[[dict[str, Any]], None]:
     def change(values: dict[str, Any]) -> None:
         for name, trace in values.items():
             if isinstance(trace, Trace):
@@ -354,7 +354,7 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "rank-collapse": (HOLDS, tokens_alike),
     "pre-norm-exponential": (HOLDS, signals(mean_square=1.5)),
     "post-norm-reads-raw": (HOLDS, signals(mean_square=1.5)),
-    "deepnorm-is-alpha": (HOLDS, tapes(branch_rms=lambda t: t.act_rms[:, :-1])),
+    "deepnorm-is-alpha": (HOLDS, logs(branch_rms=lambda t: t.act_rms[:, :-1])),
     "unchanged": (HOLDS, signals(grad_norm=1.0)),
     "doubles": (HOLDS, signals(mean_square=2.0)),
     "zero-gates": (HOLDS, put("parts", rms={"ReZero": {"gate": 1.0}, "zero last": {"head": 1.0}})),
@@ -383,7 +383,7 @@ def test_what_is_measured_contradicts_the_claim_and_contrary_numbers_would_uphol
     assert other.sentence != said.sentence
 
 
-# --- long runs, on tapes of their own kind with losses put in ---
+# --- long runs, on logs of their own kind with losses put in ---
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The stand-alone script against the tape: the same loss, activation and gradient, to the last bit of float32.
+"""The stand-alone script against the log: the same loss, activation and gradient, to the last bit of float32.
 
 Scripts run in a bare process (`python -I`, another folder, an empty environment) that cannot see the repository.
 """
@@ -96,7 +96,7 @@ def numbers(printed: str) -> dict[str, Any]:
 
 
 def assert_same(printed: str, cfg: RunConfig) -> None:
-    """The printed numbers are the tape's, bit by bit."""
+    """The printed numbers are the log's, bit by bit."""
     run = Run(cfg)
     run.advance(cfg.steps)
     trace, found = run.trace(), numbers(printed)
@@ -134,7 +134,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_script_in_a_bare_process_prints_the_numbers_of_the_tape(case: str, bare: dict[str, str]) -> None:
+def test_a_script_in_a_bare_process_prints_the_numbers_of_the_log(case: str, bare: dict[str, str]) -> None:
     assert_same(bare[case], CASES[case])
 
 

@@ -106,7 +106,7 @@ def test_a_stream_that_shrank_is_not_said_to_have_kept_its_size():
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "ReZero"])
 def test_what_the_gradient_did_while_the_stream_grew_is_measured(arrangement):
-    """Larger streams need not give larger gradients: a final norm divides by the stream. So the tape decides."""
+    """Larger streams need not give larger gradients: a final norm divides by the stream. So the log decides."""
     cfg = RunConfig.arranged(arrangement, lr=1.0 if arrangement == "pre-norm" else 0.3, **SHORT)
     trace = trained(cfg).trace()
     found = postmortem(cfg, trace)
@@ -143,7 +143,7 @@ def test_a_stream_behind_norms_is_not_blamed_where_the_learning_rate_ends_the_ru
 
 
 def rows(*profiles: tuple[list[float], list[float]]):
-    """A tape of two blocks that diverged at its last row, from (activation, gradient) by site."""
+    """A log of two blocks that diverged at its last row, from (activation, gradient) by site."""
     columns = Columns(("x0", "b01", "b02"), ("b01", "b02"), 2)
     table = np.ones((len(profiles), columns.width), np.float32)
     for row, (act, grad) in zip(table, profiles, strict=True):
@@ -160,7 +160,7 @@ def test_last_good_and_first_bad_step_are_told_by_site():
     assert found.bad_gradient.tolist() == [2, 2, -1]
 
 
-def test_the_step_from_which_the_gradient_vanishes_is_read_off_the_tape():
+def test_the_step_from_which_the_gradient_vanishes_is_read_off_the_log():
     run = Run(RunConfig.arranged("post-norm", net="transformer", task="copy", depth=24, width=16, batch=4, lr=0.01))
     run.advance(40)
     trace = run.trace()

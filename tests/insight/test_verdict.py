@@ -37,8 +37,8 @@ BARE, NORMED = RunConfig(depth=3, norm="none"), RunConfig(depth=3)
 SAME = {"cosine": (0.1, 0.5, 0.96, 0.99), "head": (1.0, 0.1, 3.0)}  # samples become one over depth
 
 
-def taped(loss, frames=(), held_out=1.0):
-    """A tape with these losses; the held-out accuracy of frame k is k % over a half, its loss `held_out`."""
+def trained(loss, frames=(), held_out=1.0):
+    """A log with these losses; the held-out accuracy of frame k is k % over a half, its loss `held_out`."""
     columns = Columns(SITES, SITES[1:], 3)
     rows = np.ones((len(loss), columns.width), np.float32)
     rows[:, 0] = loss
@@ -60,7 +60,7 @@ def all_judged(
     held_out=9.0,
     cfg=BARE,
 ) -> list[Verdict]:
-    """The verdicts on row 1 of a tape with this row, this update before it, and this frame; of a net without norms."""
+    """The verdicts on row 1 of a log with this row, this update before it, and this frame; of a net without norms."""
     columns = Columns(SITES, SITES[1:], 3)
     rows = np.array([[loss, 0, 0, 0, *act, *grad, *branch, *weight]] * 2, np.float32)
     blank, dead_units = np.full(4, np.nan), np.array(dead)
@@ -227,24 +227,24 @@ def test_the_cosine_is_between_tokens_where_a_sample_has_several(fields, what):
     ],
 )
 def test_the_loss_is_set_against_a_guess(last, words):
-    said = loss_sentence(taped([3.0, last], frames=(1,)), 1, "digits")
+    said = loss_sentence(trained([3.0, last], frames=(1,)), 1, "digits")
     assert said == f"Step 1: loss {last:.3g}, held-out accuracy 51%; chance is 2.30: {words}."
 
 
 def test_a_threshold_is_not_chance_and_what_lies_between_is_slightly_better():
     """A tenth below guessing is where learning is said to begin; the sentences once called all above it chance."""
     for share in (0.91, 0.94, 0.97):
-        said = loss_sentence(taped([5.0, share * 3.066], frames=(1,)), 1, "book")
+        said = loss_sentence(trained([5.0, share * 3.066], frames=(1,)), 1, "book")
         assert said.endswith("; the best constant guess is 3.07: slightly better than that.")
 
 
 @pytest.mark.parametrize(("train", "held_out"), [(0.4, 2.46), (2.05, 2.31)])
 def test_a_net_that_knows_only_its_batches_has_not_begun_to_learn(train, held_out):
-    trace = taped([3.0] + [train] * 40, frames=(40,), held_out=held_out)
+    trace = trained([3.0] + [train] * 40, frames=(40,), held_out=held_out)
     said = loss_sentence(trace, 40, "digits")
     assert said.endswith(f": better than that in training, not on held-out samples ({held_out:.3g}).")
     assert outcome(trace, math.log(10)) == STAYS
-    assert outcome(taped([3.0] + [train] * 40, frames=(40,), held_out=2.2), math.log(10)) == LEARNS
+    assert outcome(trained([3.0] + [train] * 40, frames=(40,), held_out=2.2), math.log(10)) == LEARNS
 
 
 @pytest.mark.full
@@ -262,18 +262,18 @@ def test_one_lucky_batch_of_a_dead_net_is_no_beginning():
 def test_the_last_sentence_about_the_loss_and_the_outcome_are_of_one_definition():
     for share, word, became in ((0.8, "it begins to learn.", LEARNS), (0.95, "no better than that.", STAYS)):
         losses = [3.0] * 30 + [2.3 * (share + 0.2 * (-1) ** k) for k in range(20)]
-        trace = taped(losses)
+        trace = trained(losses)
         assert loss_sentence(trace, len(losses) - 1, "digits").endswith(word)
         assert outcome(trace, 2.3) == became
 
 
 def test_a_loss_that_is_not_there_or_not_finite_is_said_too():
     assert loss_sentence(None, 0, "digits") == "Not trained yet. Chance is 2.30."
-    assert loss_sentence(taped([]), 0, "book") == "Not trained yet. The best constant guess is 3.07."
-    assert loss_sentence(taped([2.3, math.nan]), 1, "digits") == "The loss is not finite at step 1."
+    assert loss_sentence(trained([]), 0, "book") == "Not trained yet. The best constant guess is 3.07."
+    assert loss_sentence(trained([2.3, math.nan]), 1, "digits") == "The loss is not finite at step 1."
 
 
-def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_tape():
+def test_step_0_reads_the_same_whether_or_not_somebody_has_trained_the_log():
     """What update 0 will do is computed from the row, whether or not it has been made."""
     cfg = RunConfig(**SHORT, lr=3.0)
     run = Run(cfg)

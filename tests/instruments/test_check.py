@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.instruments.check import error_chart, tape_rows
+from components.instruments.check import error_chart, log_rows
 from components.instruments.panel import Measured
 from models.insight.check import check_sentence, relative_error, rounding
 from models.instruments.check import DIFFERENCE_STEPS, check
@@ -48,7 +48,7 @@ def sentence_of(found):
 
 
 @pytest.mark.parametrize("cfg", CASES, ids=named)
-def test_every_arrangement_agrees_with_differences_and_with_its_tape(cfg):
+def test_every_arrangement_agrees_with_differences_and_with_its_log(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(check(snapshot(cfg), block=2))
@@ -61,7 +61,7 @@ def test_every_arrangement_agrees_with_differences_and_with_its_tape(cfg):
     assert found.loss == pytest.approx(trace.loss[3], rel=1e-4)
     assert found.rms["weights"] == pytest.approx(trace.weight_grad_rms[3, 1], rel=2e-3, abs=1e-12)
     assert found.rms["stream"] == pytest.approx(trace.grad_rms[3, -1], rel=2e-3)
-    table = tape_rows(Measured(found, cfg, 3, {"block": 2}), trace)
+    table = log_rows(Measured(found, cfg, 3, {"block": 2}), trace)
     assert all("apart" in text for text in table["difference"])
 
 
@@ -142,4 +142,4 @@ def test_a_step_after_the_last_update_has_no_row():
     run = Run(cfg)
     run.advance(10)
     found = finished(check(snapshot(cfg, 10), block=1))
-    assert tape_rows(Measured(found, cfg, 10, {"block": 1}), run.trace())["tape"] == ["no row of the tape"] * 2
+    assert log_rows(Measured(found, cfg, 10, {"block": 1}), run.trace())["log"] == ["no row of the log"] * 2

@@ -121,7 +121,7 @@ def test_a_number_of_parts_that_no_batch_has_is_refused(parts):
 
 @pytest.mark.parametrize(("arrangement", "net"), list(product(ARRANGEMENTS, NETS)))
 @pytest.mark.full
-def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_tape(arrangement, net):
+def test_signal_and_noise_of_every_arrangement_add_up_to_the_gradient_of_the_log(arrangement, net):
     cfg = RunConfig.arranged(arrangement, **TINY, **NETS[net])
     snapshot = still_at(cfg, 2)
     found, gained = measured(snapshot), gates_and_gains(snapshot.model)
@@ -244,7 +244,7 @@ def test_adams_first_update_is_smaller_where_the_gradient_is_below_its_eps():
 
 
 def updated(sizes, gradient=(1.0, 1.0, 1.0)):
-    """A tape of two rows whose first update changed its two blocks by these sizes."""
+    """A log of two rows whose first update changed its two blocks by these sizes."""
     columns = Columns(("x0", "b01", "b02"), ("b01", "b02"), 2)
     rows = np.ones((10, columns.width), np.float32)
     rows[:, columns.slices["grad_rms"]] = gradient

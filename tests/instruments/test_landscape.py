@@ -92,7 +92,7 @@ def test_a_cell_is_the_loss_of_the_net_with_its_weights_moved_by_hand():
 @pytest.mark.usefixtures("few_cells")
 @pytest.mark.parametrize("cfg", EVERY, ids=name_of)
 @pytest.mark.full
-def test_the_middle_of_every_slice_is_the_loss_of_the_tape(cfg):
+def test_the_middle_of_every_slice_is_the_loss_of_the_log(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(landscape(still_at(cfg), cells=3, reach=0.5))

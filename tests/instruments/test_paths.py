@@ -89,7 +89,7 @@ def test_skip_and_branch_make_up_the_whole_at_every_add(cfg):
 
 
 @pytest.mark.parametrize("cfg", [c for c in CASES if c.stack == "single"][::5], ids=named)
-def test_their_sum_is_the_gradient_that_the_tape_shows_before_the_sublayer(cfg):
+def test_their_sum_is_the_gradient_that_the_log_shows_before_the_sublayer(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(gradient_shares(snapshot(cfg)))

@@ -51,7 +51,7 @@ def test_every_number_is_that_of_the_stream_worked_out_with_numpy():
 
 
 @pytest.mark.parametrize("arrangement", ["pre-norm", "post-norm", "ResiDual", "DLCL", "recursive skip", "LayerScale"])
-def test_it_agrees_with_the_row_of_the_tape(arrangement):
+def test_it_agrees_with_the_row_of_the_log(arrangement):
     cfg = RunConfig.arranged(arrangement, depth=4, width=16, batch=16, steps=20, device="cpu")
     run = Run(cfg)
     run.advance(8)

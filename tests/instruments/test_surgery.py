@@ -78,7 +78,7 @@ def test_a_skipped_block_is_the_net_that_is_built_without_it(arrangement, net):
     assert (found.loss[0], found.accuracy[0]) == pytest.approx(scored(trained, cfg), rel=1e-5)
 
 
-def test_the_loss_before_is_the_one_of_the_tape():
+def test_the_loss_before_is_the_one_of_the_log():
     cfg = RunConfig(**TINY)
     run = Run(cfg)
     run.advance(cfg.steps)

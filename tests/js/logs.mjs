@@ -14,4 +14,4 @@ export const runOf = (...rows) => {
   return log
 }
 // What a chart is drawn at.
-export const nowOf = (log, more) => ({ tapes: [log], position: 0, shown: 0, furthest: 0, playing: false, ...more })
+export const nowOf = (log, more) => ({ logs: [log], position: 0, shown: 0, furthest: 0, playing: false, ...more })

@@ -458,7 +458,7 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
     while not trainer().want(short, short.steps).done:
         pass
     for cfg, rows in zip(others, (31, 51), strict=True):
-        while trainer().tape(cfg).length < rows:
+        while trainer().log(cfg).length < rows:
             trainer().want(cfg, rows)
     found, waiting = several.views(cfgs, At(200))
     assert waiting

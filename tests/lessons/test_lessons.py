@@ -20,7 +20,7 @@ from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
 from models.training import Run
 from tests.app_page import by_link, charts, press, sound, words
-from tests.stage_page import panels, rests, runs, tapes
+from tests.stage_page import logs, panels, rests, runs
 from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -321,16 +321,16 @@ def test_the_verdict_of_an_attempt_stays_while_it_is_scrubbed_and_goes_with_the_
 
 
 def test_whoever_rests_where_rows_are_still_to_come_waits_for_them() -> None:
-    def tape(length: int, **how: object) -> Any:
+    def log(length: int, **how: object) -> Any:
         return SimpleNamespace(**{"length": length, "rest": length - 1, "done": False, "error": "", **how})
 
-    ended, going = tape(3, done=True), tape(5)
+    ended, going = log(3, done=True), log(5)
     assert not watched_to_the_end(9, [ended, going])
-    assert watched_to_the_end(4, [ended, tape(5, done=True)])
-    assert not watched_to_the_end(3, [ended, tape(5, done=True)])
+    assert watched_to_the_end(4, [ended, log(5, done=True)])
+    assert not watched_to_the_end(3, [ended, log(5, done=True)])
     assert [awaited(step, [ended, going]) for step in (0, 4, 5)] == [False, False, True]
-    assert not awaited(0, [tape(0)])
-    assert not awaited(9, [tape(5, error="lost")])
+    assert not awaited(0, [log(0)])
+    assert not awaited(9, [log(5, error="lost")])
 
 
 def test_a_gain_of_the_fourth_root_of_two_levels_the_net_of_lesson_1_and_the_root_of_two_blows_it_up() -> None:
@@ -350,8 +350,8 @@ def test_a_gain_of_the_fourth_root_of_two_levels_the_net_of_lesson_1_and_the_roo
 @pytest.mark.full
 def test_a_lesson_keeps_the_net_before_training_on_its_charts_when_the_run_has_no_numbers_left() -> None:
     page = watched(guessed(lessons(lesson="exploding"), 2), "lesson_exploding")
-    (tape, _) = tapes(page, name="lesson_exploding")
+    (log, _) = logs(page, name="lesson_exploding")
     stays = [trace for trace in charts(page)["Signal by depth"]["data"] if trace["bind"].get("first")]
     assert [trace["bind"]["run"] for trace in stays] == [0, 1]
-    assert not np.isfinite(tape.trace().act_rms[-1]).all()
-    assert np.isfinite(tape.trace().act_rms[0]).all()
+    assert not np.isfinite(log.trace().act_rms[-1]).all()
+    assert np.isfinite(log.trace().act_rms[0]).all()

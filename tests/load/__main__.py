@@ -15,7 +15,7 @@ PARTS = {
     "eye": eye.eye,
     "stage": redraws.stage,
     "deep": redraws.deep,
-    "tape": redraws.tape,
+    "log": redraws.log,
     "soak": soak.soak,
 }
 
@@ -23,4 +23,4 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--minutes", type=float, default=15.0, help="how long the soak lasts")
     given, rest = parser.parse_known_args()
-    sys.exit(main(rest, PARTS | {"soak": partial(soak.soak, given.minutes)}, long=("soak", "tape")))
+    sys.exit(main(rest, PARTS | {"soak": partial(soak.soak, given.minutes)}, long=("soak", "log")))

@@ -21,13 +21,13 @@ from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
 from tests.waiting import PATIENCE
 
-RETURN_SECONDS = 20.0  # within which a tape that was left is shown again as far as it had been seen
+RETURN_SECONDS = 20.0  # within which a log that was left is shown again as far as it had been seen
 LONGEST_WORK = 60.0
 
 
 @dataclass
 class Crowd:
-    """Viewers of one server. `lost`: tapes of which less could be seen later than before."""
+    """Viewers of one server. `lost`: logs of which less could be seen later than before."""
 
     server: Server
     viewers: list[Viewer] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Crowd:
         await self._seen_again(viewer, before)
 
     async def leave_and_return(self, viewer: Viewer) -> None:
-        """Closes the tab, opens the link again in a new one, and trains: the tape is still there."""
+        """Closes the tab, opens the link again in a new one, and trains: the log is still there."""
         before = viewer.step
         async with Viewer(self.server.url, PAGE, viewer.query) as again:
             await again.ready()
@@ -235,8 +235,8 @@ async def rate_alone(queries: list[str], seconds: float) -> float:
     """Rows per second of runs that nobody watches, together, in a trainer of this process."""
     cfgs, trainer = [config_from(dict(parse_qsl(query))) for query in queries], Trainer()
     try:
-        tapes = [trainer.want(cfg, cfg.steps, PATIENCE) for cfg in cfgs]
-        return await rate_of(lambda: [tape.length for tape in tapes], seconds)
+        logs = [trainer.want(cfg, cfg.steps, PATIENCE) for cfg in cfgs]
+        return await rate_of(lambda: [log.length for log in logs], seconds)
     finally:
         trainer.close()
 
@@ -308,7 +308,7 @@ async def _clicks(people: Crowd) -> Figure:
         *(people.pause_and_go_on(viewer) for viewer in at_work[:half]),
         *(people.leave_and_return(viewer) for viewer in at_work[half:]),
     )
-    return Figure("tapes lost to clicks, leaving and returning", people.lost, at_most=0, note=f"{len(at_work)} at work")
+    return Figure("logs lost to clicks, leaving and returning", people.lost, at_most=0, note=f"{len(at_work)} at work")
 
 
 async def _end(server: Server) -> Figure:

@@ -77,8 +77,8 @@ def deep(seconds: float = 5.0) -> list[Figure]:
         return [_dragged(tab, seconds, at_least=8)]
 
 
-def tape(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
-    """The longest and deepest tape: the memory of the page that holds all of it, and a drag over it."""
+def log(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
+    """The longest and deepest log: the memory of the page that holds all of it, and a drag over it."""
     size = {"depth": 128, "width": 8, "batch": 8} | size
     with _tab({"steps": steps, **size}) as tab:
         if tab is None:

@@ -49,7 +49,7 @@ class Server:
             return dict(json.load(error))
 
     def worker(self) -> int:
-        """The process in which the tapes are computed; 0 while there is none (Linux)."""
+        """The process in which the logs are computed; 0 while there is none (Linux)."""
         commands = {pid: _command(pid) for pid in family(self.process.pid)}
         return next((pid for pid, command in commands.items() if b"models.service.worker" in command), 0)
 

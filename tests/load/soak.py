@@ -31,7 +31,7 @@ class Lecture:
 class Notes:
     """What happened: seconds of reruns, exceptions, runs that went no further, cuts, bytes of memory over time.
 
-    `losses`: by link, the longest tape that anybody has seen. `other`: how many tapes did not agree with it.
+    `losses`: by link, the longest log that anybody has seen. `other`: how many logs did not agree with it.
     """
 
     reruns: list[float] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Notes:
     memory: list[int] = field(default_factory=list)
 
     def seen(self, viewer: Viewer) -> None:
-        """Compares a viewer's tape with what others have seen of the same run."""
+        """Compares a viewer's log with what others have seen of the same run."""
         link, mine = viewer.stage.links[0], viewer.losses
         known = self.losses.get(link, [])
         self.other += str(mine[: len(known)]) != str(known[: len(mine)])  # as text, in which nan is nan
@@ -139,7 +139,7 @@ def _figures(notes: Notes, minutes: float, sessions: int) -> list[Figure]:
         Figure(f"errors, {what}", len(notes.problems), at_most=0, note="; ".join(notes.problems[:1])),
         Figure(f"runs that stood still, {what}", notes.stuck, at_most=0, note=deaths),
         Figure(
-            f"tapes that two people saw differently, {what}", notes.other, at_most=0, note=f"{len(notes.losses)} runs"
+            f"logs that two people saw differently, {what}", notes.other, at_most=0, note=f"{len(notes.losses)} runs"
         ),
         Figure("first answers lost after a cut", notes.unanswered, note=lost),
         Figure(

@@ -10,17 +10,17 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 from websockets.typing import Origin
 
-from tests.load.tapes import Came, Tapes
+from tests.load.logs import Came, Logs
 
 BACK_OFF = 0.5  # seconds before a connection is tried again
 NOTE_PAUSE = 0.25  # between two words on where the playhead is
 REFUSED = 1008
 
 
-class Stage(Tapes):
+class Stage(Logs):
     """`url`: of the page's server. `changed` is awaited whenever something has come.
 
-    The playhead is as fast as its tapes: while it plays it stands at the last row. `told`: where the page was told that
+    The playhead is as fast as its logs: while it plays it stands at the last row. `told`: where the page was told that
     it is. `refusal`: why the server has ended the connection for good. `failure`: what is wrong with this client
     itself. `deaf`: takes nothing from the connection, which stays open.
     """
@@ -126,7 +126,7 @@ class Stage(Tapes):
     async def _hold(self) -> None:
         """Keeps the connection until the server refuses it."""
         origin = Origin("/".join(self.url.split("/")[:3]))
-        address = self.url.replace("http", "ws", 1) + "/tape"
+        address = self.url.replace("http", "ws", 1) + "/log"
         how: dict[str, Any] = {
             "origin": origin,
             "additional_headers": self.headers,

@@ -24,7 +24,7 @@ from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
-from tests.stage_page import bound, declared, drawn_first, panels, rests, runs, says, tapes
+from tests.stage_page import bound, declared, drawn_first, logs, panels, rests, runs, says
 from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -111,7 +111,7 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
         "Gradient by depth",
         "Held-out loss",
     ]
-    tapes(page)
+    logs(page)
     for title in ("Signal by depth", "Gradient by depth"):
         first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
         assert len(first) == len(second) == SMALL["depth"] + 1
@@ -401,7 +401,7 @@ def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
 def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_checks_itself() -> None:
     query = columns({"steps": 3}, {"residual": False, "steps": 3})
     page = rests(compare(**query, seeds="2"))
-    traces = {name: tape.traces() for name, tape in zip("AB", tapes(page), strict=True)}
+    traces = {name: log.traces() for name, log in zip("AB", logs(page), strict=True)}
     rows = list(csv.DictReader(io.StringIO(comparison_csv(traces))))
     assert {(row["run"], row["seed"]) for row in rows} == {("A", "0"), ("A", "1"), ("B", "0"), ("B", "1")}
     last = [row for row in rows if (row["run"], row["seed"], row["step"]) == ("B", "1", "3")]

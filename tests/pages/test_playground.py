@@ -25,7 +25,7 @@ from tests.app_page import (
     sound,
     unfolded,
 )
-from tests.stage_page import declared, panels, rests, says, tapes
+from tests.stage_page import declared, logs, panels, rests, says
 
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py") if path.name != "navigation.py")
 ENDINGS = ("ignal by depth", "radient by depth", "cosine by depth")
@@ -155,15 +155,15 @@ def test_a_net_brings_a_task_and_an_optimiser_that_suit_it():
     "query",
     [{}, {"norm": "batch norm"}, {"residual": "false", "norm": "none"}, TRANSFORMER, TRANSFORMER | {"task": "book"}],
 )
-def test_the_profile_before_training_is_row_0_of_the_tape(query):
+def test_the_profile_before_training_is_row_0_of_the_log(query):
     page = playground(**SMALL | query, seed="21")
     cfg = configuration(page)
-    assert not trainer().tape(cfg).trained
+    assert not trainer().log(cfg).trained
     profiles = [name for name in charts(page) if name.endswith(ENDINGS)]
     assert len(profiles) == 4
     promised = {name: line(page, name) for name in profiles}
-    tapes(page, 1)
-    assert trainer().tape(cfg).trained
+    logs(page, 1)
+    assert trainer().log(cfg).trained
     assert {name: line(page, name) for name in profiles} == promised
 
 
@@ -251,9 +251,9 @@ def test_every_panel_opens_and_only_the_open_one_is_drawn():
 def test_every_task_shows_what_the_net_says(task, net):
     page = playground(**SMALL | (TRANSFORMER if net == "transformer" else {}), task=task, panel="what-the-net-says")
     cfg, kind = configuration(page), TASKS[task].kind
-    (tape,) = tapes(page, 1)
-    frame = tape.trace().frame_at(1)
-    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in said_at(cfg, tape.trace(), 1)["answers"]
+    (log,) = logs(page, 1)
+    frame = log.trace().frame_at(1)
+    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in said_at(cfg, log.trace(), 1)["answers"]
     picture = frame_json(cfg, frame)["picture"]
     if kind == "text":
         assert set(panels(page, "text")) == {"What the net writes"}
@@ -283,7 +283,7 @@ def test_step_0_reads_the_same_to_a_visitor_who_comes_after_another():
     before = declared(first)
     rests(first)
     second = playground(**SMALL, seed="32")
-    assert trainer().tape(configuration(second)).done
+    assert trainer().log(configuration(second)).done
     after = declared(second)
     assert [after[key] for key in ("panels", "runs", "facts")] == [before[key] for key in ("panels", "runs", "facts")]
 
@@ -295,7 +295,7 @@ def names(page: AppTest) -> str:
 
 def test_the_ghost_is_the_picture_of_the_step_that_was_shown():
     page = rests(playground(**SMALL, seed="37"), 9)
-    before = trainer().tape(configuration(page)).trace().act_rms[9]
+    before = trainer().log(configuration(page)).trace().act_rms[9]
     move(page, "residual", False)
     assert line(page, "Signal by depth", "ghost") == pytest.approx(before, rel=1e-3)
     assert "pre-norm, 4x16, step 9" in names(page)

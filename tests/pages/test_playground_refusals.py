@@ -30,7 +30,7 @@ from tests.app_page import (
     unfolded,
     words,
 )
-from tests.stage_page import declared, drawn_first, rests, tapes
+from tests.stage_page import declared, drawn_first, logs, rests
 
 EVIL = {
     "unknown keys": {"widht": "64", "__class__": "x", "a b": "1", "": "1"},
@@ -239,8 +239,8 @@ DIVERGING = {
 def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_says(query):
     page = trained(playground(**query))
     cfg = configuration(page)
-    tape = trainer().tape(cfg)
-    (found,), trace = tape.divergences, tape.trace()
+    log = trainer().log(cfg)
+    (found,), trace = log.divergences, log.trace()
     said = said_at(cfg, trace, found.step)
     assert said["kind"] == "diverged"
     assert f"Diverged at step {found.step}" in said["verdict"]
@@ -272,7 +272,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
 def test_a_run_that_ends_without_learning_gets_an_offer_too_and_what_is_offered_learns():
     page = tried(trained(playground(residual="false", norm="none", depth="32", width="32", steps="60")))
     press(page, page.button(key="remedy").label)
-    trace = tapes(page)[0].trace()
+    trace = logs(page)[0].trace()
     assert "learns" in said_at(configuration(page), trace, len(trace) - 1)["loss"]
     rests(page)
     assert "remedy" not in {button.key for button in page.button}

@@ -26,8 +26,8 @@ CHANCE = math.log(10)
 SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 12}
 
 
-def tape(loss=(2.3,) * 30, *, size=1.0, cosine=0.1, diverged=None) -> Trace:
-    """A tape of one block: its losses, and before training the size and the likeness of ten digits after it."""
+def log(loss=(2.3,) * 30, *, size=1.0, cosine=0.1, diverged=None) -> Trace:
+    """A log of one block: its losses, and before training the size and the likeness of ten digits after it."""
     columns = Columns(("x0", "b01"), ("b01",), 1)
     rows = np.ones((len(loss), columns.width), np.float32)
     rows[:, 0] = loss
@@ -44,22 +44,22 @@ def tape(loss=(2.3,) * 30, *, size=1.0, cosine=0.1, diverged=None) -> Trace:
     [((2.3,) * 30, STAYS), ((2.1,) * 30, STAYS), ((2.3,) * 10 + (2.0,) * 20, LEARNS), ((4.7,) * 30, BLOWS_UP)],
 )
 def test_the_mean_of_the_last_losses_says_what_became_of_a_run(losses, expected):
-    assert outcome(tape(losses), CHANCE) == expected
+    assert outcome(log(losses), CHANCE) == expected
 
 
 def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
-    assert outcome(tape((0.1,) * 30, diverged=Divergence(29, "loss")), CHANCE) == BLOWS_UP
+    assert outcome(log((0.1,) * 30, diverged=Divergence(29, "loss")), CHANCE) == BLOWS_UP
 
 
 def test_the_conclusion_is_of_the_runs_as_they_came_out():
-    both, norm = Ended("D", RunConfig(), tape((0.1,) * 30)), Ended("C", RunConfig(), tape(cosine=0.99))
-    residual = Ended("B", RunConfig(), tape(size=77, diverged=Divergence(2, "branch")))
-    neither = Ended("A", RunConfig(), tape(size=0.001))
+    both, norm = Ended("D", RunConfig(), log((0.1,) * 30)), Ended("C", RunConfig(), log(cosine=0.99))
+    residual = Ended("B", RunConfig(), log(size=77, diverged=Divergence(2, "branch")))
+    neither = Ended("A", RunConfig(), log(size=0.001))
     assert conclusion(neither, residual, norm, both) == (
         "**Only the net with both learns: 90% of unseen digits right.** Before training, digits vanish with neither; with "
         "the residual alone they fly out, with the norm alone they merge, with both they stay distinct."
     )
-    other = conclusion(neither, residual, replace(norm, trace=tape((0.1,) * 30)), both)
+    other = conclusion(neither, residual, replace(norm, trace=log((0.1,) * 30)), both)
     assert other.startswith(
         "**2 of 4 learn: C; D.** Before training, digits vanish with neither; with the residual alone they"
     )

@@ -9,7 +9,7 @@ from components.story import page as story
 from models.service.client import trainer
 from models.spec import RunConfig
 from tests.app_page import address, by_link, sound
-from tests.stage_page import declared, runs, says, tapes
+from tests.stage_page import declared, logs, runs, says
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 SMALL = {"width": 16, "batch": 16, "steps": 12}
@@ -72,10 +72,10 @@ def test_a_link_leads_to_a_scene(small, asked, shown):
 @pytest.mark.full
 def test_what_came_of_the_reader_s_net_is_kept_for_who_has_watched_it(small):
     page = opened()
-    tapes(page)  # somebody has trained them all
+    logs(page)  # somebody has trained them all
     last = declared(sound(page.run()))["scenes"][-1]
     assert last["text"].endswith("where does it stop learning?")
-    trace = trainer().tape(runs(page)[5]).trace()
+    trace = trainer().log(runs(page)[5]).trace()
     assert "loss is" in last["after"] or f"overflow at step {trace.divergence.step}" in last["after"]
 
 

@@ -119,8 +119,8 @@ def test_what_a_first_time_visitor_meets_is_timed_and_counted_where_there_is_a_b
 
 
 @pytest.mark.full
-def test_a_tape_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> None:
-    assert len(measured(redraws.tape(steps=20, seconds=0.5, depth=2))) in {0, 2}
+def test_a_log_is_played_to_its_end_and_dragged_where_there_is_a_browser() -> None:
+    assert len(measured(redraws.log(steps=20, seconds=0.5, depth=2))) in {0, 2}
 
 
 def test_the_bare_loop_trains_the_weights_that_a_run_trains() -> None:

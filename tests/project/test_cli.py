@@ -1,4 +1,4 @@
-"""The command line: the numbers of the tape, and a sentence for whatever is wrong."""
+"""The command line: the numbers of the log, and a sentence for whatever is wrong."""
 
 import re
 import signal
@@ -29,7 +29,7 @@ TINY = ["--set", "depth=3", "--set", "width=8", "--set", "batch=4", "--set", "de
 FIELDS = {"depth": 3, "width": 8, "batch": 4, "device": "cpu"}
 
 
-def test_train_writes_the_tape_and_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_writes_the_log_and_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cfg = RunConfig.arranged("post-norm", **FIELDS, net="transformer", heads=2, steps=6, seed=3)
     extra = ["--set", "net=transformer", "--set", "heads=2", "--steps", "6", "--seed", "3"]
     files = ["--csv", str(tmp_path / "out.csv"), "--json", str(tmp_path / "cfg.json")]
@@ -218,8 +218,8 @@ def test_a_run_that_is_kept_has_the_rows_of_the_run_and_is_opened_in_the_app(
     run.close()
     assert rows_of(log.traces()[0]).tobytes() == rows_of(run.trace()).tobytes()
     with closing(Trainer(rest=60.0, runs=tmp_path)) as trainer:
-        tape = trainer.tape(run.cfg)
-        assert (tape.done, tape.length) == (True, 13)
+        log = trainer.log(run.cfg)
+        assert (log.done, log.length) == (True, 13)
     assert main(["play", str(tmp_path), "--html", str(tmp_path / "run.html")]) == 0
     page = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -106,7 +106,7 @@ def test_a_foreign_host_is_told_why_and_a_foreign_websocket_is_not_opened() -> N
     ]
 
 
-@pytest.mark.parametrize("path", ["/tape", "/_stcore/stream"])
+@pytest.mark.parametrize("path", ["/log", "/_stcore/stream"])
 def test_a_websocket_of_a_page_of_another_origin_is_not_opened(path, options) -> None:
     options["server.corsAllowedOrigins"] = ["https://course.example"]
     host = "localhost:8501"
@@ -127,7 +127,7 @@ def test_a_websocket_of_a_page_of_another_origin_is_not_opened(path, options) ->
 
 def test_an_operator_who_lets_all_origins_in_is_obeyed(options) -> None:
     options["server.enableCORS"] = False
-    (first,) = answered(scope("websocket", "/tape", host="localhost", origin="https://evil.example"))
+    (first,) = answered(scope("websocket", "/log", host="localhost", origin="https://evil.example"))
     assert first["subprotocol"] == "http://localhost"
 
 

@@ -97,23 +97,23 @@ def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(mon
     trainer = Trainer(back_off=[0.0])
 
     async def killed() -> None:
-        tape, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()
+        log, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()
         for _ in range(10):
             while not (
-                tape.length and tape.deaths == 0 and trainer.status().state == "ready"
+                log.length and log.deaths == 0 and trainer.status().state == "ready"
             ):  # this life has brought rows
                 await asyncio.sleep(0.01)
             pids.add(trainer.status().pid)
             os.kill(trainer.status().pid, signal.SIGKILL)
             while trainer.status().state == "ready":
                 await asyncio.sleep(0.01)
-        while not (tape.done or tape.error):
+        while not (log.done or log.error):
             await asyncio.sleep(0.01)
-        assert (len(pids), tape.error, trainer.status().ending) == (10, "", "by SIGKILL")
+        assert (len(pids), log.error, trainer.status().ending) == (10, "", "by SIGKILL")
         run = Run(cfg)
         run.advance(cfg.steps)
         run.close()
-        trace = tape.trace()
+        trace = log.trace()
         assert trace is not None
         np.testing.assert_array_equal(trace.loss, run.trace().loss)
 
@@ -289,7 +289,7 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
 
 
 @pytest.mark.first
-def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
+def test_whoever_speaks_to_the_log_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
     """What the route says to each of these is in tests/stage/test_route.py."""
 
     async def speak() -> None:
@@ -298,7 +298,7 @@ def test_whoever_speaks_to_the_tape_without_a_page_trains_nothing_and_harms_nobo
         async with visit(server, own_run()) as neighbour:
             await trains(neighbour)
             mine, theirs = neighbour.stage.data["ticket"], f"{SMALL}&seed=11"
-            address = server.url.replace("http", "ws", 1) + "/tape"
+            address = server.url.replace("http", "ws", 1) + "/log"
             for said in (
                 json.dumps({"kind": "wish", "wants": [4]}),
                 "{",

@@ -89,9 +89,9 @@ wide = RunConfig(depth=128, width=512, batch=512, layers_per_branch=1, device="c
 while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
 pid = trainer.status().pid
 print([line.split()[3] for line in open(f"/proc/{pid}/limits") if line.startswith("Max address space")][0])
-tape = trainer.want(wide, 5)
-while not (tape.error or tape.done or tape.length >= 5): time.sleep(0.01)
-print(tape.error)
+log = trainer.want(wide, 5)
+while not (log.error or log.done or log.length >= 5): time.sleep(0.01)
+print(log.error)
 small = trainer.want(RunConfig(depth=2, width=16, batch=16, steps=5, device="cpu"), 5)
 while not (small.done or small.error): time.sleep(0.01)
 print(small.length, trainer.status().pid == pid)
@@ -180,10 +180,10 @@ class Readers:
         self.results.want(self.results.kept(cfg), who, until or cfg.steps, seconds)
 
     def places(self, *runs: RunConfig) -> list[int]:
-        return [self.results.place(self.results.tape(cfg)) for cfg in runs]
+        return [self.results.place(self.results.log(cfg)) for cfg in runs]
 
     def lengths(self, *runs: RunConfig) -> list[int]:
-        return [self.results.tape(cfg).length for cfg in runs]
+        return [self.results.log(cfg).length for cfg in runs]
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_everybody_who_waits_gets_a_turn_and_the_queue_is_empty_in_the_end(reade
     for cfg in runs:
         readers.want(cfg)
     while readers.engine.work():
-        trained = [cfg for cfg in runs if 0 < readers.results.tape(cfg).length < 40]
+        trained = [cfg for cfg in runs if 0 < readers.results.log(cfg).length < 40]
         assert len(trained) <= 2
     assert readers.lengths(*runs) == [41] * 5
     assert readers.places(*runs) == [0] * 5
@@ -225,7 +225,7 @@ def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> 
     while not all(readers.lengths(*runs[2:])) or readers.places(*runs) != [0, 0, 1, 2]:
         assert readers.engine.work(), "newcomers get their first rows and then wait"
     for cfg in (runs[2], runs[0]):
-        readers.results.tape(cfg).demand.end(Requester(f"session {cfg.seed}", "", key_of(cfg)))
+        readers.results.log(cfg).demand.end(Requester(f"session {cfg.seed}", "", key_of(cfg)))
     readers.results.aim()
     readers.engine.work()
     assert readers.places(*runs) == [0, 0, 0, 0]
@@ -315,7 +315,7 @@ def wanted(*wants: tuple[Requester, str]) -> tuple[ResultCache, str]:
     for who, name in wants:
         shown = frozenset(key_of(runs[one]) for one in who.runs)
         results.want(results.kept(runs[name]), who._replace(runs=shown), 40, 60.0)
-    return results, "".join(name for name, cfg in runs.items() if results.tape(cfg).wanted)
+    return results, "".join(name for name, cfg in runs.items() if results.log(cfg).wanted)
 
 
 def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
@@ -339,24 +339,24 @@ def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_par
 
 
 def test_a_connection_that_wants_no_rows_ends_no_wish_of_another_with_the_same_ticket() -> None:
-    tape, who = ResultCache(open_folder(0)).kept(small(0)), Requester("anna", "one", "player")
-    tape.demand.want(who._replace(connection=1), 40, 60.0)
-    tape.demand.end(who._replace(connection=2))
-    assert tape.wanted
-    tape.demand.end(who._replace(connection=1))
-    assert not tape.wanted
+    log, who = ResultCache(open_folder(0)).kept(small(0)), Requester("anna", "one", "player")
+    log.demand.want(who._replace(connection=1), 40, 60.0)
+    log.demand.end(who._replace(connection=2))
+    assert log.wanted
+    log.demand.end(who._replace(connection=1))
+    assert not log.wanted
 
 
 def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_has_expired() -> None:
     told: list[Message] = []
     results = ResultCache(open_folder(0), told.append)
-    tape = results.kept(small(0))
+    log = results.kept(small(0))
     for _ in range(3):
-        results.want(tape, Requester("anna", "one"), 20, 0.0)
-    results.want(tape, Requester("ben", "one"), 10, 60.0)
+        results.want(log, Requester("anna", "one"), 20, 0.0)
+    results.want(log, Requester("ben", "one"), 10, 60.0)
     results.expire()
     assert [[goal.until for goal in message["goals"]] for message in told] == [[20], [20, 10], [10]]
-    results.want(tape, Requester("ben", "one"), 10, 0.0)
+    results.want(log, Requester("ben", "one"), 10, 0.0)
     results.expire()
     assert (told[-1]["goals"], results.aimed) == ((), {})
 
@@ -367,10 +367,10 @@ def test_the_runs_of_one_part_never_take_each_others_place() -> None:
     who = Requester("anna", "page", "player", frozenset(map(key_of, runs)))
     with closing(Trainer()) as trainer:
         for _ in range(3):  # as a page does at each poll
-            tapes = [trainer.want(cfg, 40, owner=who) for cfg in runs]
-        for tape in tapes:
-            finished(tape)
-        assert [tape.length for tape in tapes] == [41] * 3
+            logs = [trainer.want(cfg, 40, owner=who) for cfg in runs]
+        for log in logs:
+            finished(log)
+        assert [log.length for log in logs] == [41] * 3
 
 
 @pytest.mark.full
@@ -384,7 +384,7 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
         until(lambda: first.length and pieces(path), "work on both")
         trainer.want(long[1], 5000, owner=Requester("anna", "second"))
         trainer.opened(small(1), owner=Requester("anna", "another panel"))
-        assert (first.wanted, trainer.tape(long[1]).wanted) == (False, True)
+        assert (first.wanted, trainer.log(long[1]).wanted) == (False, True)
         finished(other)  # what ben wants goes on
         until(
             lambda: trainer.share(Question("slow", dict), small(1), path=str(path)) == 0, "the end of the measurement"
@@ -401,13 +401,13 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
 def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        tape = trainer.want(small(60), 40, owner=Requester("anna", "first"))
+        log = trainer.want(small(60), 40, owner=Requester("anna", "first"))
         trainer.want(small(60), 40, owner=Requester("ben", "first"))
         for session in ("anna", "ben"):
             trainer.ask(Question("slow", dict), small(1), owner=Requester(session, "panel"), path=str(path))
         trainer.want(small(61), 40, owner=Requester("anna", "second"))
         trainer.opened(small(1), owner=Requester("anna", "another panel"))
-        assert finished(tape).length == 41
+        assert finished(log).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")
     finally:

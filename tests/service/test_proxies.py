@@ -46,7 +46,7 @@ async def learns(viewer: Viewer) -> None:
     assert viewer.exceptions == []
 
 
-def test_below_a_path_a_page_finds_its_tape(replicas: list[Server]) -> None:
+def test_below_a_path_a_page_finds_its_log(replicas: list[Server]) -> None:
     async def visit() -> None:
         async with Viewer(f"{replicas[0].url}/{BASE}", PAGE, f"{SMALL}&seed=1") as viewer:
             await learns(viewer)
@@ -129,7 +129,7 @@ def seat(url: str, query: str) -> str:
 
 
 @pytest.mark.skipif(NGINX is None, reason="no nginx here")
-def test_behind_nginx_as_documented_every_visitors_tape_comes_from_the_replica_of_the_page(
+def test_behind_nginx_as_documented_every_visitors_log_comes_from_the_replica_of_the_page(
     tmp_path: Path, replicas: list[Server]
 ) -> None:
     async def visit(url: str, query: str) -> None:

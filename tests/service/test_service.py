@@ -58,9 +58,9 @@ def bent(setup: str) -> Trainer:
     return Trainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
 
 
-def finished(tape: WantedLog) -> WantedLog:
-    until(lambda: tape.done or tape.error, "the end of the run")
-    return tape
+def finished(log: WantedLog) -> WantedLog:
+    until(lambda: log.done or log.error, "the end of the run")
+    return log
 
 
 def answered(answer: Value | None) -> Value:
@@ -69,8 +69,8 @@ def answered(answer: Value | None) -> Value:
     return answer
 
 
-def rows_of(tape: WantedLog) -> np.ndarray:
-    trace = answered(tape.trace())
+def rows_of(log: WantedLog) -> np.ndarray:
+    trace = answered(log.trace())
     return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
 
 
@@ -166,18 +166,18 @@ def test_what_is_neither_text_number_nor_array_is_never_sent(value: Any) -> None
     assert not pipe.getvalue()
 
 
-# Tapes
+# Logs
 
 
 def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None:
     worker.want(SMALL, 7)
-    until(lambda: worker.tape(SMALL).length == 7, "seven rows")
-    tape = finished(worker.want(SMALL, SMALL.steps))
+    until(lambda: worker.log(SMALL).length == 7, "seven rows")
+    log = finished(worker.want(SMALL, SMALL.steps))
     run = Run(SMALL)
     run.advance(SMALL.steps)
-    trace, true = tape.trace(), run.trace()
+    trace, true = log.trace(), run.trace()
     assert trace is not None
-    assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+    assert rows_of(log).tobytes() == expected(SMALL).tobytes()
     assert trace.step[-1] == trace.frames[-1].step == SMALL.steps
     assert (trace.sites, trace.branches) == (true.sites, true.branches)
     assert [frame.step for frame in trace.frames] == [frame.step for frame in true.frames]
@@ -186,26 +186,26 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None
         np.testing.assert_array_equal(frame.update_to_weight, same_frame.update_to_weight)
         assert frame.held_out_loss == same_frame.held_out_loss
         assert frame.picture.keys() == same_frame.picture.keys()
-    assert (tape.head.parameters, tape.head.device, tape.error) == (run.parameters, "cpu", "")
+    assert (log.head.parameters, log.head.device, log.error) == (run.parameters, "cpu", "")
 
 
 def test_a_wish_for_some_rows_is_not_exceeded(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=40, seed=11, device="cpu")
     other = RunConfig(depth=2, width=16, batch=16, steps=40, seed=12, device="cpu")
-    tape = worker.want(cfg, 9)
-    until(lambda: tape.length == 9, "nine rows")
+    log = worker.want(cfg, 9)
+    until(lambda: log.length == 9, "nine rows")
     finished(worker.want(other, 40))  # the worker has had every chance to go on
-    assert tape.length == 9
-    assert not tape.done
+    assert log.length == 9
+    assert not log.done
 
 
 def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=300, seed=13, device="cpu")
-    tape = worker.want(cfg, 5)
-    until(lambda: tape.length == 5, "five rows")
-    early = tape.trace()
+    log = worker.want(cfg, 5)
+    until(lambda: log.length == 5, "five rows")
+    early = log.trace()
     assert early is not None
-    assert tape.trace() is early
+    assert log.trace() is early
     before = early.act_rms.copy()
     finished(worker.want(cfg, 300))
     assert len(early) == 5
@@ -213,7 +213,7 @@ def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> No
     assert not early.loss.flags.writeable
 
 
-def test_two_tapes_advance_in_turn(worker: Trainer) -> None:
+def test_two_logs_advance_in_turn(worker: Trainer) -> None:
     one = worker.want(LONG, LONG.steps, seconds=PATIENCE)
     two = worker.want(RunConfig(depth=2, width=16, batch=16, steps=5000, seed=1, device="cpu"), 5000, seconds=PATIENCE)
     for _ in range(3):
@@ -221,32 +221,32 @@ def test_two_tapes_advance_in_turn(worker: Trainer) -> None:
         until(lambda before=before: one.length > before[0] and two.length > before[1], "both to move")  # type: ignore[misc]
     assert not one.done
     assert not two.done
-    for tape in (one, two):
-        worker.want(tape.cfg, tape.cfg.steps, seconds=0)
+    for log in (one, two):
+        worker.want(log.cfg, log.cfg.steps, seconds=0)
 
 
 def test_training_stops_when_the_wish_expires(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=5000, seed=21, device="cpu")
-    tape = worker.want(cfg, 5000, seconds=PATIENCE)
-    until(lambda: tape.length, "rows")
+    log = worker.want(cfg, 5000, seconds=PATIENCE)
+    until(lambda: log.length, "rows")
     worker.want(cfg, 5000, seconds=0.3)
-    until(lambda: not tape.wanted, "the wish to expire")
+    until(lambda: not log.wanted, "the wish to expire")
     for seed in (22, 23):  # its turn would come again before these are through
-        reached = tape.length
+        reached = log.length
         finished(worker.want(RunConfig(depth=2, width=16, batch=16, steps=100, seed=seed, device="cpu"), 100))
-    assert tape.length == reached < 5000
-    assert not tape.done
+    assert log.length == reached < 5000
+    assert not log.done
 
 
-def test_divergence_ends_the_tape_and_says_where(worker: Trainer) -> None:
+def test_divergence_ends_the_log_and_says_where(worker: Trainer) -> None:
     cfg = RunConfig(depth=16, width=32, norm="none", steps=200, lr=1.0, device="cpu")
-    tape = finished(worker.want(cfg, 200))
+    log = finished(worker.want(cfg, 200))
     run = Run(cfg)
     run.advance(200)
     assert run.divergence is not None
-    assert tape.divergences == [run.divergence]
-    assert tape.done
-    trace = answered(tape.trace())
+    assert log.divergences == [run.divergence]
+    assert log.done
+    trace = answered(log.trace())
     assert trace.divergence == run.divergence
     assert len(trace) == run.step
 
@@ -257,21 +257,21 @@ def test_divergence_ends_the_tape_and_says_where(worker: Trainer) -> None:
 def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
     absent = "mps" if sys.platform != "darwin" else "cuda"
     cfg = RunConfig(depth=2, device=absent)
-    tape = worker.want(cfg, 10)
-    until(lambda: tape.error, "the refusal")
-    assert tape.error.startswith(f"device is {absent}")
+    log = worker.want(cfg, 10)
+    until(lambda: log.error, "the refusal")
+    assert log.error.startswith(f"device is {absent}")
     answer = answered(worker.opened(cfg, wait=PATIENCE))
     assert answer.value is None
-    assert answer.error == tape.error
-    assert not tape.wanted
+    assert answer.error == log.error
+    assert not log.wanted
 
 
 def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
     cfg = RunConfig(depth=128, width=512, batch=512, device="cpu")
-    tape = worker.want(cfg, 10)
-    until(lambda: tape.error, "the refusal")
+    log = worker.want(cfg, 10)
+    until(lambda: log.error, "the refusal")
     sentence = over_budget(cfg)  # by now the worker has said how fast this machine is
-    assert tape.error == sentence
+    assert log.error == sentence
     answer = answered(worker.opened(cfg, wait=PATIENCE))
     assert answer.error == sentence
 
@@ -284,16 +284,16 @@ def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
 # Questions
 
 
-def test_the_profile_is_row_0_of_the_tape(worker: Trainer) -> None:
+def test_the_profile_is_row_0_of_the_log(worker: Trainer) -> None:
     cfg = replace(SMALL, seed=31)
     answer = answered(worker.opened(cfg, wait=PATIENCE))
     assert answer.value is not None
     trace = answer.value.trace()
     assert trace is not None
     assert (len(trace), answer.value.trained) == (1, False)
-    tape = worker.want(cfg, 3)
-    until(lambda: tape.trained, "rows")
-    row = tape.trace()
+    log = worker.want(cfg, 3)
+    until(lambda: log.trained, "rows")
+    row = log.trace()
     assert row is not None
     np.testing.assert_array_equal(trace.act_rms[0], row.act_rms[0])
     np.testing.assert_array_equal(trace.weight_grad_rms[0], row.weight_grad_rms[0])
@@ -414,8 +414,8 @@ def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
 
 
 def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> None:
-    tape = finished(worker.want(SMALL, SMALL.steps))
-    trace = answered(tape.trace())
+    log = finished(worker.want(SMALL, SMALL.steps))
+    trace = answered(log.trace())
     for step in (0, 25, 3, SMALL.steps):
         answer = answered(worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step))
         assert answer.value is not None
@@ -439,24 +439,24 @@ def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypa
     monkeypatch.setattr(client, "event", lambda what, *_, **facts: logged.append((what, facts.get("how"))))
     with closing(Trainer(back_off=[0.05])) as trainer:
         cfg = RunConfig(depth=4, width=32, batch=32, steps=400, device="cpu")
-        tape = trainer.want(cfg, 400)
-        until(lambda: tape.length >= 20, "some rows")
+        log = trainer.want(cfg, 400)
+        until(lambda: log.length >= 20, "some rows")
         first_pid = trainer.status().pid
         os.kill(first_pid, signal.SIGKILL)
         until(lambda: trainer.status().state != "ready", "the death to be noticed")
-        drawn = rows_of(tape)
+        drawn = rows_of(log)
         assert len(drawn) >= 20
-        assert not tape.done
-        assert tape.recomputing
+        assert not log.done
+        assert log.recomputing
         assert trainer.status().state == "restarting"
-        assert trainer.tape(cfg) is tape
-        finished(tape)
+        assert trainer.log(cfg) is log
+        finished(log)
         assert trainer.status().pid != first_pid
         assert logged[:3] == [("trainer_ready", None), ("trainer_ended", "by SIGKILL"), ("trainer_ready", None)]
-        assert not tape.recomputing
-        assert rows_of(tape).tobytes() == expected(cfg).tobytes()
-        assert drawn.tobytes() == rows_of(tape)[: len(drawn)].tobytes()
-        trace = answered(tape.trace())
+        assert not log.recomputing
+        assert rows_of(log).tobytes() == expected(cfg).tobytes()
+        assert drawn.tobytes() == rows_of(log)[: len(drawn)].tobytes()
+        trace = answered(log.trace())
         steps = [frame.step for frame in trace.frames]
         assert steps == sorted(set(steps))
         assert steps[-1] == 400
@@ -474,15 +474,15 @@ def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monk
 @pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(7)"], ["/nowhere/python"]])
 def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[str]) -> None:
     with closing(Trainer(command, back_off=[0.01])) as trainer:
-        tape = trainer.want(SMALL, 10)
+        log = trainer.want(SMALL, 10)
         answer = trainer.opened(SMALL, wait=PATIENCE)
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "ended 5 times in a row" in trainer.status().sentence
         assert "exit code 7" in trainer.status().sentence or "did not start" in trainer.status().sentence
         assert answer is not None
         assert answer.error == trainer.status().sentence
-        assert not tape.wanted
-        assert tape.length == 0
+        assert not log.wanted
+        assert log.length == 0
         assert trainer.busy() == (0, 0)
 
 
@@ -545,14 +545,14 @@ def test_a_closed_trainer_leaves_no_process() -> None:
     trainer = Trainer()
     until(lambda: trainer.status().state == "ready", "the worker")
     pid = trainer.status().pid
-    tape = trainer.want(LONG, LONG.steps)
-    until(lambda: tape.length, "rows")
+    log = trainer.want(LONG, LONG.steps)
+    until(lambda: log.length, "rows")
     trainer.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert trainer.status().state == "failed"
-    assert tape.trace() is not None
-    assert not tape.wanted
+    assert log.trace() is not None
+    assert not log.wanted
 
 
 # What outlives a process
@@ -560,20 +560,20 @@ def test_a_closed_trainer_leaves_no_process() -> None:
 
 def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_path: Path) -> None:
     with closing(Trainer(runs=tmp_path, back_off=[0.05])) as first:
-        tape = first.want(LONG, LONG.steps)
-        until(lambda: tape.length > 20, "rows")
+        log = first.want(LONG, LONG.steps)
+        until(lambda: log.length > 20, "rows")
         os.kill(first.status().pid, signal.SIGKILL)
         until(lambda: first.status().state != "ready", "the end of the worker")
-        measured, kept = tape.length, rows_of(tape)
+        measured, kept = log.length, rows_of(log)
         assert measured > 20
-        until(lambda: tape.length > measured, "further rows")
-        assert rows_of(tape)[:measured].tobytes() == kept.tobytes()
+        until(lambda: log.length > measured, "further rows")
+        assert rows_of(log)[:measured].tobytes() == kept.tobytes()
         done = finished(first.want(SMALL, SMALL.steps))
         assert rows_of(done).tobytes() == expected(SMALL).tobytes()
     with closing(Trainer(rest=600.0, runs=tmp_path)) as second:
-        assert second.tape(SMALL).done
-        assert rows_of(second.tape(SMALL)).tobytes() == expected(SMALL).tobytes()
-        assert second.tape(LONG).length > measured
+        assert second.log(SMALL).done
+        assert rows_of(second.log(SMALL)).tobytes() == expected(SMALL).tobytes()
+        assert second.log(LONG).length > measured
 
 
 def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
@@ -582,9 +582,9 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     monkeypatch.setenv(FOLDER, str(tmp_path))
     kept = ResultCache(tmp_path)
     old, new = (kept.kept(RunConfig(seed=seed, steps=5000)) for seed in (1, 2))
-    for at, tape in enumerate((old, new)):
-        kept.apply(progress(tape, 2000))
-        os.utime(tape.folder / ROWS, (at, at))
+    for at, log in enumerate((old, new)):
+        kept.apply(progress(log, 2000))
+        os.utime(log.folder / ROWS, (at, at))
     folder = open_folder(60_000)
     assert (folder, old.exists(), new.exists()) == (tmp_path.resolve(), False, True)
     other = open_folder(60_000)
@@ -606,8 +606,8 @@ from models.service.client import Trainer
 from models.spec import RunConfig
 trainer = Trainer()
 cfg = RunConfig(depth=2, width=16, steps=10, device="cpu")
-tape = trainer.want(cfg, 10)
-while not tape.done: time.sleep(0.01)
+log = trainer.want(cfg, 10)
+while not log.done: time.sleep(0.01)
 assert trainer.status().state == "ready" and trainer.status().versions["torch"]
 assert trainer.opened(cfg, wait=60).value
 assert trainer.ask(Question("nonsense", dict), cfg, wait=60).error
@@ -655,25 +655,25 @@ def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
 # Bounds
 
 
-def progress(tape: WantedLog, rows: int) -> dict[str, Any]:
+def progress(log: WantedLog, rows: int) -> dict[str, Any]:
     """Writes `rows` rows of a run with one site, as the engine would, and says what it would say."""
-    log = RunLog(tape.folder)
+    log = RunLog(log.folder)
     if not log.exists():
-        log.begin(LogHead(tape.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", made_here()))
+        log.begin(LogHead(log.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", made_here()))
     log.append(np.zeros((rows, 6), np.float32), [said_event(log.length + rows, {})])
-    return {"kind": "progress", "key": tape.key, "length": log.length, "seconds": 0.1}
+    return {"kind": "progress", "key": log.key, "length": log.length, "seconds": 0.1}
 
 
-def test_tapes_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted(tmp_path: Path) -> None:
-    kept = ResultCache(tmp_path, tape_bytes=100_000)
-    tapes = [kept.kept(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
-    kept.want(tapes[1], NOBODY, 5000, PATIENCE)
-    for tape in tapes:
-        kept.kept(tape.cfg)
-        kept.apply(progress(tape, 2000))
-    assert list(kept.tapes) == [tapes[1].key, tapes[3].key]
-    assert tapes[0].trace() is not None
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(tape.folder.name for tape in (tapes[1], tapes[3]))
+def test_logs_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted(tmp_path: Path) -> None:
+    kept = ResultCache(tmp_path, log_bytes=100_000)
+    logs = [kept.kept(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
+    kept.want(logs[1], NOBODY, 5000, PATIENCE)
+    for log in logs:
+        kept.kept(log.cfg)
+        kept.apply(progress(log, 2000))
+    assert list(kept.logs) == [logs[1].key, logs[3].key]
+    assert logs[0].trace() is not None
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(log.folder.name for log in (logs[1], logs[3]))
 
 
 def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -687,25 +687,25 @@ def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pyte
         trainer.want(cfg, 6)
     trainer.want(RunConfig(depth=2, width=16, steps=6, seed=4, device="cpu"), 3)
     assert len(trainer._engine.slots) == 2
-    _, forgotten = trainer._results.tapes.popitem(last=False)
+    _, forgotten = trainer._results.logs.popitem(last=False)
     forgotten.delete()
-    tape = trainer.want(cfgs[0], 3)
-    assert rows_of(tape).tobytes() == expected(cfgs[0], 3).tobytes()
+    log = trainer.want(cfgs[0], 3)
+    assert rows_of(log).tobytes() == expected(cfgs[0], 3).tobytes()
 
 
 # What comes from outside, and what goes wrong inside
 
 
-def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_tape(worker: Trainer) -> None:
-    before = len(worker._results.tapes)
+def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_log(worker: Trainer) -> None:
+    before = len(worker._results.logs)
     for seed in range(7000, 7050):
-        assert worker.tape(RunConfig(seed=seed)).length == 0
-    assert len(worker._results.tapes) == before
-    assert worker.want(RunConfig(seed=7000), 0) is worker.tape(RunConfig(seed=7000))
+        assert worker.log(RunConfig(seed=seed)).length == 0
+    assert len(worker._results.logs) == before
+    assert worker.want(RunConfig(seed=7000), 0) is worker.log(RunConfig(seed=7000))
 
 
 @pytest.mark.parametrize(("depth", "overrides"), [(16, ()), (128, ("norm", "none")), (128, ("residual", False))])
-def test_a_tape_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp_path: Path) -> None:
+def test_a_log_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp_path: Path) -> None:
     """Configuration and link are counted, however many exceptions for single blocks there are."""
     odd = tuple((block, *overrides) for block in range(1, depth + 1, 2)) if overrides else ()
     kept, count = ResultCache(tmp_path), 40
@@ -716,18 +716,18 @@ def test_a_tape_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp
         kept.kept(RunConfig(depth=depth, overrides=odd, seed=seed))
     taken = (tracemalloc.get_traced_memory()[0] - began) / count
     tracemalloc.stop()
-    weighed = sum(tape.size + tape.nbytes for tape in kept.tapes.values()) / len(kept.tapes)
+    weighed = sum(log.size + log.nbytes for log in kept.logs.values()) / len(kept.logs)
     assert 0.8 * taken < weighed < 3 * taken
 
 
-def test_empty_tapes_are_dropped_before_any_with_rows(tmp_path: Path) -> None:
-    kept = ResultCache(tmp_path, tape_bytes=150_000)
+def test_empty_logs_are_dropped_before_any_with_rows(tmp_path: Path) -> None:
+    kept = ResultCache(tmp_path, log_bytes=150_000)
     finished_long_ago = kept.kept(RunConfig(steps=5000))
     kept.apply(progress(finished_long_ago, 2000))
     for seed in range(1, 200):
         kept.kept(RunConfig(seed=seed))
-    assert finished_long_ago.key in kept.tapes
-    assert sum(tape.size + tape.nbytes for tape in kept.tapes.values()) < 160_000
+    assert finished_long_ago.key in kept.logs
+    assert sum(log.size + log.nbytes for log in kept.logs.values()) < 160_000
 
 
 @pytest.mark.parametrize("long", [{"text": "\x01" * 10**6}, {"row": [0.0] * 10**4}])
@@ -841,9 +841,9 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
 
     monkeypatch.setattr(trainer._results, "apply", fails_once)
     try:
-        tape = finished(trainer.want(SMALL, SMALL.steps, seconds=PATIENCE))
-        assert raised == [tape.key]
-        assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+        log = finished(trainer.want(SMALL, SMALL.steps, seconds=PATIENCE))
+        assert raised == [log.key]
+        assert rows_of(log).tobytes() == expected(SMALL).tobytes()
         assert "not understood" in trainer.status().ending
         said = [record.getMessage() for record in caplog.records if "trainer_not_understood" in record.getMessage()]
         assert len(said) == 1
@@ -868,22 +868,22 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
 # In process, and the one of this process
 
 
-def test_the_in_process_trainer_gives_the_same_tape_in_steps() -> None:
+def test_the_in_process_trainer_gives_the_same_log_in_steps() -> None:
     trainer = InProcessTrainer(steps_per_want=15)
     lengths = []
     for _ in range(4):
-        tape = trainer.want(SMALL, SMALL.steps)
-        lengths.append(tape.length)
+        log = trainer.want(SMALL, SMALL.steps)
+        lengths.append(log.length)
     assert lengths == [15, 30, 41, 41]
-    assert tape.done
-    assert rows_of(tape).tobytes() == expected(SMALL).tobytes()
+    assert log.done
+    assert rows_of(log).tobytes() == expected(SMALL).tobytes()
     assert trainer.status().state == "ready"
     assert trainer.status().versions["torch"] == torch.__version__
     answer = answered(trainer.opened(SMALL))
     assert answer.value is not None
     refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 5)
     assert refused.error
-    assert trainer.tape(RunConfig(seed=99)).length == 0
+    assert trainer.log(RunConfig(seed=99)).length == 0
 
 
 def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -906,17 +906,17 @@ def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: py
         newer.close_trainer()
 
 
-def test_equal_configurations_share_a_tape_and_others_do_not(worker: Trainer) -> None:
-    assert worker.want(RunConfig(seed=5), 0) is worker.tape(RunConfig(seed=5))
-    assert worker.want(RunConfig(seed=6), 0) is not worker.tape(RunConfig(seed=5))
+def test_equal_configurations_share_a_log_and_others_do_not(worker: Trainer) -> None:
+    assert worker.want(RunConfig(seed=5), 0) is worker.log(RunConfig(seed=5))
+    assert worker.want(RunConfig(seed=6), 0) is not worker.log(RunConfig(seed=5))
     assert key_of(RunConfig(lr=0.5, seed=2)) == "lr=0.5&seed=2"
 
 
-def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trace(worker: Trainer) -> None:
+def test_the_seeds_of_one_configuration_share_a_log_and_each_keeps_its_own_trace(worker: Trainer) -> None:
     cfg = RunConfig(depth=3, width=16, steps=6, seed=4)
-    tape = worker.want(cfg, cfg.steps, seeds=3)
-    finished(tape)
-    traces = tape.traces()
+    log = worker.want(cfg, cfg.steps, seeds=3)
+    finished(log)
+    traces = log.traces()
     assert len(traces) == 3
     for seed, trace in enumerate(traces, start=cfg.seed):
         alone = Run(replace(cfg, seed=seed))
@@ -925,12 +925,12 @@ def test_the_seeds_of_one_configuration_share_a_tape_and_each_keeps_its_own_trac
         np.testing.assert_allclose(trace.loss, alone.trace().loss, rtol=1e-3)
         np.testing.assert_allclose(trace.grad_rms, alone.trace().grad_rms, rtol=2e-2)
     assert not np.allclose(traces[0].loss, traces[1].loss)
-    assert worker.tape(cfg) is not tape, "one seed's tape is bit for bit the run's, and another tape"
+    assert worker.log(cfg) is not log, "one seed's log is bit for bit the run's, and another log"
 
 
 def test_a_seed_that_diverges_ends_its_own_trace_only(worker: Trainer) -> None:
     cfg = RunConfig(norm="none", steps=8)
-    tape = finished(worker.want(cfg, cfg.steps, seeds=2))
-    for trace, divergence in zip(tape.traces(), tape.divergences, strict=True):
+    log = finished(worker.want(cfg, cfg.steps, seeds=2))
+    for trace, divergence in zip(log.traces(), log.divergences, strict=True):
         assert divergence is not None
         assert len(trace) == divergence.step + 1

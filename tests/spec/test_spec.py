@@ -185,7 +185,7 @@ def test_a_configuration_is_frozen_hashable_and_equal_by_value():
     cfg = RunConfig(depth=3, skip_scale=2)
     with pytest.raises(dataclasses.FrozenInstanceError):
         cfg.depth = 4
-    assert {cfg: "tape"}[RunConfig(skip_scale=2.0, depth=3)] == "tape"
+    assert {cfg: "log"}[RunConfig(skip_scale=2.0, depth=3)] == "log"
     assert cfg != RunConfig(depth=3)
 
 

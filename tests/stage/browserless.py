@@ -9,11 +9,11 @@ from websockets.sync.client import ClientConnection, connect
 
 from models.service.client import key_of
 from models.spec import RunConfig
-from tests.load.tapes import Came, Tapes
+from tests.load.logs import Came, Logs
 from tests.waiting import PATIENCE
 
 
-class Browser(Tapes):
+class Browser(Logs):
     """One connection, closed at the end of a `with` block."""
 
     def __init__(self, url: str, **how: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a page declares: bindings, figures and panels, the sentences along a tape, and the stage's scripts."""
+"""What a page declares: bindings, figures and panels, the sentences along a log, and the stage's scripts."""
 
 import asyncio
 import base64
@@ -147,28 +147,28 @@ def test_equal_blocks_are_opened_to_one_diagram_and_another_to_its_own():
 
 
 @pytest.fixture(scope="module")
-def tape():
+def log():
     trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
     yield trainer.want(SMALL, SMALL.steps + 1)
     trainer.close()
 
 
-def said(tape, kind: str, row: int) -> str:
-    text = [sentence for at, sentence in tape.said()[kind] if at <= row][-1]
-    return text.replace("{step}", str(row)).replace("{loss}", number(float(tape.trace().loss[row])))
+def said(log, kind: str, row: int) -> str:
+    text = [sentence for at, sentence in log.said()[kind] if at <= row][-1]
+    return text.replace("{step}", str(row)).replace("{loss}", number(float(log.trace().loss[row])))
 
 
-def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbours_are_kept_once(tape):
-    trace = tape.trace()
+def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbours_are_kept_once(log):
+    trace = log.trace()
     for row in range(len(trace)):
-        assert said(tape, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
-        assert said(tape, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
-        assert said(tape, "loss", row).startswith(loss_sentence(trace, row, "digits"))
+        assert said(log, "activation", row) == activation_sentence(SITES, trace.act_rms[row])
+        assert said(log, "gradient", row) == gradient_sentence(SITES, trace.grad_rms[row])
+        assert said(log, "loss", row).startswith(loss_sentence(trace, row, "digits"))
         judged = " ".join(one.sentence for one in verdicts(SMALL, trace, row))
-        assert said(tape, "verdict", row) == f"Step {row} · {judged}"
-    for changes in tape.said().values():
+        assert said(log, "verdict", row) == f"Step {row} · {judged}"
+    for changes in log.said().values():
         assert all(one[1] != other[1] for one, other in pairwise(changes))
-    assert len(tape.said()["loss"]) < len(trace)
+    assert len(log.said()["loss"]) < len(trace)
 
 
 # --- a run on its way ---
@@ -311,7 +311,7 @@ def in_file(page):
 def test_a_run_of_too_many_rows_is_not_offered_as_a_file(monkeypatch):
     trainer = InProcessTrainer()
     trainer.want(SMALL, SMALL.steps + 1, 60.0)
-    while not trainer.tape(SMALL).done:
+    while not trainer.log(SMALL).done:
         trainer.want(SMALL, SMALL.steps + 1, 60.0)
     monkeypatch.setattr(file, "trainer", lambda: trainer)
     assert file.fits([SMALL])

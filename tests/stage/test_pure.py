@@ -63,7 +63,7 @@ def test_a_number_has_one_notation_in_python_and_in_the_browser():
 
 def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with_a_recordings():
     code = """
-    const tapes = models.map((model) => {
+    const logs = models.map((model) => {
       const one = new runlog.RunLog({ link: "", recording: null, name: `${model}.jsonl` })
       const text = [{ ...header, model }, line, { ...line, step: 1 }].map((entry) => JSON.stringify(entry)).join("\\n")
       one.decoder.feed(new TextEncoder().encode(`${text}\\n`))
@@ -72,7 +72,7 @@ def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with
     const toy = new runlog.RunLog({ link: "", seeds: 1, last: 1 })
     toy.describe({ last: 1, seeds: 1, width: 1, tracks: [{ name: "loss", start: 0, width: 1 }] })
     toy.put(0, Float32Array.of(3, 4))
-    const now = { ...STILL, tapes: [...tapes, toy], shown: 1, position: 1, furthest: 1 }
+    const now = { ...STILL, logs: [...logs, toy], shown: 1, position: 1, furthest: 1 }
     return bind.filled(figure, now, {}).data.map(({ name, y }) => [name, y])
     """
     names = ["A", "B", None, "small net"]
@@ -98,7 +98,7 @@ const made = given.map((rows) => {
   one.state = { ...one.state, fates: Array(rows[0].length).fill(null) }
   return one
 })
-const now = { tapes: made, position: 1, shown: 1, furthest: 1, playing: false }
+const now = { logs: made, position: 1, shown: 1, furthest: 1, playing: false }
 """
 LAYERS = ("x0", "b01")
 
@@ -205,7 +205,7 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
 
 
 RECORDED = """
-const tapes = given.map(({ names, rows }, run) => {
+const logs = given.map(({ names, rows }, run) => {
   const log = new runlog.RunLog({ link: "", recording: `${run}.jsonl` })
   const sites = names.map((name) => ({ ...HEADER.sites[0], name }))
   const steps = rows.map((values, step) => ({ ...LINE, step, act: values, grad: values }))
@@ -213,7 +213,7 @@ const tapes = given.map(({ names, rows }, run) => {
   return log
 })
 const last = given[0].rows.length - 1
-const now = { tapes, position: last, shown: last, furthest: last + 1, playing: false }
+const now = { logs, position: last, shown: last, furthest: last + 1, playing: false }
 """
 PARTS = ["0.attention.output", "0", "1.attention.output"]
 DEEP = ["embed", *(f"encoder.layer.{name}" for name in PARTS), "norm"]

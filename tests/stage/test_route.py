@@ -26,7 +26,7 @@ from components.server.connection import CROWDED, REFUSED
 from components.server.tickets import TICKETS, Tickets
 from components.stage import asked, recordings, route
 from models.service import client
-from models.service.client import Requester, tape_key
+from models.service.client import Requester, log_key
 from models.spec import RunConfig, bounds
 from models.training import Run
 from tests.stage.browserless import Browser
@@ -54,7 +54,7 @@ def url() -> Iterator[str]:
     thread.start()
     until(lambda: server.started, "the server")
     until(lambda: client.trainer().status().state == "ready", "the trainer")
-    yield f"ws://127.0.0.1:{port}/tape"
+    yield f"ws://127.0.0.1:{port}/log"
     server.should_exit = True
     thread.join()
     client.close_trainer()
@@ -65,9 +65,7 @@ sessions = iter(range(10**6))
 
 def ticket(*cfgs: RunConfig, seeds: int = 1) -> str:
     """One that a page of a session of its own would hand out for these runs."""
-    return TICKETS.hand(
-        Requester(f"s{next(sessions)}", "here", "part", frozenset(tape_key(cfg, seeds) for cfg in cfgs))
-    )
+    return TICKETS.hand(Requester(f"s{next(sessions)}", "here", "part", frozenset(log_key(cfg, seeds) for cfg in cfgs)))
 
 
 def computed(cfg: RunConfig) -> np.ndarray:
@@ -111,7 +109,7 @@ def test_before_training_a_page_gets_row_0_with_its_sentences_and_trains_nothing
     assert np.array_equal(came.matrix(), computed(cfg)[:1])
     assert came.sentence("loss", 0).startswith("Step 0: not trained yet, loss ")
     assert [frame["step"] for frame in came.frames] == [0]
-    assert client.trainer().tape(cfg).length == 1
+    assert client.trainer().log(cfg).length == 1
 
 
 def test_seeds_of_one_run_come_side_by_side(url: str) -> None:
@@ -142,7 +140,7 @@ def test_a_run_is_trained_as_far_as_it_is_wanted_and_on_when_it_is_wanted_furthe
     cfg = other(71, LONG)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=5).until_rows(5)
-        until(lambda: not client.trainer().tape(cfg).wanted, "the end of the wish")
+        until(lambda: not client.trainer().log(cfg).wanted, "the end of the wish")
         page.wish(40)
         page.until_rows(40)
 
@@ -154,7 +152,7 @@ def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch
         page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
         page.wish(0)
         until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
-    assert not client.trainer().tape(cfg).done
+    assert not client.trainer().log(cfg).done
 
 
 def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_goes_on(
@@ -165,14 +163,14 @@ def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_g
     mine = ticket(cfg)
     with Browser(url) as page:
         page.hello(cfg, ticket=mine, want=ALL).until_rows(5)
-    tape = client.trainer().tape(cfg)
-    seen = tape.length
-    assert tape.wanted
+    log = client.trainer().log(cfg)
+    seen = log.length
+    assert log.wanted
     with Browser(url) as page:
         page.hello(cfg, ticket=mine, want=ALL, have=seen).until_rows(1)
     assert min(page.runs[0].rows) >= seen
     until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
-    assert not tape.done
+    assert not log.done
 
 
 def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
@@ -181,13 +179,13 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
     monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
     before, after = other(74, LONG), other(75, LONG)
     with Browser(url) as page:
-        mine = TICKETS.hand(Requester("moves", "here", "part", frozenset({tape_key(before)})))
+        mine = TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(before)})))
         page.hello(before, ticket=mine, want=ALL).until_rows(5)
-        TICKETS.hand(Requester("moves", "here", "part", frozenset({tape_key(after)})))
+        TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(after)})))
         page.hello(after, ticket=mine, want=ALL).until_rows(5)
-        until(lambda: not client.trainer().tape(before).wanted, "the end of the work")
+        until(lambda: not client.trainer().log(before).wanted, "the end of the work")
         page.wish(0)
-        until(lambda: not client.trainer().tape(after).wanted, "the end of the other")
+        until(lambda: not client.trainer().log(after).wanted, "the end of the other")
 
 
 # --- tickets ---
@@ -201,15 +199,15 @@ def test_without_a_ticket_nothing_is_trained_and_what_is_there_comes(url: str, n
         page.hello(known, unknown, ticket=name, want=ALL).until_done(0)
         while page.trainer.get("ticket") is not False:
             page.take()
-    assert client.trainer().tape(unknown).length == 0
-    assert not client.trainer().tape(unknown).wanted
+    assert client.trainer().log(unknown).length == 0
+    assert not client.trainer().log(unknown).wanted
 
 
 def test_a_ticket_trains_the_runs_of_its_page_and_no_others(url: str) -> None:
     mine, foreign = other(82), other(83)
     with Browser(url) as page:
         page.hello(foreign, mine, ticket=ticket(mine), want=ALL).until_done(1)
-    assert client.trainer().tape(foreign).length == 0
+    assert client.trainer().log(foreign).length == 0
 
 
 def test_a_ticket_is_the_same_for_every_drawing_of_a_page_and_good_for_what_it_shows_now() -> None:
@@ -247,7 +245,7 @@ BAD = {
     "many seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": 9}]},
     "deep": "[" * 5000,
     "bytes": b"\x00\x01",
-    "huge": "x" * (bounds.MAX_TAPE_CHARS + 1),
+    "huge": "x" * (bounds.MAX_LOG_CHARS + 1),
 }
 
 
@@ -444,4 +442,4 @@ def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
 def test_the_routes_stand_below_the_servers_base_path(monkeypatch: pytest.MonkeyPatch, base: str, below: str) -> None:
     monkeypatch.setattr(st, "get_option", lambda name: base if name == "server.baseUrlPath" else None)
     paths = [one.path for one in route.routes()]  # type: ignore[attr-defined]
-    assert paths == [f"{below}/tape", f"{below}/stage/{{version}}/{{name}}"]
+    assert paths == [f"{below}/log", f"{below}/stage/{{version}}/{{name}}"]

@@ -43,7 +43,7 @@ def test_a_site_is_named_as_people_say_it():
     assert {site: site_in_words(site) for site in names} == names
 
 
-def test_the_tape_ends_with_its_first_row_that_is_not_finite(diverged):
+def test_the_log_ends_with_its_first_row_that_is_not_finite(diverged):
     rows = diverged.rows()
     assert len(rows) == diverged.divergence.step + 1
     assert np.isfinite(rows[:-1]).all()

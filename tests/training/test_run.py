@@ -1,4 +1,4 @@
-"""A run is a deterministic tape: equal configurations give equal numbers, however they are advanced and watched."""
+"""A run is a deterministic log: equal configurations give equal numbers, however they are advanced and watched."""
 
 import copy
 import itertools
@@ -30,7 +30,7 @@ CONFIGS = {
 every_config = pytest.mark.parametrize("cfg", CONFIGS.values(), ids=CONFIGS)
 
 
-def taped(cfg: RunConfig, *slices: int, **how) -> Run:
+def trained(cfg: RunConfig, *slices: int, **how) -> Run:
     run = Run(cfg, **how)
     for n in slices or (cfg.steps,):
         run.advance(n)
@@ -59,9 +59,9 @@ def assert_same(a, b) -> None:
 
 
 @every_config
-def test_equal_configurations_give_equal_tapes_bit_for_bit(cfg):
+def test_equal_configurations_give_equal_logs_bit_for_bit(cfg):
     again = RunConfig.from_query(cfg.to_query())[0]
-    one, other = taped(cfg), taped(again)
+    one, other = trained(cfg), trained(again)
     assert_same(one.trace(), other.trace())
     for name, parameter in one.model.state_dict().items():
         assert torch.equal(parameter, other.model.state_dict()[name]), name
@@ -70,7 +70,7 @@ def test_equal_configurations_give_equal_tapes_bit_for_bit(cfg):
 
 @every_config
 def test_advancing_by_1_and_7_and_12_equals_advancing_by_20(cfg):
-    assert_same(taped(cfg, 1, 7, 12).trace(), taped(cfg, 20).trace())
+    assert_same(trained(cfg, 1, 7, 12).trace(), trained(cfg, 20).trace())
 
 
 def test_advancing_by_time_takes_at_least_one_step_and_gives_the_same_rows():
@@ -78,11 +78,11 @@ def test_advancing_by_time_takes_at_least_one_step_and_gives_the_same_rows():
     assert run.advance(20, seconds=0) == 1
     assert run.step == 1
     assert run.advance(20, seconds=1e9) == 19
-    assert_same(run.trace(), taped(CONFIGS["mlp"]).trace())
+    assert_same(run.trace(), trained(CONFIGS["mlp"]).trace())
 
 
-def test_another_seed_gives_another_tape():
-    loss = [taped(RunConfig(seed=seed, **SMALL)).trace().loss for seed in (0, 1)]
+def test_another_seed_gives_another_log():
+    loss = [trained(RunConfig(seed=seed, **SMALL)).trace().loss for seed in (0, 1)]
     assert not np.isclose(loss[0], loss[1]).any()
 
 
@@ -93,11 +93,11 @@ def test_asking_for_the_next_batch_changes_nothing(cfg):
         first, second = run.next_batch(), run.next_batch()
         assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
         run.advance(3)
-    assert_same(run.trace(), taped(cfg).trace())
+    assert_same(run.trace(), trained(cfg).trace())
 
 
 def test_the_next_batch_is_the_one_that_is_trained_on():
-    run = taped(CONFIGS["mlp"], 4)
+    run = trained(CONFIGS["mlp"], 4)
     x, y = run.next_batch()
     expected = cross_entropy(run.model(x), y).item()
     run.advance(1)
@@ -105,21 +105,21 @@ def test_the_next_batch_is_the_one_that_is_trained_on():
 
 
 @every_config
-def test_the_profile_at_initialisation_is_row_0_of_the_tape(cfg):
-    profile, tape = profile_at_init(cfg), taped(cfg, 2).trace()
+def test_the_profile_at_initialisation_is_row_0_of_the_log(cfg):
+    profile, log = profile_at_init(cfg), trained(cfg, 2).trace()
     assert len(profile) == 1
     for series in (*SCALARS, "act_rms", "grad_rms", "branch_rms", "weight_grad_rms"):
-        assert_same(getattr(profile, series)[0].copy(), getattr(tape, series)[0].copy())
-    # The tape takes its cosine out of one pass over the whole
+        assert_same(getattr(profile, series)[0].copy(), getattr(log, series)[0].copy())
+    # The log takes its cosine out of one pass over the whole
     # held-out set, whose sums a matrix library may order otherwise.
-    np.testing.assert_array_equal(profile.frames[0].dead_units, tape.frames[0].dead_units)
-    np.testing.assert_allclose(profile.frames[0].sample_cosine, tape.frames[0].sample_cosine, rtol=1e-4, atol=1e-6)
-    assert profile.sites == tape.sites
+    np.testing.assert_array_equal(profile.frames[0].dead_units, log.frames[0].dead_units)
+    np.testing.assert_allclose(profile.frames[0].sample_cosine, log.frames[0].sample_cosine, rtol=1e-4, atol=1e-6)
+    assert profile.sites == log.sites
 
 
 @every_config
 def test_frames_change_neither_rows_nor_weights_nor_running_statistics_nor_random_states(cfg):
-    bare, watched = taped(cfg, frames=False), Run(cfg)
+    bare, watched = trained(cfg, frames=False), Run(cfg)
     state = torch.get_rng_state()
     watched.advance(cfg.steps)
     assert torch.equal(torch.get_rng_state(), state)
@@ -134,10 +134,10 @@ def test_frames_change_neither_rows_nor_weights_nor_running_statistics_nor_rando
 @pytest.mark.parametrize("net", ["mlp", "transformer"])
 def test_the_text_of_a_frame_is_written_by_the_net_of_its_step(net):
     cfg = RunConfig(net=net, task="book", **SMALL | {"depth": 1, "lr": 0.1})
-    texts = {frame.step: frame.picture for frame in taped(cfg).frames}
+    texts = {frame.step: frame.picture for frame in trained(cfg).frames}
     assert list(texts) == frame_steps(cfg.steps)
     assert texts[0]["sample"] != texts[20]["sample"]
-    bare = taped(cfg, 8, frames=False)
+    bare = trained(cfg, 8, frames=False)
     codes = [alphabet().index(character) for character in texts[8]["prompt"] + texts[8]["sample"]]
     with torch.no_grad():
         for at, p in enumerate(texts[8]["p"], start=len(texts[8]["prompt"])):
@@ -149,7 +149,7 @@ def test_the_text_of_a_frame_is_written_by_the_net_of_its_step(net):
 
 def test_batch_norms_running_statistics_are_used_for_held_out_figures():
     """Else the guard above would hold statistics that nothing reads."""
-    run = taped(CONFIGS["batch norm"])
+    run = trained(CONFIGS["batch norm"])
     x, y = run.task.held_out
     logits = copy.deepcopy(run.model).eval()(x)
     assert run.frames[-1].held_out_loss == pytest.approx(cross_entropy(logits, y).item(), rel=1e-5)
@@ -158,7 +158,7 @@ def test_batch_norms_running_statistics_are_used_for_held_out_figures():
 
 
 def test_held_out_figures_of_a_sequence_leave_out_the_tokens_without_a_target():
-    run = taped(CONFIGS["transformer"], 1)
+    run = trained(CONFIGS["transformer"], 1)
     x, y = run.task.held_out
     with torch.no_grad():
         fresh = build_model(run.cfg)(x)
@@ -179,19 +179,19 @@ def test_frames_come_at_log_spaced_steps_and_at_the_end(steps):
 
 
 def test_a_run_has_its_frames_when_it_passes_them():
-    assert [frame.step for frame in taped(CONFIGS["mlp"]).frames] == frame_steps(20)
-    assert [frame.step for frame in taped(CONFIGS["mlp"], 7).frames] == [step for step in frame_steps(20) if step < 7]
+    assert [frame.step for frame in trained(CONFIGS["mlp"]).frames] == frame_steps(20)
+    assert [frame.step for frame in trained(CONFIGS["mlp"], 7).frames] == [step for step in frame_steps(20) if step < 7]
 
 
 def test_the_frame_of_a_step_is_the_last_one_taken():
-    trace = taped(CONFIGS["mlp"]).trace()
+    trace = trained(CONFIGS["mlp"]).trace()
     taken = frame_steps(20)
     for step in (0, 5, 8, 15, 20, 400):
         assert trace.frame_at(step).step == max(earlier for earlier in taken if earlier <= step)
     assert trace.frame_at(-1) is None
 
 
-# --- the shape of a tape ---
+# --- the shape of a log ---
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_the_frame_of_a_step_is_the_last_one_taken():
     [("mlp", ("x0", "b01", "b02")), ("transformer", ("x0", "b01.attn", "b01.ffn", "b02.attn", "b02.ffn"))],
 )
 def test_a_trace_has_a_column_for_every_site_branch_and_block(net, sites):
-    trace = taped(RunConfig(**(SMALL | {"net": net, "depth": 2})), 5).trace()
+    trace = trained(RunConfig(**(SMALL | {"net": net, "depth": 2})), 5).trace()
     assert trace.sites == sites
     assert trace.branches == sites[1:]
     assert len(trace) == 5
@@ -213,7 +213,7 @@ def test_a_trace_has_a_column_for_every_site_branch_and_block(net, sites):
 
 
 def test_a_trace_cannot_be_written_to():
-    trace = taped(CONFIGS["mlp"], 2).trace()
+    trace = trained(CONFIGS["mlp"], 2).trace()
     for name in ("step", "loss", "act_rms", "weight_grad_rms"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(trace, name)[0] = 1
@@ -222,7 +222,7 @@ def test_a_trace_cannot_be_written_to():
 
 
 def test_rows_since_a_step_are_the_end_of_all_rows_and_a_copy():
-    run = taped(CONFIGS["mlp"], 9)
+    run = trained(CONFIGS["mlp"], 9)
     assert run.rows().shape == (9, run.columns.width)
     assert_same(run.rows(since=6), run.rows()[6:].copy())
     before = run.rows()
@@ -241,7 +241,7 @@ def test_every_column_of_a_row_has_its_own_series():
 
 
 def test_a_run_ends_after_its_steps():
-    run = taped(CONFIGS["mlp"], 19)
+    run = trained(CONFIGS["mlp"], 19)
     assert not run.done
     assert run.advance(5) == 1
     assert run.done
@@ -251,7 +251,7 @@ def test_a_run_ends_after_its_steps():
 
 @every_config
 def test_the_closing_row_is_the_next_batch_in_the_trained_net_and_changes_nothing(cfg):
-    run = taped(cfg)
+    run = trained(cfg)
     x, y = run.next_batch()
     loss = cross_entropy(copy.deepcopy(run.model)(x), y).item()
     before, weights = run.trace(), copy.deepcopy(run.model.state_dict())
@@ -267,7 +267,7 @@ def test_the_closing_row_is_the_next_batch_in_the_trained_net_and_changes_nothin
 
 
 def test_the_closing_row_is_the_row_that_a_longer_run_goes_on_with():
-    run, longer = taped(CONFIGS["mlp"]), taped(replace(CONFIGS["mlp"], steps=21))
+    run, longer = trained(CONFIGS["mlp"]), trained(replace(CONFIGS["mlp"], steps=21))
     run.close()
     rate = SCALARS.index("lr")
     assert_same(np.delete(run.rows(), rate, axis=1), np.delete(longer.rows(), rate, axis=1))
@@ -275,8 +275,8 @@ def test_the_closing_row_is_the_row_that_a_longer_run_goes_on_with():
 
 def test_a_run_that_goes_on_or_has_diverged_has_no_closing_row():
     part, wild = (
-        taped(CONFIGS["mlp"], 7),
-        taped(RunConfig(**(SMALL | {"depth": 20}), norm="none", init_gain=10.0, lr=10.0)),
+        trained(CONFIGS["mlp"], 7),
+        trained(RunConfig(**(SMALL | {"depth": 20}), norm="none", init_gain=10.0, lr=10.0)),
     )
     assert wild.divergence is not None
     for run in (part, wild):
@@ -286,7 +286,7 @@ def test_a_run_that_goes_on_or_has_diverged_has_no_closing_row():
 
 
 def test_a_closing_row_that_is_not_finite_is_a_divergence_after_the_last_update():
-    run = taped(CONFIGS["mlp"])
+    run = trained(CONFIGS["mlp"])
     with torch.no_grad():
         next(run.model.parameters()).fill_(math.inf)
     run.close()
@@ -299,12 +299,12 @@ def test_a_closing_row_that_is_not_finite_is_a_divergence_after_the_last_update(
 def test_the_learning_rate_rises_linearly_then_falls_along_half_a_cosine():
     cfg = RunConfig(**SMALL, lr=0.1, warmup=4, schedule="cosine")
     expected = [0.025, 0.05, 0.075, 0.1] + [0.05 * (1 + math.cos(math.pi * k / 16)) for k in range(16)]
-    np.testing.assert_allclose(taped(cfg).trace().lr, expected, rtol=1e-6)
+    np.testing.assert_allclose(trained(cfg).trace().lr, expected, rtol=1e-6)
 
 
 def test_without_a_schedule_the_learning_rate_stays_and_the_optimiser_uses_it():
-    np.testing.assert_allclose(taped(RunConfig(**SMALL, lr=0.03)).trace().lr, 0.03, rtol=1e-6)
-    run = taped(RunConfig(**SMALL, lr=0.1, warmup=10), 5)
+    np.testing.assert_allclose(trained(RunConfig(**SMALL, lr=0.03)).trace().lr, 0.03, rtol=1e-6)
+    run = trained(RunConfig(**SMALL, lr=0.1, warmup=10), 5)
     assert run.optimizer.param_groups[0]["lr"] == pytest.approx(0.05)
 
 
@@ -334,7 +334,7 @@ RULES = {"sgd": sgd, "momentum": momentum, "adam": adam, "adamw": adam}
 def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
     """Decay pulls matrices only: added to the gradient, or for AdamW taken off the weight. Clipping comes first."""
     cfg = RunConfig(**SMALL, optimizer=optimizer, weight_decay=decay, clip=clip, lr=0.01)
-    run, model, task = taped(cfg, 3), build_model(cfg).double(), open_task(cfg, "cpu")
+    run, model, task = trained(cfg, 3), build_model(cfg).double(), open_task(cfg, "cpu")
     named = dict(model.named_parameters())
     states = {name: {} for name in named}
     for k in range(3):
@@ -377,7 +377,7 @@ print({"torch", "torch._dynamo", "sympy"} & set(sys.modules))
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_frozen_gains_never_move(norm):
-    run = taped(RunConfig(**SMALL, norm=norm, affine=False, weight_decay=0.1), 5)
+    run = trained(RunConfig(**SMALL, norm=norm, affine=False, weight_decay=0.1), 5)
     for name, parameter in run.model.named_parameters():
         assert parameter.requires_grad or (parameter == (0 if name.endswith("bias") else 1)).all()
 

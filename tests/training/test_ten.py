@@ -1,4 +1,4 @@
-"""Ten samples on their way through a net: against numbers by hand, by scipy and by the tape."""
+"""Ten samples on their way through a net: against numbers by hand, by scipy and by the log."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 """The stage in a real browser: everything that only moves along
-a tape happens there, and the page is not run again for it.
+a log happens there, and the page is not run again for it.
 """
 
 import re
@@ -355,7 +355,7 @@ def test_a_tab_that_was_hidden_goes_on_from_where_it_stood(visitors, demo):
     until_last(page, 600)
     seen = page.evaluate("() => window.seen")
     assert seen == sorted(seen)
-    assert seen[0] - stood < 40  # a quarter of a second, at eight seconds for the whole tape
+    assert seen[0] - stood < 40  # a quarter of a second, at eight seconds for the whole log
     assert len(seen) > 20
 
 
@@ -377,7 +377,7 @@ def test_whoever_wants_no_motion_sees_two_pictures_a_second(visitors):
     seen = draws(page)
     press(page, "Train")
     until_row(page, last(page))
-    assert draws(page) - seen <= 2 * 12 + 4  # a tape is played in 6 to 10 seconds
+    assert draws(page) - seen <= 2 * 12 + 4  # a log is played in 6 to 10 seconds
 
 
 def test_the_charts_take_the_theme_that_the_page_changes_to(resting):
@@ -405,7 +405,7 @@ def test_a_connection_that_is_cut_again_and_again_goes_on_from_the_rows_that_are
 
         server.on_message(from_server)
 
-    page.route_web_socket(re.compile("/tape$"), through)
+    page.route_web_socket(re.compile("/log$"), through)
     page.goto(visitors.server.url + link(seed=15) + LOOP)
     drawn(page)
     press(page, "Train")

@@ -69,7 +69,7 @@ class Came:
         self.frames[:] = [held for held in self.frames if held["step"] < frames[0]["step"]] + frames
 
 
-class Tapes:
+class Logs:
     """The runs of one page."""
 
     def __init__(self) -> None:
