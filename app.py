@@ -17,13 +17,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from components.classroom import route as classroom
+from components.player.route import routes
 from components.server.door import Door
 from components.server.sockets import more_files
 from components.shell import old_addresses
 from components.shell.assets import Scripts, streamlits
-from components.shell.player import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
+from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
 from components.shell.style import Styled
-from components.stage.route import routes
 from models import log
 from models.lessons.board import board, classes_file
 from models.service.client import close_trainer, trainer

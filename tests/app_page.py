@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from components.controls.panel import FOLDED
 from models.service.worker_process import ROOT
 from models.spec import RunConfig, knobs
-from tests import stage_page
+from tests import player_page
 
 APP = str(ROOT / "pages" / "navigation.py")
 PLAYGROUND = "playground.py"
@@ -72,17 +72,17 @@ def address(page: AppTest) -> dict[str, Any]:
 
 def charts(page: AppTest) -> dict[str, dict[str, Any]]:
     """The figures on the page by accessible name, without its last
-    word "chart": those that stand still, and those of a stage.
+    word "chart": those that stand still, and those of a player.
     """
     found = [json.loads(element.proto.json) for element in page.get("bidi_component")]
     still = {data["title"]: data["figure"] for data in found if "figure" in data}
-    return still | {title: panel["figure"] for title, panel in stage_page.panels(page, "chart").items()}
+    return still | {title: panel["figure"] for title, panel in player_page.panels(page, "chart").items()}
 
 
 def line(page: AppTest, chart: str, role: str = "now", step: int = 0) -> list[float | None] | None:
     """The y values at a step of a chart's line in a role."""
     found = (trace for trace in charts(page)[chart]["data"] if trace["role"] == role)
-    return next((stage_page.bound(page, trace, step) for trace in found), None)
+    return next((player_page.bound(page, trace, step) for trace in found), None)
 
 
 def now(page: AppTest, step: int = 0) -> tuple[list[float | None] | None, ...]:
@@ -147,7 +147,7 @@ def words(page: AppTest) -> str:
 
 def trained(page: AppTest) -> AppTest:
     """The page once its run has come to its end, and the playhead rests there."""
-    return stage_page.rests(page)
+    return player_page.rests(page)
 
 
 def tried(page: AppTest) -> AppTest:

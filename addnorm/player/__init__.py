@@ -1,6 +1,6 @@
 """The player of runs: modules that a browser loads as they are, their style, and plotly's cartesian bundle.
 
-`declare` has what a stage is told on any page, `file_that_plays` makes a page that needs no server. `plotly/` holds the
+`declare` has what a player is told, `file_that_plays` makes a page that needs no server. `plotly/` holds the
 bundle of one release with its licence and checksums; `make plotly` fetches another one.
 """
 
@@ -31,7 +31,7 @@ PAGE = """<!doctype html>
 <style>{style}</style>
 <script type="importmap">{imports}</script></head><body>
 <h1>{title}</h1>
-<main>{stage}</main>
+<main>{player}</main>
 <div id="still">{still}</div>
 {below}
 <script type="application/json">{parts}</script>
@@ -60,12 +60,12 @@ def recordings_that_play(
     """
     runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
     panels = panels_of([None] * len(runs), list(recordings))
-    stage = declaration(runs, panels, verb="Play", facts=list(facts)) | {"name": "file", "ticket": ""}
+    player = declaration(runs, panels, verb="Play", facts=list(facts)) | {"name": "file", "ticket": ""}
     messages: list[str | bytes] = []
     for number, data in enumerate(recordings.values()):
         follows = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}
         messages += [json.dumps(follows), HEAD.pack(number, 0, len(data), 0) + data]
-    return file_that_plays(title, [stage], messages, still=still)
+    return file_that_plays(title, [player], messages, still=still)
 
 
 def file_that_plays(
@@ -73,16 +73,16 @@ def file_that_plays(
 ) -> str:
     """One self-contained HTML page with the player: charts, tables and logs work offline, from a double click.
 
-    `parts`: what a stage and its parts declare, from top to bottom; `messages`: what a connection would send about its
+    `parts`: what a player and its parts declare, from top to bottom; `messages`: what a connection would send about its
     runs, in order; `below`: HTML after the player, `still`: HTML until the player runs, both escaped by the caller.
     """
     return PAGE.format(
         policy=POLICY,
         title=escape(title),
-        style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("stage.css", "file.css")),
+        style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("player.css", "file.css")),
         imports=_json({"imports": {f"player/{name}": address for name, address in _modules()}}),
         plotly=_packed(PLOTLY.read_bytes()),
-        stage=(FOLDER / "stage.html").read_text(encoding="utf-8"),
+        player=(FOLDER / "player.html").read_text(encoding="utf-8"),
         still=still,
         below=below,
         parts=_json(parts),

@@ -4,11 +4,11 @@ import { write } from "./dom.js"
 import { SPEEDS } from "./playhead.js"
 
 const HTML = `
-<button type="button" class="stage-main"></button>
-<button type="button" class="stage-step" title="One training step, then pause.">Step</button>
-<button type="button" class="stage-reset" title="Back to the net before training.">Reset</button>
-<label class="stage-speed">Speed<select></select></label>
-<div class="stage-scrub" role="group" aria-label="Step shown">
+<button type="button" class="player-main"></button>
+<button type="button" class="player-step" title="One training step, then pause.">Step</button>
+<button type="button" class="player-reset" title="Back to the net before training.">Reset</button>
+<label class="player-speed">Speed<select></select></label>
+<div class="player-scrub" role="group" aria-label="Step shown">
   <span aria-hidden="true">Step shown</span><output aria-hidden="true"></output>
   <input type="range" min="0" step="1" aria-label="Step shown" title="The number of updates the net has had. At step 0 it is new.">
 </div>`
@@ -21,15 +21,15 @@ export class Bar {
   constructor(place, moves) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
-    this.main = find(".stage-main")
-    this.scrub = find(".stage-scrub")
+    this.main = find(".player-main")
+    this.scrub = find(".player-scrub")
     this.range = find("input")
     this.output = find("output")
     this.select = find("select")
     this.select.append(...Object.keys(SPEEDS).map((word) => new Option(word, word)))
     this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
-    find(".stage-step").onclick = () => moves.step()
-    find(".stage-reset").onclick = () => moves.reset()
+    find(".player-step").onclick = () => moves.step()
+    find(".player-reset").onclick = () => moves.reset()
     this.select.onchange = () => moves.speed(this.select.value)
     this.range.oninput = () => {
       const row = Number(this.range.value)

@@ -11,8 +11,8 @@ const dot = (size) => Math.min(Math.max(DOT * Math.sqrt(size), 1.5), 2.5 * DOT)
 // A run's name, and what became of it once that is known.
 export class RunHeading {
   constructor(place) {
-    const el = made(place, "div", "stage-outcome")
-    this.heading = made(el, "h3", "stage-heading")
+    const el = made(place, "div", "player-outcome")
+    this.heading = made(el, "h3", "player-heading")
     this.found = made(el, "p")
     this.found.setAttribute("aria-live", "polite")
   }
@@ -37,8 +37,8 @@ export class RunHeading {
 // A block of a run, large: the size of the stream on its wires, and a digit that passes through it once.
 export class BlockPicture {
   constructor(place) {
-    this.picture = made(place, "div", "stage-block large")
-    this.caption = made(place, "p", "stage-block-caption")
+    this.picture = made(place, "div", "player-block large")
+    this.caption = made(place, "p", "player-block-caption")
   }
 
   declare(panel) {

@@ -22,7 +22,7 @@ const answerOf = (answer) => (answer === null ? "no answer" : `read as ${answer}
 
 export class Digit {
   constructor(place) {
-    const el = made(place, "div", "stage-digit")
+    const el = made(place, "div", "player-digit")
     this.image = made(el, "div")
     this.answer = made(el, "p")
   }
@@ -46,7 +46,7 @@ export class Digit {
 export class Curve {
   constructor(place) {
     this.place = place
-    this.el = place.appendChild(svg("svg", { class: "stage-curve", role: "img" }))
+    this.el = place.appendChild(svg("svg", { class: "player-curve", role: "img" }))
   }
 
   declare(panel) {

@@ -1,4 +1,4 @@
-// A chart of the stage: its sentence, its figure drawn by plotly, and its table.
+// A chart of the player: its sentence, its figure drawn by plotly, and its table.
 
 import { filled, spelled, started } from "./bind.js"
 import { described } from "./describe.js"
@@ -8,10 +8,10 @@ import { hues, luminance } from "./look.js"
 import { tableOf } from "./table.js"
 
 const HTML = `
-<p class="stage-sentence"></p>
-<div class="stage-place"><div class="stage-chart" role="figure"></div><p class="stage-alt" hidden></p>
-<div class="stage-table" role="region" tabindex="0" hidden></div>
-<button type="button" class="stage-switch" aria-expanded="false">Table</button></div>`
+<p class="player-sentence"></p>
+<div class="player-place"><div class="player-chart" role="figure"></div><p class="player-alt" hidden></p>
+<div class="player-table" role="region" tabindex="0" hidden></div>
+<button type="button" class="player-switch" aria-expanded="false">Table</button></div>`
 const THEME = ["text-color", "border-color", "font"]
 const TABLE_SECONDS = 0.5 // between two tables of a moving chart
 const MAP_SECONDS = 0.5 // between two pictures of a moving map
@@ -128,15 +128,15 @@ export class Chart {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
     this.place = place
-    this.drawing = find(".stage-place")
+    this.drawing = find(".player-place")
     this.sentence = find("p")
-    this.el = find(".stage-chart")
-    this.alt = find(".stage-alt")
-    this.table = find(".stage-table")
+    this.el = find(".player-chart")
+    this.alt = find(".player-alt")
+    this.table = find(".player-table")
     this.button = find("button")
     this.held = {}
     this.undone = 0
-    this.alt.id = `stage-alt-${++charts}`
+    this.alt.id = `player-alt-${++charts}`
     this.el.setAttribute("aria-describedby", this.alt.id)
     this.button.onclick = () => {
       this.table.hidden = !this.table.hidden

@@ -1,4 +1,4 @@
-"""What a player shows: figures, the numbers that they are bound to, panels, scenes, and how a stage is played.
+"""What a player shows: figures, the numbers that they are bound to, panels, scenes, and how a player is played.
 
 As JSON holds it, for the browser to draw. A figure is a plain dict: traces and a layout of plotly's schema. The key
 `bind` of a trace says which numbers it shows, its `role` how it looks, the key `bind` of a layout what the browser
@@ -279,7 +279,7 @@ def checked(figure: Figure, runs: int, seeds: int) -> Figure:
 
 @dataclass(frozen=True)
 class Panel:
-    """A part of the stage: its accessible name, and the number of the run that it shows.
+    """A part of the player: its accessible name, and the number of the run that it shows.
 
     On a wide screen panels are in the order of their `row`; on a phone, in the order of the page.
     """
@@ -493,7 +493,7 @@ class LivingStack(Panel):
     kind: ClassVar[str] = "stack"
 
 
-# --- scenes: a stage that is scrolled, whose texts stand beside a picture that stays ---
+# --- scenes: a player that is scrolled, whose texts stand beside a picture that stays ---
 
 
 @dataclass(frozen=True)
@@ -531,11 +531,11 @@ class Scene:
         return {**vars(self), "panels": panels, "choice": choice}
 
 
-# --- the stage ---
+# --- the player ---
 
 
 class Playing(TypedDict, total=False):
-    """How a stage is played, and the words on its bar; what is left out is as `declaration` has it."""
+    """How a player is played, and the words on its bar; what is left out is as `declaration` has it."""
 
     # The page runs again when the playhead comes to rest, with "follow" also once a second while it plays.
     tells: Tells
@@ -561,7 +561,7 @@ def declaration(
     messages: Sequence[Any] = (),
     **how: Unpack[Playing],
 ) -> dict[str, Any]:
-    """What a player reads of a stage: its runs, of so many `seeds`, and its panels, or panels by scene.
+    """What a player reads: its runs, of so many `seeds`, and its panels, or panels by scene.
 
     `at`: where the playhead is, and whether it moves. `messages`: those that come before any of its connection.
     """

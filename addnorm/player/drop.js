@@ -36,7 +36,7 @@ const readFile = async (file, read) => {
 export class Drop {
   // `read`: called with the number of a log and the log, repeatedly while it is read.
   constructor(root, read) {
-    this.el = root.querySelector(".stage-drops")
+    this.el = root.querySelector(".player-drops")
     this.read = read
   }
 
@@ -50,7 +50,7 @@ export class Drop {
   }
 
   zone(number, name) {
-    const zone = made(this.el, "label", "stage-drop")
+    const zone = made(this.el, "label", "player-drop")
     const title = made(zone, "strong")
     const input = made(zone, "input")
     title.textContent = `${name}: drop it here, or choose it`

@@ -1,7 +1,7 @@
-// The host of a stage in a file: what a server would send stands in the page, and there is nobody to tell.
+// The host of a player in a file: what a server would send stands in the page, and there is nobody to tell.
 
 import { bytes } from "./connection.js"
-import { mount } from "./stage.js"
+import { mount } from "./player.js"
 
 // The text that was compressed.
 const unpacked = ({ textContent }) => {

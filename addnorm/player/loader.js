@@ -3,9 +3,9 @@ const own = [...document.scripts].find((script) => script.src.includes("/static/
 const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
 
 export default async function (component) {
-  const { version, plotly, script = "stage" } = component.data
-  const { mount } = await import(new URL(`stage/${version}/${script}.js`, base).href)
-  const { Connection } = await import(new URL(`stage/${version}/connection.js`, base).href)
+  const { version, plotly, script = "player" } = component.data
+  const { mount } = await import(new URL(`player/${version}/${script}.js`, base).href)
+  const { Connection } = await import(new URL(`player/${version}/connection.js`, base).href)
   const address = new URL("log", base)
   address.protocol = address.protocol.replace("http", "ws")
   const connect = (changed) => new Connection(address.href, changed)

@@ -1,4 +1,4 @@
-// Where playheads stood, by the runs of their stage. A tab keeps them, so that a reload finds a finished run again.
+// Where playheads stood, by the runs of their player. A tab keeps them, so that a reload finds a finished run again.
 
 const KEY = "add-norm places"
 const MOST = 30

@@ -69,7 +69,7 @@ export class RunLog {
     else if (message.kind === "file") this.decoder.follow(message)
   }
 
-  // Marks a step and all after it as changed; the stage sets `fresh` back to Infinity when it draws them.
+  // Marks a step and all after it as changed; the player sets `fresh` back to Infinity when it draws them.
   touch(step) {
     this.fresh = Math.min(this.fresh, step)
   }

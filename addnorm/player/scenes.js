@@ -1,4 +1,4 @@
-// A stage that is scrolled: the scene in the middle of the screen decides what the picture beside it shows.
+// A player that is scrolled: the scene in the middle of the screen decides what the picture beside it shows.
 
 import { clock, made, onPlainClick, write } from "./dom.js"
 
@@ -13,7 +13,7 @@ const ANSWER_SECONDS = 3 // in which the page hears of a scene that was gone to
 // The controls for the reader's own net: depth, residual, norm.
 class Choice {
   constructor(place, chosen) {
-    this.el = made(place, "fieldset", "stage-choice")
+    this.el = made(place, "fieldset", "player-choice")
     made(this.el, "legend").textContent = "Your net"
     const depth = made(this.el, "label")
     this.said = made(depth, "span")
@@ -66,9 +66,9 @@ export class Scenes {
     this.until = 0
     this.answered = 0
     this.parts = []
-    this.list = root.querySelector(".stage-scenes")
-    this.picture = root.querySelector(".stage-picture")
-    this.places = root.querySelector(".stage-places")
+    this.list = root.querySelector(".player-scenes")
+    this.picture = root.querySelector(".player-picture")
+    this.places = root.querySelector(".player-places")
   }
 
   declare({ scenes, scene }, fire) {
@@ -97,7 +97,7 @@ export class Scenes {
 
   make(scenes) {
     this.parts = scenes.map(({ choice }, at) => {
-      const el = made(this.list, "li", "stage-scene")
+      const el = made(this.list, "li", "player-scene")
       const heading = made(el, "h2")
       const own = choice && new Choice(el, (chosen) => this.fire("choice", chosen)) // over the text, whose length changes
       const text = made(el, "p")

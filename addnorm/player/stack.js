@@ -33,24 +33,24 @@ const mixed = ({ hue, most, least }, share, dark) => {
 const word = (value) => (value === 0 ? "exactly 0" : Number.isFinite(value) ? brief(value) : "not finite")
 
 export class LivingStack {
-  /** @type {number | undefined} of its place, told by the stage */
+  /** @type {number | undefined} of its place, told by the player */
   width
 
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =
-      '<div class="stage-stack" role="group"><div class="stage-opened"></div><div class="stage-columns"><canvas aria-hidden="true"></canvas><div class="stage-blocks"></div></div><p class="stage-said" aria-live="polite"></p></div>'
+      '<div class="player-stack" role="group"><div class="player-opened"></div><div class="player-columns"><canvas aria-hidden="true"></canvas><div class="player-blocks"></div></div><p class="player-said" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
     this.place = place
     this.toggled = toggled
     this.scales = scales
     this.chosen = 0
     this.lives = true // drawn in every frame of a run that plays
-    this.group = find(".stage-stack")
-    this.opened = find(".stage-opened")
-    this.columns = find(".stage-columns")
+    this.group = find(".player-stack")
+    this.opened = find(".player-opened")
+    this.columns = find(".player-columns")
     this.canvas = find("canvas")
-    this.row = find(".stage-blocks")
+    this.row = find(".player-blocks")
     this.said = find("p")
     this.row.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]

@@ -4,14 +4,14 @@ import { made, onPlainClick, write } from "./dom.js"
 
 // The verdict above the charts; after a divergence, where it began. Before training also where to look.
 export class Headline {
-  /** @type {number | undefined} of its place, told by the stage */
+  /** @type {number | undefined} of its place, told by the player */
   width
 
   constructor(place) {
-    this.el = made(place, "p", "stage-headline")
+    this.el = made(place, "p", "player-headline")
     this.label = made(this.el, "strong")
     this.said = made(this.el, "span")
-    this.look = made(this.el, "span", "stage-look")
+    this.look = made(this.el, "span", "player-look")
   }
 
   declare(panel) {
@@ -48,7 +48,7 @@ export class Headline {
 // A heading above panels.
 export class Heading {
   constructor(place) {
-    this.el = made(place, "h3", "stage-heading")
+    this.el = made(place, "h3", "player-heading")
   }
 
   declare(panel) {
@@ -61,7 +61,7 @@ export class Heading {
 // A link, which the page follows itself to keep the session.
 export class Link {
   constructor(place, { opened }) {
-    this.el = made(made(place, "p", "stage-why"), "a", "stage-link")
+    this.el = made(made(place, "p", "player-why"), "a", "player-link")
     onPlainClick(this.el, opened)
   }
 
@@ -73,14 +73,14 @@ export class Link {
 
   draw(now) {
     const { run, like } = this.panel
-    if (like) this.el.closest(".stage-panel").hidden = now.logs[run]?.like !== like
+    if (like) this.el.closest(".player-panel").hidden = now.logs[run]?.like !== like
   }
 }
 
 // A sentence of a log, if it has one.
 export class Sentence {
   constructor(place) {
-    this.el = made(place, "p", "stage-sentence")
+    this.el = made(place, "p", "player-sentence")
   }
 
   declare(panel) {
@@ -101,11 +101,11 @@ const share = (p) => `${Number((100 * p).toPrecision(2))}%`
 // their probability, and the likeliest ones after the prompt. Until the net is trained here, what is recorded of it.
 export class Text {
   constructor(place) {
-    this.said = made(place, "p", "stage-writes")
-    this.el = made(place, "p", "stage-text")
+    this.said = made(place, "p", "player-writes")
+    this.el = made(place, "p", "player-text")
     this.el.setAttribute("role", "img")
-    this.next = made(place, "ol", "stage-next")
-    this.note = made(place, "p", "stage-note")
+    this.next = made(place, "ol", "player-next")
+    this.note = made(place, "p", "player-note")
   }
 
   declare(panel) {

@@ -83,13 +83,13 @@ const arrow = ({ x, y }, size) => {
 
 class Net {
   constructor(list, guessed) {
-    this.el = made(list, "li", "stage-travel-net")
-    this.heading = made(this.el, "h3", "stage-heading")
+    this.el = made(list, "li", "player-travel-net")
+    this.heading = made(this.el, "h3", "player-heading")
     this.picture = this.el.appendChild(svg("svg", { role: "img" }))
-    this.caption = made(this.el, "p", "stage-travel-caption")
-    this.below = made(this.el, "div", "stage-travel-answer") // one over the other
+    this.caption = made(this.el, "p", "player-travel-caption")
+    this.below = made(this.el, "div", "player-travel-answer") // one over the other
     this.field = made(this.below, "fieldset")
-    this.verdict = made(this.below, "p", "stage-travel-verdict")
+    this.verdict = made(this.below, "p", "player-travel-verdict")
     this.verdict.setAttribute("aria-live", "polite")
     this.guessed = guessed
   }
@@ -278,18 +278,18 @@ class Net {
 }
 
 export class Travel {
-  /** @type {boolean | undefined} whether it is out of sight, told by the stage */
+  /** @type {boolean | undefined} whether it is out of sight, told by the player */
   away
 
   constructor(home) {
-    const el = made(home, "figure", "stage-travel")
-    this.list = made(el, "ol", "stage-travel-nets")
-    this.bar = made(el, "div", "stage-travel-bar")
-    this.play = made(this.bar, "button", "stage-main")
+    const el = made(home, "figure", "player-travel")
+    this.list = made(el, "ol", "player-travel-nets")
+    this.bar = made(el, "div", "player-travel-bar")
+    this.play = made(this.bar, "button", "player-main")
     this.play.type = "button"
     this.play.onclick = () => (this.began === null ? this.begin(this.nets.map((_, at) => at)) : this.pause())
-    const depth = made(this.bar, "div", "stage-travel-depth") // in one line
-    const label = made(depth, "label", "stage-scrub")
+    const depth = made(this.bar, "div", "player-travel-depth") // in one line
+    const label = made(depth, "label", "player-scrub")
     made(label, "span").textContent = "Block"
     this.said = made(label, "output")
     this.slider = made(label, "input")
@@ -298,9 +298,9 @@ export class Travel {
       this.share = Number(this.slider.value) / Number(this.slider.max)
       this.pause()
     }
-    this.switch = made(depth, "button", "stage-travel-switch")
+    this.switch = made(depth, "button", "player-travel-switch")
     Object.assign(this.switch, { type: "button", textContent: "Table" })
-    this.table = made(el, "div", "stage-travel-table")
+    this.table = made(el, "div", "player-travel-table")
     this.table.setAttribute("role", "region")
     this.table.tabIndex = 0
     this.table.hidden = true
@@ -413,7 +413,7 @@ export class Travel {
     this.paint()
   }
 
-  // The pixels of a net's picture and of the page's type; the stage forgets them when the place changes.
+  // The pixels of a net's picture and of the page's type; the player forgets them when the place changes.
   measure() {
     const wide = this.list.clientWidth || 320
     const columns = getComputedStyle(this.list).gridTemplateColumns.split(" ").length

@@ -12,13 +12,13 @@ from components.charts.depth import Series
 from components.charts.diagram import show_diagram
 from components.controls import form
 from components.controls.panel import excepted
+from components.player.page import player
+from components.player.panels import ten_samples
+from components.player.profiles import profile_of
+from components.player.view import look, trouble
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
-from components.stage.panels import ten_samples
-from components.stage.profiles import profile_of
-from components.stage.stage import stage
-from components.stage.view import look, trouble
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
@@ -93,7 +93,7 @@ def signal(cfg: RunConfig) -> bool:
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
         panels.append(Chart(title, span=6, figure=figure, says="" if hidden("verdict") else says))
     ways = [ten_samples(TRAVEL, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
-    stage("anatomy", [cfg], [*ways, *panels], facts=[f"seed {cfg.seed}, 1 seed"])
+    player("anatomy", [cfg], [*ways, *panels], facts=[f"seed {cfg.seed}, 1 seed"])
     return waiting and not refused
 
 

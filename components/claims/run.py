@@ -8,13 +8,13 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import by_name, depth_profile
 from components.charts.diagram import show_blocks
 from components.charts.parts import Figure
+from components.player.answer import Reply, answer
+from components.player.view import sentence
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, explained, explanation, named_table, number
 from components.shell.visitor import owner
 from components.shell.ways_on import to_compare, to_playground
-from components.stage.answer import Reply, answer
-from components.stage.view import sentence
 from models.claims.claims import Claim
 from models.claims.judging import FAILS, HOLDS, PARTLY
 from models.experiment import Asked, Computed, Finding, Lines, Source, Trained

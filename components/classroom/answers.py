@@ -1,6 +1,6 @@
 """What the nets of a question have shown to be right."""
 
-from components.stage.view import look
+from components.player.view import look
 from models.experiment import Finding
 from models.insight.fate import fate
 from models.lessons.lessons import LESSONS, Lesson

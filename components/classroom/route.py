@@ -20,12 +20,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from components.classroom.board import answered
 from components.classroom.following import DESK, KEY, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.player.news import News
 from components.server.address import address_of
 from components.server.connection import REFUSED, Crowd, PageConnection, serve
 from components.server.tickets import TICKETS
 from components.shell import projector
 from components.shell.assets import base_path
-from components.stage.news import News
 from models.lessons.board import GONE, Board, board, code_from, valid_key, valid_member
 from models.lessons.stops import START, page_of, questions_of
 from models.spec import bounds
@@ -33,7 +33,7 @@ from models.spec import bounds
 TICK_SECONDS = 20.0  # between two looks without news
 PAUSE_SECONDS = 0.2  # between two messages of a connection
 
-CROWD = Crowd()  # of its own, with the bounds of the stage's
+CROWD = Crowd()  # of its own, with the bounds of the player's
 _here: dict[str, set["ClassConnection"]] = defaultdict(set)
 _news: dict[asyncio.AbstractEventLoop, tuple[Board, News]] = {}
 

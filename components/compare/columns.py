@@ -89,7 +89,7 @@ def write() -> None:
     there, shown = _columns_in_address(), (COLUMNS.get(), session.widget_value(SEEDS))
     others = compare_link.from_query(there)[:2] != shown
     gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
-    address.stage(dict.fromkeys(gone) | compare_link.to_query(*shown))
+    address.change(dict.fromkeys(gone) | compare_link.to_query(*shown))
     address.settle()  # now: the rest of the run takes long, and may be cut short by another press
 
 

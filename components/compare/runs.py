@@ -11,12 +11,12 @@ from components.charts import figures
 from components.charts.parts import enlarged
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
+from components.player.page import place, player
+from components.player.panels import TEXT_NOTE, blocks_of, text_of, writes
 from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
 from components.shell.naming import names_of, settings
 from components.shell.text import explained
-from components.stage.panels import TEXT_NOTE, blocks_of, text_of, writes
-from components.stage.stage import place, stage
 from models.insight.compared import ahead, sizes
 from models.service.client import key_of, trainer
 from models.spec import RunConfig, plan
@@ -63,7 +63,7 @@ def watch(*, against: bool = False) -> None:
     def opened(run: int) -> None:
         st.switch_page(link.PLAYGROUND, query_params=configurations[run].to_query())
 
-    stage(
+    player(
         NAME,
         configurations,
         panels,

@@ -6,11 +6,11 @@ from html import escape
 import streamlit as st
 
 from addnorm.player.declare import Panel
+from components.player.file import as_file
+from components.player.share import file, file_that_plays, link, say, torch_version
 from components.shell import compare_link
 from components.shell.hide import hidden
 from components.shell.naming import names_of
-from components.stage.file import as_file
-from components.stage.share import file, file_that_plays, link, say, torch_version
 from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
 from models.service.client import trainer
 from models.spec import RunConfig

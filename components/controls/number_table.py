@@ -76,7 +76,7 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
         st.error(f"{problem} The results below are still those of the last complete table.")
     good = TABLE_GOOD.of(key).get()
     link = _text(good, default)
-    address.stage({name: link if _fits(link) else None})
+    address.change({name: link if _fits(link) else None})
     if not _fits(link):
         st.caption("This table is too large for a link.")
     with st.popover("Paste a table", icon=":material/content_paste:"):

@@ -7,13 +7,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.controls.field import parsed, widget
+from components.player.view import sentence
 from components.shell import address, session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import defined, help_of
 from components.shell.naming import ARRANGED
 from components.shell.session import Key
-from components.stage.view import sentence
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields

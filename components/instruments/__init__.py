@@ -21,11 +21,11 @@ from components.instruments.paths import PATHS
 from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
+from components.player.view import View
 from components.server.tickets import At
 from components.shell.cards import ChoiceCard, cards
 from components.shell.hide import hidden
 from components.shell.text import badge
-from components.stage.view import View
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -54,8 +54,8 @@ class OpenInstrument(Settings):
     instrument: Annotated[str | None, Knob("Instrument", choices={})] = None
 
 
-def instruments(view: View, at: At, stage: str) -> bool:
-    """Draws the instruments of a stage as cards, and the open one; whether it waits for an answer."""
+def instruments(view: View, at: At, player: str) -> bool:
+    """Draws the instruments of a player as cards, and the open one; whether it waits for an answer."""
     offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
     chosen = form.keep(OpenInstrument, "", legal={"instrument": offered}).instrument
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
@@ -73,7 +73,7 @@ def instruments(view: View, at: At, stage: str) -> bool:
         if unfit:
             st.info(unfit)
             return False
-        panel = InstrumentPanel(chosen, view, at, stage=stage)
+        panel = InstrumentPanel(chosen, view, at, player=player)
         instrument.draw(panel)
     return panel.waiting
 

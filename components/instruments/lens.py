@@ -13,9 +13,9 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure, places, site_word
 from components.charts.tokens import candidates_chart, token_map
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
+from components.player.view import View
 from components.shell import session
 from components.shell.session import Key
-from components.stage.view import View
 from models import answers
 from models.answers import Lens
 from models.content import Texts

@@ -9,13 +9,13 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure, site_word, title_of
+from components.player.answer import Reply, answer
+from components.player.view import View
 from components.server.tickets import At
 from components.shell.hide import hidden
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.visitor import address, visitor
-from components.stage.answer import Reply, answer
-from components.stage.view import View
 from models.answers import Question, Value
 from models.content import Texts
 from models.service.client import Requester, trainer
@@ -68,12 +68,12 @@ MEASURED_WANTED: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wan
 class InstrumentPanel:
     """An open instrument over a view of a run. `waiting` is set while an answer is still to come.
 
-    `screen`: panels of one screen are measured together; a panel of another screen takes their place. `stage`: the name
-    of the stage that plays the run. `net`: what the net is called among several.
+    `screen`: panels of one screen are measured together; a panel of another screen takes their place. `player`: the
+    name of the player of the run. `net`: what the net is called among several.
     """
 
-    def __init__(self, name: str, view: View, at: At, *, screen: str = "", stage: str = "", net: str = "") -> None:
-        self.name, self.view, self.at, self.stage = name, view, at, stage
+    def __init__(self, name: str, view: View, at: At, *, screen: str = "", player: str = "", net: str = "") -> None:
+        self.name, self.view, self.at, self.player = name, view, at, player
         self.of = f" ({net})" if net else ""
         self.screen = screen or name
         self.waiting = False

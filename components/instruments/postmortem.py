@@ -10,9 +10,9 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.instruments import remedies
 from components.instruments.panel import Instrument, InstrumentPanel
+from components.player.view import View
 from components.shell import compare_link, link
 from components.shell.hide import hidden
-from components.stage.view import View
 from models.content import Texts
 from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNT

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.instruments.panel import INSTRUMENT
+from components.player.answer import answer
+from components.player.view import View
 from components.shell.hide import hidden
 from components.shell.visitor import address, visitor
-from components.stage.answer import answer
-from components.stage.view import View
 from models import answers
 from models.answers import Tried
 from models.content import Texts

@@ -5,9 +5,9 @@ from typing import Any
 
 import streamlit as st
 
+from components.player.answer import answer
 from components.shell.session import Key
 from components.shell.visitor import owner
-from components.stage.answer import answer
 from models.answers import Question, Value
 from models.spec import RunConfig
 

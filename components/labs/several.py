@@ -8,10 +8,10 @@ import streamlit as st
 from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel
+from components.player.page import player
+from components.player.view import View, look, trouble
 from components.server.tickets import At
 from components.shell.waiting import poll_while
-from components.stage.stage import stage
-from components.stage.view import View, look, trouble
 from models.service.client import trainer
 from models.spec import RunConfig
 
@@ -47,7 +47,7 @@ def compared(
     losses = figures.losses(list(cfgs), steps=first.steps, task=first.task)
 
     def body() -> bool:
-        at = stage(name, list(cfgs.values()), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
+        at = player(name, list(cfgs.values()), [Chart("Loss", figure=losses, span=COLUMNS, height=220)], shared=shared)
         nets, waiting = views(list(cfgs.values()), at)
         panels = {
             net: InstrumentPanel(f"{name} {net}", view, at, screen=name, net=net)

@@ -12,11 +12,11 @@ from components.controls import settled
 from components.controls.field import field
 from components.lessons import progress, runs
 from components.lessons.progress import TEXTS
+from components.player.page import player
+from components.player.view import sentence
 from components.shell import waiting
 from components.shell.session import Key
 from components.shell.ways_on import to_playground
-from components.stage.stage import stage
-from components.stage.view import sentence
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lessons import Lesson
 from models.service.client import WantedLog, trainer
@@ -115,7 +115,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     name, log = f"attempt_{lesson.key}", trainer().log(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     verdict = st.container()  # above the player: it comes while one looks there
-    at = stage(name, [cfg], [loss], shared=" the attempt")
+    at = player(name, [cfg], [loss], shared=" the attempt")
     if runs.watched(at.step, [log]):
         ATTEMPT_WATCHED.of(name).put(cfg)
     with verdict:

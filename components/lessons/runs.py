@@ -11,13 +11,13 @@ from components.charts.parts import Figure, enlarged
 from components.classroom import answers
 from components.lessons import progress
 from components.lessons.progress import TEXTS
+from components.player.page import below, player
+from components.player.view import look
 from components.shell import projector
 from components.shell.hide import any_hidden, hidden
 from components.shell.session import Key
 from components.shell.text import badge, explained
 from components.shell.ways_on import to_compare
-from components.stage.stage import below, stage
-from components.stage.view import look
 from models.experiment import Finding
 from models.lessons.lessons import Lesson
 from models.service.client import WantedLog, trainer
@@ -39,7 +39,7 @@ def watch(lesson: Lesson, start: str = "") -> bool:
     awaited. `start`: plays by itself, once for each.
     """
     nets = list(lesson.nets.values())
-    at = stage(
+    at = player(
         f"lesson_{lesson.key}",
         nets,
         _panels(lesson),

@@ -5,9 +5,9 @@ from typing import Any
 import streamlit as st
 
 from components.controls.field import widget
+from components.player.view import sentence
 from components.shell import address, session
 from components.shell.session import Key
-from components.stage.view import sentence
 from models.maps.spec import AXES, MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, TARGETS, Axis, MapSpec
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.query import literal
@@ -68,7 +68,7 @@ def edited() -> MapSpec:
         st.error(f"{problem}. Below is still the last valid map.")
         spec = kept
     MAP_OWN.put(spec)
-    address.stage({KEY: None if spec == FIRST else spec.to_json(compact=True)})
+    address.change({KEY: None if spec == FIRST else spec.to_json(compact=True)})
     return spec
 
 

@@ -1,4 +1,4 @@
-"""The playground below its controls: stage, charts, comparison curves, remedies, and this network's theory."""
+"""The playground below its controls: player, charts, comparison curves, remedies, and this network's theory."""
 
 import secrets
 from dataclasses import dataclass
@@ -11,6 +11,9 @@ from addnorm.player.declare import Headline, Panel
 from components.controls import form, settled
 from components.instruments import instruments, remedies
 from components.instruments.panel import INSTRUMENT
+from components.player.page import below, place, player
+from components.player.profiles import RowProfile, profile_of
+from components.player.view import View, look, trouble
 from components.playground import picture, take_home
 from components.playground.presets import where_to_look
 from components.shell import link, projector, session, tour
@@ -20,9 +23,6 @@ from components.shell.naming import ARRANGED
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare
-from components.stage.profiles import RowProfile, profile_of
-from components.stage.stage import below, place, stage
-from components.stage.view import View, look, trouble
 from models.insight.remedy import failed
 from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of
@@ -52,14 +52,14 @@ class OpenPanel(Settings):
 
 
 def watch(cfg: RunConfig) -> None:
-    """The stage, and measurements at the step where its playhead rests."""
+    """The player, and measurements at the step where its playhead rests."""
     if LINK_RERUN.pop():
         STARTED.put(secrets.token_hex(4))
     poll_while(NAME, lambda: _watched(cfg))
 
 
 def _watched(cfg: RunConfig) -> bool:
-    """Stage, chart controls and instrument. Returns whether an answer is still to come."""
+    """Player, chart controls and instrument. Returns whether an answer is still to come."""
     if SWITCHED.pop():
         st.rerun()  # the controls lie outside this fragment
     before = VIEW.get()
@@ -70,7 +70,7 @@ def _watched(cfg: RunConfig) -> bool:
         tour.done("break")
     view, late = look(cfg, at.step)
     others = _others(cfg)
-    offer = _stage(cfg, others)
+    offer = _player(cfg, others)
     refused = late and bool(trouble(cfg))
     if view is None:
         return not refused
@@ -85,7 +85,7 @@ def _watched(cfg: RunConfig) -> bool:
     return (late or measuring) and not refused
 
 
-def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
+def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
     """The living stack and the verdict on it, the player, and below it the charts. Returns the place of a remedy: above
     the charts, in sight, but on a projector below them.
     """
@@ -94,7 +94,7 @@ def _stage(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerat
     stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), look=where_to_look(cfg))]
     below(NAME, "over", [stack, *verdict], on_toggle=_switch)
-    stage(
+    player(
         NAME,
         [cfg],
         [picture.player(cfg, fit, large=large)],

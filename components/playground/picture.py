@@ -1,4 +1,4 @@
-"""The playground's charts: figures of its stage and its panels."""
+"""The playground's charts: figures of its player and its panels."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from addnorm.player.declare import COLUMNS, Chart, Headline, LivingStack, Panel
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
+from components.player.panels import blocks_of, opened, ten_samples, text_of, writes
+from components.player.profiles import RowProfile
 from components.shell import projector
 from components.shell.hide import hidden
-from components.stage.panels import blocks_of, opened, ten_samples, text_of, writes
-from components.stage.profiles import RowProfile
 from models.insight.verdict import thresholds
 from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan

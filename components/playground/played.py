@@ -4,8 +4,8 @@ import logging
 import sys
 from pathlib import Path
 
+from components.player.file import as_file
 from components.playground import picture
-from components.stage.file import as_file
 from models.export import about_html, title_of
 from models.runlog import LogHead, RunLog
 from models.service.client import WantedLog, log_key

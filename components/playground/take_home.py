@@ -3,14 +3,14 @@
 import streamlit as st
 
 from addnorm.player.declare import Panel
+from components.player import share
+from components.player.file import as_file
+from components.player.view import View
 from components.playground import picture
 from components.shell import link
 from components.shell.hide import any_hidden
 from components.shell.link import LINK_NOTES
 from components.shell.session import Key
-from components.stage import share
-from components.stage.file import as_file
-from components.stage.view import View
 from models.export import (
     about_html,
     compare,

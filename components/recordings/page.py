@@ -9,11 +9,11 @@ import streamlit as st
 from addnorm.player.charts import panels_of
 from addnorm.player.declare import Link, Panel, Sentence
 from components.controls import form
+from components.player.file import as_file
+from components.player.page import RecordingRef, below, player
+from components.player.recordings import EXAMPLE, examples, folder, recordings
 from components.recordings import package
 from components.shell import link, session
-from components.stage.file import as_file
-from components.stage.recordings import EXAMPLE, examples, folder, recordings
-from components.stage.stage import RecordingRef, below, stage
 from models.content import Texts
 from models.service.client import key_of
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of
@@ -104,7 +104,7 @@ def draw() -> None:
         groups = {name: [one for one in panels if one.title.startswith(titles)] for name, titles in ASKED_FOR.items()}
         later = [one for group in groups.values() for one in group]
         always = [one for one in panels if one not in later]
-        stage(NAME, runs, always, tells="never", verb="Play", start=start, on_open=opened)
+        player(NAME, runs, always, tells="never", verb="Play", start=start, on_open=opened)
         chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
         below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
     with beside:

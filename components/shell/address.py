@@ -1,6 +1,6 @@
 """The address bar: a page adopts what a link says, and the address follows what the visitor changes.
 
-Changes are *staged* while the page is drawn and written at its end, so that a click makes one history entry. When a
+Changes are *collected* while the page is drawn and written at its end, so that a click makes one history entry. When a
 visitor comes back to a page through the navigation, its address is restored, and the page adopts it like a link.
 """
 
@@ -28,7 +28,7 @@ TAKEN: Key[dict[str, str | None]] = Key("address_taken", {})
 LEFT: Key[dict[str, dict[str, str]]] = Key("address_left", {})
 RESTORED = Key("address_restored", False)  # whether this run's address was restored
 ECHOES: Key[list[dict[str, str]]] = Key("address_echoes", [])  # older addresses of the current page
-STAGED: Key[dict[str, str | None]] = Key("address_staged", {})  # changes to be written; None removes a key
+CHANGES: Key[dict[str, str | None]] = Key("address_changes", {})  # changes to be written; None removes a key
 # By key of the address, the widget that is kept in it, its default, and the function that writes its value.
 KEPT: Key[dict[str, tuple[str, Any, Callable[[Any], str]]]] = Key("address_kept", {})
 # By key of the address, the widget and its last default on the current page.
@@ -51,7 +51,7 @@ def arrive(page: str, visit: Mapping[str, str]) -> None:
     if not HERE.there or HERE.get() != page:
         if not HERE.there:
             event("visitor_came", page=page or "start")
-        for of_page in (TAKEN, STAGED, DEFAULTS, SAID):
+        for of_page in (TAKEN, CHANGES, DEFAULTS, SAID):
             of_page.put({})
         ECHOES.put([])
         HERE.put(page)  # last, because a rerun may interrupt
@@ -99,25 +99,25 @@ def put_again(*, undrawn: bool = False) -> None:
             del known[name]
 
 
-def stage(changes: Mapping[str, str | None]) -> None:
+def change(changes: Mapping[str, str | None]) -> None:
     """Stages changes to the address for the end of this run; None removes a key."""
-    STAGED.mutable().update(changes)
+    CHANGES.mutable().update(changes)
 
 
 def settle() -> None:
-    """At the end of a run, or before a long part of it: writes the staged changes and the values of the kept widgets.
+    """At the end of a run, or before a long part of it: writes the changes changes and the values of the kept widgets.
 
     However often, a click makes one history entry (`history.js`).
     """
     UNTOLD.put(False)
     for name, (key, default, text_of) in KEPT.get().items():
         value = widget_value(key, default)
-        stage({name: None if value == default else text_of(value)})
-    staged = STAGED.get()
-    STAGED.put({})
-    query = {key: value for key, value in st.query_params.to_dict().items() if key not in staged}
-    TAKEN.mutable().update(staged)
-    _write(query | {key: value for key, value in staged.items() if value is not None})
+        change({name: None if value == default else text_of(value)})
+    changes = CHANGES.get()
+    CHANGES.put({})
+    query = {key: value for key, value in st.query_params.to_dict().items() if key not in changes}
+    TAKEN.mutable().update(changes)
+    _write(query | {key: value for key, value in changes.items() if value is not None})
 
 
 @contextmanager

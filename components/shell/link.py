@@ -49,7 +49,7 @@ def write(cfg: RunConfig) -> None:
     before, query = st.query_params.to_dict(), cfg.to_query()
     other = query != {key: value for key, value in before.items() if key not in FOREIGN}
     gone = [*(set(knobs()) - set(query)), *_strange(before), *(["digest"] if other else [])]
-    address.stage(dict.fromkeys(gone) | query)
+    address.change(dict.fromkeys(gone) | query)
     address.settle()  # now: the rest of the run takes long, and may be cut short by another press
 
 

@@ -1,4 +1,4 @@
-"""The projector view, `?view=projector`: large type and few things. The keys that move the playhead are the stage's."""
+"""The projector view, `?view=projector`: large type and few things. The player has the keys that move the playhead."""
 
 import streamlit as st
 
@@ -23,25 +23,25 @@ STYLE = """<style>
 .stApp .stMainBlockContainer .stVerticalBlock { gap: 0.5rem }
 .stApp .stMainBlockContainer [class*="_speed "] { flex-basis: 8.5rem !important; width: 8.5rem !important }
 .stApp .stMain:focus-visible::before { box-shadow: none } /* a frame around the page, once a key follows a click */
-.stApp .stage { scroll-margin-top: 3.5rem } /* below the navigation, when a key brings it into sight */
-.stApp .st-key-stage_playground_over .stage-headline { min-height: 0 }
-.stage.story .stage-stack { height: calc(0.85 * var(--height)) }
-.stage.story .stage-block.large svg { max-height: 20vh }
-.stage.story .stage-travel-nets { --most: 190 }
-.stage.story .stage-travel-bar :is(label, .stage-travel-switch) { display: none }
-.stage.story [data-kind="travel"] { grid-row: span 2 }
-.stMain:has(.class-bars) .stage-travel-nets { --most: 160 }
+.stApp .player { scroll-margin-top: 3.5rem } /* below the navigation, when a key brings it into sight */
+.stApp .st-key-player_playground_over .player-headline { min-height: 0 }
+.player.story .player-stack { height: calc(0.85 * var(--height)) }
+.player.story .player-block.large svg { max-height: 20vh }
+.player.story .player-travel-nets { --most: 190 }
+.player.story .player-travel-bar :is(label, .player-travel-switch) { display: none }
+.player.story [data-kind="travel"] { grid-row: span 2 }
+.stMain:has(.class-bars) .player-travel-nets { --most: 160 }
 .stApp .diagram-nets .block-diagram {
     width: min(100%, calc(var(--wide) * 0.12rem), calc(28vh * var(--wide) / var(--high)));
 }
 @media (min-width: 1600px) and (min-height: 900px) {
     :root { font-size: 30px }
-    .stage :is(.stage-stack, .stage-curve), .stage.story .stage-stack { height: calc(1.5 * var(--height)) }
-    .stage .stage-stack.opens:not(:has(.single)) { height: auto; min-height: calc(1.5 * var(--height)) }
-    .stage.story .stage-travel-nets { --most: 300 }
-    .stMain:has(.class-bars) .stage-travel-nets { --most: 240 }
-    .stage:not(.player) .stage-chart { height: calc(1.33 * var(--height)) }
-    .stage.player :is(.stage-scrub, .stage-chart) { --height: 275px !important }
+    .player :is(.player-stack, .player-curve), .player.story .player-stack { height: calc(1.5 * var(--height)) }
+    .player .player-stack.opens:not(:has(.single)) { height: auto; min-height: calc(1.5 * var(--height)) }
+    .player.story .player-travel-nets { --most: 300 }
+    .stMain:has(.class-bars) .player-travel-nets { --most: 240 }
+    .player:not(.pinned) .player-chart { height: calc(1.33 * var(--height)) }
+    .player.pinned :is(.player-scrub, .player-chart) { --height: 275px !important }
 }
 </style>"""
 

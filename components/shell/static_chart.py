@@ -1,4 +1,4 @@
-"""A chart without a player, drawn by the stage's scripts: it keeps its zoom when its data changes, and has a table."""
+"""A chart without a player, drawn by the player's scripts: it keeps its zoom when its data changes, and has a table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +8,7 @@ import streamlit as st
 from addnorm.player.colour import HUES
 from components.charts.parts import Figure
 from components.shell import session
-from components.shell.player import CSS, LOADER, PLOTLY_ADDRESS, VERSION
+from components.shell.player_files import CSS, LOADER, PLOTLY_ADDRESS, VERSION
 
 _component = st.components.v2.component(
     "static_chart", html='<div class="static-chart"></div>', css=CSS, js=LOADER, isolate_styles=False

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Curve, Link, LivingStack, Panel, RunHeading, Travel
+from components.player.page import below, place, player
+from components.player.panels import opened
 from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.session import Key
-from components.stage.panels import opened
-from components.stage.stage import below, place, stage
 from components.start.words import TEXTS, Ended
 from models.insight.fate import FATES
 from models.insight.outcome import BLOWS_UP
@@ -74,14 +74,14 @@ def draw(found: list[Ended]) -> None:
     losses = [panel for run, (cell, end) in cells for panel in _losses(run, cell, end, large=large)]
     panels = [*losses, *(panel for run, (cell, _) in cells for panel in _blocks(run, cell, large=large))]
     keys = projector.HINT if large else ""
-    stage(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
+    player(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
 
 
 def told() -> None:
     """Ten unseen digits on their way through the two nets of which a class is not asked."""
     with st.container(key="class_told"):
         height = 330 if projector.on() else 220
-        stage("told", [CELLS[cell].cfg for cell in TOLD], [_travel(TOLD, range(len(TOLD)), height=height)])
+        player("told", [CELLS[cell].cfg for cell in TOLD], [_travel(TOLD, range(len(TOLD)), height=height)])
 
 
 def picture(*, asks: bool) -> None:
@@ -92,7 +92,7 @@ def picture(*, asks: bool) -> None:
 
 
 def _travel(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> Travel:
-    """The way of the digits through some cells, which are these runs of their stage."""
+    """The way of the digits through some cells, which are these runs of their player."""
     return Travel(
         TEXTS("on their way"),
         of="ten digits",

@@ -7,15 +7,15 @@ import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, LivingStack, Panel, Scene, Travel
 from components.classroom import following
+from components.player.page import player, seen_scene
+from components.player.panels import block_of, blocks_of
+from components.player.view import look
 from components.shell import address, hide, projector, tour
 from components.shell.link import START
 from components.shell.naming import chance
 from components.shell.session import Key
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.panels import block_of, blocks_of
-from components.stage.stage import seen_scene, stage
-from components.stage.view import look
 from components.story import words
 from models.lessons import stops
 from models.lessons.board import board
@@ -57,7 +57,7 @@ def draw() -> None:
     ]
     scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
     keys = "" if not projector.on() else words.TEXTS("in class") if following.key() else projector.SCENES
-    stage(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
+    player(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
     if seen_scene(NAME) >= tour.SEEN:
         tour.done("story")
     poll_while(
@@ -103,7 +103,7 @@ def _go(scene: int) -> None:
     if not 1 <= scene <= len(HOW):
         return
     STORY_SCENE.put(scene)
-    address.stage({"scene": str(scene)})
+    address.change({"scene": str(scene)})
     if key := following.key():
         board().show(following.code(), key, f"{stops.STORY}-{scene}")
 
@@ -126,7 +126,7 @@ def _choose(said: dict[str, Any]) -> None:
         return
     STORY_OWN.put(Choice(depth, MOST, residual, norm))
     on = {True: "true", False: "false"}
-    address.stage({"scene": str(len(HOW)), "depth": str(depth), "residual": on[residual], "norm": on[norm]})
+    address.change({"scene": str(len(HOW)), "depth": str(depth), "residual": on[residual], "norm": on[norm]})
 
 
 def _net(own: Choice) -> RunConfig:

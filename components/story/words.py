@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from components.player.view import View
 from components.shell.naming import chance
-from components.stage.view import View
 from models.content import Texts
 from models.insight.baseline import LEARNT
 from models.insight.fate import growth

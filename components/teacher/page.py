@@ -122,7 +122,7 @@ def _mine() -> tuple[str, str]:
             TEACHER_CLASS.put(asked)
     mine = TEACHER_CLASS.get()
     if all(mine):
-        address.stage({CLASS: mine[0], OPENED: mine[1]})
+        address.change({CLASS: mine[0], OPENED: mine[1]})
     return mine
 
 
@@ -250,7 +250,7 @@ def _plan(code: str, key: str, now: Now | None, planned: Sequence[str]) -> None:
 def _replan(code: str, key: str) -> None:
     address.put_again()
     plan = ",".join(session.widget_value(PLANNED, []))
-    address.stage({PLAN: plan or None})
+    address.change({PLAN: plan or None})
     TEACHER_PLAN.put(plan)
     classes.board().set_plan(code, key, _planned())
 
@@ -263,7 +263,7 @@ def _planned() -> tuple[str, ...]:
             TEACHER_PLAN.put(",".join(stops.plan_from(asked)))
     kept = TEACHER_PLAN.get()
     if kept:
-        address.stage({PLAN: kept})
+        address.change({PLAN: kept})
     return stops.plan_from(kept) or stops.USUAL
 
 

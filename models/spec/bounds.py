@@ -6,7 +6,7 @@ A lecture hall is one address, so what an address may hold is enough for a class
 # --- connections ---
 
 MAX_WEBSOCKETS, MAX_WEBSOCKETS_PER_ADDRESS = 1200, 900  # a page has two
-MAX_PAGES, MAX_PAGES_PER_ADDRESS = 500, 400  # of the stage's connections; as many again of the classes'
+MAX_PAGES, MAX_PAGES_PER_ADDRESS = 500, 400  # of the player's connections; as many again of the classes'
 MAX_PAGES_PER_TICKET = 4  # a page that returns has a connection beside the one that was cut
 MAX_IDLE_CONNECTIONS = 1000
 MAX_FILES = 2**16  # descriptors that the server asks for
@@ -21,7 +21,7 @@ MAX_TICKETS, TICKET_SECONDS = 5000, 3600.0  # since a ticket's last use
 MESSAGE_SECONDS = 30.0  # from a message's first byte to its last
 MAX_MESSAGE_BYTES = 2**20  # a pasted configuration has at most 400,000
 MAX_UNFINISHED_BYTES = 2**24  # of all messages that have begun and not ended
-MAX_LOG_CHARS = 2**17  # of a message to the stage: room for eight of the longest links
+MAX_LOG_CHARS = 2**17  # of a message to the player: room for eight of the longest links
 MAX_LINK_CHARS = 2**14
 MAX_TICKET_CHARS = 100
 MAX_CLASS_CHARS = 500  # of a message to a class

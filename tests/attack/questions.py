@@ -82,7 +82,7 @@ async def many_comparisons(server: Server) -> AsyncIterator[list[Viewer]]:
             viewer = Viewer(server.url, "compare", urlencode(columns))
             viewers.append(await stack.enter_async_context(viewer))
         for viewer in viewers:
-            await viewer.until(lambda viewer=viewer: viewer.stage.connected, "the stage")  # type: ignore[misc]
+            await viewer.until(lambda viewer=viewer: viewer.player.connected, "the player")  # type: ignore[misc]
             viewer.train()
         yield viewers
 

@@ -57,7 +57,7 @@ def choose(page: Any, select: str, option: str) -> None:
 
 def text(page: Any) -> str:
     """The prompt and what the net writes after it at the playhead, as the player shows them."""
-    return str(page.locator(".stage-text").inner_text())
+    return str(page.locator(".player-text").inner_text())
 
 
 def arrange(page: Any, name: str) -> None:
@@ -193,7 +193,7 @@ def train(page: Any, steps: int = 60) -> Any:
 
 def status(page: Any) -> Any:
     """The line that says at which step the page is, how fast and on what."""
-    return page.locator(".stage:not(.below) .stage-status").first
+    return page.locator(".player:not(.below) .player-status").first
 
 
 def zoom(page: Any, name: str) -> list[list[float]]:

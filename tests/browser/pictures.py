@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parents[2] / "docs"
 BLOCKS = range(0, 33, 2)
 STEPS = (*range(10), *range(10, 40, 2), *range(40, 100, 5), *range(100, 301, 20))
 FRAME_MILLISECONDS, LAST_MILLISECONDS = 120, 2500
-SHOWN = "(step) => Number(document.querySelector('.stage[data-step]').dataset.step) >= step"
+SHOWN = "(step) => Number(document.querySelector('.player[data-step]').dataset.step) >= step"
 SLIDE = """(slider, value) => {
     slider.value = value
     slider.dispatchEvent(new Event("input", { bubbles: true }))

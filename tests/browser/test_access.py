@@ -30,7 +30,7 @@ QUIET = """() => {
     const colours = [...document.querySelectorAll("input, button, p")].map((el) => getComputedStyle(el).color).join()
     const quiet = document.querySelector('[data-testid="stApp"]')?.dataset.testScriptState === "notRunning"
         && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
-        && [...document.querySelectorAll(".stage-chart")].every((el) => el.querySelector(".main-svg") || !el.checkVisibility())
+        && [...document.querySelectorAll(".player-chart")].every((el) => el.querySelector(".main-svg") || !el.checkVisibility())
         && colours === window.colours
     window.colours = colours
     window.quietSince = quiet ? window.quietSince ?? performance.now() : undefined
@@ -47,7 +47,7 @@ FINDINGS = """async (own) => {
 }"""
 
 # Pairs of series of one chart that differ in colour and in nothing else: dash, mark, fill or pattern.
-BY_COLOUR_ALONE = """() => [...document.querySelectorAll(".stage-chart")].flatMap((el) => {
+BY_COLOUR_ALONE = """() => [...document.querySelectorAll(".player-chart")].flatMap((el) => {
     const seen = {}
     return el.data.filter(({ type, mode, visible }) => visible !== false && mode !== "text" && ["scatter", "bar"].includes(type)).flatMap((trace) => {
         const { type, mode, line, marker, fill } = trace

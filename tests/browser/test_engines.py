@@ -52,7 +52,7 @@ def test_ten_pages_are_drawn_without_an_error(person: Person, server: Server) ->
     for name in ROUND:
         person.tab.goto(server.url + PAGES[name][0])
         person.arrives(name)
-        for chart in person.tab.locator(".stage-chart:visible").all():
+        for chart in person.tab.locator(".player-chart:visible").all():
             chart.locator(".main-svg").first.wait_for()
 
 

@@ -33,9 +33,9 @@ LAST = 40
 # Pixels by which the document is wider than its window, and those between the player's buttons and its sentence.
 LAID_OUT = """() => {
   const boxes = (names) => [...document.querySelectorAll(names)].map((el) => el.getBoundingClientRect())
-  const buttons = boxes(".player .stage-bar > button")
+  const buttons = boxes(".pinned .player-bar > button")
   const [over, under] = [Math.min(...buttons.map(({ top }) => top)), Math.max(...buttons.map(({ bottom }) => bottom))]
-  const gap = Math.min(...boxes(".player .stage-sentence").map(({ top, bottom }) => Math.max(top - under, over - bottom)))
+  const gap = Math.min(...boxes(".pinned .player-sentence").map(({ top, bottom }) => Math.max(top - under, over - bottom)))
   return [document.documentElement.scrollWidth - innerWidth, gap]
 }"""
 
@@ -82,7 +82,7 @@ def lies_in_its_window(page: Any) -> None:
 def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, offline: Any, tmp_path: Path) -> None:
     page = still(train(drawn(visitors(link(seed=91)))))
     losses, profiles = line(page, "Loss"), [line(page, name) for name in PROFILES]
-    verdict = page.locator(".stage-headline").inner_text()
+    verdict = page.locator(".player-headline").inner_text()
     file = saved(page, tmp_path / "run.html")
     assert file.stat().st_size < MOST_BYTES
     played = drawn(offline(file))
@@ -96,7 +96,7 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     still(played)
     assert line(played, "Loss") == losses
     assert [line(played, name) for name in PROFILES] == profiles
-    assert played.locator(".stage-headline").inner_text() == verdict
+    assert played.locator(".player-headline").inner_text() == verdict
     played.get_by_role("button", name="Table of Loss").click()
     table = played.get_by_role("region", name="Loss, table")
     assert table.get_by_role("row").count() > 60
@@ -129,10 +129,10 @@ def test_the_file_of_a_comparison_has_all_its_columns(visitors: Any, offline: An
 def test_the_file_of_a_recording_plays_it(visitors: Any, offline: Any, tmp_path: Path) -> None:
     page = drawn(visitors("/recordings?recording=example%3A+digits.jsonl"), *PROFILES)
     shown = line(still(page), PROFILES[0])
-    verdict = page.locator(".stage-headline").inner_text()
+    verdict = page.locator(".player-headline").inner_text()
     played = drawn(offline(saved(page, tmp_path / "recording.html", within="")), *PROFILES)
     assert line(still(played), PROFILES[0]) == shown
-    assert played.locator(".stage-headline").inner_text() == verdict
+    assert played.locator(".player-headline").inner_text() == verdict
     last = row(played)
     played.get_by_role("slider", name="Step shown").press("Home")
     until_row(played, 0)
@@ -157,9 +157,9 @@ def test_what_a_notebook_shows_of_a_recording_plays_in_its_frame(offline: Any, t
     cell = tmp_path / "cell.html"
     cell.write_text(f"<!doctype html><body>{recording._repr_html_()}", encoding="utf-8")
     frame = offline(cell).frame_locator("iframe")
-    profile = frame.locator(".stage-panel", has=frame.get_by_role("button", name=f"Table of {PROFILES[0]}"))
+    profile = frame.locator(".player-panel", has=frame.get_by_role("button", name=f"Table of {PROFILES[0]}"))
     expect(profile.locator(".js-plotly-plot")).to_be_visible()
     expect(frame.locator("#still")).to_have_count(0)
-    expect(frame.locator(".stage-headline")).to_contain_text(verdict(recording, 299).split(",")[0])
+    expect(frame.locator(".player-headline")).to_contain_text(verdict(recording, 299).split(",")[0])
     frame.get_by_role("slider", name="Step shown").press("Home")
-    expect(frame.locator(".stage-headline")).to_contain_text(verdict(recording, 0).split(",")[0])
+    expect(frame.locator(".player-headline")).to_contain_text(verdict(recording, 0).split(",")[0])

@@ -15,13 +15,13 @@ def test_columns_that_have_all_diverged_stop_at_the_last_end_and_say_where_each_
     wild = "depth=20&width=16&batch=16&steps=40&norm=none&lr="
     page = drawn(visitors(f"/compare?a={quote(wild + '0.03')}&b={quote(wild + '1.0')}"))
     press(page, "Train all")
-    status = page.locator(".stage-status").filter(has_text="all have diverged: ")
+    status = page.locator(".player-status").filter(has_text="all have diverged: ")
     status.wait_for()
     steps = [int(step) for step in re.search(r"A at step (\d+), B at step (\d+)", status.inner_text()).groups()]
     assert steps[0] != steps[1]
     assert row(page) == max(steps) - 1
     for label, step in zip("AB", steps, strict=True):
-        page.locator(".stage-headline").filter(has_text=f"{label} Diverged at step {step}").wait_for()
+        page.locator(".player-headline").filter(has_text=f"{label} Diverged at step {step}").wait_for()
     crosses = "el => el.data.filter((trace) => trace.name === 'diverged').map((trace) => trace.x[0])"
     assert chart(page, "Loss").evaluate(crosses) == steps
 
@@ -30,7 +30,7 @@ def test_the_stacks_of_all_columns_have_one_scale_and_each_column_leads_to_the_p
     page = drawn(visitors(f"/compare?a={quote(SMALL)}&b={quote(SMALL + '&init_gain=5&norm=none')}"))
     press(page, "Step")
     until_row(page, 1)
-    until(page, lambda: page.locator(".stage-stack canvas").evaluate_all(DIFFERENT) <= 4, "one scale")
+    until(page, lambda: page.locator(".player-stack canvas").evaluate_all(DIFFERENT) <= 4, "one scale")
     page.get_by_role("link", name="Open in the playground").last.click()
     page.wait_for_url("**/playground?**norm=none**")
     drawn(page)
@@ -122,7 +122,7 @@ SHIFTS = """() => {
 @pytest.mark.parametrize("how", [{}, PHONE], ids=["laptop", "phone"])
 def test_nothing_on_the_start_page_moves_while_the_four_train(visitors, how):
     page = visitors("/", **how)
-    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
+    until(page, lambda: page.locator(".player-travel .dot").count() == 40, "forty digits")
     settled(page).evaluate(SHIFTS)
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
@@ -147,7 +147,7 @@ def test_who_comes_back_to_the_start_page_finds_it_where_it_was(visitors):
 
 def curve(page, cell: str):
     """The loss of one of the four."""
-    return page.locator(f'.stage-curve[aria-label^="Loss, {cell}"]')
+    return page.locator(f'.player-curve[aria-label^="Loss, {cell}"]')
 
 
 def at_step(page, cell: str, step: int) -> bool:
@@ -161,21 +161,21 @@ def test_next_to_nothing_moves_while_a_page_comes(visitors, path, how):
     page = visitors.tab(**how)
     page.add_init_script(f"({SHIFTS})()")
     page.goto(visitors.server.url + path)
-    page.locator(".stage[data-draws]").first.wait_for()
+    page.locator(".player[data-draws]").first.wait_for()
     settled(page)
     assert page.evaluate("window.shifted") < 0.1
 
 
 def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_without_scrolling(visitors):
     page = visitors("/")
-    until(page, lambda: page.locator(".stage-travel .dot").count() == 40, "forty digits")
+    until(page, lambda: page.locator(".player-travel .dot").count() == 40, "forty digits")
     press(settled(page), "Train all four")
     page.get_by_text("it blows up").wait_for()
-    heads = (".stage-travel-net .stage-heading", ".stage-outcome .stage-heading")
+    heads = (".player-travel-net .player-heading", ".player-outcome .player-heading")
     names = [page.locator(one).all_inner_texts() for one in heads]
     assert names[0] == names[1], "one order"
-    discs = [disc.bounding_box() for disc in page.locator(".stage-travel-net").all()]
-    for kind in (".stage-curve", ".stage-outcome"):
+    discs = [disc.bounding_box() for disc in page.locator(".player-travel-net").all()]
+    for kind in (".player-curve", ".player-outcome"):
         for disc, below in zip(discs, page.locator(kind).all(), strict=True):
             box = below.bounding_box()
             assert box["x"] <= disc["x"] + disc["width"] / 2 <= box["x"] + box["width"]

@@ -46,8 +46,8 @@ def test_a_swipe_that_begins_on_the_loss_scrolls_the_page_and_neither_moves_the_
     page = drawn(visitors(link(seed=20), **PHONE))
     seen = page.evaluate_handle(
         """() => {
-            const seen = [], stage = document.querySelector(".stage.player")
-            new MutationObserver(() => seen.push(stage.dataset.step)).observe(stage, { attributeFilter: ["data-step"] })
+            const seen = [], player = document.querySelector(".player.pinned")
+            new MutationObserver(() => seen.push(player.dataset.step)).observe(player, { attributeFilter: ["data-step"] })
             return seen
         }"""
     )

@@ -52,7 +52,7 @@ def test_an_instrument_that_is_opened_comes_into_sight_and_leaves_whoever_scroll
 
 def test_each_verdict_names_its_step_and_where_to_look_goes_when_training_begins(visitors):
     page = settled(drawn(visitors("/playground?residual=false")))
-    verdict, look = page.locator(".stage-headline").first, page.get_by_text("Look at the ten digits")
+    verdict, look = page.locator(".player-headline").first, page.get_by_text("Look at the ten digits")
     expect(verdict).to_contain_text("Step 0 · Collapsed")
     expect(look).to_be_visible()
     expect(page.get_by_role("main")).not_to_contain_text("the loss stays")  # which nobody has seen yet
@@ -69,7 +69,7 @@ def test_the_stack_the_player_and_most_of_both_charts_stand_in_the_first_screen(
     page = settled(visitors("/playground"))
     expect(page.get_by_role("group", name="Signal and gradient, block by block")).to_be_in_viewport(ratio=1)
     expect(page.get_by_role("img", name="Block diagram: mlp, pre-norm")).to_be_in_viewport(ratio=1)
-    expect(page.locator(".stage-headline").first).to_be_in_viewport(ratio=1)
+    expect(page.locator(".player-headline").first).to_be_in_viewport(ratio=1)
     expect(scrubber(page)).to_be_in_viewport(ratio=1)
     assert chart(page, "Loss").evaluate("el => el._fullLayout._size.h") >= 110
     for name in PROFILES:
@@ -176,7 +176,7 @@ def test_after_a_net_that_explodes_the_axes_are_those_of_the_next_and_its_ghost_
 def test_a_run_that_diverges_rests_at_its_last_finite_step_and_one_more_step_shows_the_marks(visitors):
     page = drawn(visitors(link(depth=16, width=16, steps=40, norm="none", init_gain=1.3)))
     press(page, "Train")
-    verdict = page.locator(".stage-headline").first
+    verdict = page.locator(".player-headline").first
     expect(verdict).to_contain_text("Diverged at step")
     until_at_rest(page)
     step = int(re.search(r"step (\d+)", verdict.inner_text())[1])

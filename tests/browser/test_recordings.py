@@ -166,7 +166,7 @@ def test_no_hostile_file_is_an_error_in_the_page(visitors):
             press(page, "Reset")
             press(page, "Step")
         settled(page)
-        assert page.evaluate("[{}.device, document.querySelectorAll('.stage i, .stage b').length]") == [None, 0], name
+        assert page.evaluate("[{}.device, document.querySelectorAll('.player i, .player b').length]") == [None, 0], name
 
 
 def test_beside_a_recording_a_net_of_the_playground_trains_along(visitors, folder):

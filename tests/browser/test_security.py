@@ -76,9 +76,9 @@ def test_two_sessions_on_one_log_cannot_read_or_steer_each_other(server):
                 await to_step(ben, step)
             await anna.forge()
             await anna.settled()
-            assert (anna.step, anna.stage.told) == (3, (3, False))
+            assert (anna.step, anna.player.told) == (3, (3, False))
             assert not anna.exceptions + ben.exceptions
-            for hers, his in ((anna.session, ben.session), (anna.stage.data["ticket"], ben.stage.data["ticket"])):
+            for hers, his in ((anna.session, ben.session), (anna.player.data["ticket"], ben.player.data["ticket"])):
                 assert hers != his
                 assert not any(hers.encode() in message for message in ben.heard)
 
@@ -98,7 +98,7 @@ def test_the_name_of_a_session_is_random_and_an_invented_one_opens_nobodys(serve
             async with thief:
                 await to_step(thief, 0)
                 assert thief.session not in ("", near, anna.session)
-                assert (anna.step, anna.stage.connections) == (1, 1)
+                assert (anna.step, anna.player.connections) == (1, 1)
                 await to_step(anna, 2)
 
     run(meet())
@@ -124,7 +124,15 @@ CLIMBS = (
     "....//....//....",
     "/",
 )
-ROOMS = ("/", "/static/", "/media/", "/app/static/", "/component/x/", "/_stcore/bidi-components/stage/", "/playground/")
+ROOMS = (
+    "/",
+    "/static/",
+    "/media/",
+    "/app/static/",
+    "/component/x/",
+    "/_stcore/bidi-components/player/",
+    "/playground/",
+)
 
 
 @pytest.mark.parametrize("room", ROOMS)

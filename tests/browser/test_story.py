@@ -7,12 +7,12 @@ from tests.browser.page import PHONE, address, laid_out, settled, until
 
 def scene(page) -> str:
     """The number of the scene that is shown."""
-    return page.locator('.stage-places [aria-current="step"]').inner_text()
+    return page.locator('.player-places [aria-current="step"]').inner_text()
 
 
 def picture(page) -> str:
     """How many blocks the living stack has, and with or without skip."""
-    blocks = page.locator(".stage-blocks button")
+    blocks = page.locator(".player-blocks button")
     return f"{blocks.count()} {(blocks.first.get_attribute('aria-label') or '').rsplit(', ', 1)[-1]}"
 
 
@@ -31,7 +31,7 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
     until(page, lambda: picture(page) == "2 without residual", "the shallow net")
     until(
         page,
-        lambda: "read as 3 ✓" in page.locator(".stage-digit").inner_text(),
+        lambda: "read as 3 ✓" in page.locator(".player-digit").inner_text(),
         "a net that has learned to read the digit",
     )
     for number, shown in (("2", "32 without residual"), ("3", "32 with residual")):
@@ -40,7 +40,7 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
         page.get_by_text("block 1 of 32: RMS over a batch").wait_for()
         fate = {"2": "they vanish", "3": "they fly out"}[number]
         page.get_by_role("img", name=re.compile(f"10 unseen samples .* after block 32 of 32; .*{fate}")).wait_for()
-        top = page.locator(".stage-picture").evaluate("el => el.getBoundingClientRect().top")
+        top = page.locator(".player-picture").evaluate("el => el.getBoundingClientRect().top")
         assert 0 < top < 200
     assert address(page) == "/story"
     until(
@@ -88,10 +88,10 @@ def test_on_a_projector_keys_lead_through_the_scenes_without_a_click_and_the_wor
     page.keyboard.press("ArrowLeft")
     until(page, lambda: scene(page) == "2", "scene 2 after a click")
     assert page.get_by_test_id("stMain").evaluate("el => getComputedStyle(el, '::before').boxShadow") == "none"
-    drawing = page.locator(".stage-block.large svg")
+    drawing = page.locator(".player-block.large svg")
     scale = drawing.bounding_box()["width"] / float(drawing.get_attribute("viewBox").split()[2])
     assert 12 * scale >= 20, "the words of the block"
-    assert type_of(page.locator(".stage-curve text").first) >= 15
+    assert type_of(page.locator(".player-curve text").first) >= 15
     laid_out(page, page.get_by_role("button", name=re.compile("through the depth|Pause")).last)
 
 
@@ -115,13 +115,13 @@ def test_what_came_of_a_net_that_others_have_trained_is_not_told_before_it_is_tr
 
 # How many pixels of each scene's words can be read below the picture, and which scene is shown.
 READABLE = """() => {
-    const foot = document.querySelector(".stage-picture").getBoundingClientRect().bottom
-    const read = [...document.querySelectorAll(".stage-scene")].map((scene) =>
+    const foot = document.querySelector(".player-picture").getBoundingClientRect().bottom
+    const read = [...document.querySelectorAll(".player-scene")].map((scene) =>
         [...scene.querySelectorAll("h2, p")].reduce((sum, el) => {
             const { top, bottom } = el.getBoundingClientRect()
             return sum + Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, foot))
         }, 0))
-    return [read, Number(document.querySelector('.stage-places [aria-current="step"]').textContent) - 1]
+    return [read, Number(document.querySelector('.player-places [aria-current="step"]').textContent) - 1]
 }"""
 
 

@@ -41,7 +41,7 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
 def test_the_open_block_of_a_transformer_lies_over_nothing_on_a_projector(visitors, width, height):
     how = {"viewport": {"width": width, "height": height}}
     page = drawn(visitors(link(net="transformer", view="projector"), **how), *PROFILES)
-    title, block, verdict = (page.locator(one).first for one in ("h1", ".stage-opened svg", ".stage-headline"))
+    title, block, verdict = (page.locator(one).first for one in ("h1", ".player-opened svg", ".player-headline"))
     padding = title.evaluate("el => parseFloat(getComputedStyle(el).paddingBottom)")
     above = title.bounding_box()
     assert above["y"] + above["height"] - padding <= block.bounding_box()["y"] + 1
@@ -75,7 +75,7 @@ def test_space_presses_a_button_that_was_reached_by_keyboard_and_plays_after_one
 def test_what_a_projector_shows_fits_a_phone(visitors, path):
     page = visitors(path, viewport=PHONE, color_scheme="dark")
     page.get_by_role("heading", level=1).wait_for()
-    page.locator("[data-testid=stMainBlockContainer] :is([data-testid=stWidgetLabel], .stage-speed)").first.wait_for()
+    page.locator("[data-testid=stMainBlockContainer] :is([data-testid=stWidgetLabel], .player-speed)").first.wait_for()
     settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert page.get_by_role("alert").count() == 0
@@ -146,16 +146,16 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     assert wall.locator(".class-bars").count() == 0, "the guesses are the teacher's alone"
     until(wall, lambda: code_drawn.bounding_box()["height"] <= 0.25 * 720, "a small code, once students have joined")
     large_and_small_again(wall)
-    assert teacher.locator(".stage").count() == 0
+    assert teacher.locator(".player").count() == 0
     for page in (wall, *pages):
-        assert page.locator(".stage-chart").count() == 0, "nothing that answers"
-        expect(page.locator(".stage-travel-net .stage-heading")).to_have_text(["Neither", "Residual and norm"])
+        assert page.locator(".player-chart").count() == 0, "nothing that answers"
+        expect(page.locator(".player-travel-net .player-heading")).to_have_text(["Neither", "Residual and norm"])
     wall.keyboard.press("v")
     for page in (wall, *pages):
         said = page.get_by_text("The class guessed", exact=True)
         said.wait_for()
         assert said.bounding_box()["y"] < 300
-        page.locator(".stage-stack").first.wait_for()
+        page.locator(".player-stack").first.wait_for()
         expect(page.locator(".class-bars .right")).to_have_text(
             [re.compile("^✓ fly out: 0"), re.compile("^✓ merge: 1")]
         )
@@ -180,7 +180,7 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     wall, phone = projector_of(visitors, teacher), visitors(f"/join?c={code}", viewport=PHONE)
     wall.locator(".class-join img").wait_for()
     settled(wall).keyboard.press("v")
-    loss, slider = wall.get_by_label(re.compile("^Loss, neither")), wall.locator(".stage-travel-bar")
+    loss, slider = wall.get_by_label(re.compile("^Loss, neither")), wall.locator(".player-travel-bar")
     loss.wait_for()
     for height, width in ((1080, 1920), (720, 1280)):
         wall.set_viewport_size({"width": width, "height": height})

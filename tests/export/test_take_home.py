@@ -7,7 +7,7 @@ from models.export import configuration_json, digest_of
 from models.spec import RunConfig
 from models.training import Run
 from tests.app_page import configuration, playground, press, sound, words
-from tests.stage_page import declared, rests
+from tests.player_page import declared, rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 FIELDS = {"depth": 3, "width": 16, "batch": 8, "steps": 20}

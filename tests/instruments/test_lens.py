@@ -25,7 +25,7 @@ from tests.app_page import charts, press, sound, words
 from tests.arrangements import in_turn
 from tests.drawn import all_drawn, drawn
 from tests.instruments.nets import opened
-from tests.stage_page import rests
+from tests.player_page import rests
 from tests.tables import table_of
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

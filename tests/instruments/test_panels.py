@@ -10,7 +10,7 @@ from components.instruments import INSTRUMENTS
 from models.instruments import INSTRUMENTS as MEASURED
 from tests.app_page import SMALL, charts, playground, press, sound, trained, tried, words
 from tests.inprocess import InProcessTrainer
-from tests.stage_page import rests
+from tests.player_page import rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 DIVERGES = {**SMALL, "depth": "32", "norm": "none", "placement": "none"}

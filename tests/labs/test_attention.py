@@ -37,7 +37,7 @@ from tests import hand
 from tests.app_page import charts, sound, words
 from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab, until
-from tests.stage_page import declared, panels, rests, runs
+from tests.player_page import declared, panels, rests, runs
 from tests.tables import table_of
 
 SOURCE = np.random.default_rng(11)

@@ -10,7 +10,7 @@ from components.charts.tokens import candidates_chart
 from components.labs.autoregression.inside import looks_map, revision_chart, revision_sentence
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import stop_sentence, whole
-from components.stage.feed import written
+from components.player.feed import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
@@ -21,7 +21,7 @@ from models.training import Run, finished, snapshot_of
 from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn
 from tests.labs_page import lab
-from tests.stage_page import panels, rests
+from tests.player_page import panels, rests
 from tests.tables import table_of
 
 SIXTEEN = "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"

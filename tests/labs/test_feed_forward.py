@@ -14,7 +14,7 @@ from models.training import Run
 from tests.app_page import charts, sound, words
 from tests.drawn import drawn
 from tests.labs_page import lab, until
-from tests.stage_page import rests, runs
+from tests.player_page import rests, runs
 
 
 @pytest.mark.parametrize("without", NETS.values())

@@ -13,8 +13,8 @@ from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import end_sentence, walk_map
 from components.labs.residual.trained import NETS, SIZE, TASKS, aside_sentence, configuration, share_figure, shares
 from components.labs.residual.variants import effective_weight, variants
+from components.player.view import View
 from components.server.tickets import At
-from components.stage.view import View
 from models.labs.residual import (
     EPS,
     WALKED,
@@ -39,7 +39,7 @@ from models.training import Run
 from tests.app_page import sound, words
 from tests.drawn import all_drawn, drawn
 from tests.labs_page import lab
-from tests.stage_page import declared, rests, runs
+from tests.player_page import declared, rests, runs
 from tests.tables import table_of
 
 X, ATTENTION, FEED_FORWARD = np.array([1.0, 2, -1]), np.array([0.5, 1.5, -0.5]), np.array([0.25, 0.80, -1.0])

@@ -18,10 +18,10 @@ from websockets.sync.client import ClientConnection, connect
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
 from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
+from components.player.view import View, look
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
-from components.stage.view import View, look
 from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT
 from models.insight.fate import FATES, FLY, MERGE
@@ -35,7 +35,7 @@ from models.spec.bounds import MAX_CLASSES_PER_ADDRESS, MAX_WRONG_CODES
 from models.spec.limits import CLASS_PASSWORD
 from tests.app_page import APP, PATIENCE, address, by_link, charts, configuration, labels, press, sound, words
 from tests.load.server import free_port
-from tests.stage_page import declared, panels, says
+from tests.player_page import declared, panels, says
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
@@ -495,9 +495,9 @@ def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(u
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
-    stage = TICKETS.hand(Requester("one", "playground", "stage", frozenset(), "address"))
+    player = TICKETS.hand(Requester("one", "playground", "player", frozenset(), "address"))
     other = TICKETS.hand(Requester("one", PART, DESK, frozenset({"WXYZ"}), "address"))
-    tickets = [{"class": CODE, "ticket": one} for one in ("forged", stage, other)]
+    tickets = [{"class": CODE, "ticket": one} for one in ("forged", player, other)]
     for text in ("{", "[]", "x" * 1000, b"bytes", *map(json.dumps, [*tickets, {"class": CODE}])):
         with connect(url) as stranger:
             stranger.send(text)

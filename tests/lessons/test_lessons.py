@@ -20,7 +20,7 @@ from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
 from models.training import Run
 from tests.app_page import by_link, charts, press, sound, words
-from tests.stage_page import logs, panels, rests, runs
+from tests.player_page import logs, panels, rests, runs
 from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

@@ -32,7 +32,7 @@ from tests.app_page import (
 )
 from tests.app_page import address as address_bar
 from tests.drawn import all_drawn
-from tests.stage_page import declared, panels, rests
+from tests.player_page import declared, panels, rests
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -139,7 +139,7 @@ def test_a_hidden_part_is_not_there_and_without_the_link_it_is(part: str, there:
 
 
 def said(page: AppTest) -> set[str]:
-    """The kinds of sentences that stand over the charts of the stage."""
+    """The kinds of sentences that stand over the charts of the player."""
     return {panel["says"] for panel in panels(page, "chart").values()}
 
 

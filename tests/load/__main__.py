@@ -13,7 +13,7 @@ PARTS = {
     "startup": controls.startup,
     "browser": first_chart.browser,
     "eye": eye.eye,
-    "stage": redraws.stage,
+    "player": redraws.player,
     "deep": redraws.deep,
     "log": redraws.log,
     "soak": soak.soak,

@@ -274,9 +274,9 @@ async def _ways(people: Crowd, since: float) -> list[float]:
     slices = json.load(told)
     ways = []
     for viewer in people.viewers:
-        came = iter(viewer.stage.runs[0].arrivals)
+        came = iter(viewer.player.runs[0].arrivals)
         at, there = next(came, (now, 10**9))
-        for begun, end, first, length in slices.get(viewer.stage.links[0], []):
+        for begun, end, first, length in slices.get(viewer.player.links[0], []):
             for row in range(first, length) if begun >= since else ():
                 while there <= row:
                     at, there = next(came, (now, 10**9))

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 import app as whole
-from components.stage.route import routes
+from components.player.route import routes
 from models.service import client, wire, worker
 from models.service.client import Trainer
 from models.service.wire import Message

@@ -1,4 +1,4 @@
-"""The app as visitors find it: a real server, a real worker, and viewers that speak the protocols of page and stage."""
+"""The app as visitors find it: a real server, a real worker, and viewers that speak the protocols of page and player."""
 
 import asyncio
 import time

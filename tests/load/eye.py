@@ -10,8 +10,8 @@ from tests.browser.chromium import MISSING, chromium
 from tests.load.server import serving
 
 PRESSED, MOVES = 5.0, 1.0  # seconds: from the address to a button, from there to the picture
-BUTTON = ":is(.stage-main, button[kind=primary]):enabled"
-PICTURES = {"/": ".stage-travel .playing", "/story": ".traveller", "/playground": ".stage[data-draws]"}
+BUTTON = ":is(.player-main, button[kind=primary]):enabled"
+PICTURES = {"/": ".player-travel .playing", "/story": ".traveller", "/playground": ".player[data-draws]"}
 # The words of each page, and at most how many: those of 2026-11-23 (e63b48e), of Start and the playground two thirds.
 WORDS: dict[str, int] = {
     "/": 196,
@@ -106,7 +106,7 @@ def words(driven: Any, address: str) -> int:
     """How many words of a page can be seen before anything is pressed."""
     page = driven.new_context(viewport={"width": 1280, "height": 720}).new_page()
     page.goto(address)
-    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"] :is(h1, .stage-main)').first.wait_for()
+    page.locator('[data-testid="stApp"][data-test-script-state="notRunning"] :is(h1, .player-main)').first.wait_for()
     found = int(page.evaluate(READ))
     page.context.close()
     return found

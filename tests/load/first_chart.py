@@ -49,7 +49,7 @@ def browser(rounds: int = 5, remote: int = 2) -> list[Figure]:
         empty.write_text(EMPTY)
         one_chart.write_text(ONE_CHART)
         pages = {
-            "ours": Page("app.py", "/playground", ".stage-chart .main-svg"),
+            "ours": Page("app.py", "/playground", ".player-chart .main-svg"),
             "one": Page(one_chart, "/", ".main-svg"),
         }
         opened = _opened(driven, empty, rounds)

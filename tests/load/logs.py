@@ -1,4 +1,4 @@
-"""A browser's side of the stage's connection, without a
+"""A browser's side of the player's connection, without a
 browser: what is said on it, and what has come. Knows no socket.
 """
 

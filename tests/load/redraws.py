@@ -1,4 +1,4 @@
-"""The stage in one Chromium: redraws, drags and keys on the playground."""
+"""The player in one Chromium: redraws, drags and keys on the playground."""
 
 import re
 import time
@@ -30,7 +30,7 @@ WATCH = """() => {
   const frame = (now) => { window.seen.frames.push(now - before); before = now; requestAnimationFrame(frame) }
   requestAnimationFrame(frame)
 }"""
-STEP = "() => Number(document.querySelector('.stage[data-step]')?.dataset.step)"
+STEP = "() => Number(document.querySelector('.player[data-step]')?.dataset.step)"
 PROFILES = ("Signal", "Gradient")  # what moves with the playhead; the loss grows while a run trains
 FEWEST = "(charts) => Math.min(...charts.map((chart) => window.seen.drawn[chart] ?? 0))"
 LATEST = """(charts) => {
@@ -61,7 +61,7 @@ def _tab(size: dict[str, int]) -> Iterator[Any]:
         yield tab
 
 
-def stage(seconds: float = 5.0, keys: int = 15, **size: int) -> list[Figure]:
+def player(seconds: float = 5.0, keys: int = 15, **size: int) -> list[Figure]:
     """Redraws of a run of `size` that plays, in a drag over the whole scrubber, and after arrow keys."""
     with _tab(size) as tab:
         return [NO_BROWSER] if tab is None else [*_played(tab, seconds), *_scrubbed(tab, seconds, keys)]
@@ -73,7 +73,7 @@ def deep(seconds: float = 5.0) -> list[Figure]:
         if tab is None:
             return [NO_BROWSER]
         tab.get_by_role("button", name="Train").first.click()
-        tab.wait_for_function("() => document.querySelector('.stage[data-step]')?.dataset.step === '60'")
+        tab.wait_for_function("() => document.querySelector('.player[data-step]')?.dataset.step === '60'")
         return [_dragged(tab, seconds, at_least=8)]
 
 
@@ -86,7 +86,7 @@ def log(steps: int = 5000, seconds: float = 5.0, **size: int) -> list[Figure]:
         tab.get_by_role("combobox", name="Speed", exact=True).select_option("full speed")
         tab.get_by_role("button", name="Train").first.click()
         tab.wait_for_function(
-            f"() => document.querySelector('.stage[data-step]')?.dataset.step === '{steps}'", timeout=1_800_000
+            f"() => document.querySelector('.player[data-step]')?.dataset.step === '{steps}'", timeout=1_800_000
         )
         note = f"{_proportional_bytes(tab) / 1e6:.0f} MB before the browser collected its garbage"
         tab.context.new_cdp_session(tab).send("HeapProfiler.collectGarbage")

@@ -46,7 +46,7 @@ class Notes:
 
     def seen(self, viewer: Viewer) -> None:
         """Compares a viewer's log with what others have seen of the same run."""
-        link, mine = viewer.stage.links[0], viewer.losses
+        link, mine = viewer.player.links[0], viewer.losses
         known = self.losses.get(link, [])
         self.other += str(mine[: len(known)]) != str(known[: len(mine)])  # as text, in which nan is nan
         self.losses[link] = max(known, mine, key=len)

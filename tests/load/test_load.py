@@ -26,7 +26,9 @@ def test_three_people_train_a_run_each_and_every_run_advances(server: Server) ->
             for viewer, step in zip(viewers, before, strict=True):
                 await viewer.until(lambda viewer=viewer, step=step: viewer.step > step, "further steps")  # type: ignore[misc]
             assert [viewer.exceptions for viewer in viewers] == [[], [], []]
-            assert [viewer.stage.data["facts"] for viewer in viewers] == [[f"seed {seed}, 1 seed"] for seed in range(3)]
+            assert [viewer.player.data["facts"] for viewer in viewers] == [
+                [f"seed {seed}, 1 seed"] for seed in range(3)
+            ]
             assert len({tuple(viewer.losses[:20]) for viewer in viewers}) == 3
 
     asyncio.run(class_of_three())

@@ -1,5 +1,5 @@
 """One browser tab as the server sees it: Streamlit's protocol
-and the stage's, over their websockets, without a browser.
+and the player's, over their websockets, without a browser.
 
 Elements are kept as the page would show them, timers fire as the page's would, both connections come back by themselves
 after a cut, and every rerun that was asked for is timed from the request to `script_finished`.
@@ -23,7 +23,7 @@ from websockets.exceptions import WebSocketException
 from websockets.typing import Origin, Subprotocol
 
 from addnorm.words import number
-from tests.load.stage import BACK_OFF, Stage
+from tests.load.player import BACK_OFF, Player
 
 PAGE = "playground"
 PATIENCE = 60.0  # seconds that `until` waits for content
@@ -45,7 +45,7 @@ class Viewer:
     """A tab on `page` of the server at `url` (http://host:port
     and a path), with the query of its address, for `async with`.
 
-    `headers`: of its websockets. `session`: one of Streamlit's to come back to. `stage`: the page's; a page has one.
+    `headers`: of its websockets. `session`: one of Streamlit's to come back to. `player`: the page's; a page has one.
     `reruns`: seconds from each request to the end of the run that answered it. `exceptions`: texts, ever shown.
     `cuts`: how often its connection has ended. `unanswered`: how often it came back, and Streamlit sent the answer to
     the connection that was lost, for its loop over sessions still held that one. Then it asks again, as whoever sees
@@ -74,7 +74,7 @@ class Viewer:
 
     async def __aenter__(self) -> Self:
         self._came = asyncio.Condition()
-        self.stage = Stage(self.url, self.headers, self._something_came)
+        self.player = Player(self.url, self.headers, self._something_came)
         self._reader = asyncio.create_task(self._hold())
         self._teller = asyncio.create_task(self._tell())
         await self.until(lambda: self._connected, "the connection")
@@ -86,72 +86,77 @@ class Viewer:
         self._stop_timers()
         self._teller.cancel()
         self._reader.cancel()
-        await self.stage.leave()
+        await self.player.leave()
         if self._socket is not None:
             self._socket.transport.abort() if self._deaf else await self._socket.close()
 
     async def cut(self) -> None:
         """Loses both connections without a goodbye, and comes back a moment later."""
         assert self._socket is not None
-        self.stage.abort()
+        self.player.abort()
         self._connected = False
         self._socket.transport.abort()
         await self._socket.wait_closed()
 
     def stop_reading(self) -> None:
         """From now on takes nothing from its connections, which stay open; its timers go on."""
-        self._deaf = self.stage.deaf = True
+        self._deaf = self.player.deaf = True
 
-    # --- its stage ---
+    # --- its player ---
+
+    @property
+    def stage(self) -> Player:
+        """The player, by the name that tools outside this repository use."""
+        return self.player
 
     @property
     def step(self) -> int:
         """The step that is shown."""
-        return self.stage.step
+        return self.player.step
 
     @property
     def playing(self) -> bool:
         """Whether the playhead moves on."""
-        return self.stage.playing
+        return self.player.playing
 
     @property
     def losses(self) -> list[float]:
         """The training losses that are here, one per row."""
-        rows = self.stage.runs[0].rows if self.stage.runs else {}
+        rows = self.player.runs[0].rows if self.player.runs else {}
         return [float(rows[at][0]) for at in sorted(rows)]
 
     @property
     def sites(self) -> int:
         """The points of the profile that is shown, 0 before there is one."""
-        return len(self.stage.runs[0].sites) if self.stage.runs else 0
+        return len(self.player.runs[0].sites) if self.player.runs else 0
 
     def says(self, kind: str) -> str:
         """The sentence of the step that is shown, of a kind as in `models.insight.said.KINDS`."""
         loss = number(self.losses[self.step]) if self.losses else ""
-        return self.stage.runs[0].sentence(kind, self.step).replace("{step}", str(self.step)).replace("{loss}", loss)
+        return self.player.runs[0].sentence(kind, self.step).replace("{step}", str(self.step)).replace("{loss}", loss)
 
     def train(self) -> None:
         """Presses Train."""
-        self.stage.play()
+        self.player.play()
 
     def pause(self) -> None:
         """Presses Pause."""
-        self.stage.rest(self.step)
+        self.player.rest(self.step)
 
     def seek(self, step: int) -> None:
         """Moves the slider "Step shown"; also what Step and Reset do."""
-        self.stage.rest(step)
+        self.player.rest(step)
 
     async def ready(self) -> None:
-        """Waits until the page is drawn, with a profile on its stage, waits for no answer itself, and nothing runs."""
+        """Waits until the page is drawn, with a profile on its player, waits for no answer itself, and nothing runs."""
         await self.until(lambda: self.sites and not self._timers, "the first profile")
         await self.settled()
 
     async def rested(self) -> None:
         """Waits until the page knows where the playhead rests, and has run for it."""
-        stage = self.stage
+        player = self.player
         await self.until(
-            lambda: not stage.playing and stage.told == (stage.head, False), "the page that hears of the step"
+            lambda: not player.playing and player.told == (player.head, False), "the page that hears of the step"
         )
         await self.settled()
         await self.until(lambda: not self._timers, "what the page has to say of the step")
@@ -172,7 +177,7 @@ class Viewer:
         return getattr(self._labelled(kind, label).element, kind)
 
     def component(self) -> Shown:
-        """The element that is the stage."""
+        """The element that is the player."""
         return next(shown for shown in self._elements("bidi_component") if _declared(shown.element) is not None)
 
     @property
@@ -207,13 +212,13 @@ class Viewer:
         """Waits for content; AssertionError with what is on the page when it does not come."""
         try:
             async with asyncio.timeout(seconds), self._came:
-                await self._came.wait_for(lambda: true() or self._reader.done() or self.stage.failure)
+                await self._came.wait_for(lambda: true() or self._reader.done() or self.player.failure)
         except TimeoutError:
             pass
         if self._reader.done():
             await self._reader
-        if self.stage.failure:
-            raise self.stage.failure
+        if self.player.failure:
+            raise self.player.failure
         assert true(), f"waited in vain for {what}; exceptions {self.exceptions}; the page says:\n{self.text}"
 
     async def settled(self, seconds: float = PATIENCE) -> None:
@@ -266,15 +271,15 @@ class Viewer:
 
     async def _tell(self) -> None:
         """Tells the page where its playhead rests, and once a second where it moves, if the page wants to hear that."""
-        stage, told_at = self.stage, 0.0
+        player, told_at = self.player, 0.0
         while True:
             await asyncio.sleep(REST_SECONDS)
-            tells, now, place = stage.data.get("tells", "never"), time.perf_counter(), (stage.head, stage.playing)
-            moves = stage.playing and (tells != "follow" or now - told_at < FOLLOW_SECONDS)
-            if place == stage.told or tells == "never" or moves or not self._connected:
+            tells, now, place = player.data.get("tells", "never"), time.perf_counter(), (player.head, player.playing)
+            moves = player.playing and (tells != "follow" or now - told_at < FOLLOW_SECONDS)
+            if place == player.told or tells == "never" or moves or not self._connected:
                 continue
-            stage.told, told_at = place, now
-            said = {"at": {"step": stage.head, "playing": stage.playing, "runs": stage.links}}
+            player.told, told_at = place, now
+            said = {"at": {"step": player.head, "playing": player.playing, "runs": player.links}}
             shown = self.component()
             state = WidgetState(id=shown.element.bidi_component.id, json_value=json.dumps(said))
             self._states[state.id] = state
@@ -339,8 +344,8 @@ class Viewer:
         self._shown[place] = Shown(element, delta.fragment_id, self._run)
         if element.WhichOneof("type") == "exception":
             self.exceptions.append(f"{element.exception.type}: {element.exception.message}")
-        if (stage := _declared(element)) is not None:
-            self.stage.declare(stage)
+        if (player := _declared(element)) is not None:
+            self.player.declare(player)
         if element.WhichOneof("type") == "slider" and element.slider.set_value:
             self._states.pop(element.slider.id, None)
 
@@ -382,7 +387,7 @@ class Viewer:
 
 
 def _declared(element: Element) -> dict[str, Any] | None:
-    """What a page says to its stage, where an element is one."""
+    """What a page says to its player, where an element is one."""
     if element.WhichOneof("type") != "bidi_component":
         return None
     data = json.loads(element.bidi_component.json or "{}")

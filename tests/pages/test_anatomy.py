@@ -12,7 +12,7 @@ from models.spec.code import block_code
 from models.spec.equation import equation
 from models.spec.overrides import with_override
 from tests.app_page import SMALL, address, by_link, charts, configuration, line, sound, words
-from tests.stage_page import declared, panels
+from tests.player_page import declared, panels
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 

@@ -24,7 +24,7 @@ from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
-from tests.stage_page import bound, declared, drawn_first, logs, panels, rests, runs, says
+from tests.player_page import bound, declared, drawn_first, logs, panels, rests, runs, says
 from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")

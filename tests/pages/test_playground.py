@@ -3,8 +3,8 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from components.player.feed import frame_json
 from components.playground.presets import PRESETS, where_to_look
-from components.stage.feed import frame_json
 from models.insight.said import said_at
 from models.service.client import trainer
 from models.service.worker_process import ROOT
@@ -25,7 +25,7 @@ from tests.app_page import (
     sound,
     unfolded,
 )
-from tests.stage_page import declared, logs, panels, rests, says
+from tests.player_page import declared, logs, panels, rests, says
 
 PAGES = sorted(path.name for path in (ROOT / "pages").glob("*.py") if path.name != "navigation.py")
 ENDINGS = ("ignal by depth", "radient by depth", "cosine by depth")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.stage.view import trouble
+from components.player.view import trouble
 from models.insight.said import said_at
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
@@ -30,7 +30,7 @@ from tests.app_page import (
     unfolded,
     words,
 )
-from tests.stage_page import declared, drawn_first, logs, rests
+from tests.player_page import declared, drawn_first, logs, rests
 
 EVIL = {
     "unknown keys": {"widht": "64", "__class__": "x", "a b": "1", "": "1"},

@@ -1,4 +1,4 @@
-"""Recordings on their way to the browser, and what the page "Your model" says to its stage."""
+"""Recordings on their way to the browser, and what the page "Your model" says to its player."""
 
 import io
 import json
@@ -16,14 +16,14 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.player.charts import LIMITS
 from addnorm.recording import read as read_recording
+from components.player import recordings
+from components.player.asked import AskedRecording, Hello, said, understood
+from components.player.recordings import RecordingFeed, opened
 from components.recordings.package import ROOT, ROOT_FILES, package
-from components.stage import recordings
-from components.stage.asked import AskedRecording, Hello, said, understood
-from components.stage.recordings import RecordingFeed, opened
 from models.service.client import key_of
 from models.spec import RunConfig
 from tests.app_page import address, by_link, sound, words
-from tests.stage_page import declared, panels
+from tests.player_page import declared, panels
 
 HEAD = 16  # bytes
 

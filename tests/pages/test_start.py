@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from components.charts.diagram import small_diagram
-from components.stage.feed import INKS, frame_json
+from components.player.feed import INKS, frame_json
 from components.start.cells import CELLS
 from components.start.words import Ended, conclusion
 from models.insight.outcome import BLOWS_UP, LEARNS, STAYS, outcome
@@ -20,7 +20,7 @@ from models.tasks.digits import HELD_OUT, images
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training import Run, profile_at_init
 from tests.app_page import APP, PATIENCE, sound
-from tests.stage_page import declared, panels
+from tests.player_page import declared, panels
 
 CHANCE = math.log(10)
 SMALL = {"depth": 3, "width": 16, "batch": 16, "steps": 12}

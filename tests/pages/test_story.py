@@ -9,7 +9,7 @@ from components.story import page as story
 from models.service.client import trainer
 from models.spec import RunConfig
 from tests.app_page import address, by_link, sound
-from tests.stage_page import declared, logs, runs, says
+from tests.player_page import declared, logs, runs, says
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 SMALL = {"width": 16, "batch": 16, "steps": 12}

@@ -196,7 +196,7 @@ KIT = (
     "charts",
     "server",
     "shell",
-    "stage",
+    "player",
     "classroom",
     "controls",
     "instruments",
@@ -219,12 +219,12 @@ def test_a_page_uses_its_own_room_and_the_kit_and_no_page_is_used_by_another():
     assert astray == []
 
 
-def test_charts_are_declared_in_their_own_room_and_the_stage_knows_none_of_them():
+def test_charts_are_declared_in_their_own_room_and_the_player_knows_none_of_them():
     def used(room: str) -> set[str]:
         return {name for module in modules(room) for name in imports(module).all if name.startswith("components.")}
 
     assert {page_room(name) for name in used("components.charts")} == {"charts"}
-    assert not {name for name in used("components.stage") if within(name, ("components.charts.figures",))}
+    assert not {name for name in used("components.player") if within(name, ("components.charts.figures",))}
 
 
 SESSION = "components.shell.session"

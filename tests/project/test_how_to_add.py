@@ -297,7 +297,7 @@ The RMS of the shortest and of the longest token of the batch at every site of t
 """,
         ),
         Edit(
-            "tests/stage/test_declared.py",
+            "tests/player/test_declared.py",
             '        figures.cosines(SITES, ["A", "B"]),\n    ]',
             "        figures.branches(SITES[1:]),\n",
         ),
@@ -565,7 +565,7 @@ from models.service import client
 from models.training import Run
 from tests.app_page import unfolded
 from tests.inprocess import InProcessTrainer
-from tests.stage_page import bound, panels, rests, runs
+from tests.player_page import bound, panels, rests, runs
 
 client.Trainer = InProcessTrainer
 SMALL = {"depth": "3", "width": "16", "batch": "8", "steps": "6"}
@@ -631,7 +631,7 @@ def test_the_projects_own_tests_hold_with_each(copy: Path) -> None:
         *(f"tests/{name}.py" for name in (
             "nets/test_placements", "nets/test_initialisation", "nets/test_branches", "nets/test_nets", "service/test_answers",
             "lessons/test_lessons", "tasks/test_tasks", "spec/test_spec", "charts/test_diagram", "export/test_script",
-            "labs/test_gradients", "stage/test_declared",
+            "labs/test_gradients", "player/test_declared",
         )),
         "-k", "largest or signs or squared or halves or turn or lengths or narrow or mid+out"
         " or every_word or every_question or all_of_them or parts_of_a_block or told_apart or all_figures",

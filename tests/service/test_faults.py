@@ -84,8 +84,8 @@ async def trains(viewer: Viewer, further: int = 1) -> int:
 
 def as_computed(viewer: Viewer) -> bool:
     """Whether the rows that have come of a viewer's run are those that it has, bit for bit."""
-    came = viewer.stage.runs[0].matrix()
-    run = Run(config_from(dict(parse_qsl(viewer.stage.links[0]))))
+    came = viewer.player.runs[0].matrix()
+    run = Run(config_from(dict(parse_qsl(viewer.player.links[0]))))
     run.advance(len(came))
     run.close()
     return came.tobytes() == run.rows(0)[: len(came)].tobytes()
@@ -130,7 +130,7 @@ def test_a_step_that_hangs_is_ended_said_and_computed_again(alone: Server) -> No
             before, worker = await trains(viewer, 5), alone.worker()
             os.kill(worker, signal.SIGSTOP)
             said = f"The trainer ended because it had said nothing for {SILENCE} s and is being restarted"
-            await viewer.until(lambda: said in viewer.stage.trainer.get("sentence", ""), "what happened", PATIENCE)
+            await viewer.until(lambda: said in viewer.player.trainer.get("sentence", ""), "what happened", PATIENCE)
             assert viewer.step >= before
             await trains(viewer, 20)
             assert alone.worker() not in (0, worker)
@@ -174,13 +174,13 @@ def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_th
         async with visit(alone, own_run()) as neighbour, visit(alone, f"{LONG}&seed=3") as viewer:
             for times in range(1, 4):
                 before = await trains(viewer, 5)
-                arrivals = len(viewer.stage.runs[0].arrivals)
+                arrivals = len(viewer.player.runs[0].arrivals)
                 await viewer.cut()
                 await trains(neighbour)
                 await viewer.settled()
                 await trains(viewer, 5)
-                assert (viewer.playing, viewer.stage.connections) == (True, times + 1)
-                assert viewer.stage.runs[0].arrivals[arrivals][1] > before
+                assert (viewer.playing, viewer.player.connections) == (True, times + 1)
+                assert viewer.player.runs[0].arrivals[arrivals][1] > before
             assert as_computed(viewer)
             assert [viewer.exceptions, neighbour.exceptions] == [[], []]
 
@@ -192,22 +192,22 @@ def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(alone: Server) 
         async with Viewer(alone.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(alone, own_run()) as neighbour:
             await viewer.ready()
             await trains(viewer, 500)
-            run = {"link": viewer.stage.links[0], "want": 0}
+            run = {"link": viewer.player.links[0], "want": 0}
             viewer.stop_reading()
             for _ in range(300):
                 await viewer.forge()
-                await viewer.stage.say(viewer.stage.greeting("", [run] * 8))
+                await viewer.player.say(viewer.player.greeting("", [run] * 8))
                 await asyncio.sleep(0.06)
             await trains(neighbour, 20)
             assert neighbour.exceptions == []
             assert alone.health()["trainer"] == "ready"
-            viewer.stage.deaf = False
+            viewer.player.deaf = False
 
             def let_go() -> bool:
                 """It took nothing for too long; or it was refused: it said too much at once, or wished for one run of
                 eight once it read again.
                 """
-                return viewer.stage.connections > 1 or bool(viewer.stage.refusal)
+                return viewer.player.connections > 1 or bool(viewer.player.refusal)
 
             await viewer.until(let_go, "the end of the connection", PATIENCE)
 
@@ -228,7 +228,7 @@ def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(alone: Server) -> 
             assert time.monotonic() < closed + END_SECONDS
         async with Viewer(alone.url, PAGE, f"{LONG}&seed=10") as again:
             await again.until(lambda: again.losses, "what is there")
-            assert not again.stage.over
+            assert not again.player.over
 
     played(close())
 
@@ -248,9 +248,9 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
     yield WidgetState(id=depth, bytes_value=b"\xff" * 1000)
     yield WidgetState(id="$$ID-nothing-nowhere", string_value="<script>")
     yield WidgetState(id=viewer.widget("button", "Pin this profile").id, int_value=-1)
-    stage, here = viewer.component().element.bidi_component.id, viewer.stage.links
-    yield WidgetState(id=stage, json_value="[" * 9000)
-    yield WidgetState(id=stage, bytes_value=b"\xff" * 1000)
+    player, here = viewer.component().element.bidi_component.id, viewer.player.links
+    yield WidgetState(id=player, json_value="[" * 9000)
+    yield WidgetState(id=player, bytes_value=b"\xff" * 1000)
     for said in (
         7,
         {"at": [{}]},
@@ -260,7 +260,7 @@ def forged(viewer: Viewer) -> Iterator[WidgetState]:
         {"toggled": [0, 10**30]},
         {"toggled": "all", "opened": -1},
     ):
-        yield WidgetState(id=stage, json_value=json.dumps(said))
+        yield WidgetState(id=player, json_value=json.dumps(said))
 
 
 @pytest.mark.first
@@ -290,14 +290,14 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
 
 @pytest.mark.first
 def test_whoever_speaks_to_the_log_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
-    """What the route says to each of these is in tests/stage/test_route.py."""
+    """What the route says to each of these is in tests/player/test_route.py."""
 
     async def speak() -> None:
         while server.health()["training"]:  # of tests before this
             await asyncio.sleep(0.1)
         async with visit(server, own_run()) as neighbour:
             await trains(neighbour)
-            mine, theirs = neighbour.stage.data["ticket"], f"{SMALL}&seed=11"
+            mine, theirs = neighbour.player.data["ticket"], f"{SMALL}&seed=11"
             address = server.url.replace("http", "ws", 1) + "/log"
             for said in (
                 json.dumps({"kind": "wish", "wants": [4]}),
@@ -315,7 +315,7 @@ def test_whoever_speaks_to_the_log_without_a_page_trains_nothing_and_harms_nobod
                 await connect(address, origin=Origin("https://evil.example"))
             before = server.health()["training"]
             await trains(neighbour, 20)
-            assert (before, server.health()["training"], neighbour.stage.connections) == (1, 1, 1)
+            assert (before, server.health()["training"], neighbour.player.connections) == (1, 1, 1)
 
     played(speak())
 
@@ -340,7 +340,7 @@ def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(alone
     async def come_and_go(seed: int) -> None:
         async with Viewer(alone.url, PAGE, f"{SMALL}&seed={seed}") as viewer:
             if seed % 2:
-                await viewer.until(lambda: viewer.stage.connected, "the stage")
+                await viewer.until(lambda: viewer.player.connected, "the player")
 
     async def hundred() -> None:
         async with visit(alone, own_run()) as neighbour:

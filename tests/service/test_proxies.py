@@ -39,8 +39,8 @@ async def learns(viewer: Viewer) -> None:
     """Trains to the end: every row has come, as it was computed."""
     await viewer.ready()
     viewer.train()
-    await viewer.until(lambda: viewer.stage.runs[0].done and not viewer.playing, "the end", PATIENCE)
-    assert len(viewer.losses) == viewer.stage.last + 1
+    await viewer.until(lambda: viewer.player.runs[0].done and not viewer.playing, "the end", PATIENCE)
+    assert len(viewer.losses) == viewer.player.last + 1
     assert as_computed(viewer)
     await viewer.rested()
     assert viewer.exceptions == []
@@ -50,7 +50,7 @@ def test_below_a_path_a_page_finds_its_log(replicas: list[Server]) -> None:
     async def visit() -> None:
         async with Viewer(f"{replicas[0].url}/{BASE}", PAGE, f"{SMALL}&seed=1") as viewer:
             await learns(viewer)
-            assert viewer.stage.connections == 1
+            assert viewer.player.connections == 1
 
     played(visit())
 
@@ -83,7 +83,7 @@ def test_through_a_proxy_that_cuts_every_connection_after_seconds_a_whole_run_co
             await viewer.ready()
             visit = viewer.session
             await learns(viewer)
-            await viewer.until(lambda: viewer.stage.connections > 2, "the third connection", PATIENCE)
+            await viewer.until(lambda: viewer.player.connections > 2, "the third connection", PATIENCE)
             assert viewer.session == visit
 
     played(visit())
@@ -135,8 +135,8 @@ def test_behind_nginx_as_documented_every_visitors_log_comes_from_the_replica_of
     async def visit(url: str, query: str) -> None:
         async with Viewer(url, PAGE, query, {"Cookie": seat(url, query)}) as viewer:
             await learns(viewer)
-            await viewer.until(lambda: viewer.stage.trainer.get("ticket") is True, "a ticket that holds there")
-            assert viewer.stage.connections == 1
+            await viewer.until(lambda: viewer.player.trainer.get("ticket") is True, "a ticket that holds there")
+            assert viewer.player.connections == 1
 
     async def visits(url: str) -> None:
         await asyncio.gather(

@@ -18,7 +18,7 @@ from models.trace import Frame
 from models.training import profile_at_init
 from tests.app_page import APP, PATIENCE, line, playground, sound
 from tests.inprocess import InProcessTrainer
-from tests.stage_page import drawn_first
+from tests.player_page import drawn_first
 
 NEVER_UP = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
@@ -89,7 +89,7 @@ def test_all_four_nets_of_start_are_drawn_until_the_trainer_is_up(trainer_that_n
 
 
 def first_row(page):
-    """What the stage is given to draw before its connection is there."""
+    """What the player is given to draw before its connection is there."""
     return drawn_first(page)[0]
 
 

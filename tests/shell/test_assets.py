@@ -18,7 +18,7 @@ from components.shell import assets
 from components.shell.assets import Scripts, streamlits
 
 CODE = "export const answer = 42\n" * 100_000  # several pieces
-PLOTLY = "stage/abc/plotly.js"
+PLOTLY = "player/abc/plotly.js"
 AFAR = {"host": "class.example:8501", "accept-encoding": "gzip, br"}
 
 

@@ -33,8 +33,8 @@ def test_a_page_has_the_rules_after_its_own() -> None:
 
 
 def test_a_page_loads_the_players_modules_at_once() -> None:
-    body = answer(Styled(Starlette(routes=ROUTES), modules=["stage/1/log.js"]), "/page", **BROWSER)[1]
-    assert b'<link rel="modulepreload" href="./stage/1/log.js"><style>' in body
+    body = answer(Styled(Starlette(routes=ROUTES), modules=["player/1/log.js"]), "/page", **BROWSER)[1]
+    assert b'<link rel="modulepreload" href="./player/1/log.js"><style>' in body
 
 
 def test_a_browser_that_has_the_page_without_them_gets_it_again() -> None:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import one_hot
 
-from components.stage.panels import TEXT_NOTE
+from components.player.panels import TEXT_NOTE
 from models.spec import NETS, TASKS, RunConfig
 from models.spec.cautions import note
 from models.tasks import DATASETS, TaskData, alphabet, open_task

@@ -45,7 +45,7 @@ REACHED = """(e) => {
 NAME = """(e) => {
   const words = e.querySelector("[data-testid=stMarkdownContainer]") ?? e
   const group = e.closest("[role=radiogroup]")?.ariaLabel ?? ""
-  return `${group} ${e.ariaLabel || e.closest(".stage-chart")?.ariaLabel || words.innerText || ""}`
+  return `${group} ${e.ariaLabel || e.closest(".player-chart")?.ariaLabel || words.innerText || ""}`
 }"""
 
 
@@ -186,7 +186,7 @@ class Deed:
 
 
 # Links to other hosts lead away, and the buttons of a table are Streamlit's own.
-BUTTON = "button[data-testid^=stBaseButton]:not([data-testid$=elementToolbar]):enabled, .stage button"
+BUTTON = "button[data-testid^=stBaseButton]:not([data-testid$=elementToolbar]):enabled, .player button"
 MENU = "[data-testid=stTopNavSection]:visible"
 DEEDS = (
     Deed("press", 16, _there(BUTTON), press),
@@ -205,7 +205,7 @@ DEEDS = (
     Deed("write", 5, _there("input[type=text]:not([role=combobox]), textarea"), write),
     Deed("unfold", 5, _there("summary, [data-testid=stPopoverButton]"), press),
     Deed("edit", 5, _there("canvas[data-testid=data-grid-canvas]"), edit),
-    Deed("point at", 4, _there(".stage-chart .nsewdrag"), point),
+    Deed("point at", 4, _there(".player-chart .nsewdrag"), point),
     Deed(
         "go to",
         14,

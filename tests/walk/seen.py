@@ -28,7 +28,7 @@ READ = """() => {
       ...groups.map((e) => [e.ariaLabel, (chosen(e)?.closest("label") ?? chosen(e))?.innerText.trim() ?? ""]),
     ]
   }
-  const charts = all(".stage-chart").map((e) => ({
+  const charts = all(".player-chart").map((e) => ({
     name: e.ariaLabel ?? "a chart without a name",
     traces: e.data?.length ?? 0,
     reason: e.layout?.annotations?.find((note) => note.xref === "paper" && note.x === 0.5)?.text ?? e.firstChild?.data ?? "",
@@ -47,7 +47,7 @@ READ = """() => {
     ],
     exceptions: all(id("stException")).map((e) => e.innerText.split("\\n")[0].trim()),
     refusals: texts(id("stAlertContentError")),
-    troubles: texts(".stage-error"),
+    troubles: texts(".player-error"),
     main: controls(main),
     side: controls(side),
     charts, links,

@@ -9,8 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from components.controls import form
+from components.player.view import sentence
 from components.shell.text import badge, named_table
-from components.stage.view import sentence
 from models.content import Texts
 from models.labs.attention import Shape, Sizes, many_heads, two_sequences
 from models.spec.knob import Knob

@@ -14,9 +14,9 @@ from components.charts.tokens import token_map
 from components.controls import form
 from components.labs.long import by_button
 from components.labs.parts import charts, say
+from components.player.view import sentence
 from components.shell.text import named_table
 from components.shell.waiting import poll_while
-from components.stage.view import sentence
 from models import answers
 from models.answers import Translation
 from models.content import Texts

@@ -14,14 +14,14 @@ from components.labs import several
 from components.labs.autoregression import inside, text, tokens
 from components.labs.autoregression.text import EXAMPLES, NAME
 from components.labs.parts import parts
+from components.player.feed import written
+from components.player.page import below, place, player
+from components.player.panels import text_of, writes
+from components.player.view import sentence
 from components.server.tickets import At
 from components.shell import session
 from components.shell.text import badge
 from components.shell.waiting import poll_while
-from components.stage.feed import written
-from components.stage.panels import text_of, writes
-from components.stage.stage import below, place, stage
-from components.stage.view import sentence
 from models.content import Texts
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
@@ -74,7 +74,7 @@ def controls() -> RunConfig | None:
 
 def watch(cfg: RunConfig) -> bool:
     """The player, and what the net does where the playhead rests. Returns whether more is to come."""
-    at = _stage(cfg)
+    at = _player(cfg)
     shown = st.container()
     untrained = loss_sentence(None, 0, cfg.task)
     loss_chart = Chart(
@@ -110,7 +110,7 @@ def _parts(panel: InstrumentPanel) -> bool:
     return panel.waiting
 
 
-def _stage(cfg: RunConfig) -> At:
+def _player(cfg: RunConfig) -> At:
     """The player over what a language model writes.
 
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
@@ -120,7 +120,7 @@ def _stage(cfg: RunConfig) -> At:
     later = None
     if recorded is not None and recorded.cfg == cfg:
         later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}
-    return stage(NAME, [cfg], [text_of(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
+    return player(NAME, [cfg], [text_of(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
 
 
 def _take() -> None:

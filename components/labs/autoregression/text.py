@@ -13,9 +13,9 @@ from components.controls import form
 from components.instruments.lens import TEXTS as PROMPTS
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.parts import charts
+from components.player.answer import answer
 from components.shell.session import Key
 from components.shell.text import badge, named_table
-from components.stage.answer import answer
 from models import answers
 from models.answers import Continuation
 from models.content import Texts

@@ -12,13 +12,13 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import charts
+from components.player.answer import before_training
+from components.player.view import PROFILE_SECONDS
 from components.shell.session import Key
 from components.shell.text import badge, number
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.answer import before_training
-from components.stage.view import PROFILE_SECONDS
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments
 from models.insight.theory import CENTRED, Law, branch_gains, law, weight_variance

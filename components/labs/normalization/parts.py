@@ -12,9 +12,9 @@ from components.labs.examples import numbered
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.scale import outlier, recurrent, saturation, scale_and_descent
 from components.labs.parts import charts
+from components.player.answer import answer
 from components.shell.text import badge, number
 from components.shell.waiting import poll_while
-from components.stage.answer import answer
 from models import answers
 from models.content import Texts
 from models.labs.normalization import normalised

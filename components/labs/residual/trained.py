@@ -11,12 +11,12 @@ from components.charts import figures
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs import several
+from components.player.page import player
+from components.player.view import View
 from components.shell.naming import chance
 from components.shell.text import badge, named_table, number
 from components.shell.waiting import poll_while
 from components.shell.ways_on import to_playground
-from components.stage.stage import stage
-from components.stage.view import View
 from models.content import Texts
 from models.spec import RunConfig, plan
 from models.spec.knob import Knob
@@ -69,7 +69,7 @@ def configuration(net: str, task: str, depth: int) -> RunConfig:
 def watch(cfgs: list[RunConfig]) -> bool:
     """The player, and a verdict where the playhead rests. Returns whether more is to come."""
     chart = Chart(SHARES, figure=share_figure(cfgs[0]), span=COLUMNS, height=280)
-    at = stage(NAME, cfgs, [chart], shared=" all three")
+    at = player(NAME, cfgs, [chart], shared=" all three")
     views, waiting = several.views(cfgs, at)
     if views:
         _show(views)

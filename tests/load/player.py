@@ -1,4 +1,4 @@
-"""The stage of a viewer's page: its connection, which comes back by itself, and a playhead at the end of what is there."""
+"""The player of a viewer's page: its connection, which comes back by itself, and a playhead at the end of what is there."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ NOTE_PAUSE = 0.25  # between two words on where the playhead is
 REFUSED = 1008
 
 
-class Stage(Logs):
+class Player(Logs):
     """`url`: of the page's server. `changed` is awaited whenever something has come.
 
     The playhead is as fast as its logs: while it plays it stands at the last row. `told`: where the page was told that

@@ -4,10 +4,10 @@ import streamlit as st
 
 from addnorm.player.declare import Chart, Headline, LivingStack, Panel
 from components.charts import figures
+from components.player.page import player
+from components.player.panels import blocks_of
 from components.shell.static_chart import static_chart
 from components.shell.visitor import visitor
-from components.stage.panels import blocks_of
-from components.stage.stage import stage
 from models.spec import RunConfig, plan
 
 st.set_page_config(layout="wide")
@@ -80,7 +80,7 @@ def toggled(run: int, block: int) -> None:
     counts["toggled"] = f"run {run}, block {block}"
 
 
-at = stage("demo", runs, charts, tells=own["tells"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
+at = player("demo", runs, charts, tells=own["tells"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
 st.caption(
     f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; "
     f"{counts.get('toggled', '')}"

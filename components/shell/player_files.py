@@ -18,13 +18,13 @@ MODULES = {file.name: file.read_bytes() for file in sorted(FOLDER.glob("*.js"))}
 VERSION = _version(*MODULES.values())
 BUNDLE = PLOTLY.read_bytes()
 PLOTLY_VERSION = _version(BUNDLE)
-PLOTLY_ADDRESS = f"stage/{PLOTLY_VERSION}/{PLOTLY.name}"
-PRELOADED = [f"stage/{VERSION}/{name}" for name in MODULES if name not in ("loader.js", "file.js")]
-ADDRESSES = {f"stage/{VERSION}/{name}": FOLDER / name for name in MODULES} | {PLOTLY_ADDRESS: PLOTLY}
+PLOTLY_ADDRESS = f"player/{PLOTLY_VERSION}/{PLOTLY.name}"
+PRELOADED = [f"player/{VERSION}/{name}" for name in MODULES if name not in ("loader.js", "file.js")]
+ADDRESSES = {f"player/{VERSION}/{name}": FOLDER / name for name in MODULES} | {PLOTLY_ADDRESS: PLOTLY}
 SCRIPTS = {name: (VERSION, body) for name, body in MODULES.items()} | {PLOTLY.name: (PLOTLY_VERSION, BUNDLE)}
 LOADER = (FOLDER / "loader.js").read_text(encoding="utf-8")
-CSS = (FOLDER / "stage.css").read_text(encoding="utf-8")
-HTML = (FOLDER / "stage.html").read_text(encoding="utf-8")
+CSS = (FOLDER / "player.css").read_text(encoding="utf-8")
+HTML = (FOLDER / "player.html").read_text(encoding="utf-8")
 
 
 async def module(request: Request) -> Response:

@@ -1,14 +1,14 @@
-"""A stage as a file: what its page declares and what its connection has sent, in one page that plays anywhere."""
+"""A player as a file: what its page declares and what its connection has sent, in one page that plays anywhere."""
 
 from collections.abc import Sequence
 from typing import Unpack
 
 from addnorm.player import file_that_plays
 from addnorm.player.declare import Link, Panel, Playing
-from components.stage.asked import MOST_ROWS, AskedRecording
-from components.stage.feed import whole
-from components.stage.recordings import RecordingFeed
-from components.stage.stage import RecordingRef, declaration
+from components.player.asked import MOST_ROWS, AskedRecording
+from components.player.feed import whole
+from components.player.page import RecordingRef, declaration
+from components.player.recordings import RecordingFeed
 from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 

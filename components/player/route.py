@@ -12,14 +12,14 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
+from components.player.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
+from components.player.feed import RunFeed
+from components.player.news import News
+from components.player.recordings import RecordingFeed
 from components.server.connection import Crowd, PageConnection, serve
 from components.server.tickets import TICKETS, At
 from components.shell.assets import base_path
-from components.shell.player import module
-from components.stage.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
-from components.stage.feed import RunFeed
-from components.stage.news import News
-from components.stage.recordings import RecordingFeed
+from components.shell.player_files import module
 from models.service.client import Trainer, trainer
 from models.spec import bounds
 
@@ -34,9 +34,9 @@ _reading: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}
 
 
 def routes() -> list[BaseRoute]:
-    """The routes of the stage's connections and scripts, below the server's base path."""
+    """The routes of the player's connections and scripts, below the server's base path."""
     base = base_path()
-    return [WebSocketRoute(f"{base}/log", log), Route(f"{base}/stage/{{version}}/{{name}}", module)]
+    return [WebSocketRoute(f"{base}/log", log), Route(f"{base}/player/{{version}}/{{name}}", module)]
 
 
 async def log(websocket: WebSocket) -> None:

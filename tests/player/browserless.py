@@ -1,4 +1,4 @@
-"""A browser's side of the stage's connection as tests of the
+"""A browser's side of the player's connection as tests of the
 route use it: says what it is told to, and waits for what comes.
 """
 

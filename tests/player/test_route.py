@@ -1,4 +1,4 @@
-"""The stage's connection with a real trainer behind it: rows as
+"""The player's connection with a real trainer behind it: rows as
 they are computed, wishes, tickets, and whoever behaves badly.
 """
 
@@ -22,14 +22,14 @@ from starlette.applications import Starlette
 from starlette.websockets import WebSocketState
 from websockets.exceptions import ConnectionClosed
 
+from components.player import asked, recordings, route
 from components.server.connection import CROWDED, REFUSED
 from components.server.tickets import TICKETS, Tickets
-from components.stage import asked, recordings, route
 from models.service import client
 from models.service.client import Requester, log_key
 from models.spec import RunConfig, bounds
 from models.training import Run
-from tests.stage.browserless import Browser
+from tests.player.browserless import Browser
 from tests.waiting import until
 
 SMALL = RunConfig(depth=2, width=16, batch=16, steps=30, seed=3, device="cpu")
@@ -442,4 +442,4 @@ def test_rows_reach_everybody_who_watches_one_run(url: str) -> None:
 def test_the_routes_stand_below_the_servers_base_path(monkeypatch: pytest.MonkeyPatch, base: str, below: str) -> None:
     monkeypatch.setattr(st, "get_option", lambda name: base if name == "server.baseUrlPath" else None)
     paths = [one.path for one in route.routes()]  # type: ignore[attr-defined]
-    assert paths == [f"{below}/log", f"{below}/stage/{{version}}/{{name}}"]
+    assert paths == [f"{below}/log", f"{below}/player/{{version}}/{{name}}"]

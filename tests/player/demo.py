@@ -1,4 +1,4 @@
-"""The stage on pages of its own, as a server: `streamlit run tests/stage/demo.py`. Tests and benchmarks look at these."""
+"""The player on pages of its own, as a server: `streamlit run tests/player/demo.py`. Tests and benchmarks look at these."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from starlette.routing import Route
 
 import app as whole
-from components.stage.route import routes
+from components.player.route import routes
 from models.service.client import close_trainer, trainer
 
 

@@ -5,7 +5,7 @@ from typing import Any, Generic
 
 import streamlit as st
 
-from components.stage.view import sentence
+from components.player.view import sentence
 from models.answers import Question, Value
 from models.service.client import Answer, Requester, trainer
 from models.spec import RunConfig

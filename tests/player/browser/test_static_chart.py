@@ -19,9 +19,9 @@ TENTH = """() => { // where the line is at 10
 def growing(visitors: Any) -> Any:
     """A page with a chart that grows by five points five times a second."""
     page = visitors.tab()
-    page.add_init_script("window.chart = () => document.querySelector('.stage-chart')")
+    page.add_init_script("window.chart = () => document.querySelector('.player-chart')")
     page.goto(f"{visitors.server.url}/?still=1")
-    page.locator(".stage-chart .main-svg").first.wait_for()
+    page.locator(".player-chart .main-svg").first.wait_for()
     return page
 
 
@@ -35,7 +35,7 @@ def zoom(page: Any) -> None:
     """Drags a box over the first half of the plot; a busy browser may still be drawing when the mouse comes."""
     page.wait_for_function("() => chart()?._fullLayout?.xaxis")
     for _ in range(10):
-        box = page.locator(".stage-chart .nsewdrag").first.bounding_box()
+        box = page.locator(".player-chart .nsewdrag").first.bounding_box()
         page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 20)
         page.mouse.down()
         page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 150, steps=6)
@@ -88,7 +88,7 @@ def test_a_chart_has_its_height_and_its_table_before_plotly_is_there(visitors: A
 def test_a_drawing_that_ends_after_its_chart_has_gone_is_no_error(visitors: Any) -> None:
     page = visitors.tab()
     page.goto(f"{visitors.server.url}/?still=1&until=40")
-    page.locator(".stage-chart .main-svg").first.wait_for()
+    page.locator(".player-chart .main-svg").first.wait_for()
     page.evaluate("""() => {
         const { react } = Plotly
         window.late = []
@@ -96,5 +96,5 @@ def test_a_drawing_that_ends_after_its_chart_has_gone_is_no_error(visitors: Any)
             .then(() => new Promise((end) => window.late.push(end)))
             .then(() => el.emit("plotly_react"))
     }""")
-    expect(page.locator(".stage-chart")).to_have_count(0)
+    expect(page.locator(".player-chart")).to_have_count(0)
     assert page.evaluate("() => { late.forEach((end) => end()); return late.length }") > 0

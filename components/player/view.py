@@ -35,7 +35,7 @@ class View:
 
 
 def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
-    """The view at a step, and whether a later call may give a better one. Trains nothing: the stage asks for that."""
+    """The view at a step, and whether a later call may give a better one. Trains nothing: the player asks for that."""
     service = trainer()
     state = service.status().state
     found = service.opened(cfg, wait=PROFILE_SECONDS if state == "ready" else 0.0)

@@ -1,4 +1,4 @@
-"""The stage in a real browser: everything that only moves along
+"""The player in a real browser: everything that only moves along
 a log happens there, and the page is not run again for it.
 """
 
@@ -40,7 +40,7 @@ def link(**query: object) -> str:
 
 
 def status(page: Any) -> Any:
-    return page.locator(".stage-status")
+    return page.locator(".player-status")
 
 
 def runs_of_the_page(page: Any) -> int:
@@ -55,12 +55,12 @@ def at_rest(page: Any, step: int) -> None:
 
 
 def sentence(page: Any, name: str) -> str:
-    panel = page.locator(".stage-panel").filter(has=page.get_by_role("figure", name=re.compile(f"^{name}")))
-    return str(panel.locator(".stage-sentence").inner_text())
+    panel = page.locator(".player-panel").filter(has=page.get_by_role("figure", name=re.compile(f"^{name}")))
+    return str(panel.locator(".player-sentence").inner_text())
 
 
 def draws(page: Any) -> int:
-    return int(page.locator(".stage").get_attribute("data-draws") or 0)
+    return int(page.locator(".player").get_attribute("data-draws") or 0)
 
 
 def until_last(page: Any, step: int) -> None:
@@ -189,12 +189,12 @@ def test_a_page_that_is_run_while_it_plays_hears_where_the_playhead_rests_even_w
 
 
 OVERTAKEN = """async ({ script, data, kept }) => {
-    const address = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/stage.js")).name
-    const { mount } = await import(address.replace("stage.js", `${script}.js`))
+    const address = performance.getEntriesByType("resource").find(({ name }) => name.endsWith("/player.js")).name
+    const { mount } = await import(address.replace("player.js", `${script}.js`))
     const place = document.createElement("div")
-    place.innerHTML = `<div class="${script === "stage" ? "stage" : "static-chart"}"></div>`
-    if (script === "stage") place.firstChild.innerHTML = document.querySelector(".stage").innerHTML
-    place.querySelector(".stage-grid")?.replaceChildren()
+    place.innerHTML = `<div class="${script === "player" ? "player" : "static-chart"}"></div>`
+    if (script === "player") place.firstChild.innerHTML = document.querySelector(".player").innerHTML
+    place.querySelector(".player-grid")?.replaceChildren()
     document.body.append(place)
     const component = { data, parentElement: place, setStateValue() {}, setTriggerValue() {} }
     const silent = { hello() {}, wish() {}, say() {}, rest() {}, close() {} }
@@ -215,7 +215,7 @@ OVERTAKEN = """async ({ script, data, kept }) => {
     ends[2]()
     return [Boolean(before), same, length, plays]
 }"""
-STAGE = {
+PLAYER = {
     "name": "mounted", "ticket": "", "runs": [{"link": "", "seeds": 1, "last": 9}],
     "panels": [{"kind": "heading", "key": "one", "title": "Mounted", "run": 0, "span": 12, "row": 0}],
     "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now", "messages": [],
@@ -230,7 +230,7 @@ STATIC = {
 
 @pytest.mark.parametrize(
     ("script", "data", "kept", "plays"),
-    [("stage", STAGE, ".stage-heading", True), ("static_chart", STATIC, ".stage-chart", False)],
+    [("player", PLAYER, ".player-heading", True), ("static_chart", STATIC, ".player-chart", False)],
 )
 def test_what_streamlit_overtakes_goes_on_as_it_was(resting, script, data, kept, plays):
     asked = {"script": script, "data": data, "kept": kept}
@@ -301,7 +301,7 @@ def test_two_runs_move_under_one_player_to_the_longest_end(visitors):
 def test_a_run_that_diverges_says_so_at_the_step_where_it_did_and_not_before(visitors):
     page = drawn(visitors(link(depth=24, residual="false", norm="none", lr=30, steps=40, seed=1)))
     press(page, "Train")
-    headline = page.locator(".stage-headline").first
+    headline = page.locator(".player-headline").first
     expect(headline).to_contain_text("Diverged at step")
     until_at_rest(page)
     step = int(re.search(r"step (\d+)", headline.inner_text())[1])  # type: ignore[index]
@@ -338,8 +338,8 @@ def test_a_tab_that_was_hidden_goes_on_from_where_it_stood(visitors, demo):
             return new Promise((then) => next(() => next(then))) // what was due before is drawn
         }
         window.uncover = () => {
-            const stage = document.querySelector(".stage")
-            new MutationObserver(() => seen.push(Number(stage.dataset.step))).observe(stage, { attributeFilter: ["data-step"] })
+            const player = document.querySelector(".player")
+            new MutationObserver(() => seen.push(Number(player.dataset.step))).observe(player, { attributeFilter: ["data-step"] })
             window.covered = false
             waiting.splice(0).forEach((then) => next(then))
         }"""
@@ -426,7 +426,7 @@ def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
     )
     blocks.nth(0).focus()
     page.keyboard.press("ArrowRight")
-    expect(group.locator(".stage-said")).to_contain_text("block 2: signal")
+    expect(group.locator(".player-said")).to_contain_text("block 2: signal")
     page.keyboard.press("Enter")
     expect(page.get_by_text("run 0, block 2")).to_be_visible()
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from components.player.view import View
 from components.shell.naming import name_of
-from components.stage.view import View
 from models.spec import RunConfig
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.stage.file import TOO_LARGE, fits
+from components.player.file import TOO_LARGE, fits
 from models.export import Comparison
 from models.service.client import trainer
 from models.spec import RunConfig

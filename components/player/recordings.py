@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from addnorm.player import HEAD
-from components.stage.asked import AskedRecording
+from components.player.asked import AskedRecording
 from models.service.client import Trainer
 from models.spec import bounds
 

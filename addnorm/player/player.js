@@ -1,4 +1,4 @@
-// The stage: holds the logs of a page, moves a playhead along them, and draws the declared panels once per frame.
+// The player: holds the logs of a page, moves a playhead along them, and draws the declared panels once per frame.
 
 import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
@@ -55,13 +55,13 @@ const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 const heard = new Set() // the texts with which pages asked for a start or a reset: each works once
 const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
 
-// When a control outside of the stages was last touched: a run that plays since then is the one from before.
+// When a control outside of the players was last touched: a run that plays since then is the one from before.
 let touched = Number.NEGATIVE_INFINITY
 for (const kind of ["pointerdown", "keydown"])
   window.addEventListener(
     kind,
     ({ target }) => {
-      if (!(target instanceof Element && target.closest(".stage-bar"))) touched = clock()
+      if (!(target instanceof Element && target.closest(".player-bar"))) touched = clock()
     },
     true,
   )
@@ -76,7 +76,7 @@ const noteWay = () => {
 window.addEventListener("popstate", noteWay)
 window.addEventListener("click", ({ target }) => target instanceof Element && target.closest(WAYS) && noteWay(), true)
 
-class Stage {
+class Player {
   constructor(root, host, parts) {
     this.root = root
     this.host = host
@@ -91,12 +91,12 @@ class Stage {
     this.drawnAt = 0
     this.inSight = () => {} // while a run plays that was begun by a key
     this.back = () => {} // to where the page was before it
-    this.status = root.querySelector(".stage-status")
-    this.error = root.querySelector(".stage-error")
-    this.hint = root.querySelector(".stage-hint")
+    this.status = root.querySelector(".player-status")
+    this.error = root.querySelector(".player-error")
+    this.hint = root.querySelector(".player-hint")
     this.playhead = new Playhead(1)
     this.moves = this.movesOf()
-    this.bar = new Bar(root.querySelector(".stage-bar"), this.moves)
+    this.bar = new Bar(root.querySelector(".player-bar"), this.moves)
     this.drop = new Drop(root, (number, log) => this.take(number, log))
     this.scenes = new Scenes(root, { entered: () => this.enter() })
     this.connection = host.connect(() => this.go())
@@ -118,7 +118,7 @@ class Stage {
     }
     return {
       play: moved(() => {
-        for (const other of stages.values()) if (other.playhead.playing) other.moves.pause() // one stage plays at a time
+        for (const other of players.values()) if (other.playhead.playing) other.moves.pause() // one player plays at a time
         this.pressedAt = clock()
         this.playhead.play(this.pressedAt)
       }),
@@ -296,12 +296,12 @@ class Stage {
     play()
   }
 
-  // Declares the stage's panels, and those of its parts further down the page.
+  // Declares the player's panels, and those of its parts further down the page.
   declarePanels() {
     const wanted = new Set()
     this.root.classList.toggle("empty", this.empty)
     for (const [root, part] of this.parts) {
-      if (root !== this.root && !part.data.below) continue // an old stage of this name, not yet unmounted
+      if (root !== this.root && !part.data.below) continue // an old player of this name, not yet unmounted
       const own = this.scene && root === this.root ? this.scene.panels : part.data.panels
       const panels = this.empty ? [] : own.map(projected)
       panels.forEach((declared, at) => {
@@ -321,7 +321,7 @@ class Stage {
       panel.home.remove()
       this.panels.delete(key)
     }
-    this.root.classList.toggle("player", Boolean(this.data?.panels.some(({ scrubs }) => scrubs)))
+    this.root.classList.toggle("pinned", Boolean(this.data?.panels.some(({ scrubs }) => scrubs)))
     this.declared = (this.declared ?? 0) + 1
     this.go()
   }
@@ -330,7 +330,7 @@ class Stage {
     let panel = this.panels.get(key)
     if (!panel) {
       const home = document.createElement("div")
-      home.className = "stage-panel"
+      home.className = "player-panel"
       home.dataset.kind = declared.kind
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
@@ -570,7 +570,7 @@ class Stage {
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
-    badge.className = `stage-badge ${kind}`
+    badge.className = `player-badge ${kind}`
     badge.textContent = said(kind)
     badge.title = data.by[kind]
     this.status.replaceChildren(`${text} · ${said("numbers")} `, badge)
@@ -603,37 +603,37 @@ class Stage {
 }
 
 window.addEventListener("pagehide", () => {
-  for (const stage of stages.values()) stage.keep()
+  for (const player of players.values()) player.keep()
   storePlaces()
 })
 
-const stages = new Map() // by name, which a stage shares with its parts
-const parts = new Map() // by the name of their stage: what is declared, by element
+const players = new Map() // by name, which a player shares with its parts
+const parts = new Map() // by the name of their player: what is declared, by element
 
-// `host`: where the stage stands. `connect(changed)` gives what its logs come over (`connection.js`, `file.js`), `plotly` is the
+// `host`: where the player stands. `connect(changed)` gives what its logs come over (`connection.js`, `file.js`), `plotly` is the
 // address of plotly where it is not on the page yet.
 export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component
-  const root = parentElement.querySelector(".stage")
+  const root = parentElement.querySelector(".player")
   const name = data.below ?? data.name
   speak(data.words ?? {})
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
-  if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".stage-grid") })
+  if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".player-grid") })
   Object.assign(declared.get(root), { data, fire })
   root.classList.toggle("below", Boolean(data.below))
   if (data.below) {
-    stages.get(name)?.declarePanels()
+    players.get(name)?.declarePanels()
   } else {
-    if (stages.get(name)?.root !== root) stages.set(name, new Stage(root, host, declared))
-    stages.get(name).declare(component)
+    if (players.get(name)?.root !== root) players.set(name, new Player(root, host, declared))
+    players.get(name).declare(component)
   }
-  const stage = stages.get(name)
+  const player = players.get(name)
   spell(root)
   return whenGone(root, () => {
     if (!declared.delete(root)) return
-    if (data.below) return stages.get(name)?.declarePanels()
-    if (stages.get(name) === stage) stages.delete(name)
-    stage.leave()
+    if (data.below) return players.get(name)?.declarePanels()
+    if (players.get(name) === player) players.delete(name)
+    player.leave()
   })
 }

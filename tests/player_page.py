@@ -1,8 +1,8 @@
-"""The stage of a page in AppTest, which has no browser: what
+"""The player of a page in AppTest, which has no browser: what
 it declares, what its charts show, where its playhead rests.
 
-A page's logs are trained by the test itself, as the stage's connection would have them trained; the browser's part,
-drawing and moving, is tested in tests/stage.
+A page's logs are trained by the test itself, as the player's connection would have them trained; the browser's part,
+drawing and moving, is tested in tests/player.
 """
 
 import json
@@ -20,23 +20,23 @@ from tests.load.logs import Came, Logs
 
 
 def declared(page: AppTest, name: str = "") -> dict[str, Any]:
-    """What the page says to its stage; `name` where it has several."""
+    """What the page says to its player; `name` where it has several."""
     return dict(json.loads(_element(page, name).json))
 
 
 def runs(page: AppTest, name: str = "") -> list[RunConfig]:
-    """The configurations of the runs that the stage shows."""
+    """The configurations of the runs that the player shows."""
     return [RunConfig.from_query(dict(parse_qsl(run["link"])))[0] for run in declared(page, name)["runs"]]
 
 
 def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]]:
-    """The panels of a kind by their titles, those of the stage's parts further down among them."""
+    """The panels of a kind by their titles, those of the player's parts further down among them."""
     said = [json.loads(one.json) for one in _elements(page, name)]
     return {panel["title"]: panel for data in said for panel in data["panels"] if panel["kind"] == kind}
 
 
 def logs(page: AppTest, step: int | None = None, name: str = "") -> list[WantedLog]:
-    """The logs of the stage, trained to a step, the last one if none is named, or to where they end before."""
+    """The logs of the player, trained to a step, the last one if none is named, or to where they end before."""
     seeds = declared(page, name)["runs"][0]["seeds"]
     found = []
     for cfg in runs(page, name):
@@ -57,7 +57,7 @@ def rests(page: AppTest, step: int | None = None, *, name: str = "", playing: bo
 
 
 def says(page: AppTest, said: dict[str, Any], name: str = "", *, part: str = "") -> AppTest:
-    """The page after its stage in the browser has said something, or a part of it further up or down."""
+    """The page after its player in the browser has said something, or a part of it further up or down."""
     spoken = next(one for one in _elements(page, name) if f"_{part}" in one.id) if part else _element(page, name)
     states = page._tree.get_widget_states()
     states.widgets.append(WidgetState(id=spoken.id, json_value=json.dumps(said)))
@@ -85,7 +85,7 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
 
 
 def drawn_first(page: AppTest, name: str = "") -> list[Came]:
-    """What the stage is given to draw of each run before its connection is there."""
+    """What the player is given to draw of each run before its connection is there."""
     said, logs = declared(page, name), Logs()
     logs.runs = [Came() for _ in said["runs"]]
     logs.draw(said["messages"])
@@ -98,7 +98,7 @@ def _written(value: float) -> float | None:
 
 def _element(page: AppTest, name: str) -> Any:
     found = [one for one in _elements(page, name) if "runs" in json.loads(one.json)]
-    assert len(found) == 1, f"{len(found)} stages of the name {name!r}"
+    assert len(found) == 1, f"{len(found)} players of the name {name!r}"
     return found[0]
 
 
@@ -106,5 +106,5 @@ def _elements(page: AppTest, name: str) -> list[Any]:
     return [
         one.proto
         for one in page.get("bidi_component")
-        if '"panels"' in one.proto.json and f"stage_{name}" in one.proto.id
+        if '"panels"' in one.proto.json and f"player_{name}" in one.proto.id
     ]

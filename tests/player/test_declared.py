@@ -1,4 +1,4 @@
-"""What a page declares: bindings, figures and panels, the sentences along a log, and the stage's scripts."""
+"""What a page declares: bindings, figures and panels, the sentences along a log, and the player's scripts."""
 
 import asyncio
 import base64
@@ -34,19 +34,20 @@ from addnorm.player.declare import (
 from addnorm.words import number
 from components.charts import figures
 from components.charts.depth import Series
+from components.player import file
+from components.player import page as player
+from components.player.asked import AskedRun
+from components.player.feed import RunFeed
+from components.player.panels import blocks_of, opened
 from components.server.tickets import TICKETS
-from components.shell import player
-from components.stage import file, stage
-from components.stage.asked import AskedRun
-from components.stage.feed import RunFeed
-from components.stage.panels import blocks_of, opened
+from components.shell import player_files
 from models.insight import said as insight_said
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import Requester, key_of
 from models.spec import RunConfig, plan
 from models.trace import SCALARS, Columns, Frame
 from tests.inprocess import InProcessTrainer
-from tests.stage_page import drawn_first
+from tests.player_page import drawn_first
 
 SMALL = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
 SITES = plan(SMALL).sites
@@ -193,15 +194,15 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
     trainer.close()
 
 
-# --- the stage on a page ---
+# --- the player on a page ---
 
 PAGE = """
 from components.charts import figures
 from addnorm.player.declare import Heading, Link, Text, Chart
-from components.stage.stage import stage
+from components.player.page import player
 from models.spec import RunConfig, plan
 cfg = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
-at = stage("one", [cfg], [Chart("Loss", figure=figures.loss(cfg), says="loss")])
+at = player("one", [cfg], [Chart("Loss", figure=figures.loss(cfg), says="loss")])
 import streamlit as st
 st.write(f"at {at.step}")
 """
@@ -238,26 +239,26 @@ def test_a_page_hands_over_a_ticket_for_its_runs_and_row_0_of_each():
     ],
 )
 def test_what_a_browser_says_of_the_playhead_is_read_as_a_step_of_these_runs(monkeypatch, said_of_it, step):
-    monkeypatch.setattr(stage.st, "session_state", {"stage_one": SimpleNamespace(at=said_of_it)})
-    assert stage.place("one", [SMALL]).step == (SMALL.steps if step is None else step)
+    monkeypatch.setattr(player.st, "session_state", {"player_one": SimpleNamespace(at=said_of_it)})
+    assert player.place("one", [SMALL]).step == (SMALL.steps if step is None else step)
 
 
 @pytest.mark.parametrize("toggled", [None, 3, [], [0], [0, "1"], [False, True], [1, 1], [0, 0], [0, 1, 2], {"run": 0}])
 def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypatch, toggled):
-    monkeypatch.setattr(stage.st, "session_state", {"k": SimpleNamespace(toggled=toggled)})
-    stage._toggled("k", 1, lambda run, block: pytest.fail(f"{run} {block}"))
+    monkeypatch.setattr(player.st, "session_state", {"k": SimpleNamespace(toggled=toggled)})
+    player._toggled("k", 1, lambda run, block: pytest.fail(f"{run} {block}"))
 
 
 # --- scripts ---
 
 
-def asked(name: str, version: str = player.VERSION) -> Response:
+def asked(name: str, version: str = player_files.VERSION) -> Response:
     scope = {"type": "http", "method": "GET", "headers": [], "path_params": {"name": name, "version": version}}
-    return asyncio.run(player.module(Request(scope)))
+    return asyncio.run(player_files.module(Request(scope)))
 
 
 def test_every_script_is_served_and_kept_by_its_version():
-    for name, body in player.MODULES.items():
+    for name, body in player_files.MODULES.items():
         answer = asked(name)
         assert (answer.status_code, answer.body) == (200, body)
         assert answer.headers["content-type"].startswith("text/javascript")
@@ -271,18 +272,18 @@ def test_plotly_is_the_release_whose_checksums_and_licence_stand_beside_it_and_w
     assert sums == {name: sha256((folder / name).read_bytes()).hexdigest() for name in (PLOTLY.name, "LICENSE")}
     assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n" in PLOTLY.read_text("utf-8")[:200]
     assert "MIT" in (folder / "LICENSE").read_text("utf-8")
-    answer = asked(PLOTLY.name, player.PLOTLY_VERSION)
+    answer = asked(PLOTLY.name, player_files.PLOTLY_VERSION)
     assert answer.body == PLOTLY.read_bytes()
     assert "immutable" in answer.headers["cache-control"]
 
 
-@pytest.mark.parametrize("name", ["route.py", "../route.py", "stage.css", "plotly/LICENSE", ""])
+@pytest.mark.parametrize("name", ["route.py", "../route.py", "player.css", "plotly/LICENSE", ""])
 def test_nothing_else_is_served(name):
     assert asked(name).status_code == 404
 
 
 def test_there_is_a_panel_in_the_browser_for_every_kind_there_is():
-    source = player.MODULES["stage.js"].decode()
+    source = player_files.MODULES["player.js"].decode()
     for kind in Panel.__subclasses__():
         assert f"{kind.kind}: {kind.__name__}" in source
 
@@ -291,7 +292,7 @@ def test_of_a_large_recording_a_file_takes_the_beginning_and_says_so(monkeypatch
     row = json.dumps({"step": 0, "loss": 1.0}) + "\n"
     (tmp_path / "large.jsonl").write_text(row * 30_000)
     monkeypatch.setenv("PLAYGROUND_RECORDINGS", str(tmp_path))
-    runs, shown = [stage.RecordingRef("large.jsonl")], [Headline()]
+    runs, shown = [player.RecordingRef("large.jsonl")], [Headline()]
     whole = file.as_file("large", runs, shown)
     assert "MB of the recording" not in whole
     assert in_file(whole) > len(row) * 30_000

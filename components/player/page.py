@@ -1,6 +1,6 @@
-"""`stage(name, runs, panels)`: a page declares what it shows, and the browser plays it.
+"""`player(name, runs, panels)`: a page declares what it shows, and the browser plays it.
 
-The page is not run again while a run plays: rows come over the stage's own connection, and the server hears of the
+The page is not run again while a run plays: rows come over the player's own connection, and the server hears of the
 playhead when it rests.
 """
 
@@ -14,14 +14,14 @@ import streamlit as st
 from addnorm.player import in_json
 from addnorm.player.declare import Link, Panel, Playing, Scene
 from addnorm.player.declare import declaration as told
+from components.player.asked import AskedRun
+from components.player.feed import RunFeed
+from components.player.phrases import phrases
+from components.player.view import PROFILE_SECONDS
 from components.server.tickets import TICKETS, At
 from components.shell import projector, session
-from components.shell.player import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
+from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
-from components.stage.asked import AskedRun
-from components.stage.feed import RunFeed
-from components.stage.phrases import phrases
-from components.stage.view import PROFILE_SECONDS
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
 
@@ -34,7 +34,7 @@ class RecordingRef:
 
 
 _component = st.components.v2.component(
-    "stage",
+    "player",
     html=HTML,
     css=CSS,
     js=LOADER,
@@ -42,7 +42,7 @@ _component = st.components.v2.component(
 )
 
 
-def stage(
+def player(
     name: str,
     runs: Sequence[RunConfig | RecordingRef],
     panels: Sequence[Panel],
@@ -84,8 +84,8 @@ def below(
     runs: int = 1,
     on_toggle: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Draws more panels of a stage further down its page, below something else; `part` names them."""
-    data = {"version": VERSION, "below": f"stage_{name}", "panels": [panel.to_json(runs, 1) for panel in panels]}
+    """Draws more panels of a player further down its page, below something else; `part` names them."""
+    data = {"version": VERSION, "below": f"player_{name}", "panels": [panel.to_json(runs, 1) for panel in panels]}
     _mounted(f"{name}_{part}", data, runs, on_toggle)
 
 
@@ -100,7 +100,7 @@ def _mounted(
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
     """Mounts the component and passes on what the browser says, which is checked like any input."""
-    key = f"stage_{name}"
+    key = f"player_{name}"
     data |= {"words": phrases()}
     component = _component(
         key=key,
@@ -127,7 +127,7 @@ def declaration(
     scenes: Sequence[Scene] = (),
     **how: Unpack[Playing],
 ) -> dict[str, Any]:
-    """What the player reads of a stage. `first`: messages that come before any of its connection."""
+    """What the player reads. `first`: messages that come before any of its connection."""
     return told(
         [
             {"link": _link(run), "recording": run.name}
@@ -149,7 +149,7 @@ def _link(run: RunConfig | RecordingRef) -> str:
 
 
 def place(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -> At:
-    """Where the playhead of a stage is: as its connection or else the page last heard; at 0 for other runs."""
+    """Where the playhead of a player is: as its connection or else the page last heard; at 0 for other runs."""
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at = TICKETS.place(owner(name, *trained, seeds=seeds)) or _heard(name, runs)
     return At(min(max(at.step, 0), max((cfg.steps for cfg in trained), default=0)), at.playing)
@@ -157,7 +157,7 @@ def place(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -
 
 def _heard(name: str, runs: Sequence[RunConfig | RecordingRef]) -> At:
     """Where the page last heard of it, on these runs, or on them and others: it stays for those that are left."""
-    said: Any = getattr(session.widget_value(f"stage_{name}"), "at", None)
+    said: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
     heard = said.get("runs") if isinstance(said, dict) else None
     links = {_link(run) for run in runs}
     if not isinstance(heard, list) or not (links <= {*map(str, heard)} or {*map(str, heard)} <= links):
@@ -167,8 +167,8 @@ def _heard(name: str, runs: Sequence[RunConfig | RecordingRef]) -> At:
 
 
 def seen_scene(name: str) -> int:
-    """The scene, from 1, in which the playhead of a stage came to rest last; 0 where there was none."""
-    said: Any = getattr(session.widget_value(f"stage_{name}"), "at", None)
+    """The scene, from 1, in which the playhead of a player came to rest last; 0 where there was none."""
+    said: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
     scene = said.get("scene") if isinstance(said, dict) else None
     return scene if type(scene) is int else 0
 

@@ -10,7 +10,7 @@ import numpy as np
 from addnorm.player import HEAD
 from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
-from components.stage.asked import AskedRun
+from components.player.asked import AskedRun
 from models import answers
 from models.insight.fate import GROWN, VANISH, fate
 from models.runlog import LogHead, RunLog

@@ -1,4 +1,4 @@
-"""The panels of a stage that show nets of the app: their blocks, their samples, their text."""
+"""The panels of a player that show nets of the app: their blocks, their samples, their text."""
 
 from typing import Any
 
