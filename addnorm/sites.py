@@ -15,7 +15,7 @@ from addnorm.stream import Residual, inside, only_reader, stream_points, within
 from addnorm.trace import Boundary, Graph, Node
 
 LISTS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
-FEWEST_PARTS = 4  # with weights; of fewer, the members are offered
+MIN_PARTS = 4  # with weights; of fewer, the members are offered
 NAMING = 16  # calls between the output of a module and its addition: window partitions, dropout
 
 
@@ -184,7 +184,7 @@ def as_written_in_words(hidden: int, count: int) -> str:
 def offered(model: nn.Module) -> dict[str, nn.Module]:
     """What to watch where no residual additions were found: the model's parts, of a list of modules its members."""
     parts = _parts("", model)
-    if sum(map(_has_weights, parts.values())) >= FEWEST_PARTS:
+    if sum(map(_has_weights, parts.values())) >= MIN_PARTS:
         return parts
     return {
         whole: member

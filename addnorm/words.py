@@ -19,7 +19,7 @@ STEP, LOSS = "{step}", "{loss}"  # whoever shows a sentence fills these in, the 
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 WRITTEN_OUT = 6  # decades, up and down, from which a number is written with a power of ten
 UNCHANGED_FACTOR = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
-FEWEST_NAMES = 5  # among which a prefix is looked for
+MIN_NAMES = 5  # among which a prefix is looked for
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
 STANDS: dict[str, Any] = {  # how a recording stands; its last line names the first three
     "done": "ended",
@@ -217,9 +217,9 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
 def shared_prefix(names: Sequence[str]) -> str:
     """The modules that all names but the first and the last lie in, with a dot at the end: "transformer.h.".
 
-    A table says them once, and whole only the names elsewhere. Empty for less than FEWEST_NAMES.
+    A table says them once, and whole only the names elsewhere. Empty for less than MIN_NAMES.
     """
-    inner = names[1:-1] if len(names) >= FEWEST_NAMES else [""]
+    inner = names[1:-1] if len(names) >= MIN_NAMES else [""]
     prefix = inner[0]
     for name in inner:
         while not name.startswith(prefix):

@@ -29,7 +29,7 @@ from models.trace import Columns, Divergence, Frame, Trace, trace_of
 
 HEAD, ROWS, EVENTS = "head.json", "rows.f32", "events.jsonl"
 LARGEST_HEAD = 2**20  # bytes
-MOST_ROWS = 10**7
+MAX_ROWS = 10**7
 
 
 def fingerprint() -> dict[str, str]:
@@ -163,7 +163,7 @@ class RunLog:
         """The trace of the first seed; None before the first row."""
         return next(iter(self.traces()), None)
 
-    def said(self, since: int = 0, until: int = MOST_ROWS) -> dict[str, list[tuple[int, str]]]:
+    def said(self, since: int = 0, until: int = MAX_ROWS) -> dict[str, list[tuple[int, str]]]:
         """By kind the sentences that begin to hold in these rows, each with its row."""
         with self._lock:
             return {

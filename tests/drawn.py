@@ -16,7 +16,19 @@ from components.charts.parts import Figure
 
 NODE = which("node")
 PLAYER = Path(__file__).parents[1] / "addnorm" / "player"
-MODULES = ("bind", "label", "look", "playhead", "number", "names", "runlog", "lines", "describe", "stack", "travel")
+MODULES = (
+    "bind",
+    "label",
+    "look",
+    "playhead",
+    "number",
+    "names",
+    "runlog",
+    "lines",
+    "describe",
+    "stack",
+    "sample_paths",
+)
 STILL = {"logs": [], "position": 0, "shown": 0, "furthest": 0, "playing": False}
 OURS = ("names", "declared")  # of places and of a line that is left out: for the table and the legend, not for plotly
 

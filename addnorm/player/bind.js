@@ -6,8 +6,8 @@ import { brief, power } from "./number.js"
 
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
-const LEAST_RANGE = 1e-6 // of a linear axis whose values are all the same
-const FAR = 2 // decades beyond a log axis, from which on a ghost is left out
+const MIN_RANGE = 1e-6 // of a linear axis whose values are all the same
+const FAR = 2 // decades beyond a log axis, from which on the previous profile is left out
 const SHARE = [-0.03, 1.05] // the range of a linear axis with no value but 0, and of shares
 const [SMALLEST, LARGEST] = [1e-300, 1e300] // drawn: beyond them plotly and the ends of an axis leave what numbers can be
 const CROSSED = 0.97 // the height of crosses, as a share of the top of the axis
@@ -227,7 +227,7 @@ const FILL = {
   crosses(trace, log, now) {
     const { track, seed } = trace.bind
     const [steps, words] = [[], []]
-    const ended = log.state.fates[seed]?.step ?? Infinity // other seeds may go on
+    const ended = log.state.outcomes[seed]?.step ?? Infinity // other seeds may go on
     if (log.length && started(now)) {
       for (let row = 0; row < log.until(Math.min(now.furthest, ended)); row++) {
         const step = log.steps[row]
@@ -257,11 +257,11 @@ const AXES = {
   log(traces, { zero }, held) {
     const lost = (value) => (zero ? finite(value) && value <= 0 : value === 0)
     const numbers = (shown) => shown.map((trace) => trace.values ?? trace.y)
-    const drawn = numbers(traces.filter((trace) => !trace.bind?.ghost))
+    const drawn = numbers(traces.filter((trace) => !trace.bind?.previous))
     const own = logRange(held.y, ...drawn)
     if (drawn.some((values) => values.length)) held.y = own
     const [least, greatest] = [10 ** (own[0] - FAR), 10 ** (own[1] + FAR)]
-    const near = (trace) => !trace.bind?.ghost || trace.values.every((value) => value >= least && value <= greatest)
+    const near = (trace) => !trace.bind?.previous || trace.values.every((value) => value >= least && value <= greatest)
     const [low, high] = logRange(own, ...numbers(traces.filter(near)))
     const inside = 0.002 * (high - low) // plotly drops a mark that rounding has pushed over the edge
     const all = traces.flatMap((trace) => {
@@ -291,7 +291,7 @@ const AXES = {
         if (finite(value)) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
     if (least <= greatest) held.y = [least, greatest]
     const size = Math.max(Math.abs(least), Math.abs(greatest))
-    const room = 0.06 * Math.max(greatest - least, LEAST_RANGE, 0.01 * size)
+    const room = 0.06 * Math.max(greatest - least, MIN_RANGE, 0.01 * size)
     const [low, high] = bounds ?? (finite(size) && size ? [least - room, greatest + room] : SHARE)
     return { traces: withGaps(traces, lost, low), yaxis: { range: [low, high] } }
   },
@@ -507,7 +507,7 @@ const full = (declared, { hue, places }, now) => {
     const own = places && (bind.of !== "still" || places.names.length === values.length)
     found.text ??= own ? places.names : Array.from(values, (_, at) => `site ${at}`)
   }
-  if (bind.ghost && !values.every(finite)) return leftOut(found, "not finite")
+  if (bind.previous && !values.every(finite)) return leftOut(found, "not finite")
   const within = { values: values.map(drawable), ...(found.whole && { whole: found.whole.map(drawable) }) }
   const said = (text) => text && atStep(text, now.playing ? null : now.shown)
   return { ...found, ...within, name: said(found.name), ...(found.meta && { meta: said(found.meta) }) }

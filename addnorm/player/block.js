@@ -30,7 +30,7 @@ export class RunHeading {
   draw(now) {
     const { run, found, diverged } = this.panel
     const log = now.logs[run]
-    this.say(found || (log?.lost && now.furthest >= log.fate.step ? diverged : ""))
+    this.say(found || (log?.lost && now.furthest >= log.outcome.step ? diverged : ""))
   }
 }
 

@@ -24,7 +24,7 @@ STEP = "step {step}"  # the browser fills in the step shown
 COLUMNS = 12  # of the grid; on a phone every panel spans all of them
 AXES = ("", "log", "linear", "loss", "cosine")
 LINES = ("", "line", "map")
-ROLES = ("now", "ghost", "pinned", "other", "formula", "initial")  # what the browser has a look for
+ROLES = ("now", "previous", "pinned", "other", "formula", "initial")  # what the browser has a look for
 FOLDS = ("", "median")
 
 # What a log has, by name: vectors and numbers of its rows and of its frames, kinds of sentences.
@@ -243,12 +243,12 @@ def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     return trace | {"bind": binding.to_json()}
 
 
-def fixed_trace(trace: dict[str, Any], values: list[Any], *, ghost: bool = False) -> dict[str, Any]:
+def fixed_trace(trace: dict[str, Any], values: list[Any], *, previous: bool = False) -> dict[str, Any]:
     """The trace with numbers of its own: in words what is not finite, None what was not measured.
 
-    `ghost`: of the net before, which is left out where it is far off the axes of the net shown.
+    `previous`: of the net before, which is left out where it is far off the axes of the net shown.
     """
-    return trace | {"bind": {"of": "still", "values": values, "ghost": ghost}}
+    return trace | {"bind": {"of": "still", "values": values, "previous": previous}}
 
 
 def fixed_cells(trace: dict[str, Any], values: list[list[Any]], **how: bool) -> dict[str, Any]:
@@ -378,7 +378,7 @@ class BlockPicture(Panel):
 
 
 @dataclass(frozen=True)
-class Travel(Panel):
+class SamplePaths(Panel):
     """Ten held-out samples on their way through the blocks of some `runs` side by side, each named by a label.
 
     `asks` names some of `runs` by their index: there the samples stay at the input until the viewer has guessed, among
@@ -397,7 +397,7 @@ class Travel(Panel):
     reveals: bool = True
     height: int = 250
 
-    kind: ClassVar[str] = "travel"
+    kind: ClassVar[str] = "paths"
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
         """What the browser reads; ValueError if one of its runs is not on the page."""
@@ -471,8 +471,8 @@ class Text(Panel):
 
 
 @dataclass(frozen=True)
-class LivingStack(Panel):
-    """The living stack of a run: `blocks` as the app's `blocks_of` gives them.
+class StackPanel(Panel):
+    """The stack of a run: `blocks` as the app's `blocks_of` gives them.
 
     `toggles`: the page hears of a click on a block.
 

@@ -4,8 +4,8 @@
 import { plain, shortened } from "./names.js"
 
 const VERSION = 2
-const MOST_SITES = 20_000
-const [LONGEST_NAME, LONGEST_SENTENCE] = [1000, 5000]
+const MAX_SITES = 20_000
+const [MAX_NAME, MAX_SENTENCE] = [1000, 5000]
 const DEEPEST = 8
 export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
 const NAMED = new Map([
@@ -76,7 +76,7 @@ const numbers = (value, name, width, mayLack) => {
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0
 const count = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is not a count`))
 
-const text = (entry, key, longest = LONGEST_NAME) => {
+const text = (entry, key, longest = MAX_NAME) => {
   const value = entry[key]
   if (typeof value !== "string") fault(`has a ${key} that is not text`)
   if (value.length > 2 * longest || [...value].length > longest) fault(`has a ${key} that is too long`)
@@ -86,7 +86,7 @@ const text = (entry, key, longest = LONGEST_NAME) => {
 const listed = (entry, key) => {
   const value = entry[key]
   if (!Array.isArray(value)) fault(`has ${key} that are not a list`)
-  if (value.length > MOST_SITES) fault(`has more than ${MOST_SITES} ${key}`)
+  if (value.length > MAX_SITES) fault(`has more than ${MAX_SITES} ${key}`)
   return value
 }
 
@@ -102,7 +102,7 @@ const sentences = (value, last) => {
       if (!(step <= last)) fault(`has a sentence about step ${step}, which has not come`)
       if (step <= before) fault("has sentences out of order")
       before = step
-      text({ sentence: change[1] }, "sentence", LONGEST_SENTENCE)
+      text({ sentence: change[1] }, "sentence", MAX_SENTENCE)
     }
     if (before < 0) fault("has a kind of sentence without one")
   }

@@ -14,7 +14,7 @@ const TYPE_SIZE = 12 // plotly's own, for text without a size
 // By name; a number is that of a run among several.
 const ROLES = {
   now: { width: 3, symbol: "circle", size: 5, shade: 0 },
-  ghost: { width: 2, dash: "dot" }, // grey
+  previous: { width: 2, dash: "dot" }, // grey
   pinned: { width: 2, dash: "dash", shade: 1 },
   other: { width: 2, dash: "dash", symbol: "square", size: 5, shade: 1 },
   formula: { width: 2, dash: "dashdot", shade: 2 },

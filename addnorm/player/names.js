@@ -1,6 +1,6 @@
 // The names of a stranger's model: safe to draw, short, and without what all of them share. Pure.
 
-const FEWEST_NAMES = 5 // among which a prefix is looked for
+const MIN_NAMES = 5 // among which a prefix is looked for
 
 // A text made safe to draw: nothing that plotly would take for a tag, nothing invisible.
 export const plain = (name) =>
@@ -17,7 +17,7 @@ export const shortened = (name, width) => {
 // The modules that all names but the first and the last lie in, with a dot at the end, which a chart and its table say
 // once. `lists`: of the recordings in a chart.
 export const sharedPrefix = (lists) => {
-  const inner = lists.flatMap((names) => (names.length < FEWEST_NAMES ? [""] : names.slice(1, -1)))
+  const inner = lists.flatMap((names) => (names.length < MIN_NAMES ? [""] : names.slice(1, -1)))
   let prefix = inner[0] ?? ""
   for (const name of inner) while (!name.startsWith(prefix)) prefix = prefix.slice(0, -1)
   return prefix.slice(0, prefix.lastIndexOf(".") + 1)

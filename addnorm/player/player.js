@@ -12,10 +12,10 @@ import { brief } from "./number.js"
 import { keepPlace, knownPlace, placeBefore, storePlaces } from "./places.js"
 import { Playhead, reach } from "./playhead.js"
 import { RunLog } from "./runlog.js"
+import { SamplePaths } from "./sample_paths.js"
 import { Scenes } from "./scenes.js"
-import { LivingStack } from "./stack.js"
+import { StackPanel } from "./stack.js"
 import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
-import { Travel } from "./travel.js"
 
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
@@ -28,7 +28,7 @@ const PROJECTED = 20 // pixels of the page's type for which a projector's charts
 const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
 const PANELS = {
   chart: Chart,
-  stack: LivingStack,
+  stack: StackPanel,
   headline: Headline,
   heading: Heading,
   link: Link,
@@ -38,7 +38,7 @@ const PANELS = {
   digit: Digit,
   block: BlockPicture,
   outcome: RunHeading,
-  travel: Travel,
+  paths: SamplePaths,
 }
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
@@ -582,7 +582,7 @@ class Player {
     if (logs.length === 1) return lost ? "diverged" : "done"
     if (!lost) return "all are done"
     if (lost < logs.length || !data.names.length) return `all finished, ${lost} diverged`
-    return `all have diverged: ${logs.map(({ fate }, at) => `${data.names[at]} at step ${fate.step}`).join(", ")}`
+    return `all have diverged: ${logs.map(({ outcome }, at) => `${data.names[at]} at step ${outcome.step}`).join(", ")}`
   }
 
   leave() {

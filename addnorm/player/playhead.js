@@ -6,7 +6,7 @@ const SHORT = 300 // steps: a shorter log is played at the rate of one of this l
 const AHEAD_SECONDS = 6 // how far ahead of a slow playhead rows are asked for
 const MEASURED_SECONDS = 2 // over which the rate of arrivals is measured
 const BUFFER_SECONDS = 0.3 // of rows that are held back, so that bursts do not show
-const LONGEST_TICK = 0.25 // seconds: a page that was hidden goes on from where it was
+const MAX_TICK = 0.25 // seconds: a page that was hidden goes on from where it was
 
 // How far several logs reach together: to the end of the slowest that is not over, or else to the rest of the longest.
 export const reach = (logs) => {
@@ -69,7 +69,7 @@ export class Playhead {
     if (!this.playing) return
     if (this.pressed && (this.shown >= this.last || (over && this.shown >= there))) this.position = 0
     this.pressed = false
-    const seconds = Math.min(Math.max(now - this.ticked, 0), LONGEST_TICK)
+    const seconds = Math.min(Math.max(now - this.ticked, 0), MAX_TICK)
     this.ticked = now
     const further = this.position + this.velocity(now, there, over) * seconds
     this.position = Math.max(this.position, Math.min(further, there)) // never back, even if rows are missing

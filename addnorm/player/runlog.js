@@ -7,7 +7,16 @@ import { brief } from "./number.js"
 const GROWTH = 2
 const SUMS = ["act_rms", "grad_rms", "sample_cosine"] // tracks over the sites of the stream; others are over blocks
 const TOGETHER = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "helps"] } // sentences in one place
-const UNKNOWN = { done: false, fates: [], error: "", place: 0, rate: 0, recomputing: false, parameters: 0, device: "" }
+const UNKNOWN = {
+  done: false,
+  outcomes: [],
+  error: "",
+  place: 0,
+  rate: 0,
+  recomputing: false,
+  parameters: 0,
+  device: "",
+}
 
 // Decodes the log of a run: rows of fixed width in float32, which come from a row on.
 class Rows {
@@ -93,13 +102,13 @@ export class RunLog {
     return this.state.done || Boolean(this.state.error)
   }
 
-  get fate() {
-    return this.state.fates[0] ?? null
+  get outcome() {
+    return this.state.outcomes[0] ?? null
   }
 
   // Whether all seeds have diverged.
   get lost() {
-    return this.state.fates.length > 0 && this.state.fates.every(Boolean)
+    return this.state.outcomes.length > 0 && this.state.outcomes.every(Boolean)
   }
 
   // The step that a player plays to: the last one, of a run that diverged the last finite one.
@@ -109,7 +118,7 @@ export class RunLog {
 
   // The step at which the last seed diverged, of a run that is lost.
   get endsAt() {
-    return Math.max(...this.state.fates.map(({ step }) => step))
+    return Math.max(...this.state.outcomes.map(({ step }) => step))
   }
 
   // Where a run is drawn: what is lost is marked for whoever stands at that very step, and the last finite row otherwise.
@@ -126,7 +135,7 @@ export class RunLog {
 
   // Why the run ended at or before a step: an error or a divergence; empty while it goes on.
   end(step) {
-    return this.state.error || (this.fate && step >= this.fate.step ? this.fate.sentence : "")
+    return this.state.error || (this.outcome && step >= this.outcome.step ? this.outcome.sentence : "")
   }
 
   describe(header) {
@@ -193,7 +202,8 @@ export class RunLog {
   }
 
   become(state) {
-    if (JSON.stringify([state.fates, state.done]) !== JSON.stringify([this.state.fates, this.state.done])) this.touch(0)
+    if (JSON.stringify([state.outcomes, state.done]) !== JSON.stringify([this.state.outcomes, this.state.done]))
+      this.touch(0)
     this.state = state
   }
 

@@ -1,4 +1,4 @@
-// The living stack: a column per block, its signal in the upper half and its gradient in the lower.
+// The stack: a column per block, its signal in the upper half and its gradient in the lower.
 
 import { logRange, powers } from "./bind.js"
 import { write } from "./dom.js"
@@ -12,7 +12,7 @@ const SCALES = {
   grad: { hue: "gradient", most: [125, 60, 150], least: [220, 135, 200] },
 }
 const [RIBBON, NORMS] = [16, 14] // pixels, of type of 12: the height of the skip, and below it of the norms
-const [TYPE, LEAST_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
+const [TYPE, MIN_TYPE] = [0.78, 11] // of the legend at the right: ems of the page, and pixels
 const LEGEND = 6.2 // ems of that type: its width
 const LINES = 3.3 // of that type, below which a half has no room for its name and both ends of its scale
 // Powers of ten that every scale shows, so that nets are compared by eye; it is wider for a net that leaves them.
@@ -32,7 +32,7 @@ const mixed = ({ hue, most, least }, share, dark) => {
 }
 const word = (value) => (value === 0 ? "exactly 0" : Number.isFinite(value) ? brief(value) : "not finite")
 
-export class LivingStack {
+export class StackPanel {
   /** @type {number | undefined} of its place, told by the player */
   width
 
@@ -137,7 +137,7 @@ export class LivingStack {
     const beside = style.getPropertyValue("--beside").trim() === "1" // whether an opened block stands beside its stack
     const room = beside ? this.opened.offsetWidth : 0
     const height = this.columns.clientHeight || this.panel.height // of which a phone's style leaves less
-    this.type = Math.max(LEAST_TYPE, TYPE * page)
+    this.type = Math.max(MIN_TYPE, TYPE * page)
     const position = log.drawnAt(now)
     const of = (track) => log.vector(track, position)
     const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)

@@ -26,7 +26,7 @@ from models.spec.knob import Knob
 from models.spec.overrides import PARTS, in_words, with_override
 from models.spec.settings import Settings
 
-TRAVEL = 190  # pixels of the ten samples' picture
+PATHS = 190  # pixels of the ten samples' picture
 PROFILES = {"Signal by depth": ("act_rms", "activation"), "Gradient by depth": ("grad_rms", "gradient")}
 
 
@@ -77,7 +77,7 @@ def one_block(cfg: RunConfig) -> int:
 
 def signal(cfg: RunConfig) -> bool:
     """A player over the net: the way of ten samples with the loss beside it, signal and gradient with those of the
-    unchanged stack as a ghost. Returns whether that is still to come.
+    unchanged stack as the previous profile. Returns whether that is still to come.
     """
     _, waiting = look(cfg)
     whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
@@ -89,10 +89,10 @@ def signal(cfg: RunConfig) -> bool:
         ("Signal by depth", "act_rms", "activation"),
         ("Gradient by depth", "grad_rms", "gradient"),
     ):
-        others = [Series("no block changed", getattr(before, track), "ghost")] if before else []
+        others = [Series("no block changed", getattr(before, track), "previous")] if before else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
         panels.append(Chart(title, span=6, figure=figure, says="" if hidden("verdict") else says))
-    ways = [ten_samples(TRAVEL, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
+    ways = [ten_samples(PATHS, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
     player("anatomy", [cfg], [*ways, *panels], facts=[f"seed {cfg.seed}, 1 seed"])
     return waiting and not refused
 

@@ -100,8 +100,8 @@ def over_places(
     return figure_of(lines, layout, empty, hue=hue, places=places(names), **how)
 
 
-def fixed_line(one: Series, *, ghost: bool = False) -> dict[str, Any]:
-    """The line of a series; `ghost`: of the net before, left out where it is far off the axes of the net shown."""
+def fixed_line(one: Series, *, previous: bool = False) -> dict[str, Any]:
+    """The line of a series; `previous`: of the net before, left out where it is far off the axes of the net shown."""
     own: Mapping[str, Any] = {"hue": one.hue} if one.hue else {}
     values = numbers(one.values, np.arange(len(one.values)) >= one.start)
-    return fixed_trace({"name": one.name, "role": one.role, **own}, values, ghost=ghost)
+    return fixed_trace({"name": one.name, "role": one.role, **own}, values, previous=previous)

@@ -175,4 +175,4 @@ def _fold(seeds: int) -> str:
 
 def _beside(others: Sequence[Series]) -> list[dict[str, Any]]:
     """The lines that stand still; a net of another depth has as many sites of its own."""
-    return [fixed_line(one, ghost=one.role == "ghost") for one in others]
+    return [fixed_line(one, previous=one.role == "previous") for one in others]

@@ -12,7 +12,7 @@ from components.charts.parts import note, rounded
 CLASS_SYMBOLS = ("circle", "square", "triangle-up")
 SIDE, GAP, CAPTION = 8, 5, 3.6  # in pixels of a digit: its side, the gap between two, the room for a caption
 PER_ROW = 4
-MOST_SEQUENCES = 2
+MAX_SEQUENCES = 2
 LEFT = {"constrain": "domain", "constraintoward": "left"}  # keeps pixels square, from the left on
 # Kinds of cells and their colours: symbols are dark on light cells in both themes, and a wrong answer also has a cross.
 INPUT, TARGET, RIGHT, WRONG = 0, 1, 2, 3
@@ -72,7 +72,7 @@ def sequence_table(picture: dict[str, Any]) -> Figure:
     sequences = [np.asarray(picture[key]) for key in ("input", "target", "guess")]
     layout = _without_axes("Input, target and answer")
     rows: list[_Row] = []
-    for given, target, guess in list(zip(*sequences, strict=True))[:MOST_SEQUENCES]:
+    for given, target, guess in list(zip(*sequences, strict=True))[:MAX_SEQUENCES]:
         rows += _folded(given, target, guess, len(rows))
     width = max((len(row[2]) for row in rows), default=0)
     layout["yaxis"] |= {

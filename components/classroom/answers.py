@@ -2,7 +2,7 @@
 
 from components.player.view import look
 from models.experiment import Finding
-from models.insight.fate import fate
+from models.insight.path_outcome import path_outcome
 from models.lessons.lessons import LESSONS, Lesson
 from models.lessons.stops import OF_START
 from models.service.client import trainer
@@ -25,4 +25,4 @@ def right(question: str) -> str:
         found = finding(LESSONS[question])
         return found.answer if found else ""
     view, _ = look(OF_START[question].net)
-    return fate(view.trace.frames[0].picture) if view and view.trace.frames else ""
+    return path_outcome(view.trace.frames[0].picture) if view and view.trace.frames else ""

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from addnorm.player.declare import COLUMNS as SPANNED
-from addnorm.player.declare import Chart, Heading, Headline, Link, LivingStack, Panel, Travel
+from addnorm.player.declare import Chart, Heading, Headline, Link, Panel, SamplePaths, StackPanel
 from components.charts import figures
 from components.charts.parts import enlarged
 from components.compare import share
@@ -26,7 +26,7 @@ from models.trace import Trace
 
 TEN = "Ten unseen samples on their way through the blocks"
 HALF = SPANNED // 2
-HEIGHT, TRAVEL = 280, 190  # of a chart, and of a net's ten samples, in pixels
+HEIGHT, PATHS = 280, 190  # of a chart, and of a net's ten samples, in pixels
 SHORT = 20  # characters of a name over them
 
 
@@ -125,11 +125,11 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     few = len(runs) == 2  # whose pictures stand beside the loss
     span, tells = HALF if few else SPANNED, not hidden("verdict")
     over = labels if max(map(len, labels)) <= SHORT else LETTERS[: len(runs)]  # in one line, so that they stand level
-    travel = Travel(TEN, span=span, runs=runs, labels=tuple(over), tells=tells, height=TRAVEL)
+    paths = SamplePaths(TEN, span=span, runs=runs, labels=tuple(over), tells=tells, height=PATHS)
     if projector.on():
         made = {title: enlarged(one, projector.FACTOR) for title, one in made.items()}
     charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
-    return [travel, *charts]
+    return [paths, *charts]
 
 
 def _told(configurations: list[RunConfig]) -> list[str]:
@@ -148,7 +148,7 @@ def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
         else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
     )
     return [
-        LivingStack(
+        StackPanel(
             f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"
         ),
         said,

@@ -11,7 +11,7 @@ from components.shell.link import help_of
 from models.spec import knobs
 from models.spec.settings import of_run
 
-LONGEST_SCALE = 40  # characters of a scale that is typed in
+MAX_SCALE = 40  # characters of a scale that is typed in
 
 
 def widget(
@@ -51,7 +51,7 @@ def parsed(name: str, value: Any) -> Any:
     kinds, _ = knobs()[name]
     if isinstance(value, str) and float in kinds:
         try:
-            return float(value[:LONGEST_SCALE])
+            return float(value[:MAX_SCALE])
         except ValueError:
-            return value[:LONGEST_SCALE]
+            return value[:MAX_SCALE]
     return int(value) if kinds == (int,) and isinstance(value, float) and value.is_integer() else value

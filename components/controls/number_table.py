@@ -15,10 +15,10 @@ from components.shell.session import Key
 from models.insight.words import number
 from models.spec.query import literal
 
-MOST_CELLS = 400
+MAX_CELLS = 400
 LARGEST = 1e9
 LONGEST = 1500  # characters of a table in the address
-LONGEST_PASTE = 25 * MOST_CELLS
+MAX_PASTE = 25 * MAX_CELLS
 Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any number
 
 TABLE_VERSION = Key("{}_version", -1)
@@ -39,8 +39,8 @@ def parsed(text: str) -> np.ndarray:
     count = sum(len(row) for row in cells)
     if not count:
         raise ValueError("It contains no numbers.")
-    if count > MOST_CELLS:
-        raise ValueError(f"The table has {count:,} cells; at most {MOST_CELLS} are allowed.")
+    if count > MAX_CELLS:
+        raise ValueError(f"The table has {count:,} cells; at most {MAX_CELLS} are allowed.")
     lengths = sorted({len(row) for row in cells})
     if len(lengths) > 1:
         raise ValueError(f"All rows must have the same length; here they have {lengths[0]} to {lengths[-1]} cells.")
@@ -83,9 +83,9 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
         text = st.text_area(
             "Numbers, one row per line",
             key=f"{key}_paste",
-            max_chars=LONGEST_PASTE,
+            max_chars=MAX_PASTE,
             placeholder="1, 2, -1\n3, 1, 0.5",
-            help=f"Separated by commas, spaces, tabs or semicolons; brackets are ignored. At most {MOST_CELLS} cells.",
+            help=f"Separated by commas, spaces, tabs or semicolons; brackets are ignored. At most {MAX_CELLS} cells.",
         )
         if st.button("Use it", key=f"{key}_use"):
             _use(key, text)

@@ -18,11 +18,11 @@ from models.spec import plan
 
 WORDS = Texts("instruments/collapse")
 
-TRAVEL = 320  # pixels
+PATHS = 320  # pixels
 
 
 def draw(panel: InstrumentPanel) -> None:
-    below(panel.player, "collapse", [ten_samples(TRAVEL)])
+    below(panel.player, "collapse", [ten_samples(PATHS)])
     found = panel.ask(answers.COLLAPSE)
     if found is None:
         return

@@ -65,8 +65,8 @@ def prediction_chart(
     series = [Series(f"mean of {len(rows)} seeds", geometric_mean(rows)) if len(rows) else Series("seeds", np.empty(0))]
     if len(rows):
         series += [
-            Series("least of the seeds", rows.min(0), "ghost"),
-            Series("most of the seeds", rows.max(0), "ghost"),
+            Series("least of the seeds", rows.min(0), "previous"),
+            Series("most of the seeds", rows.max(0), "previous"),
         ]
     if predicted is not None:
         series.append(Series("formula", predicted, "formula"))

@@ -33,7 +33,7 @@ TEXTS = {
 }
 LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens
-MOST_LABELS = 20  # beside it
+MAX_LABELS = 20  # beside it
 
 # A net with a text that it continued, and the new tokens.
 LENS_WRITTEN: Key[tuple[RunConfig | None, str, list[dict[str, Any]]]] = Key("{}_tokens", (None, "", []))
@@ -184,7 +184,7 @@ def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> 
 def row_labels(sites: tuple[str, ...]) -> list[str]:
     """The labels of rows beside a map: the input and blocks, each after its last sublayer, of many only some."""
     labels = places(sites)["labels"]
-    every = max(1, -(-len(set(labels)) // MOST_LABELS))
+    every = max(1, -(-len(set(labels)) // MAX_LABELS))
     return [
         label if label != after and (not label.isdigit() or int(label) % every == 0) else ""
         for label, after in zip(labels, (*labels[1:], ""), strict=True)

@@ -59,7 +59,7 @@ def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
     parts = [
         Series("through the residual", value.skip_rms),
         Series("through the branch", value.branch_rms, "other"),
-        Series("their sum", value.sum_rms, "ghost"),
+        Series("their sum", value.sum_rms, "previous"),
     ]
     panel.row(
         share_chart(sites, value.skip_projection, value.branch_projection),

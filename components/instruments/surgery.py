@@ -45,7 +45,7 @@ def loss_chart(names: Sequence[str], value: Lesions, task: str) -> Figure:
     series = [
         Series("block skipped", value.skipped_loss),
         Series("branches zeroed", value.zeroed_loss, "other"),
-        Series("intact", np.full(len(names), value.loss), "ghost"),
+        Series("intact", np.full(len(names), value.loss), "previous"),
         Series(label_of_guessing(task), np.full(len(names), loss_of_guessing(task)), "formula"),
     ]
     return depth_profile(title="Held-out loss by cut block", unit="cross-entropy", hue=LOSS, sites=names, series=series)
@@ -56,7 +56,7 @@ def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
     series = [
         Series("block skipped", value.skipped_accuracy),
         Series("branches zeroed", value.zeroed_accuracy, "other"),
-        Series("intact", np.full(len(names), value.accuracy), "ghost"),
+        Series("intact", np.full(len(names), value.accuracy), "previous"),
     ]
     return linear_profile(
         title="Held-out accuracy by cut block", unit="share", hue=LOSS, sites=names, series=series, bounds=SHARE

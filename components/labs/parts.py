@@ -17,7 +17,7 @@ from components.shell.text import badge, number
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-MOST_ROWS = 8  # of a matrix that is shown without a scroll bar
+MAX_ROWS = 8  # of a matrix that is shown without a scroll bar
 
 
 @dataclass(frozen=True)
@@ -48,4 +48,4 @@ def matrix(name: str, values: np.ndarray, row: str, column: str = "") -> None:
     """A matrix as a table, with its shape; rows are called "token 1", columns "q1"."""
     st.markdown(f"**{name}** {values.shape}")
     frame = pd.DataFrame(values, numbered(row, len(values)), [f"{column}{at + 1}" for at in range(values.shape[1])])
-    st.dataframe(frame.map(number), alt=f"{name}, table", height="content" if len(values) <= MOST_ROWS else 260)
+    st.dataframe(frame.map(number), alt=f"{name}, table", height="content" if len(values) <= MAX_ROWS else 260)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, Travel
+from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, SamplePaths
 from components.charts import figures
 from components.charts.parts import Figure, enlarged
 from components.classroom import answers
@@ -94,11 +94,11 @@ def lettered(lesson: Lesson) -> dict[str, RunConfig]:
 
 def samples(lesson: Lesson) -> None:
     """The way of ten samples through the nets, apart from the charts of `watch`."""
-    below(f"lesson_{lesson.key}", "samples", [_travel(lesson, COLUMNS, 250)], runs=len(lesson.nets))
+    below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
 
 
-def _travel(lesson: Lesson, span: int, height: int) -> Travel:
-    return Travel(
+def _sample_paths(lesson: Lesson, span: int, height: int) -> SamplePaths:
+    return SamplePaths(
         TEXTS("samples"),
         span=span,
         runs=tuple(range(len(lesson.nets))),
@@ -121,7 +121,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
         )
         for kind in lesson.charts
     }
-    upper = [] if large else [_travel(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
+    upper = [] if large else [_sample_paths(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
     told = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
     named = enumerate(lettered(lesson)) if told else ()
     return [*upper, *charts.values(), *(Headline(f"Verdict of {name[2:]}", run, label=name) for run, name in named)]

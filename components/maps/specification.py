@@ -21,7 +21,7 @@ FIRST = MapSpec(
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
 BASE = ("net", "task", "depth", "width", "activation", "norm", "init", "optimizer", "lr", "batch", "warmup", "steps")
-LONGEST_AXIS = 1000  # characters of an axis, with room for the longest numbers
+MAX_AXIS = 1000  # characters of an axis, with room for the longest numbers
 OWN = "of the arrangement"  # what a map leaves to its arrangements
 LEFT = ("norm", "init")  # fields that may be left to them
 
@@ -140,7 +140,7 @@ def _axis(name: str, label: str) -> tuple[str, str]:
     text = st.text_input(
         "Values",
         key=f"map_{name}_values",
-        max_chars=LONGEST_AXIS,
+        max_chars=MAX_AXIS,
         help="Numbers separated by commas; each is a column or a row of cells.",
     )
     return str(chosen), text
@@ -168,7 +168,7 @@ def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
 def _numbers(text: str) -> tuple[float, ...]:
     """The numbers in a text. ValueError names what is not a number."""
     found = []
-    for part in text[:LONGEST_AXIS].replace(";", ",").replace(" ", ",").split(","):
+    for part in text[:MAX_AXIS].replace(";", ",").replace(" ", ",").split(","):
         if not part:
             continue
         try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-from models.runlog import MOST_ROWS
+from models.runlog import MAX_ROWS
 from models.service.client import config_from, key_of
 from models.spec import RunConfig, bounds
 from models.spec.query import MAX_LINK_KEYS
@@ -79,9 +79,9 @@ def heavy(message: dict[str, Any]) -> bool:
 def understood(message: dict[str, Any]) -> Hello | Wish:
     """What a message means."""
     if message["kind"] == "wish":
-        wants = tuple(_number(want, "want", MOST_ROWS) for want in _list(message, "wants"))
-        return Wish(wants, _number(message.get("at", 0), "at", MOST_ROWS), message.get("playing") is True)
-    turn = _number(message.get("turn", 0), "turn", MOST_ROWS)
+        wants = tuple(_number(want, "want", MAX_ROWS) for want in _list(message, "wants"))
+        return Wish(wants, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)
+    turn = _number(message.get("turn", 0), "turn", MAX_ROWS)
     return Hello(turn, message["ticket"], tuple(_asked(run) for run in _list(message, "runs")))
 
 
@@ -116,7 +116,7 @@ def _asked(run: Any) -> AskedRun | AskedRecording:
         if not all(isinstance(name, str) and len(name) <= bounds.MAX_NAME_CHARS for name in names):
             raise ValueError("a recording without its name")
         have = _number(run.get("have", 0), "have", bounds.MAX_RECORDING_BYTES)
-        return AskedRecording(*names, have, _number(run.get("want", 0), "want", MOST_ROWS))
+        return AskedRecording(*names, have, _number(run.get("want", 0), "want", MAX_ROWS))
     if not isinstance(run, dict) or not isinstance(run.get("link"), str):
         raise ValueError("a run without its link")
     if len(run["link"]) > bounds.MAX_LINK_CHARS:
@@ -125,7 +125,7 @@ def _asked(run: Any) -> AskedRun | AskedRecording:
     if run["link"] != key_of(cfg):
         raise ValueError("a link that no page would write")
     seeds = _number(run.get("seeds", 1), "seeds", bounds.MAX_SEEDS_PER_RUN)
-    have, want = (_number(run.get(name, 0), name, MOST_ROWS) for name in ("have", "want"))
+    have, want = (_number(run.get(name, 0), name, MAX_ROWS) for name in ("have", "want"))
     return AskedRun(cfg, max(1, seeds), have, want)
 
 

@@ -12,7 +12,7 @@ from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.player.asked import AskedRun
 from models import answers
-from models.insight.fate import GROWN, VANISH, fate
+from models.insight.path_outcome import GROWN, VANISH, path_outcome
 from models.runlog import LogHead, RunLog
 from models.service.client import Requester, Trainer, WantedLog, log_key, question_message
 from models.service.recorded import recorded
@@ -44,7 +44,7 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
     `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None where its
     output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on: `size`, the RMS of each;
     `turn`, the angle of its direction in the plane that holds most, in radians; `held`, how much of it lies there;
-    `fate`, with `alike`, what is said beside it; `edge`, the size at the frame's edge, in times the input's.
+    `outcome`, with `alike`, what is said beside it; `edge`, the size at the frame's edge, in times the input's.
     """
     draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in frame.picture else None
     ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
@@ -109,7 +109,7 @@ def state_of(log: RunLog, **more: Any) -> dict[str, Any]:
     """The state of a run, `more` of which its log does not know: whether it is over, how, what it waits for."""
     ends = [None if end is None else {"step": end.step, "sentence": end.sentence()} for end in log.divergences]
     parameters, device = (log.head.parameters, log.head.device) if log.head else (0, "")
-    known = {"done": log.done, "fates": ends, "parameters": parameters, "device": device}
+    known = {"done": log.done, "outcomes": ends, "parameters": parameters, "device": device}
     return known | {"error": "", "place": 0, "rate": 0.0, "recomputing": False, "recorded": False, **more}
 
 
@@ -204,7 +204,7 @@ def _journey(picture: dict[str, Any]) -> dict[str, Any]:
         "held": np.hypot(across, up).round(2).tolist(),
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
-        "fate": (found := fate(picture)),
+        "outcome": (found := path_outcome(picture)),
         "alike": "" if found == VANISH else f" (mean\u00a0cosine\u00a0{picture['ten_cosine'][-1]:.2f})",
         "edge": GROWN,
     }

@@ -5,15 +5,15 @@ from typing import Unpack
 
 from addnorm.player import file_that_plays
 from addnorm.player.declare import Link, Panel, Playing
-from components.player.asked import MOST_ROWS, AskedRecording
+from components.player.asked import MAX_ROWS, AskedRecording
 from components.player.feed import whole
 from components.player.page import RecordingRef, declaration
 from components.player.recordings import RecordingFeed
 from models.service.client import WantedLog, trainer
 from models.spec import RunConfig
 
-MOST_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
-TOO_LARGE = f"More than {MOST_BYTES / 1e6:g} MB of rows: too many for a file that plays."
+MAX_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
+TOO_LARGE = f"More than {MAX_BYTES / 1e6:g} MB of rows: too many for a file that plays."
 
 
 def as_file(
@@ -42,11 +42,11 @@ def as_file(
         if isinstance(run, RunConfig):
             messages += whole(logs[number] if logs else trainer().log(run, seeds), number)
             continue
-        asked = AskedRecording(run.name or "", file="", have=0, want=MOST_ROWS)
-        feed = RecordingFeed(number, asked, most=MOST_BYTES, grows=False)  # a button must not fill the server's memory
+        asked = AskedRecording(run.name or "", file="", have=0, want=MAX_ROWS)
+        feed = RecordingFeed(number, asked, most=MAX_BYTES, grows=False)  # a button must not fill the server's memory
         messages += feed.messages()
         if not feed.whole:
-            how["facts"] = [*how.get("facts", []), f"the first {MOST_BYTES / 1e6:g} MB of the recording"]
+            how["facts"] = [*how.get("facts", []), f"the first {MAX_BYTES / 1e6:g} MB of the recording"]
     data = declaration(runs, shown(panels), seeds=seeds, **how)
     above, after = (
         {"name": f"file_{at}", "below": "file", "panels": [panel.to_json(len(runs), seeds) for panel in shown(some)]}
@@ -59,4 +59,4 @@ def as_file(
 def fits(runs: Sequence[RunConfig], seeds: int = 1) -> bool:
     """Whether the rows that there are of some runs are few enough for a file."""
     logs = [trainer().log(run, seeds) for run in runs]
-    return sum(log.rows().nbytes for log in logs) <= MOST_BYTES
+    return sum(log.rows().nbytes for log in logs) <= MAX_BYTES

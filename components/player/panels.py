@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from addnorm.player.declare import COLUMNS, BlockPicture, Text, Travel
+from addnorm.player.declare import COLUMNS, BlockPicture, SamplePaths, Text
 from components.charts.diagram import NUMBERED, small_diagram
 from models.insight.lens import SHOWN
 from models.spec import TASKS, RunConfig, plan
@@ -14,10 +14,10 @@ TEXT_NOTE = (
 )
 
 
-def ten_samples(height: int, span: int = COLUMNS) -> Travel:
+def ten_samples(height: int, span: int = COLUMNS) -> SamplePaths:
     """The way of ten held-out samples through the net of a page with one run."""
     title = "Ten unseen samples on their way through the blocks"
-    return Travel(title, span=span, labels=["Ten unseen samples"], height=height)
+    return SamplePaths(title, span=span, labels=["Ten unseen samples"], height=height)
 
 
 def writes(cfg: RunConfig) -> bool:

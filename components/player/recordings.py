@@ -22,7 +22,7 @@ from models.spec import bounds
 
 FOLDER = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
 DEFAULT, ENDING = "recordings", ".jsonl"
-MOST_LISTED = 500  # the newest
+MAX_LISTED = 500  # the newest
 EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # what the scripts beside it have recorded
 EXAMPLE = "example: "  # prefix of their names
 PIECE_BYTES = 2**18
@@ -45,7 +45,7 @@ def recordings() -> list[str]:
                     listed.append((-entry.stat(follow_symlinks=False).st_mtime, entry.name))
     except OSError:
         return []
-    return [name for _, name in sorted(listed)[:MOST_LISTED]]
+    return [name for _, name in sorted(listed)[:MAX_LISTED]]
 
 
 def examples() -> list[str]:

@@ -34,7 +34,7 @@ from models.spec.settings import Settings
 
 NAME = "playground"
 
-GHOST: Key[RowProfile | None] = Key("ghost", None)  # before the last change
+PREVIOUS: Key[RowProfile | None] = Key("previous", None)  # before the last change
 PINNED: Key[RowProfile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
 STARTED = Key("playground_started", "")  # the last request to play the run
@@ -86,7 +86,7 @@ def _watched(cfg: RunConfig) -> bool:
 
 
 def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
-    """The living stack and the verdict on it, the player, and below it the charts. Returns the place of a remedy: above
+    """The stack and the verdict on it, the player, and below it the charts. Returns the place of a remedy: above
     the charts, in sight, but on a projector below them.
     """
     large, fit = projector.on(), FIT.get()
@@ -138,14 +138,14 @@ def what_is_set(cfg: RunConfig) -> None:
 
 
 def _leave(before: View, cfg: RunConfig) -> None:
-    """Keeps the profile before the last change as the ghost, where the two can be compared.
+    """Keeps the profile before the last change as the previous profile, where the two can be compared.
 
     Not if the new net has less than half its depth: it would be squeezed into a corner of its own chart.
     """
     shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
-    ghost = profile_of(shown or before)
-    alike = ghost.beside(cfg)
-    GHOST.put(ghost if alike and before.cfg.depth <= 2 * cfg.depth else None)
+    previous = profile_of(shown or before)
+    alike = previous.beside(cfg)
+    PREVIOUS.put(previous if alike and before.cfg.depth <= 2 * cfg.depth else None)
     if not alike:
         _fit_axes()  # they were scaled for curves that are gone
 
@@ -184,7 +184,7 @@ def _others(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
     """The profiles to compare with, by role: the one before the last change and the pinned one, of the same net and
     task.
     """
-    kept = [(role.name, role.get()) for role in (GHOST, PINNED)]
+    kept = [(role.name, role.get()) for role in (PREVIOUS, PINNED)]
     return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
 
 
@@ -213,5 +213,5 @@ def _pin(cfg: RunConfig) -> None:
 
 
 def _clear() -> None:
-    GHOST.pop()
+    PREVIOUS.pop()
     PINNED.pop()

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from addnorm.player.declare import COLUMNS, Chart, Headline, LivingStack, Panel
+from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, StackPanel
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
@@ -19,7 +19,7 @@ TITLE = 30  # pixels above a plot without a legend
 STACK_HEIGHT = 150
 HEIGHT, PLAYER = 276, 158  # of a chart, and of the loss in the player, in pixels
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
-TRAVEL = 230  # pixels
+PATHS = 230  # pixels
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "Layer and step", "What the net says")
 ANSWERS = {
@@ -29,10 +29,10 @@ ANSWERS = {
 }
 
 
-def stack(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> LivingStack:
-    """The living stack, whose blocks can be opened unless a link hides what they are made of."""
+def stack(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
+    """The stack, whose blocks can be opened unless a link hides what they are made of."""
     blocks: dict[str, Any] = {"blocks": blocks_of(cfg)} if hidden("theory") else opened(cfg)
-    return LivingStack(toggles=toggles, fit=fit, height=height, **blocks)
+    return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
 
 
 def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
@@ -59,7 +59,7 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
     span = 6 if large else 4
     found = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
     texts = [text_of()] if writes(cfg) else []
-    return [*texts, *found] if large else [*texts, *found, ten_samples(TRAVEL, span)]
+    return [*texts, *found] if large else [*texts, *found, ten_samples(PATHS, span)]
 
 
 def panels(cfg: RunConfig) -> tuple[str, ...]:

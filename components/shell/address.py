@@ -19,7 +19,7 @@ from models.spec.knob import Knob
 from models.spec.query import FOREIGN, MAX_VALUE_CHARS, Near, taken, written
 
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
-MOST_ECHOES = 8
+MAX_ECHOES = 8
 
 HERE = Key("address_here", "")  # the current page
 # By key, the part of the address that the current page has adopted or written.
@@ -219,6 +219,6 @@ def _write(query: dict[str, str]) -> None:
     before, left = st.query_params.to_dict(), LEFT.mutable()
     left.pop(HERE.get(), None)
     left[HERE.get()] = query
-    ECHOES.put([echo for echo in (*ECHOES.get(), before) if echo != query][-MOST_ECHOES:])
+    ECHOES.put([echo for echo in (*ECHOES.get(), before) if echo != query][-MAX_ECHOES:])
     if query != before:
         st.query_params.from_dict(query)

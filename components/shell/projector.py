@@ -5,7 +5,7 @@ import streamlit as st
 KEY, VALUE = "view", "projector"
 FACTOR = 1.45  # by which the type of charts is larger
 HEIGHT = 320  # pixels of a chart, which with all above it fills 720
-STACK, LOSS, BELOW_STACK = 116, 196, 174  # pixels of the living stack, the loss in the player and the charts below them
+STACK, LOSS, BELOW_STACK = 116, 196, 174  # pixels of the stack, the loss in the player and the charts below them
 CURVE = 145  # pixels of a small loss: a fifth of a screen of 720
 
 SPEED = "25 steps/s"  # of the player, until somebody chooses another
@@ -27,10 +27,10 @@ STYLE = """<style>
 .stApp .st-key-player_playground_over .player-headline { min-height: 0 }
 .player.story .player-stack { height: calc(0.85 * var(--height)) }
 .player.story .player-block.large svg { max-height: 20vh }
-.player.story .player-travel-nets { --most: 190 }
-.player.story .player-travel-bar :is(label, .player-travel-switch) { display: none }
-.player.story [data-kind="travel"] { grid-row: span 2 }
-.stMain:has(.class-bars) .player-travel-nets { --most: 160 }
+.player.story .sample-paths-nets { --most: 190 }
+.player.story .sample-paths-bar :is(label, .sample-paths-switch) { display: none }
+.player.story [data-kind="paths"] { grid-row: span 2 }
+.stMain:has(.class-bars) .sample-paths-nets { --most: 160 }
 .stApp .diagram-nets .block-diagram {
     width: min(100%, calc(var(--wide) * 0.12rem), calc(28vh * var(--wide) / var(--high)));
 }
@@ -38,8 +38,8 @@ STYLE = """<style>
     :root { font-size: 30px }
     .player :is(.player-stack, .player-curve), .player.story .player-stack { height: calc(1.5 * var(--height)) }
     .player .player-stack.opens:not(:has(.single)) { height: auto; min-height: calc(1.5 * var(--height)) }
-    .player.story .player-travel-nets { --most: 300 }
-    .stMain:has(.class-bars) .player-travel-nets { --most: 240 }
+    .player.story .sample-paths-nets { --most: 300 }
+    .stMain:has(.class-bars) .sample-paths-nets { --most: 240 }
     .player:not(.pinned) .player-chart { height: calc(1.33 * var(--height)) }
     .player.pinned :is(.player-scrub, .player-chart) { --height: 275px !important }
 }

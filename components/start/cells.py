@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Curve, Link, LivingStack, Panel, RunHeading, Travel
+from addnorm.player.declare import COLUMNS, Curve, Link, Panel, RunHeading, SamplePaths, StackPanel
 from components.player.page import below, place, player
 from components.player.panels import opened
 from components.shell import projector
@@ -14,8 +14,8 @@ from components.shell.link import PLAYGROUND
 from components.shell.naming import chance
 from components.shell.session import Key
 from components.start.words import TEXTS, Ended
-from models.insight.fate import FATES
 from models.insight.outcome import BLOWS_UP
+from models.insight.path_outcome import PATH_OUTCOMES
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
 
@@ -81,26 +81,26 @@ def told() -> None:
     """Ten unseen digits on their way through the two nets of which a class is not asked."""
     with st.container(key="class_told"):
         height = 330 if projector.on() else 220
-        player("told", [CELLS[cell].cfg for cell in TOLD], [_travel(TOLD, range(len(TOLD)), height=height)])
+        player("told", [CELLS[cell].cfg for cell in TOLD], [_sample_paths(TOLD, range(len(TOLD)), height=height)])
 
 
 def picture(*, asks: bool) -> None:
     """Ten unseen digits on their way through the nets; if it `asks`, two of them play at once, two after a guess."""
     cells = range(len(CELLS))
-    travel = _travel(cells, cells, asks=ASKED if asks else (), height=330 if projector.on() else 176)
-    below(NAME, "digits", [travel], runs=len(CELLS))
+    paths = _sample_paths(cells, cells, asks=ASKED if asks else (), height=330 if projector.on() else 176)
+    below(NAME, "digits", [paths], runs=len(CELLS))
 
 
-def _travel(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> Travel:
+def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> SamplePaths:
     """The way of the digits through some cells, which are these runs of their player."""
-    return Travel(
+    return SamplePaths(
         TEXTS("on their way"),
         of="ten digits",
         runs=tuple(runs),
         labels=[CELLS[cell].title for cell in cells],
         asks=[cells.index(cell) for cell in asks],
         question=TEXTS("your guess"),
-        options=FATES,
+        options=PATH_OUTCOMES,
         tells=True,
         reveals=not hidden("verdict"),
         height=height,
@@ -122,7 +122,7 @@ def _losses(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
 def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:
     """The blocks of one cell, and the way to the playground, which a projector does not show."""
     title = f"Signal and gradient, {cell.title.lower()}"
-    stack = LivingStack(title, run, SPAN, 2, height=130, scale="shared", **opened(cell.cfg))
+    stack = StackPanel(title, run, SPAN, 2, height=130, scale="shared", **opened(cell.cfg))
     if large:
         return [stack]
     return [stack, Link(f"{cell.title}: playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]

@@ -6,7 +6,7 @@ from functools import cached_property
 from components.player.phrases import phrase
 from components.shell.naming import chance
 from models.content import Texts
-from models.insight import fate
+from models.insight import path_outcome
 from models.insight.outcome import LEARNS, outcome
 from models.spec import RunConfig
 from models.trace import Trace
@@ -28,9 +28,9 @@ class Ended:
         return outcome(self.trace, chance(self.cfg))
 
     @cached_property
-    def fate(self) -> str:
-        """What becomes of ten digits before training, one of FATES."""
-        return fate.fate(self.trace.frames[0].picture)
+    def path_outcome(self) -> str:
+        """What becomes of ten digits before training, one of PATH_OUTCOMES."""
+        return path_outcome.path_outcome(self.trace.frames[0].picture)
 
 
 def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str:
@@ -43,5 +43,5 @@ def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str
         found = TEXTS("some learn", count=len(learned), nets=len(ends), titles="; ".join(learned))
     else:
         found = TEXTS("none learns", count=0, nets=len(ends))
-    fates = {"neither": neither, "residual": residual, "norm": norm, "both": both}
-    return TEXTS("conclusion", learned=found, **{name: phrase(end.fate) for name, end in fates.items()})
+    outcomes = {"neither": neither, "residual": residual, "norm": norm, "both": both}
+    return TEXTS("conclusion", learned=found, **{name: phrase(end.outcome) for name, end in outcomes.items()})

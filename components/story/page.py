@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, LivingStack, Panel, Scene, Travel
+from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, Panel, SamplePaths, Scene, StackPanel
 from components.classroom import following
 from components.player.page import player, seen_scene
 from components.player.panels import block_of, blocks_of
@@ -83,11 +83,11 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
     curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 110 if ways else 92)
     span = half if ways else COLUMNS
     block = block_of(cfg, "One block", run, COLUMNS if large else span)
-    stack = LivingStack(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
+    stack = StackPanel(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
     if not ways:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
-    travel = Travel("Ten unseen digits", run, half, runs=[run], labels=[""], of="ten digits", height=330)
-    return [block, travel, curve, stack] if large else [travel, block, curve, stack]
+    paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], of="ten digits", height=330)
+    return [block, paths, curve, stack] if large else [paths, block, curve, stack]
 
 
 def _scene() -> int:

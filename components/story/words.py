@@ -7,8 +7,8 @@ from components.player.view import View
 from components.shell.naming import chance
 from models.content import Texts
 from models.insight.baseline import LEARNT
-from models.insight.fate import growth
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share
+from models.insight.path_outcome import growth
 from models.insight.words import number
 from models.service.client import WantedLog
 from models.spec import RunConfig

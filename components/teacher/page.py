@@ -37,7 +37,7 @@ PLAYGROUND = stops.PLAYGROUND
 CLASS, OPENED, PLAN = following.KEY, "key", "plan"  # in this page's address
 SEAT = "seat"  # the cookie by which a proxy chooses a replica, as docs/server.md has it
 PASSWORD, PLANNED, SHOWN = "teacher_password", "teacher_plan", "teacher_shown"
-MOST_PASSWORD = 100  # characters
+MAX_PASSWORD = 100  # characters
 OWN_HOSTS = ("localhost", "127.0.0.1", "::1")
 IN_LESSONS = ("answers", "lessons", "verdict", "export")
 PAGES = {  # path and title
@@ -94,7 +94,7 @@ def _class(planned: Sequence[str]) -> tuple[str, str]:
         return "", ""
     if class_password():
         tip = TEXTS("password")
-        st.text_input("Password", key=PASSWORD, type="password", max_chars=MOST_PASSWORD, help=tip)
+        st.text_input("Password", key=PASSWORD, type="password", max_chars=MAX_PASSWORD, help=tip)
     st.button(
         "Open a class", key="teacher_open", icon=":material/groups:", type="primary", on_click=_open, args=(wanted,)
     )

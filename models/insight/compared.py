@@ -78,12 +78,12 @@ def sizes(runs: Runs, row: int) -> str:
 def _stand(traces: Sequence[Trace], row: int) -> _Stand:
     loss, accuracy, lost = [], [], []
     for trace in traces:
-        frame, fate = trace.frame_at(row), trace.divergence
-        gone = fate is not None and row >= fate.rest
+        frame, outcome = trace.frame_at(row), trace.divergence
+        gone = outcome is not None and row >= outcome.rest
         there = not gone and frame is not None and np.isfinite(frame.held_out_loss)
         loss.append(frame.held_out_loss if there and frame else np.inf)
         accuracy.append(frame.held_out_accuracy if there and frame else 0.0)
-        lost += [fate.step] if gone and fate else []
+        lost += [outcome.step] if gone and outcome else []
     return _Stand(np.array(loss), np.array(accuracy), lost)
 
 

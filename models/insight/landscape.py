@@ -112,10 +112,10 @@ def jacobian_sentence(values: np.ndarray) -> str:
     kept = values[values > ROUNDING * len(values) * values[0]]
     gone = len(values) - len(kept)
     condition = float(kept[0] / kept[-1])
-    fate = "about evenly" if condition <= EVEN else "unevenly"
+    how = "about evenly" if condition <= EVEN else "unevenly"
     lost = f" {gone} of {len(values)} directions are lost to rounding." if gone else ""
     return (
-        f"From the input to the end of the stack the last token is stretched {fate}, by {number(kept[0])} at most and "
+        f"From the input to the end of the stack the last token is stretched {how}, by {number(kept[0])} at most and "
         f"{number(kept[-1])} at least (condition number {number(condition)}), "
         f"{number(float(np.sqrt(np.square(values).mean())))} in the root mean square.{lost}"
     )

@@ -15,7 +15,7 @@ from models.trace import Trace
 BOUNDING = {name for name, norm in NORMS.items() if norm.over}  # norms that fix the size of what they pass on
 SCALE_FREE = ("relu", "identity", "gelu", "silu")  # activations whose output grows with its input
 ADAM = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
-LEAST_GRADIENT = 1e-7  # RMS well above Adam's eps, from which its first update is the learning rate
+MIN_GRADIENT = 1e-7  # RMS well above Adam's eps, from which its first update is the learning rate
 
 
 @lru_cache(maxsize=256)
@@ -55,7 +55,7 @@ def first_update(cfg: RunConfig, trace: Trace) -> np.ndarray:
     """
     gradient = trace.weight_grad_rms[0].astype(float)
     if cfg.optimizer in ADAM:
-        change = np.where(gradient > LEAST_GRADIENT, float(trace.lr[0]), 0.0)
+        change = np.where(gradient > MIN_GRADIENT, float(trace.lr[0]), 0.0)
     else:
         change = float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient
     size = np.array([_weight_rms(cfg, plan(cfg).of_block(block)) for block in range(1, cfg.depth + 1)])

@@ -25,9 +25,9 @@ KINDS = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdi
 
 def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     """The sentences of a row by kind; "kind" is the kind of the verdict."""
-    frame, fate = trace.frame_at(row), trace.divergence
+    frame, outcome = trace.frame_at(row), trace.divergence
     first, *others = verdicts(cfg, trace, row)
-    ended = fate is not None and row >= fate.step
+    ended = outcome is not None and row >= outcome.step
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
@@ -35,9 +35,9 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",
-        # A fate says its own step.
-        "verdict": fate.sentence()
-        if fate and ended
+        # A outcome says its own step.
+        "verdict": outcome.sentence()
+        if outcome and ended
         else f"Step {STEP} · {' '.join(one.sentence for one in (first, *others))}",
         "kind": "diverged" if ended else first.kind,
     }

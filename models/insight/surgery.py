@@ -80,13 +80,13 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
     lost = f"over {FATAL:.0%} of what it has learned is lost"
     if fatal == 0 and slight == len(cost):
-        fate = "no single block is missed"
+        outcome = "no single block is missed"
     elif fatal == len(cost):
-        fate = f"without any one of them {lost}"
+        outcome = f"without any one of them {lost}"
     else:
         without = f", and without any one of {fatal} {lost}" if fatal else ""
-        fate = f"{slight} of {len(cost)} are hardly missed{without}"
-    return f"Taking one block out changes the held-out loss, {figures}: {fate}."
+        outcome = f"{slight} of {len(cost)} are hardly missed{without}"
+    return f"Taking one block out changes the held-out loss, {figures}: {outcome}."
 
 
 def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from models.labs.normalization import normalised
 
 SATURATED = 0.1  # share of an activation's largest slope below which it is saturated
-MOST_STEPS = 200_000
+MAX_STEPS = 200_000
 TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
 
 
@@ -108,7 +108,7 @@ def squares(x_ND: np.ndarray) -> np.ndarray:
     return np.array([(a * a).mean(), 2 * (a * b).mean(), (b * b).mean()])
 
 
-def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, most: int = MOST_STEPS) -> int | None:
+def descent_steps(x_ND: np.ndarray, *, target: float = 1e-3, most: int = MAX_STEPS) -> int | None:
     """Steps of gradient descent on least squares with these features, at learning rate 1 / largest curvature.
 
     Starts at distance 1 in every weight and ends at `target` of the initial distance; None if `most` steps fail.

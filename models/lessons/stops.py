@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
 
-from models.insight.fate import FATES
+from models.insight.path_outcome import PATH_OUTCOMES
 from models.lessons.lessons import LESSONS, Lesson
 from models.spec import RunConfig
 from models.spec.bounds import MAX_STOP_CHARS, MAX_STOPS
@@ -30,7 +30,7 @@ class Poll:
 
 
 @dataclass(frozen=True)
-class Fate(Poll):
+class Ending(Poll):
     """What becomes of ten digits in a net of Start."""
 
     net: RunConfig
@@ -38,7 +38,7 @@ class Fate(Poll):
 
 # Of Start, of which it asks.
 NETS = {"Residual, no norm": RunConfig(norm="none"), "Norm, no residual": RunConfig(residual=False)}
-OF_START = {f"{START}-{at}": Fate(title, FATES, net) for at, (title, net) in enumerate(NETS.items())}
+OF_START = {f"{START}-{at}": Ending(title, PATH_OUTCOMES, net) for at, (title, net) in enumerate(NETS.items())}
 QUESTIONS: Mapping[str, Poll | Lesson] = ChainMap(cast(Any, OF_START), cast(Any, LESSONS))  # both only read
 USUAL = (START, "vanishing", "exploding", "skip", "placement", "init")  # a first plan: Start, and five lessons
 

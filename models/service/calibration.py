@@ -13,7 +13,7 @@ from models.training import Run
 PARTS = RunConfig(depth=32, width=32, batch=32, device="cpu")
 NUMBERS = RunConfig(net="transformer", task="book", depth=2, width=64, batch=32, device="cpu")
 SECONDS = 0.03  # of measuring, for each
-LEAST_STEPS = 3
+MIN_STEPS = 3
 SLOWEST, FASTEST = 8.0, 0.5  # times the reference machine: anything beyond is a measurement error
 
 
@@ -34,7 +34,7 @@ def _step(cfg: RunConfig) -> float:
     run = Run(cfg, frames=False)
     run.advance(1)
     taken: list[float] = []
-    while len(taken) < LEAST_STEPS or sum(taken) < SECONDS:
+    while len(taken) < MIN_STEPS or sum(taken) < SECONDS:
         began = time.process_time()
         run.advance(1)
         taken.append(time.process_time() - began)

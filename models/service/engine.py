@@ -30,12 +30,12 @@ from models.training.logged import append_to_log, begin_log, opening, seeds_of
 SLICE_SECONDS = 0.05
 KEPT_RUNS = 64
 KEPT_BYTES = LIMITS.memory * 1e6
-MOST_RUNS = 256
+MAX_RUNS = 256
 TRAINED_RUNS = LIMITS.runs
-MOST_JOBS, MOST_WAITING_JOBS = 16, 1000  # answers in work at the same time, and answers that may wait for them
+MAX_JOBS, MAX_WAITING_JOBS = 16, 1000  # answers in work at the same time, and answers that may wait for them
 SOON_ROWS = 40  # a wish for this few more rows (a step, a slow playhead) does not queue behind whole runs
 FIRST_ROWS = 2  # of a run, which its first turn brings however slow it is
-MOST_NEW, NEW_BYTES = 16, KEPT_BYTES / 4  # sessions without a place whose first SOON_ROWS rows do not queue either
+MAX_NEW, NEW_BYTES = 16, KEPT_BYTES / 4  # sessions without a place whose first SOON_ROWS rows do not queue either
 TOLD_SECONDS = 0.25  # between reports on the progress of an answer
 
 
@@ -220,18 +220,18 @@ class Engine:
         return slot.run if slot is not None and isinstance(slot.run, Run) else None
 
     def _begin(self, key: str, payer: Payer, work: Work[Any]) -> None:
-        if len(self.jobs) >= MOST_WAITING_JOBS:
-            raise ValueError(f"{MOST_WAITING_JOBS} measurements wait already; try again in a minute")
+        if len(self.jobs) >= MAX_WAITING_JOBS:
+            raise ValueError(f"{MAX_WAITING_JOBS} measurements wait already; try again in a minute")
         self.jobs[key] = Job(work, payer)
         self.turns[key] = None
 
     def _begin_jobs(self) -> None:
         """Begins answers as far as there is room, as many of each session; a session's first needs less of it."""
         begun = Counter(job.payer for job in self.jobs.values() if job.begun)
-        each = max(1, MOST_JOBS // max(1, len({job.payer for job in self.jobs.values()})))
+        each = max(1, MAX_JOBS // max(1, len({job.payer for job in self.jobs.values()})))
         for job in self.jobs.values():
             mine = begun[job.payer]
-            room = 2 * MOST_JOBS if not mine else MOST_JOBS if mine < each else 0
+            room = 2 * MAX_JOBS if not mine else MAX_JOBS if mine < each else 0
             if not job.begun and begun.total() < room:
                 job.begun = True
                 begun[job.payer] += 1
@@ -278,7 +278,7 @@ class Engine:
         self.trained, self.passing = trained, set()
         for key in waiting:
             slot, payer, needed = self.slots[key], self._paid[key], _held(self.slots[key])
-            is_new = payer not in placed and slot.rows < SOON_ROWS and new < MOST_NEW
+            is_new = payer not in placed and slot.rows < SOON_ROWS and new < MAX_NEW
             room = KEPT_BYTES + NEW_BYTES if is_new else KEPT_BYTES
             if (is_new or slot.goal - slot.rows <= SOON_ROWS) and held + needed <= room:
                 self.passing.add(key)
@@ -339,7 +339,7 @@ class Engine:
             slot = self.slots[key]
             if held > KEPT_BYTES + NEW_BYTES and slot.run is not None:
                 held, slot.run = held - _held(slot), None
-            if len(self.slots) > MOST_RUNS:
+            if len(self.slots) > MAX_RUNS:
                 del self.slots[key]
                 self.emit({"kind": "forgotten", "key": key})
 

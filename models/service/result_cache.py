@@ -20,7 +20,7 @@ from models.spec.bounds import MAX_QUESTION_BYTES
 
 LOG_BYTES = 256 * 2**20
 ANSWER_BYTES = 64 * 2**20
-MOST_ERRORS, LONGEST_ERROR = 256, 1000  # answers without a value that are kept, and characters of each
+MAX_ERRORS, MAX_ERROR = 256, 1000  # answers without a value that are kept, and characters of each
 LIVES = 2  # deaths of the worker after which the work it died over is given up
 
 
@@ -236,8 +236,8 @@ class ResultCache:
         self.answers.pop(key, None)
         self.errors.pop(key, None)
         if error:
-            self.errors[key] = Answer(None, error if len(error) <= LONGEST_ERROR else f"{error[:LONGEST_ERROR]} ...")
-            while len(self.errors) > MOST_ERRORS:
+            self.errors[key] = Answer(None, error if len(error) <= MAX_ERROR else f"{error[:MAX_ERROR]} ...")
+            while len(self.errors) > MAX_ERRORS:
                 self.errors.popitem(last=False)
             return
         self.answers[key] = Answer(value, nbytes=size(value) + size(key))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.service.wire import Message
 from models.spec.bounds import FULL_SHARES_PER_ADDRESS
 
-MOST_ACCOUNTS = 1000
+MAX_ACCOUNTS = 1000
 
 
 class Payer(NamedTuple):
@@ -39,7 +39,7 @@ class Turns:
             self._had.move_to_end(payer)
         key = min(wanting, key=lambda key: self._had[wanting[key]])
         self._least = self._had[wanting[key]]
-        while len(self._had) > MOST_ACCOUNTS:
+        while len(self._had) > MAX_ACCOUNTS:
             self._had.popitem(last=False)
         return key
 

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 KINDS = "biuf"
-LONGEST_LINE = 64 * 2**20
+MAX_LINE = 64 * 2**20
 ARRAY = "$array"
 
 Message = dict[str, Any]
@@ -24,7 +24,7 @@ def send(stream: BinaryIO, message: Message) -> None:
 
 def receive(stream: BinaryIO) -> Message | None:
     """The next message, or None at the end. EOFError if the stream ends inside one, ValueError if it is no message."""
-    line = stream.readline(LONGEST_LINE)
+    line = stream.readline(MAX_LINE)
     if not line:
         return None
     if not line.endswith(b"\n"):
@@ -38,8 +38,8 @@ def line_of(message: Message) -> bytes:
     ValueError for anything else and for what would be too long to be received.
     """
     line = json.dumps(message, default=_plain, separators=(",", ":")).encode() + b"\n"
-    if len(line) > LONGEST_LINE:
-        raise ValueError(f"a message of {len(line):,} bytes; legal are at most {LONGEST_LINE:,}")
+    if len(line) > MAX_LINE:
+        raise ValueError(f"a message of {len(line):,} bytes; legal are at most {MAX_LINE:,}")
     return line
 
 

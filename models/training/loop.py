@@ -103,7 +103,7 @@ class Loop(ABC):
     def traces(self) -> list[Trace]:
         """Everything measured so far, one trace per run."""
         rows = self._by_run(0).cpu().numpy()
-        ends = [self.length if fate is None else fate.step + 1 for fate in self.divergences]
+        ends = [self.length if outcome is None else outcome.step + 1 for outcome in self.divergences]
         return [
             trace_of(self.columns, rows[:end, at].copy(), self.frames_by_run[at], self.divergences[at])
             for at, end in enumerate(ends)
@@ -150,6 +150,6 @@ class Loop(ABC):
                 self.divergences[at] = where(k, rows[row, at].cpu().numpy(), self.columns)
                 self.frames_by_run[at] = [frame for frame in self.frames_by_run[at] if frame.step <= k]
         self._checked = self.length
-        ends = [fate.step + 1 for fate in self.divergences if fate]
+        ends = [outcome.step + 1 for outcome in self.divergences if outcome]
         if len(ends) == len(self.divergences):
             self.step = min(max(ends), self.cfg.steps)  # the closing row is no step

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from tests.load.server import Server
 from tests.load.viewer import PAGE, Viewer
 
-MOST_SECONDS = 20.0  # of an attack
+MAX_SECONDS = 20.0  # of an attack
 AFTERWARDS = 10.0  # seconds after which memory is looked at
 LOOK_SECONDS = 0.05  # between two looks at /healthz
 
@@ -70,7 +70,7 @@ async def harm(attack: Attack, server: Server) -> Harm:
 async def carried_out(attack: Attack, server: Server) -> None:
     """Carries out an attack, and no longer than it may last."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(MOST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             await attack.carry_out(server)
 
 
@@ -91,7 +91,7 @@ def _worst_health(server: Server, over: Event) -> float:
         began = time.perf_counter()
         with (
             suppress(OSError),
-            closing(HTTPConnection(str(address.hostname), address.port, timeout=MOST_SECONDS)) as to,
+            closing(HTTPConnection(str(address.hostname), address.port, timeout=MAX_SECONDS)) as to,
         ):
             to.request("GET", "/healthz")
             to.getresponse().read()

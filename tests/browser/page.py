@@ -125,7 +125,7 @@ NAMES = "el => (el.data ?? []).filter(({ mode }) => mode !== 'text').map((trace)
 
 
 def line(page: Any, name: str, dash: str = "solid") -> list[float | None]:
-    """The y values of a chart's line by its dash: solid is now, dot the ghost. Empty where there is none."""
+    """The y values of a chart's line by its dash: solid is now, dot the previous profile. Empty where there is none."""
     return chart(page, name).evaluate(
         """(el, dash) => {
             const found = (el.data || []).find((t) => t.type === "scatter" && !["markers", "text"].includes(t.mode)

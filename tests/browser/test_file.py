@@ -28,7 +28,7 @@ from tests.browser.page import (
 )
 
 SHIPPED = Path(examples.__file__).parent / "recordings"
-MOST_BYTES = 2e6
+MAX_BYTES = 2e6
 LAST = 40
 # Pixels by which the document is wider than its window, and those between the player's buttons and its sentence.
 LAID_OUT = """() => {
@@ -84,7 +84,7 @@ def test_the_file_of_a_run_plays_its_numbers_without_a_network(visitors: Any, of
     losses, profiles = line(page, "Loss"), [line(page, name) for name in PROFILES]
     verdict = page.locator(".player-headline").inner_text()
     file = saved(page, tmp_path / "run.html")
-    assert file.stat().st_size < MOST_BYTES
+    assert file.stat().st_size < MAX_BYTES
     played = drawn(offline(file))
     assert row(played) == 0
     assert line(played, "Loss") == []

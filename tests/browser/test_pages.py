@@ -53,18 +53,18 @@ DIFFERENT = """(all) => {
 def test_ten_digits_travel_on_the_start_page_and_answer_what_was_guessed(visitors):
     page = visitors("/")
     travel = page.get_by_role("figure", name="Ten unseen digits")
-    fates = {
+    outcomes = {
         "Neither": "they vanish",
         "Residual and norm": "they stay distinct",
         "Norm, no residual": "they merge",
         "Residual, no norm": "they fly out",
     }
     for net in ("Neither", "Residual and norm"):  # which play by themselves
-        travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{fates[net]}")).wait_for()
+        travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{outcomes[net]}")).wait_for()
     for net in ("Norm, no residual", "Residual, no norm"):
         travel.get_by_role("img", name=re.compile(f"^{net}: .* at the input")).wait_for()
         travel.get_by_role("listitem").filter(has_text=net).get_by_role("button", name="merge").click()
-        travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{fates[net]}")).wait_for()
+        travel.get_by_role("img", name=re.compile(f"^{net}: .* after block 32 of 32; .*{outcomes[net]}")).wait_for()
     travel.get_by_text("✓ They merge (mean cosine 0.99), as you guessed.").wait_for()
     travel.get_by_text("✗ They fly out (mean cosine 0.85); you guessed: merge.").wait_for()
     travel.get_by_text("They stay distinct (mean cosine 0.53).").wait_for()
@@ -122,7 +122,7 @@ SHIFTS = """() => {
 @pytest.mark.parametrize("how", [{}, PHONE], ids=["laptop", "phone"])
 def test_nothing_on_the_start_page_moves_while_the_four_train(visitors, how):
     page = visitors("/", **how)
-    until(page, lambda: page.locator(".player-travel .dot").count() == 40, "forty digits")
+    until(page, lambda: page.locator(".sample-paths .dot").count() == 40, "forty digits")
     settled(page).evaluate(SHIFTS)
     press(page, "Train all four")
     until(page, lambda: row(page) == 300, "the end")
@@ -168,13 +168,13 @@ def test_next_to_nothing_moves_while_a_page_comes(visitors, path, how):
 
 def test_what_becomes_of_each_net_is_seen_below_its_digits_while_it_trains_without_scrolling(visitors):
     page = visitors("/")
-    until(page, lambda: page.locator(".player-travel .dot").count() == 40, "forty digits")
+    until(page, lambda: page.locator(".sample-paths .dot").count() == 40, "forty digits")
     press(settled(page), "Train all four")
     page.get_by_text("it blows up").wait_for()
-    heads = (".player-travel-net .player-heading", ".player-outcome .player-heading")
+    heads = (".sample-paths-net .player-heading", ".player-outcome .player-heading")
     names = [page.locator(one).all_inner_texts() for one in heads]
     assert names[0] == names[1], "one order"
-    discs = [disc.bounding_box() for disc in page.locator(".player-travel-net").all()]
+    discs = [disc.bounding_box() for disc in page.locator(".sample-paths-net").all()]
     for kind in (".player-curve", ".player-outcome"):
         for disc, below in zip(discs, page.locator(kind).all(), strict=True):
             box = below.bounding_box()

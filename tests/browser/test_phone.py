@@ -118,11 +118,11 @@ def test_the_diagram_of_a_block_is_whole(visitors, net):
 
 def test_the_cosine_below_ten_samples_stands_on_one_line(visitors):
     page = drawn(visitors("/compare", **PHONE), "Loss")
-    fate = page.get_by_text("They stay distinct (mean cosine 0.53).")
+    outcome = page.get_by_text("They stay distinct (mean cosine 0.53).")
     lines = """(el) => {
         const [words, range] = [el.firstChild, document.createRange()]
         range.setStart(words, words.data.indexOf("("))
         range.setEnd(words, words.length)
         return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size
     }"""
-    assert fate.evaluate(lines) == 1
+    assert outcome.evaluate(lines) == 1

@@ -149,7 +149,9 @@ def test_where_nothing_can_hover_no_chart_has_plotlys_buttons(visitors):
     expect(page.locator(".modebar-btn")).to_have_count(0)
 
 
-def test_after_a_net_that_explodes_the_axes_are_those_of_the_next_and_its_ghost_is_left_out_with_a_word(visitors):
+def test_after_a_net_that_explodes_the_axes_are_those_of_the_next_and_its_previous_profile_is_left_out_with_a_word(
+    visitors,
+):
     wild = {"depth": 16, "width": 16, "steps": 40, "norm": "none", "init_gain": 1.3}
     page = drawn(visitors(link(**wild)))
     press(page, "Train")
@@ -159,7 +161,11 @@ def test_after_a_net_that_explodes_the_axes_are_those_of_the_next_and_its_ghost_
     page.wait_for_url(lambda url: "norm=none" not in url)
     for name in PROFILES:
         drawing = chart(page, name)
-        until(page, lambda one=drawing: any(": " in said for said in one.evaluate(NAMES)), "what became of the ghost")
+        until(
+            page,
+            lambda one=drawing: any(": " in said for said in one.evaluate(NAMES)),
+            "what became of the previous profile",
+        )
         said = drawing.evaluate(NAMES)
         assert "not finite" not in said
         assert [one for one in said if one.endswith((": far off this axis", ": not finite"))]

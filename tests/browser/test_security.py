@@ -148,7 +148,7 @@ def test_no_path_leads_to_a_file_outside_of_the_page(server, room):
         ):
             status, body = asked(server, "GET", f"{room}{climb}/{file}")
             assert status < 500, (room, climb, file)
-            for text in (b"root:", b"lifespan", b"LONGEST_LINE", b"repositoryformatversion", b"maxMessageSize"):
+            for text in (b"root:", b"lifespan", b"MAX_LINE", b"repositoryformatversion", b"maxMessageSize"):
                 assert text not in body, (room, climb, file)
 
 

@@ -11,7 +11,7 @@ def scene(page) -> str:
 
 
 def picture(page) -> str:
-    """How many blocks the living stack has, and with or without skip."""
+    """How many blocks the stack has, and with or without skip."""
     blocks = page.locator(".player-blocks button")
     return f"{blocks.count()} {(blocks.first.get_attribute('aria-label') or '').rsplit(', ', 1)[-1]}"
 
@@ -38,8 +38,8 @@ def test_scrolling_leads_through_the_scenes_and_the_picture_stays(visitors):
         scroll(page, number)
         until(page, lambda shown=shown: picture(page) == shown, f"the net of scene {number}")
         page.get_by_text("block 1 of 32: RMS over a batch").wait_for()
-        fate = {"2": "they vanish", "3": "they fly out"}[number]
-        page.get_by_role("img", name=re.compile(f"10 unseen samples .* after block 32 of 32; .*{fate}")).wait_for()
+        outcome = {"2": "they vanish", "3": "they fly out"}[number]
+        page.get_by_role("img", name=re.compile(f"10 unseen samples .* after block 32 of 32; .*{outcome}")).wait_for()
         top = page.locator(".player-picture").evaluate("el => el.getBoundingClientRect().top")
         assert 0 < top < 200
     assert address(page) == "/story"

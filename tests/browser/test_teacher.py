@@ -149,7 +149,7 @@ def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_
     assert teacher.locator(".player").count() == 0
     for page in (wall, *pages):
         assert page.locator(".player-chart").count() == 0, "nothing that answers"
-        expect(page.locator(".player-travel-net .player-heading")).to_have_text(["Neither", "Residual and norm"])
+        expect(page.locator(".sample-paths-net .player-heading")).to_have_text(["Neither", "Residual and norm"])
     wall.keyboard.press("v")
     for page in (wall, *pages):
         said = page.get_by_text("The class guessed", exact=True)
@@ -180,7 +180,7 @@ def test_on_the_wall_what_trains_is_in_sight_and_what_is_deleted_comes_back(visi
     wall, phone = projector_of(visitors, teacher), visitors(f"/join?c={code}", viewport=PHONE)
     wall.locator(".class-join img").wait_for()
     settled(wall).keyboard.press("v")
-    loss, slider = wall.get_by_label(re.compile("^Loss, neither")), wall.locator(".player-travel-bar")
+    loss, slider = wall.get_by_label(re.compile("^Loss, neither")), wall.locator(".sample-paths-bar")
     loss.wait_for()
     for height, width in ((1080, 1920), (720, 1280)):
         wall.set_viewport_size({"width": width, "height": height})

@@ -30,7 +30,7 @@ VALUES = {
 
 def _profile(*values: np.ndarray, **how: Any) -> Figure:
     series = [
-        Series(f"line {at}", one, role) for at, (one, role) in enumerate(zip(values, ("now", "ghost"), strict=False))
+        Series(f"line {at}", one, role) for at, (one, role) in enumerate(zip(values, ("now", "previous"), strict=False))
     ]
     sites = _sites(max(map(len, values), default=0))
     return depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=sites, series=series, **how)
@@ -107,7 +107,7 @@ def test_a_place_before_the_start_was_not_measured_and_marks_have_the_name_that_
 
 def test_a_site_without_a_cosine_is_marked_and_a_series_without_any_is_left_out():
     lost = np.full(3, np.nan)
-    two = [Series("now", np.array([0.5, np.nan, 1.0])), Series("g", lost, "ghost")]
+    two = [Series("now", np.array([0.5, np.nan, 1.0])), Series("g", lost, "previous")]
     some, none, low = all_drawn(
         [cosine_chart(sites=_sites(3), series=two), _cosine(lost), _cosine(np.array([-0.9, 0.4]))]
     )

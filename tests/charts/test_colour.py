@@ -62,7 +62,7 @@ BLIND = {
 
 def figures() -> dict[str, list[Figure]]:
     every_role = [Series(role, ONES, role) for role in ROLES]
-    pinned = [Series("ghost", ONES, "ghost"), Series("pinned", ONES, "pinned")]
+    pinned = [Series("previous", ONES, "previous"), Series("pinned", ONES, "pinned")]
     tracks = {"signal": "act_rms", "gradient": "grad_rms", "weights": "weight_grad_rms"}
     found: dict[str, list[Figure]] = {name: [] for name in QUANTITIES}
     for name, hue in QUANTITIES.items():
@@ -150,8 +150,10 @@ def test_the_lines_of_a_chart_are_told_apart_without_their_colours(name):
     for figure, traces in zip(made, looks(made), strict=True):
         seen = [trace for trace in traces if trace.get("showlegend", True) and trace["type"] != "heatmap"]
         lines = [trace for trace in seen if trace.get("legendgroup") is None and trace.get("hoverinfo") != "skip"]
-        ghosts = [trace for trace in lines if drawn(trace) == {GREY}]  # the least and the most of some seeds are alike
-        kept = [trace for trace in lines if trace not in ghosts]
+        previous = [
+            trace for trace in lines if drawn(trace) == {GREY}
+        ]  # the least and the most of some seeds are alike
+        kept = [trace for trace in lines if trace not in previous]
         assert len({second_coding(trace) for trace in kept}) == len(kept), figure["layout"]["title"]["text"]
 
 

@@ -11,7 +11,7 @@ import torch
 from scipy import special, stats
 
 from components.charts.tokens import candidates_chart, token_map
-from components.instruments.lens import MOST_LABELS, distance_chart, lens_map, lens_rows, row_labels
+from components.instruments.lens import MAX_LABELS, distance_chart, lens_map, lens_rows, row_labels
 from models.insight.lens import lens_sentence, next_class, settled, tempered
 from models.instruments.lens import class_names, codes, lens
 from models.nets.norms import TokenBatchNorm
@@ -67,7 +67,7 @@ def test_a_row_beside_the_map_is_called_by_its_block_after_its_last_sublayer(dep
     sites = plan(RunConfig.arranged("pre-norm", **TINY | {"depth": depth})).sites
     labels = row_labels(sites)
     assert [label for label in labels if label] == ["input", *said]
-    assert len(said) < MOST_LABELS
+    assert len(said) < MAX_LABELS
     assert [sites[at] for at, label in enumerate(labels) if label][1:] == [f"b{int(block):02d}.ffn" for block in said]
 
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict"
 import { test } from "node:test"
 import { apart } from "../../addnorm/player/label.js"
-import { gap, grown, place } from "../../addnorm/player/travel.js"
+import { gap, grown, place } from "../../addnorm/player/sample_paths.js"
 
 const EDGE = 4
 const JOURNEY = {

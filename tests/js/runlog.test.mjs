@@ -31,8 +31,8 @@ test("a sentence holds until the next and has the numbers of the row shown", () 
 
 test("a run is lost when all of its seeds are", () => {
   const log = new RunLog({ link: "", seeds: 2, last: 9 })
-  const lost = [[], [null, null], [{ step: 1 }, null], [{ step: 1 }, { step: 3 }]].map((fates) => {
-    log.become({ ...log.state, fates })
+  const lost = [[], [null, null], [{ step: 1 }, null], [{ step: 1 }, { step: 3 }]].map((outcomes) => {
+    log.become({ ...log.state, outcomes })
     return log.lost
   })
   assert.deepEqual(lost, [false, false, false, true])

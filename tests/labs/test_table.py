@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.controls.number_table import MOST_CELLS, checked, parsed
+from components.controls.number_table import MAX_CELLS, checked, parsed
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_is_no_table_is_refused_in_a_sentence(text, sentence):
 
 
 def test_the_largest_table_is_taken():
-    assert parsed("\n".join(["1 2"] * (MOST_CELLS // 2))).shape == (MOST_CELLS // 2, 2)
+    assert parsed("\n".join(["1 2"] * (MAX_CELLS // 2))).shape == (MAX_CELLS // 2, 2)
 
 
 def test_an_emptied_cell_is_named_by_its_place():

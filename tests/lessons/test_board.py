@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from components.start.cells import ASKED, CELLS
 from components.story.page import HOW
-from models.insight.fate import FATES, FLY, MERGE
+from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import (
     AGE_SECONDS,
@@ -273,9 +273,9 @@ def test_the_results_are_those_of_what_was_revealed(board: Board, key: str) -> N
         (option, int(option == SECOND)) for option in LESSONS[LESSON].options
     ]
     board.show(CODE, key, START)
-    board.guess(CODE, "start-0", "one", FATES[0])
+    board.guess(CODE, "start-0", "one", PATH_OUTCOMES[0])
     board.reveal(CODE, key)
-    assert board.results(CODE)[0] == ("Start: the four nets", next(iter(NETS)), FATES[0], 1)
+    assert board.results(CODE)[0] == ("Start: the four nets", next(iter(NETS)), PATH_OUTCOMES[0], 1)
 
 
 # --- the file ---

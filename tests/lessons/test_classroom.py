@@ -24,7 +24,7 @@ from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
 from components.start.cells import CELLS, TOLD
 from components.teacher.page import SEAT
-from models.insight.fate import FATES, FLY, MERGE
+from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
 from models.lessons.board import Board, valid_member
 from models.lessons.lessons import LESSONS
@@ -230,11 +230,11 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
         assert travel["labels"] == [CELLS[at].title for at in TOLD]
         assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in TOLD]
     for question, option in zip(OF_START, (FLY, MERGE), strict=True):
-        student.button(key=f"class_guess_{question}_{FATES.index(option)}").click()
+        student.button(key=f"class_guess_{question}_{PATH_OUTCOMES.index(option)}").click()
         sound(student.run())
     board.reveal(CODE, key)
     for page in (student, projector):
-        shown = [one for one in bars(sound(page.run())) if "✓" in one]  # each its own fate, as its disc says
+        shown = [one for one in bars(sound(page.run())) if "✓" in one]  # each its own outcome, as its disc says
         assert [one.removesuffix(" (your guess)") for one in shown] == [f"✓ {FLY}: 1", f"✓ {MERGE}: 1"]
         (travel,) = panels(page, "travel").values()
         assert (len(travel["runs"]), travel["asks"]) == (4, [])

@@ -22,7 +22,7 @@ from tests.load.viewer import PAGE, Viewer
 from tests.waiting import PATIENCE
 
 RETURN_SECONDS = 20.0  # within which a log that was left is shown again as far as it had been seen
-LONGEST_WORK = 60.0
+MAX_WORK = 60.0
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Crowd:
             viewer.train()
             await asyncio.sleep(gap)
         for viewer in self.viewers:
-            await viewer.until(lambda viewer=viewer: viewer.step, "the first step", LONGEST_WORK)  # type: ignore[misc]
+            await viewer.until(lambda viewer=viewer: viewer.step, "the first step", MAX_WORK)  # type: ignore[misc]
 
     async def rest(self) -> None:
         """Everybody pauses."""
@@ -313,6 +313,6 @@ async def _clicks(people: Crowd) -> Figure:
 
 async def _end(server: Server) -> Figure:
     began = time.perf_counter()
-    while server.health()["training"] and time.perf_counter() - began < LONGEST_WORK:
+    while server.health()["training"] and time.perf_counter() - began < MAX_WORK:
         await asyncio.sleep(0.1)
     return Figure("from the last tab closed to the end of all work", time.perf_counter() - began, "s", at_most=10)

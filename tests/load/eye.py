@@ -11,7 +11,7 @@ from tests.load.server import serving
 
 PRESSED, MOVES = 5.0, 1.0  # seconds: from the address to a button, from there to the picture
 BUTTON = ":is(.player-main, button[kind=primary]):enabled"
-PICTURES = {"/": ".player-travel .playing", "/story": ".traveller", "/playground": ".player[data-draws]"}
+PICTURES = {"/": ".sample-paths .playing", "/story": ".traveller", "/playground": ".player[data-draws]"}
 # The words of each page, and at most how many: those of 2026-11-23 (e63b48e), of Start and the playground two thirds.
 WORDS: dict[str, int] = {
     "/": 196,

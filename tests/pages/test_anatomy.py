@@ -77,7 +77,7 @@ def test_the_three_views_lose_what_the_chosen_block_loses_and_the_history_says_s
     assert not page.toggle(key="anatomy_norm").disabled
 
 
-def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_whole_as_a_ghost() -> None:
+def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_whole_as_a_previous_profile() -> None:
     page = anatomy()
     whole = line(page, "Signal by depth")
     page.number_input(key="anatomy_block").set_value(2)
@@ -91,12 +91,12 @@ def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_w
     assert whole is not None
     assert broken[:2] == whole[:2], "nothing changes before the block"
     assert broken[2] != whole[2]
-    assert line(page, "Signal by depth", "ghost") == whole
+    assert line(page, "Signal by depth", "previous") == whole
 
 
 def test_ten_samples_travel_through_the_changed_net_with_its_loss_beside_them() -> None:
     page = anatomy(overrides="2.residual.false")
-    (travel,) = panels(page, "travel").values()
+    (travel,) = panels(page, "sample_paths").values()
     assert list(charts(page)) == ["Loss", "Signal by depth", "Gradient by depth"]
     (run,) = declared(page)["runs"]
     assert run["link"] == key_of(configuration(page))

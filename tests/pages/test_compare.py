@@ -272,7 +272,9 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
         [1, 1, 1],
     ]
     assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
-    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "travel")} == {4}
+    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "sample_paths")} == {
+        4
+    }
     assert {panel["span"] for panel in panels(page, "chart").values()} == {6}
     ways = [panel for panel in declared(page)["panels"] if panel["kind"] == "link"]
     assert [way["href"] for way in ways] == [f"playground?{key_of(cfg)}" for cfg in runs(page)]
@@ -290,7 +292,7 @@ def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> 
         ("What B writes", 1, "B", 6),
     ]
     assert [bool(one["note"]) for one in texts.values()] == [True, False]
-    assert [panel["kind"] for panel in declared(page)["panels"]][:3] == ["text", "text", "travel"]
+    assert [panel["kind"] for panel in declared(page)["panels"]][:3] == ["text", "text", "sample_paths"]
     samples = [came.frames[0]["picture"]["sample"] for came in drawn_first(page)]
     assert len(samples[0]) == len(samples[1]) == 12
     page.slider(key="compare_seeds").set_value(2)
@@ -300,17 +302,19 @@ def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> 
 
 def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_show_the_collapse() -> None:
     page = compare(**columns({"depth": 32, "width": 64}, {"depth": 32, "width": 64, "residual": False}))
-    (travel,) = panels(page, "travel").values()
+    (travel,) = panels(page, "sample_paths").values()
     assert (travel["runs"], travel["labels"]) == ([0, 1], ["A residual on", "B residual off"])
-    assert declared(page)["panels"][0]["kind"] == "travel"
-    (long,) = panels(compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "travel").values()
+    assert declared(page)["panels"][0]["kind"] == "sample_paths"
+    (long,) = panels(
+        compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "sample_paths"
+    ).values()
     assert long["labels"] == ["A", "B"], "long names would push the pictures to different heights"
     lines = charts(page)["Sample cosine by depth"]["data"]
     assert [trace["name"] for trace in lines] == travel["labels"]
     kept, lost = (bound(page, trace) for trace in lines)
     assert kept[-1] < 0.7
     assert lost[-1] > 0.95
-    assert [came.frames[0]["journey"]["fate"] for came in drawn_first(page)] == ["stay distinct", "merge"]
+    assert [came.frames[0]["journey"]["outcome"] for came in drawn_first(page)] == ["stay distinct", "merge"]
     page.toggle(key="compare_difference").set_value(True)
     assert "Sample cosine by depth" not in charts(sound(page.run())), "a cosine over another says nothing"
 
@@ -360,11 +364,11 @@ def test_a_hostile_link_is_said_in_harmless_words() -> None:
     assert "<b>" not in said
 
 
-def ran(losses: list[float], accuracy: float = 0.5, fate: int | None = None) -> Trace:
-    """A trace whose held-out loss is such at the steps 0, 1, ..., and which has diverged at `fate`."""
+def ran(losses: list[float], accuracy: float = 0.5, outcome: int | None = None) -> Trace:
+    """A trace whose held-out loss is such at the steps 0, 1, ..., and which has diverged at `outcome`."""
     columns_ = Columns(("x0", "b01"), ("b01",), 1)
     frames = [Frame(at, np.zeros(2), np.zeros(1), loss, accuracy) for at, loss in enumerate(losses)]
-    ended = None if fate is None else Divergence(fate, "loss")
+    ended = None if outcome is None else Divergence(outcome, "loss")
     return trace_of(columns_, np.ones((len(losses), columns_.width), np.float32), frames, ended)
 
 
@@ -389,12 +393,12 @@ def test_the_lead_is_judged_by_the_held_out_losses(runs: dict[str, list[list[flo
 
 
 def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
-    said = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2, 0.5])]}, 1, "digits")
+    said = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2, 0.5])]}, 1, "digits")
     assert "B alone is left" in said
     assert "A diverged at step 1" in said
-    both = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2, 3], fate=1)]}, 1, "digits")
+    both = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2, 3], outcome=1)]}, 1, "digits")
     assert "none has a finite loss" in both
-    before = ahead({"A": [ran([2, 3], fate=1)], "B": [ran([2.1, 3])]}, 0, "digits")
+    before = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2.1, 3])]}, 0, "digits")
     assert "diverged" not in before
 
 
@@ -428,7 +432,7 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
 
 def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
     page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
-    assert {panel["kind"] for panel in declared(page)["panels"]} == {"travel", "chart"}
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"sample_paths", "chart"}
     assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.FACTOR}
     assert declared(page)["keys"] == projector.HINT
     assert page.title[0].value == "pre-norm, 3x16 beside no residual, pre-norm, layer norm, 3x16"

@@ -167,16 +167,16 @@ def test_the_profile_before_training_is_row_0_of_the_log(query):
     assert {name: line(page, name) for name in profiles} == promised
 
 
-def test_the_picture_before_a_change_stays_as_a_ghost():
+def test_the_picture_before_a_change_stays_as_a_previous_profile():
     page = playground(**SMALL)
     before = now(page)
-    assert line(page, "Signal by depth", "ghost") is None
+    assert line(page, "Signal by depth", "previous") is None
     legend = [charts(page)["Signal by depth"]["layout"]["showlegend"]]
     move(page, "residual", False)
     legend.append(charts(page)["Signal by depth"]["layout"]["showlegend"])
     assert legend == [False, True], "a single line is the step that the player says"
-    assert line(page, "Signal by depth", "ghost") == before[0]
-    assert line(page, "Gradient by depth", "ghost") == before[1]
+    assert line(page, "Signal by depth", "previous") == before[0]
+    assert line(page, "Gradient by depth", "previous") == before[1]
     assert "pre-norm, 4x16, step 0" in names(page)
 
 
@@ -190,7 +190,7 @@ def test_what_is_compared_with_goes_with_its_net_and_task_and_leaves_the_axes_to
     for field, value in change.items():
         move(page, field, value)
     for chart in ("Signal by depth", "Gradient by depth", "Weight gradient by depth"):
-        assert line(page, chart, "ghost") is None
+        assert line(page, chart, "previous") is None
         assert line(page, chart, "pinned") is None
         assert panels(page, "chart")[chart]["fit"] > held  # another one lets go of the ranges
 
@@ -204,15 +204,15 @@ def test_the_axes_are_held_until_they_are_fitted():
     assert {panel["fit"] for panel in panels(page, "chart").values()} == {held + 1}
 
 
-def test_a_ghost_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes_back_with_its_net():
+def test_a_previous_profile_of_more_than_twice_the_depth_goes_and_one_that_was_pinned_comes_back_with_its_net():
     page = playground(**SMALL)
     pinned = now(page)[0]
     press(page, "Pin")
     move(page, "depth", 2)
-    assert line(page, "Signal by depth", "ghost") == pinned
+    assert line(page, "Signal by depth", "previous") == pinned
     move(page, "depth", 5)
     move(page, "depth", 2)
-    assert line(page, "Signal by depth", "ghost") is None
+    assert line(page, "Signal by depth", "previous") is None
     move(page, "task", "spiral")
     move(page, "task", "digits")
     assert line(page, "Signal by depth", "pinned") == pinned
@@ -225,10 +225,10 @@ def test_a_pinned_profile_stays_through_changes_until_it_is_cleared():
     move(page, "residual", False)
     move(page, "norm", "none")
     assert line(page, "Signal by depth", "pinned") == pinned
-    assert line(page, "Signal by depth", "ghost") not in (None, pinned)
+    assert line(page, "Signal by depth", "previous") not in (None, pinned)
     press(page, "Remove comparison curves")
     assert line(page, "Signal by depth", "pinned") is None
-    assert line(page, "Signal by depth", "ghost") is None
+    assert line(page, "Signal by depth", "previous") is None
 
 
 def test_every_panel_opens_and_only_the_open_one_is_drawn():
@@ -293,11 +293,11 @@ def names(page: AppTest) -> str:
     return " ".join(trace["name"] for trace in charts(page)["Signal by depth"]["data"])
 
 
-def test_the_ghost_is_the_picture_of_the_step_that_was_shown():
+def test_the_previous_profile_is_the_picture_of_the_step_that_was_shown():
     page = rests(playground(**SMALL, seed="37"), 9)
     before = trainer().log(configuration(page)).trace().act_rms[9]
     move(page, "residual", False)
-    assert line(page, "Signal by depth", "ghost") == pytest.approx(before, rel=1e-3)
+    assert line(page, "Signal by depth", "previous") == pytest.approx(before, rel=1e-3)
     assert "pre-norm, 4x16, step 9" in names(page)
 
 

@@ -133,7 +133,7 @@ def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(
         (folder / name).write_text("")
         os.utime(folder / name, (at, at))
     assert recordings.recordings() == ["c.jsonl", "a.jsonl", "b.jsonl"]
-    monkeypatch.setattr(recordings, "MOST_LISTED", 2)
+    monkeypatch.setattr(recordings, "MAX_LISTED", 2)
     assert recordings.recordings() == ["c.jsonl", "a.jsonl"]
     monkeypatch.setenv(recordings.FOLDER, str(folder / "none"))
     assert recordings.recordings() == []

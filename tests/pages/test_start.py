@@ -127,7 +127,7 @@ def start(trainer_in_this_process, short):
 
 
 def picture(page):
-    (travel,) = panels(page, "travel", "four").values()
+    (travel,) = panels(page, "sample_paths", "four").values()
     return travel
 
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from addnorm.player.declare import Chart, Headline, LivingStack, Panel
+from addnorm.player.declare import Chart, Headline, Panel, StackPanel
 from components.charts import figures
 from components.player.page import player
 from components.player.panels import blocks_of
@@ -41,7 +41,7 @@ sites = plan(cfg).sites
 def block(of: RunConfig, at: int) -> list[Panel]:
     return [
         Headline(run=at, title=f"Verdict {at}"),
-        LivingStack(run=at, title=f"Signal and gradient, run {at + 1}", blocks=blocks_of(of), toggles=True),
+        StackPanel(run=at, title=f"Signal and gradient, run {at + 1}", blocks=blocks_of(of), toggles=True),
     ]
 
 

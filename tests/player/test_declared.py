@@ -109,7 +109,7 @@ def test_a_panel_of_what_is_not_on_the_page_is_refused(panel):
 
 
 def test_all_figures_travel_as_json():
-    others = [Series("a rather long name for a ghost", np.array([1.0, 0.0, np.inf, 2.0]), "ghost")]
+    others = [Series("a rather long name for the previous profile", np.array([1.0, 0.0, np.inf, 2.0]), "previous")]
     made = [
         figures.profile("Activation", "act_rms", SITES, others=others),
         figures.cosine(SITES, others=others),
@@ -296,7 +296,7 @@ def test_of_a_large_recording_a_file_takes_the_beginning_and_says_so(monkeypatch
     whole = file.as_file("large", runs, shown)
     assert "MB of the recording" not in whole
     assert in_file(whole) > len(row) * 30_000
-    monkeypatch.setattr(file, "MOST_BYTES", 300_000)
+    monkeypatch.setattr(file, "MAX_BYTES", 300_000)
     part = file.as_file("large", runs, shown)
     assert "the first 0.3 MB of the recording" in part
     assert 250_000 < in_file(part) < 350_000
@@ -316,5 +316,5 @@ def test_a_run_of_too_many_rows_is_not_offered_as_a_file(monkeypatch):
         trainer.want(SMALL, SMALL.steps + 1, 60.0)
     monkeypatch.setattr(file, "trainer", lambda: trainer)
     assert file.fits([SMALL])
-    monkeypatch.setattr(file, "MOST_BYTES", 1000)
+    monkeypatch.setattr(file, "MAX_BYTES", 1000)
     assert not file.fits([SMALL])

@@ -95,7 +95,7 @@ const made = given.map((rows) => {
   const one = new runlog.RunLog({ link: "", seeds: rows[0].length, last: 9 })
   one.describe({ last: 9, seeds: rows[0].length, width: 3, tracks })
   one.put(0, Float32Array.from(rows.flat(2), (value) => value ?? NaN))
-  one.state = { ...one.state, fates: Array(rows[0].length).fill(null) }
+  one.state = { ...one.state, outcomes: Array(rows[0].length).fill(null) }
   return one
 })
 const now = { logs: made, position: 1, shown: 1, furthest: 1, playing: false }
@@ -174,8 +174,8 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     given = [[[fine, fine], [fine, lost], [fine, [None, None, None]], [fine, [None, None, None]]], [[fine, fine]] * 4]
     given[1] = [[fine, fine], [fine, fine], [fine, fine], [lost, fine]]
     code = """
-    made[0].state.fates = [null, { step: 1, sentence: "" }]
-    made[1].state.fates = [{ step: 3, sentence: "" }, null]
+    made[0].state.outcomes = [null, { step: 1, sentence: "" }]
+    made[1].state.outcomes = [{ step: 3, sentence: "" }, null]
     const drawn = (furthest) => bind.filled(figure, { ...now, furthest }, {}).data.filter(({ mode }) => mode === "markers")
     return [drawn(0), drawn(1), drawn(3)]
     """

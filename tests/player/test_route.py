@@ -117,7 +117,7 @@ def test_seeds_of_one_run_come_side_by_side(url: str) -> None:
         came = page.hello(SMALL, ticket=ticket(SMALL, seeds=2), want=ALL, seeds=2).until_done().runs[0]
     assert came.header["seeds"] == 2
     assert came.matrix().shape[1] == 2 * came.header["width"]
-    assert len(came.state["fates"]) == 2
+    assert len(came.state["outcomes"]) == 2
 
 
 def test_several_runs_come_on_one_connection_and_a_new_hello_replaces_them(url: str) -> None:

@@ -292,7 +292,7 @@ def test_more_measurements_than_are_worked_on_by_turns_are_all_answered(
             yield done / 5
         return {"at": at}
 
-    monkeypatch.setattr(engine, "MOST_JOBS", 2)
+    monkeypatch.setattr(engine, "MAX_JOBS", 2)
     monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
     for at in range(5):
         readers.engine.answer(question_message(Question("slow", dict), small(0), {"at": at}))
@@ -516,7 +516,7 @@ def test_whoever_leaves_and_comes_back_has_not_had_less(readers: Readers) -> Non
 def test_newcomers_beyond_the_places_get_a_few_rows_each_and_only_so_many_at_once(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_NEW", 2)
+    monkeypatch.setattr(engine, "MAX_NEW", 2)
     runs = [small(seed, steps=400) for seed in range(6)]
     for cfg in runs:
         readers.want(cfg, session=f"session {cfg.seed}")
@@ -532,7 +532,7 @@ def test_newcomers_beyond_the_places_get_a_few_rows_each_and_only_so_many_at_onc
 def test_wanted_runs_beyond_what_is_held_are_forgotten_from_the_end_of_the_queue(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MOST_RUNS", 6)
+    monkeypatch.setattr(engine, "MAX_RUNS", 6)
     mine = small(0, steps=400)
     readers.want(mine, session="mine")
     readers.engine.work()
@@ -563,7 +563,7 @@ def test_a_session_s_first_measurement_begins_where_others_have_many_in_work(
         while True:
             yield 0.5
 
-    monkeypatch.setattr(engine, "MOST_JOBS", 2)
+    monkeypatch.setattr(engine, "MAX_JOBS", 2)
     monkeypatch.setitem(engine.INSTRUMENTS, "slow", slow)
     for at in range(5):
         who = Requester("many", "")

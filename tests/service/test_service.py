@@ -755,9 +755,9 @@ def test_errors_are_few_and_short_and_weigh_on_no_answer(tmp_path: Path) -> None
         kept.apply({"kind": "answer", "key": str(at), "value": None, "error": f"{at}" + "x" * 3_000_000})
     assert tracemalloc.get_traced_memory()[0] - began < 1e6
     tracemalloc.stop()
-    for at in range(2 * result_cache.MOST_ERRORS):
+    for at in range(2 * result_cache.MAX_ERRORS):
         kept.apply({"kind": "answer", "key": f"more {at}", "value": None, "error": "no"})
-    assert len(kept.errors) == result_cache.MOST_ERRORS
+    assert len(kept.errors) == result_cache.MAX_ERRORS
     assert list(kept.answers) == ["good"]
 
 
@@ -772,7 +772,7 @@ def test_the_key_of_a_question_has_a_fixed_length_and_an_answer_counts_it(tmp_pa
 
 
 def test_the_line_of_a_message_that_could_not_be_received_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire, "LONGEST_LINE", 1000)
+    monkeypatch.setattr(wire, "MAX_LINE", 1000)
     pipe = io.BytesIO()
     with pytest.raises(ValueError, match="at most 1,000"):
         wire.send(pipe, {"text": "x" * 1000})

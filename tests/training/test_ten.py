@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes, svd
 
-from models.insight.fate import APART, FLY, MERGE, VANISH, fate
+from models.insight.path_outcome import APART, FLY, MERGE, VANISH, path_outcome
 from models.spec import RunConfig
 from models.tasks import open_task
 from models.tasks.base import one_of_each
@@ -71,13 +71,13 @@ def test_a_rotation_of_the_nets_basis_changes_nothing_and_zeros_and_infinities_h
         ({"residual": False, "norm": "none"}, (1e-6, 1e-4), (0.9, 1), VANISH),
     ],
 )
-def test_the_default_net_and_what_it_lacks_have_four_fates_whatever_the_seed(fields, size, cosine, expected):
+def test_the_default_net_and_what_it_lacks_have_four_outcomes_whatever_the_seed(fields, size, cosine, expected):
     for seed in (0, 1):
         picture = profile_at_init(RunConfig(**fields, seed=seed)).frames[0].picture
         sizes = np.sqrt(np.mean(picture["ten_size"] ** 2, axis=1))
         assert size[0] < sizes[-1] / sizes[0] < size[1]
         assert cosine[0] < picture["ten_cosine"][-1] <= cosine[1]
-        assert fate(picture) == expected
+        assert path_outcome(picture) == expected
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def cut_chart(names: list[str], value: Sublayers, task: str) -> Figure:
     series = [
         Series("feed-forward skipped", value.without["ffn"].loss),
         Series("attention skipped", value.without["attn"].loss, "other"),
-        Series("intact", np.full(len(names), value.loss), "ghost"),
+        Series("intact", np.full(len(names), value.loss), "previous"),
         Series(label_of_guessing(task), np.full(len(names), loss_of_guessing(task)), "formula"),
     ]
     return depth_profile(

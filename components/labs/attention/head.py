@@ -26,9 +26,9 @@ TEXTS = Texts("labs/attention")
 KEY = "attention_head"
 CLOSER = {"How the matrices learn": head_learning.draw, "Dot product or cosine": head_learning.draw_cosine}
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
-MOST_TOKENS = 32
-MOST_TERMS = 6  # of a sum that is written out
-MOST_WRITTEN_TOKENS = 8  # up to which the map's cells show their weights
+MAX_TOKENS = 32
+MAX_TERMS = 6  # of a sum that is written out
+MAX_WRITTEN_TOKENS = 8  # up to which the map's cells show their weights
 
 Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
@@ -121,8 +121,8 @@ def _fitting(tables: Tables, example: Projection) -> Tables:
 def fits(tables: Tables) -> str:
     """Why these tables cannot be multiplied, or ""."""
     x, *matrices = tables
-    if len(x) > MOST_TOKENS:
-        return TEXTS("too many tokens", tokens=len(x), limit=MOST_TOKENS)
+    if len(x) > MAX_TOKENS:
+        return TEXTS("too many tokens", tokens=len(x), limit=MAX_TOKENS)
     for name, w in zip(("W_Q", "W_K", "W_V"), matrices, strict=True):
         if len(w) != x.shape[1]:
             return TEXTS("rows do not fit", features=x.shape[1], matrix=name, rows=len(w))
@@ -134,7 +134,7 @@ def weights_map(head: Head, words: Sequence[str]) -> Figure:
     """The weights, masked cells empty; hovering names the tokens, by their words if they are such."""
     names = list(words) or [str(at + 1) for at in range(len(head.q))]
     texts = None
-    if len(names) <= MOST_WRITTEN_TOKENS:
+    if len(names) <= MAX_WRITTEN_TOKENS:
         texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist()
     how: dict[str, Any] = {"tokens": names, "rows": names, "y": "query token", "hidden": ~head.seen, "texts": texts}
     figure = token_map(title="Attention weights", values=head.weights, unit="share", **how)
@@ -158,8 +158,8 @@ def looks(head: Head, at: int, words: Sequence[str] = ()) -> str:
 def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
     """From one token's features to its output, step by step with its numbers."""
     q, scores, scaled, weights = head.q[at], head.scores[at], head.scaled[at], head.weights[at]
-    lines = [f"q·k{j + 1} = {dot(q, k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:MOST_TERMS])]
-    if len(head.k) > MOST_TERMS:
+    lines = [f"q·k{j + 1} = {dot(q, k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:MAX_TERMS])]
+    if len(head.k) > MAX_TERMS:
         lines.append(f"all {len(head.k)} scores: {vector(scores)}")
     powers = np.exp(scaled - scaled.max()) if np.isfinite(scaled.max()) else None
     terms = [f"{number(weight, 3)}·v{j + 1}" for j, weight in enumerate(weights) if weight > 0]
@@ -175,7 +175,7 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
         exponentials="" if powers is None else TEXTS("exponentials", powers=powers, sum=powers.sum()) + "\n\n",
         weights=shares(weights),
         sum=weights.sum(),
-        terms=" + ".join(terms) if 0 < len(terms) <= MOST_TERMS else "the weighted sum of the values",
+        terms=" + ".join(terms) if 0 < len(terms) <= MAX_TERMS else "the weighted sum of the values",
         output=head.output[at],
     ).replace("\n\n", "  \n")
 
@@ -203,7 +203,7 @@ def shares(weights: np.ndarray) -> str:
 
 def dot(left: np.ndarray, right: np.ndarray) -> str:
     """A dot product written out, if it is short."""
-    if len(left) > MOST_TERMS:
+    if len(left) > MAX_TERMS:
         return f"a sum of {len(left)} products"
     return " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in zip(left, right, strict=True))
 

@@ -10,7 +10,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.attention.head import MOST_TERMS
+from components.labs.attention.head import MAX_TERMS
 from components.labs.examples import choose
 from components.labs.maps import signed_map
 from components.labs.parts import charts, say
@@ -110,12 +110,12 @@ def row(place: int, width: int) -> str:
     """The sinusoidal row of one position, its first pairs written out."""
     values = encodings.sinusoids(np.array([place]), width)[0]
     pairs = []
-    for pair in range(min(width // 2, MOST_TERMS // 2)):
+    for pair in range(min(width // 2, MAX_TERMS // 2)):
         angle = f"{place}/{number(encodings.BASE ** (2 * pair / width))}"
         pairs.append(f"sin({angle}) = {number(values[2 * pair])}, cos({angle}) = {number(values[2 * pair + 1])}")
-    whole = vector(values[:MOST_TERMS].round(3))[:-1] + ", ...]"
-    whole = vector(values.round(3)) if width <= 2 * MOST_TERMS else whole
-    return f"Position {place}: {'; '.join(pairs)}{' ...' if width > MOST_TERMS else ''}  \nrow: **{whole}**"
+    whole = vector(values[:MAX_TERMS].round(3))[:-1] + ", ...]"
+    whole = vector(values.round(3)) if width <= 2 * MAX_TERMS else whole
+    return f"Position {place}: {'; '.join(pairs)}{' ...' if width > MAX_TERMS else ''}  \nrow: **{whole}**"
 
 
 def of_scores(kind: str, count: int) -> str:
@@ -195,7 +195,7 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
 def distance_chart(table: np.ndarray) -> Figure:
     dots = encodings.by_distance(table)
     lines = {"mean": dots.mean, "minimum": dots.least, "maximum": dots.greatest}
-    how: dict[str, Any] = {"sites": dots.distance.tolist(), "series": by_name(lines, ("now", "ghost", "pinned"))}
+    how: dict[str, Any] = {"sites": dots.distance.tolist(), "series": by_name(lines, ("now", "previous", "pinned"))}
     x = "distance: position of the key minus that of the query"
     return linear_profile(title="Score by distance", x=x, unit="dot product", hue=SIGNAL, **how)
 

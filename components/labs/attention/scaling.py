@@ -28,7 +28,7 @@ DIVIDED: dict[str, Callable[[int], float]] = {
     "divided by √d_k": lambda d_k: d_k**0.5,
     f"divided by √d_model = √{D_MODEL}": lambda _: D_MODEL**0.5,
 }
-ROLES = ("other", "now", "ghost")
+ROLES = ("other", "now", "previous")
 
 
 @lru_cache(maxsize=64)

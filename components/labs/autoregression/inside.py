@@ -31,7 +31,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/autoregression")
 ROW = 18  # pixels per site in the lens map
 ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
-MOST_TICKS = 32
+MAX_TICKS = 32
 RESIDUAL = PAGES / "residual.py"
 
 
@@ -119,7 +119,7 @@ def revision_chart(tokens: Sequence[str], causal: np.ndarray, bare: np.ndarray) 
     series = [Series("no mask", bare, "other"), Series("causal mask", causal)]
     unit = "largest change of a logit"
     figure = depth_profile(title="Change by token", unit=unit, hue=SIGNAL, sites=names, series=series)
-    places = list(range(0, len(tokens), max(1, -(-len(tokens) // MOST_TICKS))))
+    places = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
     ticks = {"tickvals": places, "ticktext": [shown(tokens[at]) for at in places], "tickangle": 0}
     figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
     return figure

@@ -28,10 +28,10 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
 NAME = "autoregression"
-LONGEST_PROMPT = 500
-MOST_TEXTS = 16  # that a visitor finds again
+MAX_PROMPT = 500
+MAX_TEXTS = 16  # that a visitor finds again
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
-MOST_NAMES, LONGEST_NAME = 20, 20  # unknown symbols listed, and characters of each
+MAX_NAMES, MAX_NAME = 20, 20  # unknown symbols listed, and characters of each
 NO_END = "none"
 STOPPED = {  # by the trainer's word for why it stopped
     "length": "stopped at the length",
@@ -63,7 +63,7 @@ EXAMPLES = {
 class Prompt(Settings):
     """What the net continues, and where it stops; one for each task."""
 
-    prompt: Annotated[str, Knob("Prompt", high=LONGEST_PROMPT)] = ""
+    prompt: Annotated[str, Knob("Prompt", high=MAX_PROMPT)] = ""
     end: Annotated[str, Knob("End symbol", choices={})] = NO_END
 
 
@@ -160,7 +160,7 @@ def _shown(panel: InstrumentPanel, prompt: str) -> Written:
     step = texts[-1].step if texts and panel.at.playing else panel.step
     wanted = panel.cfg, prompt, step
     own = next((text for text in texts if (text.cfg, text.prompt, text.step) == wanted), None) or Written(*wanted)
-    WRITTEN.put([*(text for text in texts if text is not own), own][-MOST_TEXTS:])
+    WRITTEN.put([*(text for text in texts if text is not own), own][-MAX_TEXTS:])
     return own
 
 
@@ -176,7 +176,7 @@ def _slides(cfg: RunConfig) -> bool:
 
 def _prompt(cfg: RunConfig) -> str:
     ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers, separated by spaces"
-    knob = Knob(f"Prompt: {ways}", high=LONGEST_PROMPT)
+    knob = Knob(f"Prompt: {ways}", high=MAX_PROMPT)
     typed = form.draw(Prompt, NAME, of=cfg.task, only=["prompt"], legal={"prompt": knob}, kept=True).prompt
     return typed.replace("↵", "\n")
 
@@ -301,7 +301,7 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
     """What was left out of a prompt that the net cannot read completely."""
     notes = []
     if unknown:
-        names = ", ".join(f'"{literal(name[:LONGEST_NAME])}"' for name in list(dict.fromkeys(unknown))[:MOST_NAMES])
+        names = ", ".join(f'"{literal(name[:MAX_NAME])}"' for name in list(dict.fromkeys(unknown))[:MAX_NAMES])
         what = "character" if slides else "symbol"
         notes.append(TEXTS("unknown symbols", what=what, names=names, count=len(unknown)))
     if cut:

@@ -36,10 +36,10 @@ TEXTS = Texts("labs/gradients")
 KEY = "gradients"
 MODES = ("one factor for all layers", "factors of my own")
 FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
-MOST_FACTORS = 8  # up to which a product is written out in full
+MAX_FACTORS = 8  # up to which a product is written out in full
 FACTORS_PER_LINE = 3
 # What the residual does, by the size of the gradient at the input without one and with one.
-FATES = {
+PATH_OUTCOMES = {
     ("gone", "gone"): "vanishes anyway",
     ("gone", "kept"): "does not vanish",
     ("gone", "large"): "explodes instead",
@@ -85,8 +85,8 @@ def draw() -> None:
         if np.array_equal(factors, PRESETS[example]):
             place.caption(typed(reading(example), "formula"))
         bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
-        fate = verdict(bare, skipped)
-        sentence = TEXTS("comes back", layers=len(factors), bare=bare, with_residual=skipped, verdict=fate)
+        outcome = verdict(bare, skipped)
+        sentence = TEXTS("comes back", layers=len(factors), bare=bare, with_residual=skipped, verdict=outcome)
         st.markdown(f"{sentence} {badge('formula')}")
     with picture:
         charts(KEY, chain_chart(factors), height=320)
@@ -157,10 +157,10 @@ def verdict(bare: float, skipped: float) -> str:
     """What the +1 does to the gradient at the input, which is no guarantee."""
     if skipped == 0:
         return TEXTS("cancels")
-    return TEXTS(FATES[_fate(bare), _fate(skipped)], needs=TEXTS("needs"))
+    return TEXTS(PATH_OUTCOMES[_outcome(bare), _outcome(skipped)], needs=TEXTS("needs"))
 
 
-def _fate(gradient: float) -> str:
+def _outcome(gradient: float) -> str:
     size = abs(gradient)
     return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
@@ -235,6 +235,6 @@ def _written(factors: np.ndarray, *, plus: bool = False) -> str:
     terms = [f"(1{'' if f < 0 else '+'}{latex(f)})" for f in factors] if plus else terms
     if len(set(factors.tolist())) == 1:
         return f"={terms[0]}^{{{len(terms)}}}"
-    shown = terms if len(terms) <= MOST_FACTORS else [*terms[:3], r"\cdots", *terms[-2:]]
+    shown = terms if len(terms) <= MAX_FACTORS else [*terms[:3], r"\cdots", *terms[-2:]]
     rows = [r"\cdot ".join(shown[at : at + FACTORS_PER_LINE]) for at in range(0, len(shown), FACTORS_PER_LINE)]
     return "=" + r"\\&\quad\cdot ".join(rows)

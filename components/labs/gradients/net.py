@@ -92,7 +92,7 @@ def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarra
         mean = np.exp(np.log(measured.astype(float)).mean(0))
     series = [Series("formula", product, "formula")]
     if len(measured) > 1:
-        series += [Series("minimum", measured.min(0), "ghost"), Series("maximum", measured.max(0), "initial")]
+        series += [Series("minimum", measured.min(0), "previous"), Series("maximum", measured.max(0), "initial")]
     series.append(Series("measured", mean))
     return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series)
 
@@ -164,10 +164,10 @@ def expected(cfg: RunConfig) -> str:
     change = decades(1.0, float(predicted.product[0]))
     branch = TEXTS("branch", forward=forward, backward=backward)
     if cfg.residual and cfg.norm == "none":
-        fate = f"grows only {factor(change)} times" if predicted.gradient is not None else TEXTS("grows more")
-        fate = "explodes" if change > EXPLODES_DECADES else fate
+        outcome = f"grows only {factor(change)} times" if predicted.gradient is not None else TEXTS("grows more")
+        outcome = "explodes" if change > EXPLODES_DECADES else outcome
         passed = (1 + backward) ** 0.5
-        more = TEXTS("residual alone", backward=backward, passed=passed, depth=cfg.depth, fate=fate)
+        more = TEXTS("residual alone", backward=backward, passed=passed, depth=cfg.depth, outcome=outcome)
         return f"{branch} {more} {_doubling(cfg, forward, predicted)}"
     if cfg.residual and cfg.placement == "post-norm":
         return f"{branch} {TEXTS('post-norm')} {_balance(change)}"

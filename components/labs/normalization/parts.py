@@ -26,7 +26,7 @@ KEY = "normalization"
 TRUE_EPS = 1e-5  # the eps that torch's layer norm has by default
 SIZES = [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0, 10.0]
 LOST = 1e-3  # share of the largest singular value below which a direction counts as discarded
-MOST_VALUES = 8  # singular values that are written out
+MAX_VALUES = 8  # singular values that are written out
 JACOBIANS = {
     "layer norm": r"J = \frac{1}{\sqrt{\sigma^2 + \varepsilon}} \left( I - \frac{\mathbf{1}\mathbf{1}^\top}{d}"
     r" - \frac{\hat x \hat x^\top}{d} \right)",
@@ -108,7 +108,7 @@ def discarded(values: np.ndarray, row: int, eps: float, _names: list[str]) -> No
             continue
         singular = np.linalg.svd(matrix, compute_uv=False)
         lost = int((singular < LOST * singular.max()).sum()) if singular.max() > 0 else len(x)
-        listed = ", ".join([*map(number, singular[:MOST_VALUES]), *["..."][: len(x) > MOST_VALUES]])
+        listed = ", ".join([*map(number, singular[:MAX_VALUES]), *["..."][: len(x) > MAX_VALUES]])
         are = "is" if lost == 1 else "are"
         st.markdown(TEXTS("directions", values=listed, lost=lost, features=len(x), are=are))
         lengths = {name: [*unit, np.linalg.norm(matrix @ unit)] for name, unit in directions(x, method).items()}

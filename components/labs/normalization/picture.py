@@ -15,7 +15,7 @@ from components.labs.parts import charts
 from models.labs.normalization import CELL, FEATURE, METHODS, TOKEN, NormedTable
 
 KEY = "normalization"
-MOST_SETS = 12  # that are drawn; the tables have all
+MAX_SETS = 12  # that are drawn; the tables have all
 NUMBERED = 12  # cells of a set up to which each shows its number
 ROW, FRAME = 30, 84  # pixels: the height of a set, and of title and axis
 LONGEST = 9  # letters of a name beside the picture
@@ -29,9 +29,9 @@ def picture(values: np.ndarray, found: NormedTable, method: str, settings: dict[
     ends = bands(found, method, settings)
     before, after = ([pair[at] for pair in ends] for at in (0, 1))
     figures = dots("Before", values, cells, called, before), dots("After", found.values, cells, called, after)
-    charts(KEY, *figures, height=FRAME + ROW * min(len(cells), MOST_SETS))
-    if len(cells) > MOST_SETS:
-        st.caption(f"The first {MOST_SETS} of {len(cells)} sets are drawn.")
+    charts(KEY, *figures, height=FRAME + ROW * min(len(cells), MAX_SETS))
+    if len(cells) > MAX_SETS:
+        st.caption(f"The first {MAX_SETS} of {len(cells)} sets are drawn.")
 
 
 def by_set(found: NormedTable, method: str) -> list[np.ndarray]:
@@ -66,7 +66,7 @@ def dots(
     title: str, values: np.ndarray, sets: Sequence[np.ndarray], called: Sequence[str], ends: Sequence[tuple[float, ...]]
 ) -> Figure:
     """A dot for each cell at its value, a row for each set, on its band; a set of few cells has them numbered."""
-    drawn = list(sets)[:MOST_SETS]
+    drawn = list(sets)[:MAX_SETS]
     layout = frame_of(title, x="value", y="", legend=False, hue=SIGNAL)
     rows = list(range(1, len(drawn) + 1))
     layout["margin"]["l"] = 72

@@ -15,7 +15,7 @@ from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import (
-    MOST_STEPS,
+    MAX_STEPS,
     SATURATED,
     curvatures,
     descent_steps,
@@ -61,7 +61,7 @@ def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[
     st.markdown(shares(samples, standard))
     title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{at}x" for at in RATIOS]
     charts(KEY, depth_profile(title=title, x=x, sites=sites, unit="steps", hue=LOSS, series=by_name(lines)))
-    st.caption(f"{TEXTS('descent', most=MOST_STEPS)} {badge('measured')}")
+    st.caption(f"{TEXTS('descent', most=MAX_STEPS)} {badge('measured')}")
 
 
 def shares(samples: np.ndarray, standard: np.ndarray) -> str:
@@ -73,7 +73,7 @@ def shares(samples: np.ndarray, standard: np.ndarray) -> str:
 
 def taken(steps: float) -> str:
     """The number of steps in words; NaN if descent was stopped early."""
-    return f"more than {MOST_STEPS:,}" if np.isnan(steps) else f"{steps:,.0f}"
+    return f"more than {MAX_STEPS:,}" if np.isnan(steps) else f"{steps:,.0f}"
 
 
 @st.cache_data(max_entries=32, show_spinner=False)

@@ -25,8 +25,8 @@ TEXTS = Texts("labs/residual")
 KEY = "residual"
 FIRST = "Attention, then feed-forward, post-norm"
 FEATURE_PIXELS = 34  # the height of a feature in the picture
-MOST_NUMBERS = 12  # features and operations up to which the picture's cells show their numbers
-MOST_TERMS = 6  # features up to which a norm's sums are written out
+MAX_NUMBERS = 12  # features and operations up to which the picture's cells show their numbers
+MAX_TERMS = 6  # features up to which a norm's sums are written out
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
         if step.norm_add or step.open is not None:
             columns[f"norm {at}" if step.norm_add else f"relu {at}"] = step.after
     values = np.array(list(columns.values())).T
-    texts = [[number(value, 3) for value in row] for row in values] if max(values.shape) <= MOST_NUMBERS else None
+    texts = [[number(value, 3) for value in row] for row in values] if max(values.shape) <= MAX_NUMBERS else None
     rows = [str(at) for at in range(1, len(x) + 1)]
     title = "The token after every operation"
     return signed_map(title, rows=rows, columns=list(columns), values=values, unit="", x="", y="feature", texts=texts)
@@ -158,7 +158,7 @@ def _normed(name: str, norm: NormedToken) -> str:
     x, count = norm.given, len(norm.given)
     terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
     squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - norm.mean)
-    written_out = count <= MOST_TERMS
+    written_out = count <= MAX_TERMS
     return TEXTS(
         "norm",
         name=name,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 VANISH, FLY, MERGE, APART = "vanish", "fly out", "merge", "stay distinct"
-FATES = (VANISH, FLY, MERGE, APART)
+PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)
 FADED, GROWN = 0.1, 16.0  # times the input's size: the smaller is hardly seen, the larger has left the picture
 MERGED = 0.9  # mean cosine between the ten; the verdict, of many samples, asks for more
 
@@ -18,8 +18,8 @@ def growth(picture: Mapping[str, Any]) -> float:
     return float(size[-1] / size[0]) if np.isfinite(size).all() else math.nan
 
 
-def fate(picture: Mapping[str, Any]) -> str:
-    """One of FATES, by mean size and mean cosine after the last block (`models.training.ten`); "" without them."""
+def path_outcome(picture: Mapping[str, Any]) -> str:
+    """One of PATH_OUTCOMES, by mean size and cosine after the last block (`models.training.ten`); "" without them."""
     if "ten_size" not in picture:
         return ""
     grown = growth(picture)

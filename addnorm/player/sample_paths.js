@@ -83,18 +83,18 @@ const arrow = ({ x, y }, size) => {
 
 class Net {
   constructor(list, guessed) {
-    this.el = made(list, "li", "player-travel-net")
+    this.el = made(list, "li", "sample-paths-net")
     this.heading = made(this.el, "h3", "player-heading")
     this.picture = this.el.appendChild(svg("svg", { role: "img" }))
-    this.caption = made(this.el, "p", "player-travel-caption")
-    this.below = made(this.el, "div", "player-travel-answer") // one over the other
+    this.caption = made(this.el, "p", "sample-paths-caption")
+    this.below = made(this.el, "div", "sample-paths-answer") // one over the other
     this.field = made(this.below, "fieldset")
-    this.verdict = made(this.below, "p", "player-travel-verdict")
+    this.verdict = made(this.below, "p", "sample-paths-verdict")
     this.verdict.setAttribute("aria-live", "polite")
     this.guessed = guessed
   }
 
-  // `asks`: whether its fate is to be guessed; `tells`: whether it is said under its picture.
+  // `asks`: whether its outcome is to be guessed; `tells`: whether it is said under its picture.
   declare({ label, title, of, asks, tells, options, question, reveals }) {
     this.label = label
     this.of = of
@@ -250,13 +250,13 @@ class Net {
   describe(share, covered) {
     if (!this.journey) return
     const stop = covered ? 0 : Math.round(share * this.stops)
-    const { blocks, cosine, names, fate } = this.journey
+    const { blocks, cosine, names, outcome } = this.journey
     const said = [
       `${this.label && `${this.label}: `}${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
       stop
         ? `size ${times(grown(this.journey, stop))} the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
         : "",
-      stop === this.stops && stop ? `they ${fate}` : "",
+      stop === this.stops && stop ? `they ${outcome}` : "",
     ]
     this.picture.setAttribute("aria-label", `${said.filter(Boolean).join("; ")}.`)
   }
@@ -268,27 +268,27 @@ class Net {
     this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
     for (const [at, button] of this.field.querySelectorAll("button").entries())
       button.setAttribute("aria-pressed", this.options[at] === guess)
-    const { fate: found, alike: cosine } = this.journey ?? {}
+    const { outcome: found, alike: cosine } = this.journey ?? {}
     const told =
       guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`
-    const fate = this.asks && guess && !this.trained ? told : `They ${found}${cosine}.`
+    const outcome = this.asks && guess && !this.trained ? told : `They ${found}${cosine}.`
     const kept = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
-    write(this.verdict, this.arrived && reveals && found ? fate : kept)
+    write(this.verdict, this.arrived && reveals && found ? outcome : kept)
   }
 }
 
-export class Travel {
+export class SamplePaths {
   /** @type {boolean | undefined} whether it is out of sight, told by the player */
   away
 
   constructor(home) {
-    const el = made(home, "figure", "player-travel")
-    this.list = made(el, "ol", "player-travel-nets")
-    this.bar = made(el, "div", "player-travel-bar")
+    const el = made(home, "figure", "sample-paths")
+    this.list = made(el, "ol", "sample-paths-nets")
+    this.bar = made(el, "div", "sample-paths-bar")
     this.play = made(this.bar, "button", "player-main")
     this.play.type = "button"
     this.play.onclick = () => (this.began === null ? this.begin(this.nets.map((_, at) => at)) : this.pause())
-    const depth = made(this.bar, "div", "player-travel-depth") // in one line
+    const depth = made(this.bar, "div", "sample-paths-depth") // in one line
     const label = made(depth, "label", "player-scrub")
     made(label, "span").textContent = "Block"
     this.said = made(label, "output")
@@ -298,9 +298,9 @@ export class Travel {
       this.share = Number(this.slider.value) / Number(this.slider.max)
       this.pause()
     }
-    this.switch = made(depth, "button", "player-travel-switch")
+    this.switch = made(depth, "button", "sample-paths-switch")
     Object.assign(this.switch, { type: "button", textContent: "Table" })
-    this.table = made(el, "div", "player-travel-table")
+    this.table = made(el, "div", "sample-paths-table")
     this.table.setAttribute("role", "region")
     this.table.tabIndex = 0
     this.table.hidden = true
