@@ -24,7 +24,7 @@ INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 1
 
 
 def header(head: LogHead) -> dict[str, Any]:
-    """Where the numbers of a row stand, and the last row that this wanted can have."""
+    """Where the numbers of a row stand, and the last row that this log can have."""
     columns = head.columns
     places = {name: slice(at, at + 1) for at, name in enumerate(SCALARS)} | columns.slices
     tracks = [{"name": name, "start": part.start, "width": part.stop - part.start} for name, part in places.items()]
@@ -135,7 +135,7 @@ class RunFeed:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the news to follow: the wanted's, and that of the question after its row 0."""
+        """The keys of the news to follow: the log's, and that of the question after its row 0."""
         return self.key, question_message(answers.OPENED, self.cfg, {"seeds": self.seeds})["key"]
 
     def wish(self, trainer: Trainer, seconds: float) -> None:

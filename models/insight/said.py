@@ -35,7 +35,7 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",
-        # A outcome says its own step.
+        # An outcome says its own step.
         "verdict": outcome.sentence()
         if outcome and ended
         else f"Step {STEP} · {' '.join(one.sentence for one in (first, *others))}",
