@@ -100,7 +100,7 @@ def put_again(*, undrawn: bool = False) -> None:
 
 
 def change(changes: Mapping[str, str | None]) -> None:
-    """Stages changes to the address for the end of this run; None removes a key."""
+    """Collects changes of the address until the end of this run; None removes a key."""
     CHANGES.mutable().update(changes)
 
 

@@ -226,8 +226,8 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
     for page in (student, projector):
         assert not charts(page)
         assert "The class" not in words(page)
-        (travel,) = panels(page, "travel").values()
-        assert travel["labels"] == [CELLS[at].title for at in TOLD]
+        (paths,) = panels(page, "paths").values()
+        assert paths["labels"] == [CELLS[at].title for at in TOLD]
         assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in TOLD]
     for question, option in zip(OF_START, (FLY, MERGE), strict=True):
         student.button(key=f"class_guess_{question}_{PATH_OUTCOMES.index(option)}").click()
@@ -236,8 +236,8 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
     for page in (student, projector):
         shown = [one for one in bars(sound(page.run())) if "✓" in one]  # each its own outcome, as its disc says
         assert [one.removesuffix(" (your guess)") for one in shown] == [f"✓ {FLY}: 1", f"✓ {MERGE}: 1"]
-        (travel,) = panels(page, "travel").values()
-        assert (len(travel["runs"]), travel["asks"]) == (4, [])
+        (paths,) = panels(page, "paths").values()
+        assert (len(paths["runs"]), paths["asks"]) == (4, [])
     assert [one for one in bars(student) if "your guess" in one] == [
         f"✓ {FLY}: 1 (your guess)",
         f"✓ {MERGE}: 1 (your guess)",

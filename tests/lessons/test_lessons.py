@@ -268,8 +268,8 @@ def test_a_lessons_nets_are_in_one_order_in_diagrams_discs_charts_and_verdicts(k
     assert re.findall("<figcaption>(.*?)</figcaption>", _blocks(page)) == names
     page = guessed(page, 0)
     assert re.findall("<figcaption>(.*?)</figcaption>", _blocks(page)) == names, "the diagrams stay"
-    (travel,) = panels(page, "travel").values()
-    assert (travel["labels"], travel["runs"]) == (names, list(range(len(names))))
+    (paths,) = panels(page, "paths").values()
+    assert (paths["labels"], paths["runs"]) == (names, list(range(len(names))))
     assert [panel["label"] for panel in panels(page, "headline").values()] == names
     for kind in LESSONS[key].charts:
         drawn = [trace["name"] for trace in lesson_chart(LESSONS[key], kind)["data"]]

@@ -96,11 +96,11 @@ def test_switching_one_blocks_skip_off_changes_the_profile_there_and_keeps_the_w
 
 def test_ten_samples_travel_through_the_changed_net_with_its_loss_beside_them() -> None:
     page = anatomy(overrides="2.residual.false")
-    (travel,) = panels(page, "sample_paths").values()
+    (paths,) = panels(page, "paths").values()
     assert list(charts(page)) == ["Loss", "Signal by depth", "Gradient by depth"]
     (run,) = declared(page)["runs"]
     assert run["link"] == key_of(configuration(page))
-    assert travel["span"] + panels(page, "chart")["Loss"]["span"] == COLUMNS
+    assert paths["span"] + panels(page, "chart")["Loss"]["span"] == COLUMNS
 
 
 def test_a_block_is_taken_out_and_all_blocks_are_put_back() -> None:

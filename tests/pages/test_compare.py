@@ -272,7 +272,7 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
         [1, 1, 1],
     ]
     assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
-    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "sample_paths")} == {
+    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "paths")} == {
         4
     }
     assert {panel["span"] for panel in panels(page, "chart").values()} == {6}
@@ -292,7 +292,7 @@ def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> 
         ("What B writes", 1, "B", 6),
     ]
     assert [bool(one["note"]) for one in texts.values()] == [True, False]
-    assert [panel["kind"] for panel in declared(page)["panels"]][:3] == ["text", "text", "sample_paths"]
+    assert [panel["kind"] for panel in declared(page)["panels"]][:3] == ["text", "text", "paths"]
     samples = [came.frames[0]["picture"]["sample"] for came in drawn_first(page)]
     assert len(samples[0]) == len(samples[1]) == 12
     page.slider(key="compare_seeds").set_value(2)
@@ -302,15 +302,15 @@ def test_language_models_write_side_by_side_and_of_several_seeds_none_does() -> 
 
 def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_show_the_collapse() -> None:
     page = compare(**columns({"depth": 32, "width": 64}, {"depth": 32, "width": 64, "residual": False}))
-    (travel,) = panels(page, "sample_paths").values()
-    assert (travel["runs"], travel["labels"]) == ([0, 1], ["A residual on", "B residual off"])
-    assert declared(page)["panels"][0]["kind"] == "sample_paths"
+    (paths,) = panels(page, "paths").values()
+    assert (paths["runs"], paths["labels"]) == ([0, 1], ["A residual on", "B residual off"])
+    assert declared(page)["panels"][0]["kind"] == "paths"
     (long,) = panels(
-        compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "sample_paths"
+        compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "paths"
     ).values()
     assert long["labels"] == ["A", "B"], "long names would push the pictures to different heights"
     lines = charts(page)["Sample cosine by depth"]["data"]
-    assert [trace["name"] for trace in lines] == travel["labels"]
+    assert [trace["name"] for trace in lines] == paths["labels"]
     kept, lost = (bound(page, trace) for trace in lines)
     assert kept[-1] < 0.7
     assert lost[-1] > 0.95
@@ -432,7 +432,7 @@ def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_ch
 
 def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_type_and_nothing_to_set() -> None:
     page = compare(**columns({}, {"residual": False}), seeds="2", view="projector")
-    assert {panel["kind"] for panel in declared(page)["panels"]} == {"sample_paths", "chart"}
+    assert {panel["kind"] for panel in declared(page)["panels"]} == {"paths", "chart"}
     assert {figure["layout"]["bind"]["scale"] for figure in charts(page).values()} == {projector.FACTOR}
     assert declared(page)["keys"] == projector.HINT
     assert page.title[0].value == "pre-norm, 3x16 beside no residual, pre-norm, layer norm, 3x16"

@@ -127,8 +127,8 @@ def start(trainer_in_this_process, short):
 
 
 def picture(page):
-    (travel,) = panels(page, "sample_paths", "four").values()
-    return travel
+    (paths,) = panels(page, "paths", "four").values()
+    return paths
 
 
 def test_the_four_cells_stand_in_one_order_everywhere_and_each_leads_to_the_playground(start):

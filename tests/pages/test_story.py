@@ -42,7 +42,7 @@ def test_every_scene_is_of_its_own_run_and_shows_the_same_panels(small):
     ]
     for run, scene in enumerate(scenes):
         assert {panel["run"] for panel in scene["panels"]} == {scene["run"]} == {run}
-        picture = ["block", "digit"] if run == 0 else ["sample_paths", "block"]
+        picture = ["block", "digit"] if run == 0 else ["paths", "block"]
         assert [panel["key"] for panel in scene["panels"]] == [*picture, "curve", "stack"]
     assert [scene["panels"][0]["runs"] for scene in scenes[1:]] == [[run] for run in range(1, 6)]
     drawn = [next(panel["diagram"] for panel in scene["panels"] if panel["key"] == "block") for scene in scenes[:5]]

@@ -655,13 +655,13 @@ def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
 # Bounds
 
 
-def progress(log: WantedLog, rows: int) -> dict[str, Any]:
+def progress(wanted: WantedLog, rows: int) -> dict[str, Any]:
     """Writes `rows` rows of a run with one site, as the engine would, and says what it would say."""
-    log = RunLog(log.folder)
+    log = RunLog(wanted.folder)
     if not log.exists():
-        log.begin(LogHead(log.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", made_here()))
+        log.begin(LogHead(wanted.cfg.to_query(), 1, Columns(("x0",), (), 0), 1, "cpu", made_here()))
     log.append(np.zeros((rows, 6), np.float32), [said_event(log.length + rows, {})])
-    return {"kind": "progress", "key": log.key, "length": log.length, "seconds": 0.1}
+    return {"kind": "progress", "key": wanted.key, "length": log.length, "seconds": 0.1}
 
 
 def test_logs_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted(tmp_path: Path) -> None:
