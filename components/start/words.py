@@ -44,4 +44,4 @@ def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str
     else:
         found = TEXTS("none learns", count=0, nets=len(ends))
     outcomes = {"neither": neither, "residual": residual, "norm": norm, "both": both}
-    return TEXTS("conclusion", learned=found, **{name: phrase(end.outcome) for name, end in outcomes.items()})
+    return TEXTS("conclusion", learned=found, **{name: phrase(end.path_outcome) for name, end in outcomes.items()})
