@@ -272,9 +272,7 @@ def test_every_column_has_its_stack_on_a_common_scale_its_verdict_and_its_way_to
         [1, 1, 1],
     ]
     assert [(one["run"], one["label"]) for one in said.values()] == [(0, "A"), (1, "B"), (2, "C")]
-    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "paths")} == {
-        4
-    }
+    assert {panel["span"] for panel in declared(page)["panels"] if panel["kind"] not in ("chart", "paths")} == {4}
     assert {panel["span"] for panel in panels(page, "chart").values()} == {6}
     ways = [panel for panel in declared(page)["panels"] if panel["kind"] == "link"]
     assert [way["href"] for way in ways] == [f"playground?{key_of(cfg)}" for cfg in runs(page)]
@@ -305,9 +303,7 @@ def test_the_ten_samples_of_all_columns_travel_side_by_side_and_their_cosines_sh
     (paths,) = panels(page, "paths").values()
     assert (paths["runs"], paths["labels"]) == ([0, 1], ["A residual on", "B residual off"])
     assert declared(page)["panels"][0]["kind"] == "paths"
-    (long,) = panels(
-        compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "paths"
-    ).values()
+    (long,) = panels(compare(**columns({}, {"residual": False, "norm": "rms norm", "depth": 4})), "paths").values()
     assert long["labels"] == ["A", "B"], "long names would push the pictures to different heights"
     lines = charts(page)["Sample cosine by depth"]["data"]
     assert [trace["name"] for trace in lines] == paths["labels"]
