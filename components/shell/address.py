@@ -105,7 +105,7 @@ def change(changes: Mapping[str, str | None]) -> None:
 
 
 def settle() -> None:
-    """At the end of a run, or before a long part of it: writes the collected changes and the values of the kept widgets.
+    """At the end of a run, or before a long part of it: writes the changes and the values of the kept widgets.
 
     However often, a click makes one history entry (`history.js`).
     """
