@@ -14,6 +14,7 @@ from models.spec import (
     NETS,
     NORMS,
     OPTIMIZERS,
+    PARAMETRIZATIONS,
     PLACEMENTS,
     POSITIONS,
     SCHEDULES,
@@ -67,6 +68,7 @@ CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
     "masks": _registry(MASKS),
     "optimizers": _registry(OPTIMIZERS),
     "schedules": _registry(SCHEDULES),
+    "parametrizations": _registry(PARAMETRIZATIONS),
     "devices": _registry(DEVICES),
 }
 

@@ -146,10 +146,12 @@ def heads(
     qk_norm: bool = False,
     rotary: bool = False,
     added: Callable[[int, int], float | Tensor] = lambda head, ago: 0.0,
+    scale: float | None = None,
     eps: float,
 ) -> Tensor:
     """What attention's heads mix, side by side (B, T, D), head by head and position by position."""
     size = x_BTD.shape[-1] // heads
+    scaled = 1 / math.sqrt(size) if scale is None else scale
     q_BTD, k_BTD, v_BTD = (linear(x_BTD, layer) for layer in (attention.w_q, attention.w_k, attention.w_v))
     mixed = []
     for head in range(heads):
@@ -161,7 +163,7 @@ def heads(
             q_BTK, k_BTK = turned(q_BTK), turned(k_BTK)
         places = range(x_BTD.shape[1])
         by_distance = torch.tensor([[float(added(head, i - j)) for j in places] for i in places], dtype=x_BTD.dtype)
-        mixed.append(softmax_rows(q_BTK @ k_BTK.transpose(1, 2) / math.sqrt(size) + by_distance, causal) @ v_BTK)
+        mixed.append(softmax_rows(q_BTK @ k_BTK.transpose(1, 2) * scaled + by_distance, causal) @ v_BTK)
     return torch.cat(mixed, dim=-1)
 
 
@@ -200,6 +202,26 @@ def turned(x_BTK: Tensor) -> Tensor:
     number = number * torch.exp(1j * angle)
     return torch.cat((number.real, number.imag), dim=-1)
 
+
+# --- muP: the factors on learning rate, weight decay and Adam's epsilon, by kind of parameter ---
+
+# n is the width over the base's, m the depth. Yang 2022 (2203.03466), table 8, rows "SGD LR" and "Adam LR"; Dey 2025
+# (2505.01618), table 1 with alpha = 1, rows "Hidden LR", "Hidden WD" and "AdamW epsilon"; for SGD over depth Bordelon 2024
+# (2405.15712), m^(2 alpha - 1). "fixed" has no side that grows with the width. "block" is inside a residual block.
+MUP = {
+    ("adam", "block hidden"): lambda n, m: (1 / n, n, 1 / (n * m)),
+    ("adam", "block vector"): lambda n, m: (1, 1, 1 / (n * m)),
+    ("adam", "block fixed"): lambda n, m: (1, 1, 1 / (n * m)),
+    ("adam", "input"): lambda n, m: (1, 1, 1 / n),
+    ("adam", "output"): lambda n, m: (1, 1, 1 / n),
+    ("adam", "fixed"): lambda n, m: (1, 1, 1 / n),
+    ("sgd", "block hidden"): lambda n, m: (m, 1 / m, None),
+    ("sgd", "block vector"): lambda n, m: (n * m, 1 / (n * m), None),
+    ("sgd", "block fixed"): lambda n, m: (m, 1 / m, None),
+    ("sgd", "input"): lambda n, m: (n, 1 / n, None),
+    ("sgd", "output"): lambda n, m: (n, 1 / n, None),
+    ("sgd", "fixed"): lambda n, m: (1, 1, None),
+}
 
 # --- material ---
 

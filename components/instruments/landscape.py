@@ -15,6 +15,7 @@ from models.answers import Sharpness
 from models.content import Texts
 from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
 from models.spec import RunConfig
+from models.spec.parametrization import uniform
 
 WORDS = Texts("instruments/landscape")
 
@@ -127,6 +128,8 @@ def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
         cautions.append(WORDS("clip"))
     if cfg.weight_decay and cfg.optimizer in ("sgd", "momentum"):
         cautions.append(WORDS("weight decay", decay=cfg.weight_decay))
+    if not uniform(cfg):
+        cautions.append(WORDS("own rates", parametrization=cfg.parametrization))
     if cfg.activation == "relu":
         cautions.append(WORDS("relu"))
     return cautions

@@ -20,7 +20,21 @@ FIRST = MapSpec(
     ("post-norm", "pre-norm"),
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
-BASE = ("net", "task", "depth", "width", "activation", "norm", "init", "optimizer", "lr", "batch", "warmup", "steps")
+BASE = (
+    "net",
+    "task",
+    "depth",
+    "width",
+    "activation",
+    "norm",
+    "init",
+    "optimizer",
+    "parametrization",
+    "lr",
+    "batch",
+    "warmup",
+    "steps",
+)
 MAX_AXIS = 1000  # characters of an axis, with room for the longest numbers
 OWN = "of the arrangement"  # what a map leaves to its arrangements
 LEFT = ("norm", "init")  # fields that may be left to them

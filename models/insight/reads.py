@@ -8,6 +8,7 @@ import numpy as np
 from models.insight.landscape import MOMENTUM
 from models.insight.theory import weight_variance
 from models.spec import NORMS, RunConfig, plan
+from models.spec.parametrization import branch_gain, output_factor, scaling_of, score_scale, uniform
 from models.spec.plan import SublayerPlan, one_layer
 from models.spec.schedule import summed_rates
 from models.trace import Trace
@@ -54,17 +55,20 @@ def first_update(cfg: RunConfig, trace: Trace) -> np.ndarray:
     From the first row: a gradient step for SGD and momentum; Adam's first step is the learning rate in every weight.
     """
     gradient = trace.weight_grad_rms[0].astype(float)
+    rate = float(trace.lr[0]) * scaling_of(cfg, "stream.blocks.b01.mlp.function.w1.weight", cfg.width**2)[0]
     if cfg.optimizer in ADAM:
-        change = np.where(gradient > MIN_GRADIENT, float(trace.lr[0]), 0.0)
+        change = np.where(gradient > MIN_GRADIENT, rate, 0.0)
     else:
-        change = float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient
+        change = rate * float(trace.clip_factor[0]) * gradient
     size = np.array([_weight_rms(cfg, plan(cfg).of_block(block)) for block in range(1, cfg.depth + 1)])
     return np.divide(change, size, out=np.zeros(cfg.depth), where=size > 0)
 
 
 def first_drop(cfg: RunConfig, trace: Trace) -> float:
-    """By how many times itself the first gradient step would lower the loss, to first order; 0 for Adam."""
-    if cfg.optimizer in ADAM:
+    """By how many times itself the first gradient step would lower the loss, to first order; 0 for Adam and
+    where parameters have rates of their own.
+    """
+    if cfg.optimizer in ADAM or not uniform(cfg):
         return 0.0
     gradient = float(trace.grad_norm[0])
     return float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient**2 / float(trace.loss[0])
@@ -85,7 +89,7 @@ def logit_reach(cfg: RunConfig, size: float) -> float:
 
     Each weight moves by the learning rate in a step at most (Kingma & Ba 2014, section 2.1). Infinite for SGD.
     """
-    return summed_rates(cfg) * cfg.width * min(size, 1.0) if cfg.optimizer in ADAM else math.inf
+    return summed_rates(cfg) * cfg.width * output_factor(cfg) * min(size, 1.0) if cfg.optimizer in ADAM else math.inf
 
 
 def score_spread(cfg: RunConfig, trace: Trace) -> float:
@@ -97,13 +101,13 @@ def score_spread(cfg: RunConfig, trace: Trace) -> float:
     reads = [at for at, one in enumerate(sublayers) if one.kind == "attn" and not one.identity]
     if not reads or cfg.qk_norm:
         return float(bool(reads))
-    width = cfg.width
-    variance = cfg.init_gain**2 * weight_variance(cfg.init, width, width, last=False, sublayers=cfg.sublayers)
+    width, head_size = cfg.width, cfg.width // cfg.heads
+    variance = branch_gain(cfg) ** 2 * weight_variance(cfg.init, width, width, last=False, sublayers=cfg.sublayers)
     squares = [
         1.0 if sublayers[at].norm_in in BOUNDING else (sublayers[at].input_scale * float(trace.act_rms[0, at])) ** 2
         for at in reads
     ]
-    return width * variance * max(squares)
+    return width * variance * max(squares) * (score_scale(cfg) or head_size**-0.5) * head_size**0.5
 
 
 def one_token(cfg: RunConfig) -> float:
@@ -120,7 +124,7 @@ def _weight_rms(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> float:
     for inputs, outputs, last in (one for sublayer in sublayers for one in _matrices(cfg, sublayer)):
         numbers += inputs * outputs
         variance = weight_variance(cfg.init, inputs, outputs, last=last, sublayers=cfg.sublayers)
-        squares += inputs * outputs * variance * cfg.init_gain**2
+        squares += inputs * outputs * variance * branch_gain(cfg) ** 2
     return float(np.sqrt(squares / numbers)) if numbers else 0.0
 
 

@@ -14,6 +14,7 @@ from models.insight.gaussian import moments
 from models.insight.words import number
 from models.spec import INITS, NORMS, RunConfig, plan
 from models.spec.knob import Matrix
+from models.spec.parametrization import branch_gain
 from models.spec.plan import SublayerPlan, one_layer
 
 
@@ -194,7 +195,7 @@ def _function(cfg: RunConfig, kind: str, norm_mid: str, square: float) -> _Passe
 
 def _gain(cfg: RunConfig, inputs: int, outputs: int, *, last: bool) -> float:
     variance = weight_variance(cfg.init, inputs, outputs, last=last, sublayers=cfg.sublayers)
-    return inputs * variance * cfg.init_gain**2
+    return inputs * variance * branch_gain(cfg) ** 2
 
 
 def _norm(cfg: RunConfig, norm: str, mean: float, variance: float) -> _Passed:

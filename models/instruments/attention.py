@@ -20,7 +20,8 @@ def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tens
         layer(x_BTD).unflatten(-1, (module.heads, -1)).transpose(1, 2) for layer in (module.w_q, module.w_k, module.w_v)
     )
     q_BHTK, k_BHTK = module.turn(module.norm_q(q_BHTK)), module.turn(module.norm_k(k_BHTK))
-    logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2) / q_BHTK.shape[-1] ** 0.5
+    logits_BHTT = q_BHTK @ k_BHTK.transpose(-1, -2)
+    logits_BHTT = logits_BHTT / q_BHTK.shape[-1] ** 0.5 if module.scale is None else logits_BHTT * module.scale
     if module.relative is not None:
         logits_BHTT = logits_BHTT + module.relative(x_BTD.shape[1], False)
     return logits_BHTT, logits_BHTT.masked_fill(~visible(module, x_BTD.shape[1]), -math.inf).softmax(-1), v_BHTK

@@ -10,6 +10,7 @@ from models.nets import Net
 from models.nets.norms import NORM_TYPES, DynamicTanh
 from models.nets.sublayer import Gate
 from models.spec.knob import check_whole
+from models.spec.parametrization import depth_ratio, width_ratio
 from models.spec.plan import normed_over_batch
 from models.training import Snapshot, Work, build_optimizer, cross_entropy
 
@@ -81,9 +82,9 @@ def adam_state(snapshot: Snapshot) -> AdamState | None:
     """The state of Adam by block after its last update; None for other optimisers and before the first update."""
     if not any("exp_avg" in states for states in snapshot.optimizer.values()):
         return None
-    defaults = build_optimizer(
-        snapshot.cfg.optimizer, snapshot.model.parameters(), lr=snapshot.cfg.lr, weight_decay=0.0
-    ).defaults
+    cfg = snapshot.cfg
+    defaults = build_optimizer(cfg.optimizer, snapshot.model.parameters(), lr=cfg.lr, weight_decay=0.0).defaults
+    eps = defaults["eps"] / width_ratio(cfg) / depth_ratio(cfg)
     ratios, near = [], []
     for block in snapshot.model.stream.blocks:
         states = [state for name, state in snapshot.optimizer.items() if name.startswith(f"stream.blocks.{block}.")]
@@ -92,7 +93,7 @@ def adam_state(snapshot: Snapshot) -> AdamState | None:
             moved = [(torch.tensor([torch.nan]), torch.tensor([torch.nan]))]
         m, root = torch.cat([mean for mean, _ in moved]), torch.cat([square for _, square in moved]).sqrt()
         ratios.append((m.square().mean().sqrt() / root.square().mean().sqrt()).item())
-        of_lr = m.abs() / (root + defaults["eps"])
+        of_lr = m.abs() / (root + eps)
         near.append(
             ((of_lr - 1).abs() <= CLOSE_TO_ONE).double().mean().item() if of_lr.isfinite().all() else float("nan")
         )

@@ -50,7 +50,8 @@ class TwoLayers(nn.Module):
 class Attention(nn.Module):
     """W_O N_mid(softmax(q k^T / sqrt(K)) v) by head (1706.03762): (B, T, D) -> (B, T, D).
 
-    `turn` rotates q and k; `relative` returns what is added to the scores, (H, T, T).
+    `turn` rotates q and k; `scale` stands in place of 1/sqrt(K); `relative` returns what is added to the scores,
+    (H, T, T).
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Attention(nn.Module):
         causal: bool,
         norm_qk: Callable[[], nn.Module],
         turn: nn.Module,
+        scale: float | None = None,
         relative: nn.Module | None = None,
     ) -> None:
         super().__init__()
@@ -69,17 +71,17 @@ class Attention(nn.Module):
         self.norm_q, self.norm_k = norm_qk(), norm_qk()
         self.norm_mid = norm_mid
         self.turn, self.relative = turn, relative
-        self.heads, self.causal = heads, causal
+        self.heads, self.causal, self.scale = heads, causal, scale
 
     def forward(self, x_BTD: Tensor) -> Tensor:
         q_BHTK = self.turn(self.norm_q(self._split(self.w_q(x_BTD))))
         k_BHTK = self.turn(self.norm_k(self._split(self.w_k(x_BTD))))
         v_BHTK = self._split(self.w_v(x_BTD))
         if self.relative is None:
-            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal)
+            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, is_causal=self.causal, scale=self.scale)
         else:
             added_HTT = self.relative(x_BTD.shape[1], self.causal)
-            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, attn_mask=added_HTT)
+            mixed_BHTK = F.scaled_dot_product_attention(q_BHTK, k_BHTK, v_BHTK, attn_mask=added_HTT, scale=self.scale)
         return self.w_o(self.norm_mid(mixed_BHTK.transpose(1, 2).flatten(2)))
 
     def _split(self, x_BTD: Tensor) -> Tensor:

@@ -11,17 +11,29 @@ from models.nets.norms import build_norm
 from models.nets.stacks import STACKS, Stack
 from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, skip_path, weighted
 from models.spec import TASKS, RunConfig, plan
+from models.spec.parametrization import branch_gain, head_gain, output_factor, score_scale
 from models.spec.plan import SublayerPlan, block_name
 from models.spec.tasks import MAX_TOKENS
 
 
 class Net(nn.Module):
-    """Batch of the task -> logits (B, T, C). `stream` is the stack alone: (B, T, D) -> (B, T, D)."""
+    """Batch of the task -> logits (B, T, C). `stream` is the stack alone: (B, T, D) -> (B, T, D).
+
+    `output_factor` weighs what the head reads.
+    """
 
     def __init__(
-        self, embed: nn.Module, position: nn.Module, stream: Stack, final_norm: nn.Module, head: nn.Linear
+        self,
+        embed: nn.Module,
+        position: nn.Module,
+        stream: Stack,
+        final_norm: nn.Module,
+        head: nn.Linear,
+        *,
+        output_factor: float = 1.0,
     ) -> None:
         super().__init__()
+        self.output = weighted(output_factor)
         self.embed, self.position, self.stream, self.final_norm, self.head = embed, position, stream, final_norm, head
 
     def forward(self, x: Tensor) -> Tensor:
@@ -29,7 +41,7 @@ class Net(nn.Module):
 
     def read_out(self, x: Tensor) -> Tensor:
         """The stream's end (B, T, D) -> logits (B, T, C)."""
-        return self.head(self.final_norm(x))
+        return self.head(self.output(self.final_norm(x)))
 
 
 def build_model(cfg: RunConfig) -> Net:
@@ -46,8 +58,10 @@ def build_model(cfg: RunConfig) -> Net:
         STACKS[cfg.stack](blocks, partial(norm, cfg.norm)),
         norm(arranged.final_norm),
         nn.Linear(cfg.width, task.classes),
+        output_factor=output_factor(cfg),
     )
-    initialise(model, init=cfg.init, gain=cfg.init_gain, seed=cfg.seed, sublayers=cfg.sublayers)
+    gains = {"gain": branch_gain(cfg), "head_gain": head_gain(cfg)}
+    initialise(model, init=cfg.init, **gains, seed=cfg.seed, sublayers=cfg.sublayers)
     return model
 
 
@@ -82,6 +96,7 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
             causal=cfg.mask == "causal",
             norm_qk=partial(build_norm, "rms norm" if cfg.qk_norm else "none", head_size, cfg.eps, cfg.affine),
             turn=Rotary(MAX_TOKENS, head_size) if cfg.position == "rotary" else nn.Identity(),
+            scale=score_scale(cfg),
             relative=relative(cfg.position, cfg.heads, causal=cfg.mask == "causal"),
         )
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:

@@ -69,8 +69,9 @@ INITS: dict[str, Init] = {
 
 
 @torch.no_grad()
-def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int) -> None:
-    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D), biases 0.
+def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers: int, head_gain: float = 1.0) -> None:
+    """Draws every parameter of a net: branches by `init`, embedding to unit mean square, head N(0, 1/D)
+    times `head_gain`, biases 0.
 
     Gates and the gains of norms keep the values that their modules start with.
     """
@@ -91,6 +92,7 @@ def initialise(model: nn.Module, *, init: str, gain: float, seed: int, sublayers
             parameter.normal_(generator=source).mul_(math.sqrt(0.5))
         elif name == "head.weight":
             _fan_in(parameter, source, role, sublayers)
+            parameter.mul_(head_gain)
 
 
 def _unit_columns(weight: Tensor, source: torch.Generator) -> None:

@@ -144,18 +144,18 @@ class StackedAttention(nn.Module):
         self.w_q, self.w_k, self.w_v, self.w_o = first.w_q, first.w_k, first.w_v, first.w_o
         self.norm_q, self.norm_k, self.norm_mid, self.turn = first.norm_q, first.norm_k, first.norm_mid, first.turn
         self.relative = first.relative
-        self.heads, self.causal, self.tokens = first.heads, first.causal, tokens
+        self.heads, self.causal, self.scale, self.tokens = first.heads, first.causal, first.scale, tokens
 
     def forward(self, x_KND: Tensor) -> Tensor:
         q = self.turn(self._split(self.norm_q, self.w_q(x_KND)))
         k = self.turn(self._split(self.norm_k, self.w_k(x_KND)))
         v = self._split(nn.Identity(), self.w_v(x_KND))
         if self.relative is None:
-            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal, scale=self.scale)
         else:
             q, k, v = (part.unflatten(0, (len(x_KND), -1)) for part in (q, k, v))
             added = self.relative(self.tokens, self.causal)
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added).flatten(0, 1)
+            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=added, scale=self.scale).flatten(0, 1)
         return self.w_o(self.norm_mid(mixed.transpose(1, 2).reshape(x_KND.shape)))
 
     def _split(self, norm: nn.Module, x_KND: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from models.spec.config import RunConfig
+from models.spec.parametrization import BASE_DEPTH, branch_factor, score_scale
 from models.spec.plan import SublayerPlan, one_layer, plan
 from models.spec.vocabulary import NORMS
 
@@ -77,7 +78,7 @@ def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Ca
     branch = wrapped(sublayer.norm_out, name("norm_out"), function(inner))
     if sublayer.gate:
         return f"{name('gate')} * {branch}"
-    return _factor(cfg.branch_scale) + branch
+    return branch_factor_code(cfg) + branch
 
 
 def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
@@ -171,6 +172,8 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     causal = ", is_causal=True" if cfg.mask == "causal" else ""
     if cfg.position in RELATIVE:
         causal = f", attn_mask={RELATIVE[cfg.position][1]}(z.shape[1], {cfg.mask == 'causal'})"
+    if (scale := score_scale(cfg)) is not None:
+        causal += f", scale={scale!r}"
     return [
         "def attention(z):",
         f"    q, k, v = (W(z).unflatten(-1, ({cfg.heads}, -1)).transpose(1, 2) for W in (Wq, Wk, Wv))",
@@ -185,6 +188,16 @@ def _factor(scale: float | str) -> str:
     if isinstance(scale, str):
         return RULE_CODE[scale] + " * "
     return "" if scale == 1 else f"{number_code(scale)} * "
+
+
+def branch_factor_code(cfg: RunConfig) -> str:
+    """The code of a branch's weight and its times sign; nothing for 1."""
+    factor = _factor(cfg.branch_scale)
+    if branch_factor(cfg) == 1:
+        return factor
+    if isinstance(cfg.branch_scale, str):
+        factor = f"({RULE_CODE[cfg.branch_scale]}) * "
+    return f"{BASE_DEPTH} / {cfg.depth} * {factor}"
 
 
 def number_code(value: float) -> str:

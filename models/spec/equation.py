@@ -2,6 +2,7 @@
 
 from models.spec.config import RunConfig
 from models.spec.knob import Entry
+from models.spec.parametrization import BASE_DEPTH, BASE_WIDTH, branch_factor, output_factor, score_scale
 from models.spec.plan import SublayerPlan, one_layer, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
 from models.spec.vocabulary import NORMS
@@ -23,9 +24,10 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
         ]
         end = "x_{L+1}"
     final = plan(cfg).final_norm
-    if (final, cfg.stack) != ("none", "single"):
+    factor = rf"\tfrac{{{BASE_WIDTH}}}{{{cfg.width}}}\," if output_factor(cfg) != 1 else ""
+    if factor or (final, cfg.stack) != ("none", "single"):
         read = normed(final, end) if final != "none" else f"({end})" if "+" in end else end
-        lines += [rf"\text{{logits}} = W\,{read}"]
+        lines += [rf"\text{{logits}} = {factor}W\,{read}"]
     return r"\begin{aligned}" + r"\\ ".join("&" + line for line in lines) + r"\end{aligned}"
 
 
@@ -45,7 +47,8 @@ def branch_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     inner = normed(sublayer.norm_in, "x")
     if cfg.input_scale != "one":
         inner = rf"{inner}/\sqrt{{l}}"
-    return _weight(cfg.branch_scale, BRANCH_SCALES) + normed(sublayer.norm_out, f"F({inner})")
+    by_depth = rf"\tfrac{{{BASE_DEPTH}}}{{{cfg.depth}}}\," if branch_factor(cfg) != 1 else ""
+    return by_depth + _weight(cfg.branch_scale, BRANCH_SCALES) + normed(sublayer.norm_out, f"F({inner})")
 
 
 def normed(norm: str, inner: str) -> str:
@@ -74,5 +77,6 @@ def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
     if cfg.position == "rotary":
         query, key = rf"(R\,{query})", rf"(R\,{key})"
     masked = [r"m_{ij} = -\infty\ \text{for}\ j > i\text{, else}\ 0"] if cfg.mask == "causal" else []
-    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top/\sqrt{{d_k}}{added}{'+m_{ij}' if masked else ''})\,v"
+    scale = r"/\sqrt{d_k}" if score_scale(cfg) is None else rf"\sqrt{{{BASE_WIDTH / cfg.heads:.3g}}}/d_k"
+    heads = rf"\operatorname{{softmax}}({query}\,{key}^\top{scale}{added}{'+m_{ij}' if masked else ''})\,v"
     return [rf"F_\text{{attn}}(z) = W_O\,{normed(sublayer.norm_mid, heads)}", *masked]

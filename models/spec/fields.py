@@ -16,12 +16,14 @@ from models.spec.vocabulary import (
     NETS,
     NORMS,
     OPTIMIZERS,
+    PARAMETRIZATIONS,
     POSITIONS,
     SCHEDULES,
     STACKS,
 )
 
 MLP, TRANSFORMER = ("mlp",), ("transformer",)
+BY_DEPTH = "muP + 1/depth"  # the parametrization whose branches are divided by the depth
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Fields:
         Knob("Initialisation", choices=INITS, group="network"),
     ] = "fan-in"
     init_gain: Annotated[float, Knob("Init gain", 0.01, 10.0, log=True)] = 1.0
+    parametrization: Annotated[str, Knob("Parametrisation", choices=PARAMETRIZATIONS)] = "standard"
     optimizer: Annotated[str, Knob("Optimiser", choices=OPTIMIZERS, group="training")] = "momentum"
     lr: Annotated[float, Knob("Learning rate", 1e-6, 10.0, group="training", log=True)] = 0.01
     warmup: Annotated[int, Knob("Warm-up", 0, 5000, group="training")] = 0

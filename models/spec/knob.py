@@ -89,6 +89,7 @@ class InitEntry(Entry):
     `title` is a script's sentence for it, `draw` the script's code, which draws p (outputs, inputs) from the generator
     `source`. `variance` returns the mean square of the weights. `on_outputs` is a factor on output matrices,
     `past_scores` one on all matrices but those of queries and keys; both are code in which M counts the sublayers.
+    `fixed`: the variance is the same at every width.
     """
 
     title: str
@@ -96,6 +97,7 @@ class InitEntry(Entry):
     variance: Callable[[Matrix], float]
     on_outputs: str = ""
     past_scores: str = ""
+    fixed: bool = False
 
 
 @dataclass(frozen=True)

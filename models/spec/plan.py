@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from models.spec.config import RunConfig
+from models.spec.parametrization import branch_factor
 from models.spec.placement import PLACEMENTS
 from models.spec.scales import GATES, gate_start, scale_value
 from models.spec.vocabulary import NORMS
@@ -121,7 +122,9 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         norm_out=norm if slots.norm_out else "none",
         norm_add=norm if slots.norm_add else "none",
         skip=scale_value(cfg.skip_scale, cfg.sublayers) if overridden_here.get("residual", cfg.residual) else 0.0,
-        scale=gate_start(str(gate), cfg.depth) if gate else scale_value(cfg.branch_scale, cfg.sublayers),
+        scale=gate_start(str(gate), cfg.depth)
+        if gate
+        else branch_factor(cfg) * scale_value(cfg.branch_scale, cfg.sublayers),
         gate=str(gate),
         input_scale=block**-0.5 if cfg.input_scale == "1/sqrt(block)" else 1.0,
         repeats=cfg.skip_repeats,

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.spec.fields import Fields
+from models.spec.fields import BY_DEPTH, Fields
 from models.spec.overrides import PARTS
+from models.spec.scales import GATES
 from models.spec.vocabulary import NORMS
 
 OVER_BATCH = {norm for norm, entry in NORMS.items() if entry.over == "batch"}
@@ -72,6 +73,14 @@ RULES = (
         lambda c: c.stack == "residual" and c.skip_repeats > 1,
         lambda c: "skip repeats is 2 and stack residual (ResiDual) has one add per stream; legal is skip repeats 1",
         lambda c: {"skip_repeats": 1},
+    ),
+    Rule(
+        lambda c: c.parametrization == BY_DEPTH and c.branch_scale in GATES,
+        lambda c: (
+            f"branch scale {c.branch_scale} is learned, and parametrization {BY_DEPTH} sets it by the depth; legal is "
+            "another branch scale, or parametrization muP"
+        ),
+        lambda c: {"parametrization": "muP"},
     ),
 )
 

@@ -110,6 +110,7 @@ INITS: dict[str, InitEntry] = {
         "Radford 2019",
         title="Branch weights from N(0, 0.02^2)",
         draw="p.normal_(generator=source).mul_(0.02)",
+        fixed=True,
         variance=lambda w: 0.02**2,
     ),
     "gpt2": InitEntry(
@@ -150,6 +151,12 @@ SCHEDULES = {
     "cosine": Entry(source="Loshchilov 2016, 1608.03983"),
 }
 
+PARAMETRIZATIONS = {
+    "standard": Entry(),
+    "muP": Entry(r"W_\text{out}\,x/m,\; \eta_\text{hidden}/m,\quad m=n/64", "Yang 2022, 2203.03466"),
+    "muP + 1/depth": Entry(r"W_\text{out}\,x/m,\; \eta_\text{hidden}/m,\; 2F/L", "Dey 2025 (CompleteP), 2505.01618"),
+}
+
 POSITIONS = {
     "sinusoidal": Entry(source="Vaswani 2017, 1706.03762"),
     "learned": Entry(),
@@ -184,6 +191,7 @@ describe(
     inits=INITS,
     optimizers=OPTIMIZERS,
     schedules=SCHEDULES,
+    parametrizations=PARAMETRIZATIONS,
     positions=POSITIONS,
     masks=MASKS,
     stacks=STACKS,

@@ -16,7 +16,7 @@ from models.training.batched_frames import BatchedFrameTaker
 from models.training.batched_rows import BatchedRowWriter
 from models.training.loop import Loop
 from models.training.loss import cross_entropies
-from models.training.optimizers import Rates, build_optimizer
+from models.training.optimizers import Rates, build_optimizer, scaled
 
 # Fields that change neither the shape of a net nor what a step computes.
 MAY_DIFFER = ("seed", "lr", "warmup", "schedule", "init", "init_gain")
@@ -53,6 +53,7 @@ class Batched(Loop):
             lr=cfg.lr,
             weight_decay=cfg.weight_decay,
             is_matrix=lambda p: id(p) in matrix_ids,
+            scaling=scaled(cfg, nets[0], self.model),
         )
         self._rates = Rates([learning_rates(config) for config in configs], self.optimizer, self._device)
         self._writer = BatchedRowWriter(cfg, self.model, matrices, self._rates.table_TK)

@@ -1,12 +1,16 @@
 """The optimisers, fused: one kernel for all parameters keeps the steps of deep narrow nets fast."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import unwrap
 from typing import Any
 
 import torch
 from torch import nn
+
+from models.spec import RunConfig
+from models.spec.parametrization import ADAM as ADAMS
+from models.spec.parametrization import scaling_of, uniform
 
 
 def eager(optimizer: type[torch.optim.Optimizer]) -> Callable[..., torch.optim.Optimizer]:
@@ -35,16 +39,53 @@ def build_optimizer(
     lr: float,
     weight_decay: float,
     is_matrix: Callable[[nn.Parameter], bool] = lambda p: p.ndim > 1,
+    scaling: Mapping[nn.Parameter, tuple[float, float, float]] | None = None,
 ) -> torch.optim.Optimizer:
-    """The optimiser of that name; weight decay pulls matrices only, never biases, gains or gates."""
+    """The optimiser of that name; weight decay pulls matrices only, never biases, gains or gates.
+
+    `scaling`: each parameter's factors on learning rate, weight decay and Adam's epsilon, where they are not all 1.
+    """
     trained = [p for p in parameters if p.requires_grad]
-    groups: list[dict[str, Any]] = [
+    if scaling:
+        how: dict[str, Any] = {"adam": optimizer in ADAMS, "lr": lr, "weight_decay": weight_decay}
+        groups = _scaled(trained, **how, is_matrix=is_matrix, scaling=scaling)
+        return OPTIMIZERS[optimizer](groups, weight_decay=0.0)
+    groups = [
         {"params": [p for p in trained if is_matrix(p)], "weight_decay": weight_decay},
         {"params": [p for p in trained if not is_matrix(p)], "weight_decay": 0.0},
     ]
     return OPTIMIZERS[optimizer](
         [group for group in groups if group["params"]] if weight_decay else trained, lr=lr, weight_decay=0.0
     )
+
+
+def scaled(cfg: RunConfig, net: nn.Module, model: nn.Module) -> dict[nn.Parameter, tuple[float, float, float]]:
+    """The factors of every parameter of a model, by its name in one net; empty where all are 1."""
+    if uniform(cfg):
+        return {}
+    own = dict(model.named_parameters())
+    return {own[name]: scaling_of(cfg, name, p.numel()) for name, p in net.named_parameters()}
+
+
+def _scaled(
+    trained: Sequence[nn.Parameter],
+    *,
+    adam: bool,
+    lr: float,
+    weight_decay: float,
+    is_matrix: Callable[[nn.Parameter], bool],
+    scaling: Mapping[nn.Parameter, tuple[float, float, float]],
+) -> list[dict[str, Any]]:
+    """The parameters in groups of the same factors."""
+    groups: dict[tuple[float, ...], dict[str, Any]] = {}
+    for p in trained:
+        rate, decay, eps = scaling[p]
+        group: dict[str, Any] = {"params": [], "rate": rate, "lr": lr * rate}
+        group["weight_decay"] = decay * weight_decay if is_matrix(p) else 0.0
+        if adam:
+            group["eps"] = 1e-8 * eps
+        groups.setdefault((rate, eps, group["weight_decay"]), group)["params"].append(p)
+    return list(groups.values())
 
 
 class Rates:
@@ -65,7 +106,7 @@ class Rates:
     def step(self, k: int) -> None:
         """Takes update k."""
         for group in self.optimizer.param_groups:
-            group["lr"] = self._shared[k] if self._shared else 1.0
+            group["lr"] = (self._shared[k] if self._shared else 1.0) * group.get("rate", 1.0)
         if self._shared:
             self.optimizer.step()
             return

@@ -11,7 +11,7 @@ from models.trace import Divergence, Frame, Trace, frame_steps
 from models.training.frames import FrameTaker
 from models.training.loop import Loop
 from models.training.loss import cross_entropy
-from models.training.optimizers import Rates, build_optimizer
+from models.training.optimizers import Rates, build_optimizer, scaled
 from models.training.rows import RowWriter, block_matrices
 
 
@@ -23,7 +23,11 @@ class Run(Loop):
         self.model = build_model(cfg).to(self._device)
         self.task = open_task(cfg, self._device)
         self.optimizer = build_optimizer(
-            cfg.optimizer, self.model.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay
+            cfg.optimizer,
+            self.model.parameters(),
+            lr=cfg.lr,
+            weight_decay=cfg.weight_decay,
+            scaling=scaled(cfg, self.model, self.model),
         )
         self._rates = Rates([learning_rates(cfg)], self.optimizer, self._device)
         matrices = block_matrices(self.model)

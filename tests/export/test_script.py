@@ -56,6 +56,13 @@ CASES = {
     "ALiBi": RunConfig(**TRANSFORMER | {"position": "alibi", "task": "recall"}),
     "clip, warm-up, cosine": RunConfig(**SMALL | {"clip": 0.1, "warmup": 2, "schedule": "cosine", "steps": 7}),
     "AdamW with decay": RunConfig(**SMALL | {"optimizer": "adamw", "weight_decay": 0.3, "task": "book"}),
+    "muP, AdamW": RunConfig(
+        **TRANSFORMER | {"parametrization": "muP", "optimizer": "adamw", "weight_decay": 0.3, "init": "normal 0.02"}
+    ),
+    "muP over depth, momentum": RunConfig(
+        **SMALL
+        | {"parametrization": "muP + 1/depth", "branch_scale": "1/sqrt(depth)", "weight_decay": 0.1, "warmup": 2}
+    ),
     "overrides": RunConfig(
         **SMALL
         | {
@@ -190,6 +197,7 @@ def configurations(draw: st.DrawFn) -> RunConfig:
         "warmup": (0, 2),
         "schedule": ("constant", "cosine"),
         "init_gain": (1.0, 0.7),
+        "parametrization": ("standard", "muP"),
     }
     fields: dict[str, Any] = {name: draw(st.sampled_from(list(choices))) for name, choices in one_of.items()}
     fields["skip_scale"] = draw(st.one_of(scales, st.sampled_from(["deepnorm", "depth"])))

@@ -43,11 +43,20 @@ def harmonic(count: int) -> float:
 
 # arrangement, fields, A_L, tolerance, G_0 / G_L, tolerance
 HALF = {"skip_scale": "1/sqrt(2)", "branch_scale": "1/sqrt(2)"}
+OVER_DEPTH = {"parametrization": "muP + 1/depth"}  # counted from 2 blocks
 POST_BLOCKS = math.ceil(L / 4)
 LAWS: dict[str, tuple[str, dict, float, float, float, float]] = {
     "plain": ("plain", {}, V**L, 0.6, V ** (L / 2), 0.2),
     "residual only": ("residual only", {}, (1 + V) ** L, 0.3, (1 + V) ** (L / 2), 0.05),
     "sum over root two": ("residual only", HALF, ((1 + V) / 2) ** L, 0.3, ((1 + V) / 2) ** (L / 2), 0.05),
+    "over depth": (
+        "residual only",
+        OVER_DEPTH,
+        (1 + V * (2 / L) ** 2) ** L,
+        0.03,
+        (1 + V * (2 / L) ** 2) ** (L / 2),
+        0.03,
+    ),
     "post-norm": ("post-norm", {}, 1, 1e-4, 1, 0.15),
     "scaled skip": ("scaled skip", {}, 1, 1e-4, 1, 0.1),
     "pre-norm": ("pre-norm", {}, 1 + V * L, 0.1, math.sqrt(1 + V * L), 0.05),

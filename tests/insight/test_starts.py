@@ -40,6 +40,7 @@ ASIDE = {
     "width": 128,
     "depth": 100,
     "init_gain": 4.0,
+    "parametrization": "muP",
     "skip_scale": 4.0,
     "branch_scale": 0.01,
     "eps": 0.1,

@@ -65,6 +65,7 @@ CASES: dict[str, tuple[str, dict, tuple[float, float]]] = {
         WITH_SKIP,
     ),
     "weights by number": ("pre-norm", {"skip_scale": 0.9, "branch_scale": 2.0, "init_gain": 0.7}, WITH_SKIP),
+    "branches over depth": ("residual only", {"parametrization": "muP + 1/depth", "init_gain": 1.5}, WITH_SKIP),
     "xavier, wide branch": ("residual only", {"init": "xavier", "expansion": 4}, WITH_SKIP),
     "torch": ("residual only", {"init": "torch"}, WITH_SKIP),
     "orthogonal, wide branch": ("pre-norm", {"init": "orthogonal", "expansion": 4}, WITH_SKIP),

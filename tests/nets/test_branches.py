@@ -1,5 +1,7 @@
 """What a branch computes: attention by hand and against torch, layers, activations, rotary positions."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -31,6 +33,19 @@ def test_attention_is_softmax_of_scaled_products(heads, mask, qk_norm, position)
     )
     # The angles of rotary positions are float32.
     hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6 if position == "rotary" else 1e-10)
+
+
+@pytest.mark.parametrize("position", ["none", "alibi"])
+def test_under_mup_scores_are_divided_by_the_size_of_a_head(position):
+    """Yang 2022, definition 4.1: q k / d, times what makes it 1/sqrt(d) in the base net, of width 64."""
+    attention = sublayers(parametrization="muP", position=position)["attn"].function
+    x = hand.stream_of(width=WIDTH)
+    ago = {"none": lambda head, ago: 0.0, "alibi": lambda head, ago: -(2 ** (-8 * (head + 1) / HEADS)) * abs(ago)}
+    scale = math.sqrt(64 / HEADS) / (WIDTH / HEADS)
+    mixed = hand.heads(x, attention, heads=HEADS, added=ago[position], scale=scale, eps=hand.EPS)
+    hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6)
+    weights, values = attention_of(attention, x)[1:]
+    hand.assert_close((weights @ values).transpose(1, 2).flatten(2), mixed, 1e-6)
 
 
 @pytest.mark.parametrize("heads", [1, 2, 8])

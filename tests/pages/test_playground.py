@@ -55,6 +55,7 @@ MOVED = {
     "skip_repeats": 2,
     "init": "orthogonal",
     "init_gain": 2.0,
+    "parametrization": "muP",
     "optimizer": "adamw",
     "lr": 0.02,
     "warmup": 3,

@@ -64,6 +64,7 @@ WORDS = {
     "init": words.INITS,
     "optimizer": words.OPTIMIZERS,
     "schedule": words.SCHEDULES,
+    "parametrization": words.PARAMETRIZATIONS,
     "device": words.DEVICES,
 }
 TRUTHS = ("residual", "affine", "qk_norm")
@@ -211,6 +212,11 @@ CLASHES = [
         {"net": "transformer", "width": 12, "heads": 4, "position": "rotary"},
         "a head of 3 has no pairs",
         {"position": "sinusoidal"},
+    ),
+    (
+        {"parametrization": "muP + 1/depth", "branch_scale": "layer scale"},
+        "branch scale layer scale is learned",
+        {"parametrization": "muP"},
     ),
     ({"norm": "batch norm", "batch": 1}, "batch is 1 and batch norm needs two tokens", {"batch": 2}),
     (

@@ -31,6 +31,8 @@ KINDS = {
         "position": "relative bias",
     },
     "ALiBi": {"net": "transformer", "task": "copy", "depth": 2, "heads": 2, "steps": 12, "position": "alibi"},
+    "muP": {"net": "transformer", "task": "copy", "optimizer": "adamw", "steps": 12, "weight_decay": 0.1}
+    | {"depth": 2, "parametrization": "muP + 1/depth"},
     "batch norm": {"norm": "batch norm"},
 }
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
 from models.spec.code import RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
+from models.spec.parametrization import score_scale
 from models.spec.plan import SublayerPlan, norms_of, one_layer
 from models.spec.vocabulary import ACTIVATIONS, NORMS
 
@@ -92,6 +93,8 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
         ways = f", both_ways={not causal}" if cfg.position == "relative bias" else ""
         made.append(f"self.relative = {RELATIVE[cfg.position][0]}(HEADS{ways})")
         how = f"attn_mask=self.relative(x.shape[1], {causal})"
+    if (scale := score_scale(cfg)) is not None:
+        how += f", scale={scale!r}"
     made += [f"self.norm_mid = {norm_of(cfg, norm_mid, 'WIDTH')}"] * (norm_mid != "none")
     body = [
         f"q = {query}",

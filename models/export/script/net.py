@@ -4,6 +4,8 @@ from itertools import groupby
 
 from models.export.script.model import class_code, kind_of, kinds_of, norm_of
 from models.spec import INITS, TASKS, RunConfig, plan
+from models.spec.code import number_code
+from models.spec.parametrization import branch_gain, head_gain, output_factor
 
 WATCH = '''\
 SEEN = {}  # the points of the stream in the last forward pass, by site
@@ -35,7 +37,7 @@ def initialise(net):
         elif name == "embed.weight":
 {embed}
         elif name == "head.weight":
-            p.normal_(generator=source).mul_(WIDTH**-0.5)
+            p.normal_(generator=source).mul_(WIDTH**-0.5){head}
 '''
 
 
@@ -121,6 +123,8 @@ def _net_class(cfg: RunConfig) -> str:
     made.append(f"self.head = nn.Linear(WIDTH, {task.classes})")
     start = "self.position(self.embed(x))" if position in ("sinusoidal", "learned") else "self.embed(x)"
     end = "self.final_norm(x)" if final_norm != "none" else "x"
+    if output_factor(cfg) != 1:
+        end = f"{number_code(output_factor(cfg))} * {end}"
     body = [f"x = self.stream({start})", f"return self.head({end})"]
     return class_code("Net", f"Batch of the task -> logits (B, T, {task.classes}).", made, body)
 
@@ -140,14 +144,18 @@ def _initialise(cfg: RunConfig) -> str:
         shrink = f"p.mul_({init.past_scores})"
         queries = ['if not name.endswith((".w_q.weight", ".w_k.weight")):', f"    {shrink}"]
         branch += queries if cfg.net == "transformer" else [shrink]
-    branch += [f"p.mul_({cfg.init_gain!r})"] * (cfg.init_gain != 1)
+    branch += [f"p.mul_({branch_gain(cfg)!r})"] * (branch_gain(cfg) != 1)
     if TASKS[cfg.task].vocabulary:
         embed = ["p.normal_(generator=source)"]
     else:
         inputs = TASKS[cfg.task].inputs(cfg.net)
         embed = ["nn.init.orthogonal_(p, generator=source)", f"p.mul_(math.sqrt(max(WIDTH, {inputs}) / {inputs}))"]
+    head = f".mul_({head_gain(cfg)!r})" if head_gain(cfg) != 1 else ""
     code = INITIALISE.format(
-        title=f"{init.title}; the stream starts at unit mean square.", branch=_indented(branch), embed=_indented(embed)
+        title=f"{init.title}; the stream starts at unit mean square.",
+        branch=_indented(branch),
+        embed=_indented(embed),
+        head=head,
     )
     if cfg.net == "transformer" and cfg.position == "learned":
         code += (

@@ -9,6 +9,7 @@ from models.export.script.net import net_code
 from models.export.script.quote import quoted
 from models.spec import RunConfig, arrangement_of
 from models.spec.code import block_code
+from models.spec.parametrization import ADAM, depth_ratio, uniform, width_ratio
 
 HEADER = '''\
 """{title}
@@ -162,12 +163,22 @@ def _dtype(cfg: RunConfig) -> str:
 def _train(cfg: RunConfig) -> str:
     """The code of the training loop, with only the parts that this configuration needs."""
     update, rate = "", _learning_rate(cfg)
+    own = "" if uniform(cfg) else ' * group["rate"]'
     if cfg.clip:
         update += "        clip(net)\n"
     if rate:
-        update += '        for group in optimizer.param_groups:\n            group["lr"] = learning_rate(k)\n'
+        update += f'        for group in optimizer.param_groups:\n            group["lr"] = learning_rate(k){own}\n'
     given, optimizer = "net.parameters(), lr=LR", ""
-    if cfg.weight_decay:
+    if not uniform(cfg):
+        adam = cfg.optimizer in ADAM
+        optimizer = SCALED.format(
+            ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}",
+            decay='\n        group["weight_decay"] = decay * WEIGHT_DECAY if p.ndim > 1 else 0.0'
+            * bool(cfg.weight_decay),
+            eps='\n        group["eps"] = 1e-8 * eps' * adam,
+        )
+        given = "groups.values()"
+    elif cfg.weight_decay:
         optimizer = (
             "    matrices = [p for p in net.parameters() if p.ndim > 1]\n"
             "    others = [p for p in net.parameters() if p.ndim <= 1]  # not decayed\n"
@@ -175,9 +186,23 @@ def _train(cfg: RunConfig) -> str:
         )
         given = "groups, lr=LR"
     optimizer += f"    optimizer = {OPTIMIZERS[cfg.optimizer].format(given=given)}"
-    parts = [rate, CLIP.format(dtype=_dtype(cfg)) if cfg.clip else "", TRAIN.format(optimizer=optimizer, update=update)]
+    quote = "" if uniform(cfg) else quoted(("models.spec.parametrization", "scaling"))
+    parts = [
+        rate,
+        quote,
+        CLIP.format(dtype=_dtype(cfg)) if cfg.clip else "",
+        TRAIN.format(optimizer=optimizer, update=update),
+    ]
     return "\n\n\n".join(part.strip("\n") for part in parts if part)
 
+
+SCALED = """\
+    groups = {{}}
+    for name, p in net.named_parameters():
+        rate, decay, eps = scaling(name, p.numel(), {ratios})
+        group = {{"params": [], "rate": rate, "lr": LR * rate}}{decay}{eps}
+        groups.setdefault(tuple(group.values())[1:], group)["params"].append(p)
+"""
 
 CLIP = '''\
 @torch.no_grad()
