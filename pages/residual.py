@@ -1,8 +1,9 @@
-"""Residual lab: add & norm on one token, the stream as a memory, other residuals, layers that step aside."""
+"""Residual lab: add & norm on a token, a whole block, the stream as a memory, other residuals, idle layers."""
 
 import streamlit as st
 
 from components.labs.parts import parts
+from components.labs.residual import block as residual_block
 from components.labs.residual import memory as residual_memory
 from components.labs.residual import token as residual_token
 from components.labs.residual import trained as residual_trained
@@ -10,11 +11,13 @@ from components.labs.residual import variants as residual_variants
 
 st.title("Residual", anchor=False)
 st.markdown("Follow a token through add & norm: what each branch adds to it, and what is left of it at the end.")
-token, memory, variants, trained = parts(
-    "residual", ("Add & norm on a token", "A memory", "Other skips", "Trained nets")
+token, block, memory, variants, trained = parts(
+    "residual", ("Add & norm on a token", "A whole block", "A memory", "Other skips", "Trained nets")
 )
 with token:
     values = residual_token.draw()
+with block:
+    residual_block.draw()
 with memory:
     residual_memory.draw()
 with variants:

@@ -179,7 +179,8 @@ def longer(kind: str, count: int, width: int) -> str:
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
-    places, how = [str(at) for at in range(count)], {"unit": "added", "x": "feature", "y": "position"}
+    places = [str(at) for at in range(count)]
+    how: dict[str, Any] = {"unit": "added", "x": "feature", "y": "position"}
     values, columns = encodings.added(kind, count, width, seed), [str(at + 1) for at in range(width)]
     if kind == "rotary":
         turned, pairs = encodings.angles(np.arange(count), width), range(1, width // 2 + 1)
