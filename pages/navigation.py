@@ -29,18 +29,7 @@ SECTIONS = {
         ("recordings", "Your model", "monitor_heart"),
         ("anatomy", "Anatomy", "account_tree"),
         ("maps", "Maps", "grid_on"),
-    ),
-    "Labs": (
-        ("normalization", "Normalisation", "table_chart", "Every norm on a table of tokens that you edit."),
-        ("attention", "Attention", "center_focus_strong", "One attention head, number by number, and positions."),
-        ("gradients", "Gradients", "trending_down", "A gradient, factor by factor, and that of a real network."),
-        (
-            "residual",
-            "Residual",
-            "add",
-            "Add and norm on one token; do layers step aside where little is needed?",
-        ),
-        ("autoregression", "Autoregression", "keyboard_tab", "A small transformer continues your prompt."),
+        ("labs", "Labs", "science"),
     ),
     "Learn": (
         ("lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
@@ -49,20 +38,33 @@ SECTIONS = {
         ("teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
     ),
 }
+# The labs, whose menu is a picture: the page Labs.
+LABS = (
+    ("normalization", "Normalisation", "table_chart"),
+    ("attention", "Attention", "center_focus_strong"),
+    ("gradients", "Gradients", "trending_down"),
+    ("residual", "Residual", "add"),
+    ("autoregression", "Autoregression", "keyboard_tab"),
+)
 
 
 def page_of(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
-    """One entry of the navigation."""
+    """One page, in the bar unless it is a lab."""
     start = title == "Start"
-    path = None if start else script
     return st.Page(
-        HERE / f"{script}.py", title=title, icon=f":material/{icon}:", url_path=path, help=tip, default=start
+        HERE / f"{script}.py",
+        title=title,
+        icon=f":material/{icon}:",
+        url_path=None if start else script,
+        default=start,
+        visibility="hidden" if (script, title, icon) in LABS else "visible",
+        help=tip,
     )
 
 
-page = st.navigation(
-    {name: [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}, position="top"
-)
+listed = {name: [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}
+listed[""] += [page_of(*entry) for entry in LABS]
+page = st.navigation(listed, position="top")
 title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))

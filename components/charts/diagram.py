@@ -4,7 +4,7 @@ The SVG takes the colour of text from the page, and the others from the charts.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -59,15 +59,20 @@ class Drawing:
             label = SHORT.sub("norm", label)
         if self.size.terse:
             label = label.partition(",")[0]
-        width, step, height = self.size.padding + self.size.letter * len(label), self.size.step, self.size.box
+        width, step = self.size.padding + self.size.letter * len(label), self.size.step
         self.wire(self.x, y, self.x + step, y)
         self.x += step
-        place = f'x="{self.x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
+        self.rect(label, self.x, y, width, kind)
+        self.x += width
+
+    def rect(self, label: str, x: float, y: float, width: float, kind: str) -> None:
+        """Adds a box without a wire, whose left side is at x and whose middle is at height y."""
+        height = self.size.box
+        place = f'x="{x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
         self.parts.append(f'<rect class="{kind}" {place} rx="6"/>')
         if "lacks" in kind:
-            self.wire(self.x, y, self.x + width, y)
-        self.text(label, self.x + width / 2, y, "name lacks" if "lacks" in kind else "name")
-        self.x += width
+            self.wire(x, y, x + width, y)
+        self.text(label, x + width / 2, y, "name lacks" if "lacks" in kind else "name")
 
     def wire(self, x1: float, y1: float, x2: float, y2: float, kind: str = "wire") -> None:
         """Adds a straight wire."""
@@ -98,6 +103,13 @@ dominant-baseline:central}}
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}
 .block-diagram .add{{fill:none;stroke:currentColor;stroke-width:2}}
 .block-diagram .lacks:not(text){{fill:none;stroke:currentColor;stroke-width:1.5;stroke-dasharray:2 3;opacity:.5}}
+.block-diagram .plain{{fill:var(--st-background-color);stroke-dasharray:none}}
+.block-diagram .frame{{opacity:.6}}
+.block-diagram [data-box]{{cursor:pointer;outline:none}}
+.block-diagram [data-box] .add{{fill:var(--st-background-color)}}
+.block-diagram [data-box]:hover :is(rect,circle),.block-diagram [aria-pressed="true"] :is(rect,circle){{stroke-width:4}}
+.block-diagram [aria-pressed="true"] text{{font-weight:700}}
+.block-diagram [data-box]:focus-visible :is(rect,circle){{stroke:currentColor;stroke-width:4}}
 .diagram-nets{{display:grid;gap:.75rem 1.5rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr))}}
 .diagram-nets figure{{margin:0;min-width:0}}
 .diagram-nets figcaption{{font-size:.95rem}}
@@ -131,6 +143,14 @@ def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
         for name, cfg in nets.items()
     )
     _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(drawn)}</div>'})
+
+
+def touchable(svg: str, chosen: str, *, key: str, touched: Callable[[], None]) -> None:
+    """Draws an SVG whose groups with `data-box` are buttons; a press calls `touched`, a callback.
+
+    The name of the box is then `touched` of the widget's value.
+    """
+    _component(key=key, data={"svg": svg, "chosen": chosen}, on_touched_change=touched)
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:

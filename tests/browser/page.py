@@ -22,6 +22,7 @@ PAGES = (
     "/recordings",
     f"/anatomy?{SMALL}",
     "/maps",
+    "/labs",
     "/normalization",
     "/attention",
     "/gradients",

@@ -14,7 +14,7 @@ from playwright.sync_api import Error, expect
 
 from tests.browser.page import address, arrange, settled, until
 
-# Where a page lies and what stands over it, by its name in the navigation; the second is the menu that it is in.
+# Where a page lies and what stands over it, by its name; the second is the menu, or the page, by which it is entered.
 PAGES = {
     "Start": ("/", "", "Why do deep networks need Add & Norm?"),
     "The story": ("/story", "", "The story"),
@@ -23,6 +23,7 @@ PAGES = {
     "Your model": ("/recordings", "", "Your model"),
     "Anatomy": ("/anatomy", "", "Anatomy of a block"),
     "Maps": ("/maps", "", "Maps: where does it train?"),
+    "Labs": ("/labs", "", "Labs"),
     "Normalisation": ("/normalization", "Labs", "Normalisation"),
     "Attention": ("/attention", "Labs", "Attention"),
     "Gradients": ("/gradients", "Labs", "Gradients"),
@@ -111,7 +112,9 @@ class Person:
         return urlsplit(self.address).path
 
     def goes(self, name: str, *words: str) -> "Person":
-        """By the navigation to a page."""
+        """By the navigation to a page; to a lab by the page Labs."""
+        if PAGES[name][1] == "Labs":
+            return self.goes("Labs").follows(name, name, *words)
         drawer, menu = self.tab.get_by_role("button", name="Expand sidebar"), PAGES[name][1]
         bar = self.tab.get_by_role("navigation", name="App pages")
         if drawer.is_visible():

@@ -1,5 +1,7 @@
 """The labs in a real browser: nets are trained to their end, left, and found again where they were."""
 
+from playwright.sync_api import expect
+
 from tests.browser.page import (
     drawn,
     line,
@@ -14,6 +16,20 @@ from tests.browser.page import (
     until_row,
 )
 from tests.browser.person import Person
+
+
+def test_a_part_of_the_map_is_touched_by_mouse_and_key_and_leads_to_its_lab(visitors):
+    visitor = Person(settled(visitors("/"))).arrives("Start").goes("Labs", "5 sublayers, 5 norms")
+    part = visitor.main.get_by_role("button", name="cross-attention")
+    part.click()
+    visitor.reads("Queries come from the decoder")
+    expect(part).to_have_attribute("aria-pressed", "true")
+    visitor.main.get_by_role("button", name="× N").first.press("Enter")
+    visitor.tab.wait_for_url("**box=n")
+    visitor.reads("The block is repeated")
+    part.press(" ")
+    visitor.reads("Queries come from the decoder").follows("Encoder and decoder", "Attention", "An encoder reads")
+    visitor.goes_back("Labs", "Queries come from the decoder")
 
 
 def test_three_nets_of_one_page_are_trained_to_the_end(visitors):
@@ -39,7 +55,9 @@ def test_trained_nets_are_found_from_the_first_page_left_and_come_back_to_where_
     visitor.tab.wait_for_url("**steps=20**")
     press(settled(visitor.tab), "Train both")
     visitor.reads("Measured at step 20 (with residuals).")
-    visitor.goes("Residual").goes_back("Attention", "At step 20 the loss is", "Measured at step 20 (with residuals).")
+    visitor.goes("Residual").goes_back("Labs").goes_back(
+        "Attention", "At step 20 the loss is", "Measured at step 20 (with residuals)."
+    )
     assert row(visitor.tab) == 20
     visitor.reloads("At step 0 the loss is")
 

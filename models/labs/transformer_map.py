@@ -1,0 +1,45 @@
+"""What a transformer consists of, by its stacks, from the plan that the app's own nets are built from."""
+
+from dataclasses import dataclass
+
+from models.spec import RunConfig, plan
+
+ATTENTION, MASKED, CROSS, FEED_FORWARD = "attention", "masked attention", "cross-attention", "feed-forward"
+ENCODER, DECODER = (ATTENTION, FEED_FORWARD), (MASKED, CROSS, FEED_FORWARD)
+
+
+@dataclass(frozen=True)
+class MapSublayer:
+    """A branch with its residual, and whether a norm stands before the branch or after the add."""
+
+    branch: str
+    norm_in: bool
+    norm_add: bool
+
+
+@dataclass(frozen=True)
+class MapStack:
+    """One block of a stack, which is repeated, and whether a final norm follows the last."""
+
+    sublayers: tuple[MapSublayer, ...]
+    final_norm: bool
+
+    @property
+    def norms(self) -> int:
+        """Norms of one block."""
+        return sum(sublayer.norm_in + sublayer.norm_add for sublayer in self.sublayers)
+
+
+def stacks(arrangement: str, *, alone: bool) -> list[MapStack]:
+    """Encoder and decoder (Vaswani 2017), or a decoder alone (GPT), which has no cross-attention."""
+    arranged = plan(RunConfig.arranged(arrangement, net="transformer", depth=1))
+    places = {
+        sublayer.kind: (sublayer.norm_in != "none", sublayer.norm_add != "none") for sublayer in arranged.sublayers
+    }
+
+    def stack(branches: tuple[str, ...]) -> MapStack:
+        kinds = ("ffn" if branch == FEED_FORWARD else "attn" for branch in branches)
+        sublayers = (MapSublayer(branch, *places[kind]) for branch, kind in zip(branches, kinds, strict=True))
+        return MapStack(tuple(sublayers), arranged.final_norm != "none")
+
+    return [stack((MASKED, FEED_FORWARD))] if alone else [stack(ENCODER), stack(DECODER)]
