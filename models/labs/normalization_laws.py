@@ -1,4 +1,4 @@
-"""Properties of norms: how layer norm is often written by hand, Jacobians, leaks between tokens, the cost of scale."""
+"""Properties of norms: how short an unbiased one is, Jacobians, leaks between tokens, the cost of scale."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +10,6 @@ from models.labs.normalization import normalised
 SATURATED = 0.1  # share of an activation's largest slope below which it is saturated
 MAX_STEPS = 200_000
 TINY_EPS = 2.0**-23  # torch's default eps of rms norm in 32 bits
-
-
-def by_hand(x_D: np.ndarray, eps: float = 1e-5) -> np.ndarray:
-    """Layer norm as it is often written: (x - mean) / (std + eps), with the unbiased std and eps outside the root.
-
-    NaN if a token has no spread and eps is 0.
-    """
-    x = np.asarray(x_D, float)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return (x - x.mean()) / (x.std(ddof=1) + eps)
 
 
 def shortfall(features: int) -> float:

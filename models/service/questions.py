@@ -13,11 +13,15 @@ from models.spec import RunConfig
 
 
 def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> TorchNormed:
-    """torch's own layer norm of one `row` of numbers, in float64. ValueError unless it has 2 to 400 numbers."""
+    """torch's own layer norm of one `row` in float64, every entry of its weight and bias set to `gain` and `bias`.
+
+    ValueError unless the row has 2 to 400 numbers.
+    """
     row = torch.tensor(args["row"], dtype=torch.float64)
     if row.ndim != 1 or not 1 < len(row) <= 400:
         raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
-    return TorchNormed(F.layer_norm(row, row.shape, eps=float(args["eps"])).numpy())
+    weight, bias = (torch.full_like(row, float(args.get(name, usual))) for name, usual in (("gain", 1), ("bias", 0)))
+    return TorchNormed(F.layer_norm(row, row.shape, weight, bias, eps=float(args["eps"])).numpy())
 
 
 def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Closer looks: layer norm by hand against torch's, what it guarantees and discards, and which tokens affect which."""
+"""Closer looks: what layer norm guarantees and discards, which tokens affect which, and those of other modules."""
 
 from collections.abc import Callable
 
@@ -9,17 +9,14 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, depth_profile
 from components.labs.examples import numbered
+from components.labs.normalization.built import by_lines, rows_that_learn
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.scale import outlier, recurrent, saturation, scale_and_descent
 from components.labs.parts import charts
-from components.player.answer import answer
 from components.shell.text import badge, number
-from components.shell.waiting import poll_while
-from models import answers
 from models.content import Texts
 from models.labs.normalization import normalised
-from models.labs.normalization_laws import TINY_EPS, by_hand, jacobian, shortfall, sized, told
-from models.spec import RunConfig
+from models.labs.normalization_laws import TINY_EPS, jacobian, sized, told
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
@@ -33,36 +30,6 @@ JACOBIANS = {
     "rms norm": r"J = \frac{1}{\sqrt{\overline{x^2} + \varepsilon}} \left( I - \frac{\hat x \hat x^\top}{d} \right)",
 }
 Part = Callable[[np.ndarray, int, float, list[str]], None]
-
-
-def hand_against_torch(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """Layer norm as often written by hand, by the formula, and by torch, for the chosen token."""
-    x = values[row]
-    hand, formula = by_hand(x, eps), normalised(x[None], "layer norm", eps=eps).values[0]
-    length, size = np.linalg.norm(formula), len(x)
-    st.latex(
-        r"\text{by hand: } \frac{x - \mu}{s_{n-1} + \varepsilon} \qquad \text{torch: } "
-        r"\frac{x - \mu}{\sqrt{\sigma_n^2 + \varepsilon}}"
-    )
-    shorter = 1 - np.linalg.norm(hand) / length if length else np.nan
-    here = TEXTS("by hand, here", shorter=shorter) if np.isfinite(shorter) else ""
-    wide = {width: shortfall(width) for width in (64, 512)}
-    st.markdown(TEXTS("by hand", less=size - 1, features=size, own=shortfall(size), wide=wide, here=here))
-
-    def answered() -> bool:
-        reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=eps)
-        reply.show("Asking torch")
-        rows = {"by hand": hand, "formula": formula}
-        if reply.value is not None:
-            ours = np.asarray(reply.value.row, float)
-            rows |= {"torch": ours, "torch - formula": ours - formula, "torch - by hand": ours - hand}
-            st.caption(f"{TEXTS('torch')} {badge('measured')}")
-        st.dataframe(
-            pd.DataFrame(rows, index=numbered("feature", size)).T, alt="Layer norm by hand and by torch, table"
-        )
-        return reply.waiting
-
-    poll_while("normalization_torch", answered)
 
 
 def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
@@ -128,14 +95,6 @@ def directions(x_D: np.ndarray, method: str) -> dict[str, np.ndarray]:
     return {"shift, 1/sqrt(d)": shift, "size, x^": along / size if size else along}
 
 
-def undone(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
-    """Gain and bias can undo the norm on one token: gain = its divisor, bias = its mean."""
-    gain, mean = float(np.sqrt(values[row].var() + eps)), float(values[row].mean())
-    errors = np.abs(normalised(values, "layer norm", eps=eps, gain=gain, bias=mean).values - values).max(1)
-    st.markdown(f"{TEXTS('undone', gain=gain, bias=mean, token=row + 1, error=errors[row])} {badge('formula')}")
-    st.dataframe(pd.DataFrame({"largest difference": errors}, index=names), alt="Difference by token, table")
-
-
 def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     """How far each token's result moves when one number of the chosen token changes, for four norms."""
     st.markdown(TEXTS("a number grows", token=names[row]))
@@ -152,10 +111,10 @@ def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) ->
 
 
 PARTS: dict[str, Part] = {
-    "By hand against torch": hand_against_torch,
+    "By hand against torch": by_lines,
     "What layer norm promises": promised,
     "What it swallows": discarded,
-    "Gain and bias": undone,
+    "Gain and bias": rows_that_learn,
     "Who sees whom": who_sees_whom,
     "What scale costs": scale_and_descent,
     "An outlier": outlier,

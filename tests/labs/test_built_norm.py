@@ -1,0 +1,140 @@
+"""Layer norm by its lines: the code that is shown, run by torch; rows that learn against autograd and least squares."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+
+from components.labs.normalization.built import compared
+from models.labs.built_norm import TORCHS, NormLines, digits, first_difference
+from models.labs.learned_rows import largest_rate, learned, least_loss
+from models.labs.normalization import normalised
+from models.service.questions import layer_norm
+from models.spec import RunConfig
+from tests.app_page import sound, words
+from tests.labs_page import lab
+
+SOURCE = np.random.default_rng(5)
+TOKEN = np.array([1.0, 2, -1])
+TABLE = SOURCE.normal(1.5, 2, size=(4, 6))
+EVERY = [NormLines(*choice) for choice in product([False, True], [False, True], [1e-6, 1e-5], [False, True])]
+
+
+def as_torch_runs(lines: NormLines, x: np.ndarray, gamma: float, beta: float) -> np.ndarray:
+    """The class as shown, with its parameters filled."""
+    names: dict = {}
+    exec(lines.code, names)
+    layer = names["LayerNorm"](len(x)).double()
+    with torch.no_grad():
+        if lines.affine:
+            layer.gamma.fill_(gamma)
+            layer.beta.fill_(beta)
+        assert len(list(layer.parameters())) == 2 * lines.affine
+        return layer(torch.tensor(x)).numpy()
+
+
+@pytest.mark.parametrize("lines", EVERY, ids=str)
+def test_the_code_that_is_shown_gives_the_numbers_that_are_shown(lines):
+    for x in (TOKEN, 0.003 * TABLE[0], np.full(3, 7.0)):
+        np.testing.assert_allclose(lines.normalised(x, 1.5, -0.5), as_torch_runs(lines, x, 1.5, -0.5), atol=1e-12)
+
+
+def test_only_torchs_lines_agree_with_torch_on_every_token():
+    x = 0.003 * TABLE[0]
+    layer = torch.nn.LayerNorm(6, dtype=torch.float64)
+    torch.nn.init.constant_(layer.weight, 1.5)
+    torch.nn.init.constant_(layer.bias, -0.5)
+    expected = layer(torch.tensor(x)).detach().numpy()
+    answered = layer_norm(RunConfig(), {"row": x.tolist(), "eps": 1e-5, "gain": 1.5, "bias": -0.5}).row
+    np.testing.assert_array_equal(answered, expected)
+    agree = [
+        lines
+        for lines in EVERY
+        if all(first_difference(a, b) is None for a, b in zip(lines.normalised(x, 1.5, -0.5), expected, strict=True))
+    ]
+    assert agree == [TORCHS]
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "place"),
+    [
+        (1.25, 1.25, None),
+        (1.25, 1.26, 3),
+        (-1.25, 1.25, 0),
+        (10.5, 1.5, 0),
+        (1e-12, -1e-12, None),
+        (0.1234567894, 0.1234567882, 10),
+    ],
+)
+def test_the_first_digit_that_differs(value, other, place):
+    assert first_difference(value, other) == place
+
+
+def test_the_digit_is_marked_where_it_stands():
+    text = compared(np.array([1.25, 2.0]), np.array([1.26, 2.0]))
+    assert "| 1 | 1.2:red-background[**5**]0000000 | 1.260000000 |" in text
+    assert f"| 2 | {digits(2.0)} | {digits(2.0)} |" in text
+
+
+@pytest.mark.parametrize("tokens", [[0], [0, 1], [0, 1, 2, 3]])
+def test_rows_learn_as_autograd_has_it_down_to_the_least_squares_of_every_feature(tokens):
+    normed = normalised(TABLE, "layer norm").values[tokens]
+    target = TABLE[tokens]
+    start = SOURCE.normal(size=(2, 6))
+    rows = torch.tensor(start, requires_grad=True)
+    walk = learned(normed, target, start, rate=0.2, steps=30)
+    for step in range(30):
+        error = rows[0] * torch.tensor(normed) + rows[1] - torch.tensor(target)
+        assert walk.loss[step] == pytest.approx((error**2).mean().item() / 2)
+        np.testing.assert_allclose([walk.gain[step], walk.bias[step]], rows.detach().numpy(), atol=1e-12)
+        (gradient,) = torch.autograd.grad((error**2).mean(0).sum() / 2, rows)
+        rows = (rows - 0.2 * gradient).detach().requires_grad_()
+    residuals = [
+        np.sum((np.c_[x, np.ones(len(x))] @ np.linalg.lstsq(np.c_[x, np.ones(len(x))], y, rcond=None)[0] - y) ** 2)
+        for x, y in zip(normed.T, target.T, strict=True)
+    ]
+    assert least_loss(normed, target) == pytest.approx(np.sum(residuals) / target.size / 2, abs=1e-12)
+    long = learned(normed, target, start, rate=0.2, steps=20_000).loss[-1]
+    assert long == pytest.approx(least_loss(normed, target), abs=1e-6)
+    assert (least_loss(normed, target) < 1e-12) == (len(tokens) < 3)
+
+
+def test_the_rate_from_which_descent_diverges_is_two_over_the_largest_eigenvalue():
+    normed = normalised(TABLE, "layer norm").values
+    largest = max(np.linalg.eigvalsh(np.c_[x, np.ones(4)].T @ np.c_[x, np.ones(4)] / 4)[-1] for x in normed.T)
+    assert largest_rate(normed) == pytest.approx(2 / largest)
+    start = np.array([np.ones(6), np.zeros(6)])
+    below, above = (learned(normed, TABLE, start, rate=f * largest_rate(normed)).loss for f in (0.95, 1.1))
+    assert below[-1] < below[0] < above[-1]
+    assert len(learned(normed, 1e9 * TABLE, start, rate=1e4).loss) < 101
+
+
+@pytest.fixture
+def page(trainer_in_this_process):
+    return lab("normalization")
+
+
+def test_switching_the_lines_to_torchs_makes_all_digits_agree(page):
+    page.session_state["normalization_part"] = "By hand against torch"
+    sound(page.run())
+    assert ":red-background" in words(page)
+    assert "The largest difference is" in words(page)
+    assert "std = x.std(-1, keepdim=True)" in page.code[0].value
+    next(one for one in page.button if one.label == "Use torch's lines").click()
+    sound(page.run())
+    assert page.code[0].value == TORCHS.code
+    assert "All digits agree: copy the class." in words(page)
+    assert ":red-background" not in words(page)
+
+
+def test_one_token_is_undone_and_three_are_not_and_wrong_rows_get_one_sentence(page):
+    page.session_state["normalization_part"] = "Gain and bias"
+    assert "not for all" in words(sound(page.run()))
+    page.selectbox(key="normalization_rows_fit").set_value("this token")
+    assert "this undoes the norm" in words(sound(page.run()))
+    page.number_input(key="normalization_rows_rate").set_value(3.0)
+    assert "the loss grows" in words(sound(page.run()))
+    page.text_area(key="normalization_rows_start_paste").set_value("1 2\n3 4")
+    page.button(key="normalization_rows_start_use").click()
+    assert "gamma and beta need two rows" in words(sound(page.run())) + str([one.value for one in page.error])
