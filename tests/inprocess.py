@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from models.answers import Question, Value
 from models.service.client import Requester, Trainer, WantedLog, question_message
 from models.service.demand import NOBODY
-from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
+from models.service.interface import SENTENCES, REQUEST_SECONDS, Answer, Status
 from models.service.result_cache import LOG_BYTES, ResultCache
 from models.service.runs import close_folder, open_folder
 from models.service.wire import Message
@@ -49,7 +49,12 @@ class InProcessTrainer(Trainer):
         return 0, 0  # a run is trained within `want`
 
     def want(
-        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
+        self,
+        cfg: RunConfig,
+        until: int,
+        seconds: float = REQUEST_SECONDS,
+        seeds: int = 1,
+        owner: Requester | None = None,
     ) -> WantedLog:
         with self._results.lock:
             log = self._results.kept(cfg, seeds)
@@ -106,8 +111,8 @@ class InProcessTrainer(Trainer):
         return engine
 
     def _post(self, message: Message) -> None:
-        """Passes goals on to the engine; questions are answered in `ask`."""
-        if message["kind"] == "goals":
+        """Passes requests on to the engine; questions are answered in `ask`."""
+        if message["kind"] == "requests":
             self._engine.aim(message)
 
     def _file(self, message: Message) -> None:

@@ -42,7 +42,7 @@ export class Connection {
   }
 
   // Sends at once how many rows are wanted, and a moment later where the playhead is and whether it plays.
-  wish({ wants, at, playing }) {
+  request({ wants, at, playing }) {
     const same = String(wants) === String(this.wants)
     if (same && at === this.at && playing === this.playing) return
     this.wants = wants
@@ -54,14 +54,14 @@ export class Connection {
 
   // Wants no more rows.
   rest() {
-    if (this.logs) this.wish({ wants: this.logs.map(() => 0), at: 0, playing: false })
+    if (this.logs) this.request({ wants: this.logs.map(() => 0), at: 0, playing: false })
   }
 
   say() {
     clearTimeout(this.later)
     this.later = undefined
     const { wants, at, playing } = this
-    if (this.connected) this.socket.send(JSON.stringify({ kind: "wish", wants, at, playing }))
+    if (this.connected) this.socket.send(JSON.stringify({ kind: "request", wants, at, playing }))
   }
 
   close() {

@@ -113,7 +113,7 @@ class Player {
       this.moved = clock()
       this.follows = false // whether the playhead stays at the end of a growing recording
       this.bar.show(this.playhead, this.word) // at once; the charts follow in the next frame
-      this.wish()
+      this.request()
       this.go()
     }
     return {
@@ -254,12 +254,12 @@ class Player {
   }
 
   greet() {
-    if (this.remote.length) this.connection.hello(this.ticket, this.remote, this.wishes())
+    if (this.remote.length) this.connection.hello(this.ticket, this.remote, this.requests())
     else this.connection.rest()
   }
 
-  wish() {
-    if (this.remote.length) this.connection.wish(this.wishes())
+  request() {
+    if (this.remote.length) this.connection.request(this.requests())
   }
 
   // Takes a file of the visitor's, as far as it has been read.
@@ -367,7 +367,7 @@ class Player {
     this.arrived = false
     this.declarePanels()
     if (this.scene.plays && !calm()) this.moves.play()
-    this.wish()
+    this.request()
   }
 
   // The step that the server hears of: a run that diverged at the first step rests at step 0, but has been trained.
@@ -378,7 +378,7 @@ class Player {
   }
 
   // How many rows of each run are wanted, and where the playhead is. The rows of a scene are wanted from the scene before.
-  wishes() {
+  requests() {
     const { active } = this
     const soon = this.scene ? this.data.scenes.slice(0, this.scenes.at + 2) : []
     const wants = this.remote.map((log) => {
@@ -429,7 +429,7 @@ class Player {
     if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // a divergence has been seen, too
     if (this.scene) this.note(playhead.ended || (over && end > 0 && playhead.furthest >= end))
     if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
-    this.wish()
+    this.request()
     const quiet = calm()
     const until = playhead.playing ? Math.max(there, 0) : end // at rest a run that was added catches up beside the others
     const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, until)

@@ -113,7 +113,7 @@ export class Playhead {
   wanted() {
     if (!this.playing) return this.shown ? this.shown + 1 : 0
     const rate = SPEEDS[this.speed]
-    // In whole seconds of rows, so that the wish does not change with every frame.
+    // In whole seconds of rows, so that the request does not change with every frame.
     const soon = rate ? (Math.floor(this.position / rate) + AHEAD_SECONDS) * rate + 2 : this.last + 1
     return Math.min(this.last + 1, soon)
   }

@@ -42,7 +42,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class Wish:
+class Request:
     """How many rows of each run the browser wants from now on, the row shown, and whether the playhead plays."""
 
     wants: tuple[int, ...]
@@ -51,7 +51,7 @@ class Wish:
 
 
 def said(text: str) -> dict[str, Any]:
-    """A wish, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
+    """A request, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
     if len(text) > bounds.MAX_LOG_CHARS:
         raise ValueError(f"a message of more than {bounds.MAX_LOG_CHARS} characters")
     try:
@@ -59,8 +59,8 @@ def said(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError("no JSON") from error
     kind = message.get("kind") if isinstance(message, dict) else None
-    if kind not in ("hello", "wish"):
-        raise ValueError("neither a hello nor a wish")
+    if kind not in ("hello", "request"):
+        raise ValueError("neither a hello nor a request")
     ticket = message.setdefault("ticket", "")
     if not isinstance(ticket, str):
         raise ValueError("a ticket that is not text")
@@ -76,11 +76,11 @@ def heavy(message: dict[str, Any]) -> bool:
     return any("overrides" in run["link"] for run in runs if isinstance(run, dict) and isinstance(run.get("link"), str))
 
 
-def understood(message: dict[str, Any]) -> Hello | Wish:
+def understood(message: dict[str, Any]) -> Hello | Request:
     """What a message means."""
-    if message["kind"] == "wish":
+    if message["kind"] == "request":
         wants = tuple(_number(want, "want", MAX_ROWS) for want in _list(message, "wants"))
-        return Wish(wants, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)
+        return Request(wants, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)
     turn = _number(message.get("turn", 0), "turn", MAX_ROWS)
     return Hello(turn, message["ticket"], tuple(_asked(run) for run in _list(message, "runs")))
 

@@ -138,8 +138,8 @@ class RunFeed:
         """The keys of the news to follow: the log's, and that of the question after its row 0."""
         return self.key, question_message(answers.OPENED, self.cfg, {"seeds": self.seeds})["key"]
 
-    def wish(self, trainer: Trainer, seconds: float) -> None:
-        """Renews the wish for the rows wanted, or ends it if there are none."""
+    def request(self, trainer: Trainer, seconds: float) -> None:
+        """Renews the request for the rows wanted, or ends it if there are none."""
         wanted = trainer.log(self.cfg, self.seeds)
         if self.owner is not None and (self.want > wanted.length or wanted.wanted):
             trainer.want(self.cfg, self.want, seconds, self.seeds, self.owner)

@@ -127,7 +127,7 @@ class RecordingFeed:
         self._told: dict[str, Any] = {}
         self._reading = self._missed = False
 
-    def wish(self, trainer: Trainer, seconds: float) -> None:
+    def request(self, trainer: Trainer, seconds: float) -> None:
         """Does nothing: a recording needs no computation."""
 
     async def read(self) -> AsyncIterator[str | bytes]:

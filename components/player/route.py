@@ -1,7 +1,7 @@
 """The route `/log`: one websocket per page, which asks for runs and receives them row by row.
 
-A run is trained while some connection wants it. A wish lasts a few seconds and is renewed: the work ends by itself when
-a tab is closed or its machine is gone, and goes on when a tab is reloaded.
+A run is trained while some connection wants it. A request lasts a few seconds and is renewed: the work ends by itself
+when a tab is closed or its machine is gone, and goes on when a tab is reloaded.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from components.player.asked import AskedRun, Hello, Rate, Wish, heavy, said, understood
+from components.player.asked import AskedRun, Hello, Rate, Request, heavy, said, understood
 from components.player.feed import RunFeed
 from components.player.news import News
 from components.player.recordings import RecordingFeed
@@ -23,10 +23,10 @@ from components.shell.player_files import module
 from models.service.client import Trainer, trainer
 from models.spec import bounds
 
-WISH_SECONDS = 5.0  # that a run is still wanted after its connection has ended
+REQUEST_SECONDS = 5.0  # that a run is still wanted after its connection has ended
 RENEW_SECONDS = 2.0
 TICK_SECONDS = 1.0  # between two looks at what is not news: the queue, the trainer, the speed
-PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every guest
+PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every ticketed client
 
 CROWD = Crowd()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
@@ -80,16 +80,16 @@ class Connection(PageConnection):
                 self._hear(await self._understood(message["text"]))
                 patience.reschedule(None)
 
-    async def _understood(self, text: str) -> Hello | Wish:
-        """What a message means. A heavy one is read beside the loop: one of a guest, one of a stranger at a time."""
+    async def _understood(self, text: str) -> Hello | Request:
+        """What a message means. A heavy one is read beside the loop: one with a ticket and one without at a time."""
         message = said(text)
         if not heavy(message):
             return understood(message)
-        guest = TICKETS.owner(message["ticket"]) is not None
-        async with _reading.setdefault((self.loop, guest), asyncio.Lock()):
+        ticketed = TICKETS.owner(message["ticket"]) is not None
+        async with _reading.setdefault((self.loop, ticketed), asyncio.Lock()):
             return await asyncio.to_thread(understood, message)
 
-    def _hear(self, heard: Hello | Wish) -> None:
+    def _hear(self, heard: Hello | Request) -> None:
         if isinstance(heard, Hello):
             owner = TICKETS.owner(heard.ticket)
             if owner is not None:
@@ -104,7 +104,7 @@ class Connection(PageConnection):
             ]
             self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
         elif len(heard.wants) != len(self.lines):
-            raise ValueError("a wish for other runs than those of the hello")
+            raise ValueError("a request for other runs than those of the hello")
         else:
             for line, want in zip(self.lines, heard.wants, strict=True):
                 line.want = want
@@ -124,7 +124,7 @@ class Connection(PageConnection):
             if lines and now - self._renewed > RENEW_SECONDS:
                 self._renewed = now
                 for line in lines:
-                    line.wish(service, WISH_SECONDS)
+                    line.request(service, REQUEST_SECONDS)
             if tick:
                 looked = now
             for line in lines:
@@ -132,7 +132,7 @@ class Connection(PageConnection):
                 await self._send_new(new, line)
             if lines and tick:
                 await self._send_status(service)
-            await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * (CROWD.guests if self.ticket else len(CROWD))))
+            await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * (CROWD.ticketed if self.ticket else len(CROWD))))
             await self.woken(TICK_SECONDS)
             self.wake.clear()
 

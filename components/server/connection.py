@@ -1,7 +1,6 @@
 """The connection of a page, and the crowd in which it has a place until the browser leaves or others need the place.
 
-A guest has shown a valid ticket, a stranger has not. Strangers end first, and however many they are, guests hear of
-news as often as without them.
+A ticketed client has shown a valid ticket. Those without end first, and do not slow the news of the ticketed.
 """
 
 import asyncio
@@ -22,7 +21,7 @@ TOO_MANY = "too many connections"
 
 
 class PageConnection(ABC):
-    """A member of a crowd. `wake` is set when there is news for it; `ticket`: a valid one, empty for a stranger."""
+    """A member of a crowd. `wake` is set when there is news for it; `ticket`: a valid one, empty without one."""
 
     def __init__(self, websocket: WebSocket) -> None:
         self.websocket = websocket
@@ -85,7 +84,7 @@ class Crowd:
         return len(self._open)
 
     @property
-    def guests(self) -> int:
+    def ticketed(self) -> int:
         """How many have shown a valid ticket."""
         return sum(bool(member.ticket) for member in self._open)
 
@@ -113,7 +112,7 @@ class Crowd:
             self._open.remove(member)
 
     def _first_to_go(self, among: Iterable[PageConnection]) -> PageConnection | None:
-        """The first to end: strangers before guests, then connections of the most crowded address, then the oldest."""
+        """The first to end: without a ticket first, then of the most crowded address, then the oldest."""
         of_address = Counter(member.address for member in self._open)
         return min(among, key=lambda one: (bool(one.ticket), -of_address[one.address]), default=None)
 

@@ -25,7 +25,7 @@ from models.maps.work import own_jobs
 from models.spec.budget import this_machine
 from models.spec.limits import LIMITS
 
-WISH_SECONDS = 90.0  # more than the minute between two requests of a hidden tab
+REQUEST_SECONDS = 90.0  # more than the minute between two requests of a hidden tab
 LOOK_SECONDS = 0.2
 TURN_SECONDS = 15.0  # of a map while others wait; it takes seconds to start its processes
 TURN_END_SECONDS = 2 * UNIT_SECONDS  # for the units in progress once a turn is over, at first
@@ -84,7 +84,7 @@ class MapWorks:
         self,
         folder: Path | None = None,
         command: Sequence[str] = COMMAND,
-        seconds: float = WISH_SECONDS,
+        seconds: float = REQUEST_SECONDS,
         turn: float = TURN_SECONDS,
     ) -> None:
         self.folder, self.command, self.seconds, self.turn = folder, command, seconds, turn

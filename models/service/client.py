@@ -13,7 +13,7 @@ from typing import Any
 from models.answers import OPENED, Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
-from models.service.interface import SENTENCES, WISH_SECONDS, Answer, Status
+from models.service.interface import SENTENCES, REQUEST_SECONDS, Answer, Status
 from models.service.messages import config_from, key_of, log_key
 from models.service.recorded import recorded
 from models.service.result_cache import LOG_BYTES, ResultCache, question_message
@@ -97,7 +97,12 @@ class Trainer:
         return self._results.log(cfg, seeds)
 
     def want(
-        self, cfg: RunConfig, until: int, seconds: float = WISH_SECONDS, seeds: int = 1, owner: Requester | None = None
+        self,
+        cfg: RunConfig,
+        until: int,
+        seconds: float = REQUEST_SECONDS,
+        seeds: int = 1,
+        owner: Requester | None = None,
     ) -> WantedLog:
         """Asks for `until` rows for the next `seconds`; repeated while somebody watches. With no more rows than there
         are already, it ends what this owner asked for. After an error it is tried again, but not at once.
@@ -141,7 +146,7 @@ class Trainer:
             results.turn_to(who, {key}, {other: asked.demand for other, asked in results.open.items()})
             answer = results.answer(key, question)
             if answer is None and self.status().state != "failed":
-                results.ask(message, who, max(WISH_SECONDS, wait))
+                results.ask(message, who, max(REQUEST_SECONDS, wait))
                 if wait or question is not OPENED or recorded(cfg) is None:
                     self.begin()
             results.aim()
@@ -200,7 +205,7 @@ class Trainer:
             self._results.expire()
 
     def _post(self, message: Message) -> None:
-        """Sends a message to the worker; dropped while there is none, because `greet` tells a new one everything."""
+        """Sends a message to the worker; dropped while there is none, because `resend` tells a new one everything."""
         if self._connection is not None:
             self._connection.post(message)
 
@@ -269,7 +274,7 @@ class Trainer:
                 known = message["versions"], tuple(message["devices"]), message["pid"]
                 self._status = Status("ready", SENTENCES["ready"], *known, ending=self._status.ending)
                 self._connection = connection  # no sooner: what it dies over is known by what it was told
-                self._results.greet()
+                self._results.resend()
         return None
 
 

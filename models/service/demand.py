@@ -1,4 +1,4 @@
-"""Demand: who wants a log or an answer, and until when. It lives in the web process; the worker only gets goals."""
+"""Demand: who wants a log or an answer, and until when. It lives in the web process; the worker only gets requests."""
 
 import time
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Requester(NamedTuple):
 NOBODY = Requester("", "")
 
 
-class RowGoal(NamedTuple):
+class RowRequest(NamedTuple):
     """`until` rows of a log, on behalf of a session and its address (or of none, if empty)."""
 
     until: int
@@ -37,12 +37,12 @@ class Demand:
     """
 
     def __init__(self) -> None:
-        self._wants: dict[Requester, tuple[RowGoal, float]] = {}
+        self._wants: dict[Requester, tuple[RowRequest, float]] = {}
 
     def want(self, who: Requester, until: int, seconds: float) -> None:
         """Sets what a requester wants for the next `seconds`, in place of what it wanted before."""
-        goal = RowGoal(until, who.session, who.address)
-        self._wants = self._wants | {_identity(who): (goal, time.monotonic() + seconds)}
+        request = RowRequest(until, who.session, who.address)
+        self._wants = self._wants | {_identity(who): (request, time.monotonic() + seconds)}
 
     def end(self, who: Requester) -> None:
         """Ends what a requester wants."""
@@ -66,7 +66,7 @@ class Demand:
         self._wants = {}
 
     @property
-    def goals(self) -> tuple[RowGoal, ...]:
+    def requests(self) -> tuple[RowRequest, ...]:
         """What is wanted, by requester."""
         return tuple(goal for goal, _ in self._wants.values())
 

@@ -16,10 +16,10 @@ from models.answers import OF_TORCH, OPENED, Opened
 from models.instruments import INSTRUMENTS
 from models.log import event, told
 from models.runlog import RunLog, folder_of
-from models.service.demand import RowGoal
+from models.service.demand import RowRequest
 from models.service.messages import config_from, key_of, log_key, packed
 from models.service.questions import QUESTIONS
-from models.service.sharing import Payer, Turns, payers, ranked
+from models.service.sharing import Client, Turns, admission_order, clients_of_runs
 from models.service.wire import Message
 from models.spec import RunConfig
 from models.spec.budget import Machine, held_bytes, over_budget
@@ -41,18 +41,18 @@ TOLD_SECONDS = 0.25  # between reports on the progress of an answer
 
 @dataclass
 class Slot:
-    """A run, its log and its goals. The run is built on its first turn."""
+    """A run, its log and its requests. The run is built on its first turn."""
 
     cfg: RunConfig
     seeds: int
     log: RunLog
     run: Run | SeedRuns | None = None
-    goals: Sequence[RowGoal] = ()
+    requests: Sequence[RowRequest] = ()
 
     @property
-    def goal(self) -> int:
+    def target_row(self) -> int:
         """The rows wanted, or 0 if there is nothing to do."""
-        return max((goal.until for goal in self._open), default=0)
+        return max((request.until for request in self._open), default=0)
 
     @property
     def rows(self) -> int:
@@ -60,14 +60,14 @@ class Slot:
         return self.run.step if self.run else 0
 
     @property
-    def wishers(self) -> list[Payer]:
+    def requesters(self) -> list[Client]:
         """Who wants more rows."""
-        return [Payer(goal.session, goal.address) for goal in self._open]
+        return [Client(request.session, request.address) for request in self._open]
 
     @property
-    def _open(self) -> list[RowGoal]:
-        """The goals that are not reached yet."""
-        return [] if self.run and self.run.done else [goal for goal in self.goals if goal.until > self.rows]
+    def _open(self) -> list[RowRequest]:
+        """The requests that are not reached yet."""
+        return [] if self.run and self.run.done else [request for request in self.requests if request.until > self.rows]
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Job:
     """An answer that takes longer than a slice: the rest of its work."""
 
     work: Work[Any]
-    payer: Payer
+    client: Client
     told: float = 0.0
     begun: bool = False
 
@@ -98,7 +98,7 @@ class Engine:
         self.passing: set[str] = set()
         self.wanted: dict[str, None] = {}
         self.queue: list[str] = []
-        self._paid: dict[str, Payer] = {}
+        self._client_of: dict[str, Client] = {}
         self._shares = Turns()
         self._at_told = ""
 
@@ -109,11 +109,11 @@ class Engine:
         self.emit({"kind": "ready", **known})
 
     def aim(self, message: Message) -> None:
-        """Sets the goals of a run, in place of its earlier ones."""
+        """Sets the requests of a run, in place of its earlier ones."""
         key = message["key"]
-        if not message["goals"]:
+        if not message["requests"]:
             if key in self.slots:
-                self.slots[key].goals = ()
+                self.slots[key].requests = ()
             return None
         try:
             slot = self.slots.get(key)
@@ -125,7 +125,7 @@ class Engine:
         self.slots[key] = slot
         self.slots.move_to_end(key)
         self.wanted[key] = None
-        slot.goals = [RowGoal(*goal) for goal in message["goals"]]
+        slot.requests = [RowRequest(*request) for request in message["requests"]]
         if slot.run is not None:  # the reader may have deleted its log, or dropped what was in memory alone
             if slot.log.in_memory:
                 slot.log = RunLog(slot.log.folder)
@@ -138,22 +138,22 @@ class Engine:
         """Does one slice of work on the run or answer whose turn it is; returns whether anything is still wanted."""
         self._let_in()
         self._begin_jobs()
-        going = {key: self._paid[key] for key in self.turns if key in self.trained or key in self.passing}
-        going |= {key: self.jobs[key].payer for key in self.turns if key in self.jobs and self.jobs[key].begun}
+        going = {key: self._client_of[key] for key in self.turns if key in self.trained or key in self.passing}
+        going |= {key: self.jobs[key].client for key in self.turns if key in self.jobs and self.jobs[key].begun}
         if not going:
             return False
         key = self._shares.next({key: going[key] for key in self.turns if key in going})
         self.turns.move_to_end(key)
         if key in self.jobs:
             self._go_on(key)
-        elif goal := self.slots[key].goal:
+        elif target_row := self.slots[key].target_row:
             new = self.slots[key].rows < FIRST_ROWS  # whoever pressed Train sees a step before a whole round is over
-            self.advance(key, min(goal, FIRST_ROWS) if new else goal, None if new else SLICE_SECONDS)
+            self.advance(key, min(target_row, FIRST_ROWS) if new else target_row, None if new else SLICE_SECONDS)
         self._shares.charge(going[key], going.values())
         return True
 
-    def advance(self, key: str, goal: int, seconds: float | None = None) -> None:
-        """Trains a run to `goal` rows, or for `seconds`, and sends the result."""
+    def advance(self, key: str, target_row: int, seconds: float | None = None) -> None:
+        """Trains a run to `target_row` rows, or for `seconds`, and sends the result."""
         slot, began = self.slots[key], time.monotonic()
         self._at("")
         try:
@@ -163,7 +163,7 @@ class Engine:
                 event("run_begun", run=key, device=slot.run.device)
             ready = time.monotonic()
             left = None if seconds is None else seconds - (ready - began)
-            added = slot.run.advance(goal - slot.run.step, left)
+            added = slot.run.advance(target_row - slot.run.step, left)
             slot.run.close()
             self._write(key, slot, time.monotonic() - ready if added else 0.0)
             if added and slot.run.done:
@@ -183,8 +183,8 @@ class Engine:
             if question == OPENED.name:
                 self._reply(key, self._open(cfg, message["args"]["seeds"]))
             elif question in INSTRUMENTS:
-                payer = Payer(message.get("session", ""), message.get("address", ""), "answer")
-                self._begin(key, payer, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
+                client = Client(message.get("session", ""), message.get("address", ""), "answer")
+                self._begin(key, client, INSTRUMENTS[question](self.replays, cfg, **message["args"]))
             elif question in QUESTIONS:
                 self._reply(key, QUESTIONS[question](cfg, message["args"]))
             else:
@@ -219,22 +219,22 @@ class Engine:
         slot = self.slots.get(key_of(cfg))
         return slot.run if slot is not None and isinstance(slot.run, Run) else None
 
-    def _begin(self, key: str, payer: Payer, work: Work[Any]) -> None:
+    def _begin(self, key: str, client: Client, work: Work[Any]) -> None:
         if len(self.jobs) >= MAX_WAITING_JOBS:
             raise ValueError(f"{MAX_WAITING_JOBS} measurements wait already; try again in a minute")
-        self.jobs[key] = Job(work, payer)
+        self.jobs[key] = Job(work, client)
         self.turns[key] = None
 
     def _begin_jobs(self) -> None:
         """Begins answers as far as there is room, as many of each session; a session's first needs less of it."""
-        begun = Counter(job.payer for job in self.jobs.values() if job.begun)
-        each = max(1, MAX_JOBS // max(1, len({job.payer for job in self.jobs.values()})))
+        begun = Counter(job.client for job in self.jobs.values() if job.begun)
+        each = max(1, MAX_JOBS // max(1, len({job.client for job in self.jobs.values()})))
         for job in self.jobs.values():
-            mine = begun[job.payer]
+            mine = begun[job.client]
             room = 2 * MAX_JOBS if not mine else MAX_JOBS if mine < each else 0
             if not job.begun and begun.total() < room:
                 job.begun = True
-                begun[job.payer] += 1
+                begun[job.client] += 1
 
     def _go_on(self, key: str) -> None:
         """Does a slice of work on an answer, and sends the answer or the progress."""
@@ -262,27 +262,27 @@ class Engine:
         the reader is told which wait. Runs that need few more rows pass the queue, as long as few are enough, and so
         does the first run of a session without a place, until it has a few.
         """
-        wishers = {key: who for key in self.wanted if key in self.slots and (who := self.slots[key].wishers)}
-        self.wanted, self._paid = dict.fromkeys(wishers), payers(wishers)
+        requesters = {key: who for key in self.wanted if key in self.slots and (who := self.slots[key].requesters)}
+        self.wanted, self._client_of = dict.fromkeys(requesters), clients_of_runs(requesters)
         trained: dict[str, None] = {}
         waiting: list[str] = []
         held = 0.0
-        for key in ranked(self._paid, self.trained, TRAINED_RUNS):
+        for key in admission_order(self._client_of, self.trained, TRAINED_RUNS):
             needed = _held(self.slots[key])
             fits = len(trained) < TRAINED_RUNS and (not trained or held + needed <= KEPT_BYTES)
             if fits and (key in self.trained or not waiting):
                 trained[key], held = None, held + needed
             else:
                 waiting.append(key)
-        placed, new = {self._paid[key] for key in trained}, 0
+        placed, new = {self._client_of[key] for key in trained}, 0
         self.trained, self.passing = trained, set()
         for key in waiting:
-            slot, payer, needed = self.slots[key], self._paid[key], _held(self.slots[key])
-            is_new = payer not in placed and slot.rows < SOON_ROWS and new < MAX_NEW
+            slot, client, needed = self.slots[key], self._client_of[key], _held(self.slots[key])
+            is_new = client not in placed and slot.rows < SOON_ROWS and new < MAX_NEW
             room = KEPT_BYTES + NEW_BYTES if is_new else KEPT_BYTES
-            if (is_new or slot.goal - slot.rows <= SOON_ROWS) and held + needed <= room:
+            if (is_new or slot.target_row - slot.rows <= SOON_ROWS) and held + needed <= room:
                 self.passing.add(key)
-                placed, new, held = placed | {payer}, new + is_new, held + needed
+                placed, new, held = placed | {client}, new + is_new, held + needed
         for key in [key for key in (*trained, *self.passing) if key not in self.turns]:
             self.turns[key] = None
             self.turns.move_to_end(key, last=False)  # among those who have had as many turns, a newcomer is first
@@ -332,7 +332,7 @@ class Engine:
         """
         held = sum(_held(slot) for slot in self.slots.values() if slot.run is not None)
         for key, slot in list(self.slots.items())[:-1]:
-            if (len(self.slots) > KEPT_RUNS or held > KEPT_BYTES) and not slot.goal:
+            if (len(self.slots) > KEPT_RUNS or held > KEPT_BYTES) and not slot.target_row:
                 held -= _held(slot) if slot.run is not None else 0
                 del self.slots[key]
         for key in [key for key in reversed(self.queue) if key in self.slots]:

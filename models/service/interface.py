@@ -7,7 +7,7 @@ from typing import Generic
 from models.answers import Value
 from models.service.wanted import RETRY_SECONDS
 
-WISH_SECONDS = 80.0  # that rows or an answer stay wanted: more than the minute between two polls of a hidden tab
+REQUEST_SECONDS = 80.0  # that rows or an answer stay wanted: more than the minute between two polls of a hidden tab
 
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",

@@ -36,7 +36,7 @@ class OpenQuestion:
 class ResultCache:
     """Logs and answers by key, the least recently used dropped first, and who wants them. Callers hold `lock`.
 
-    `runs`: the folder of run logs. `post` takes the messages to the worker: goals, questions, and what is cancelled.
+    `runs`: the folder of run logs. `post` takes the messages to the worker: requests, questions, and what is cancelled.
     `errors`: answers without a value, kept just long enough to be shown to whoever asked.
     """
 
@@ -55,7 +55,7 @@ class ResultCache:
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.at = ""  # the question that the worker works on now
-        self.aimed: dict[str, WantedLog] = {}  # logs with goals
+        self.requested: dict[str, WantedLog] = {}  # logs with requests
         self.open: dict[str, OpenQuestion] = {}
         self.queue: list[str] = []  # runs that wait for a place, the next first
         self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
@@ -79,13 +79,13 @@ class ResultCache:
 
     def wanted(self) -> list[WantedLog]:
         """The logs of which somebody wants more rows."""
-        return [log for log in self.aimed.values() if log.wanted]
+        return [log for log in self.requested.values() if log.wanted]
 
     def want(self, log: WantedLog, who: Requester, until: int, seconds: float) -> None:
         """Records that `who` wants rows of a log for the next `seconds`; all steps include the closing row."""
-        self.turn_to(who, {log.key} | who.runs, {key: other.demand for key, other in self.aimed.items()})
+        self.turn_to(who, {log.key} | who.runs, {key: other.demand for key, other in self.requested.items()})
         log.demand.want(who, min(until, log.cfg.steps), seconds)
-        self.aimed[log.key] = log
+        self.requested[log.key] = log
         self.aim()
 
     def ask(self, message: Message, who: Requester, seconds: float) -> None:
@@ -103,23 +103,23 @@ class ResultCache:
                 demand.turn_away(who, shown=key in keys)
 
     def aim(self) -> None:
-        """Sends the worker the goals that have changed, and cancels questions that nobody wants any more."""
+        """Sends the worker the requests that have changed, and cancels questions that nobody wants any more."""
         for key, question in list(self.open.items()):
-            if not question.demand.goals:
+            if not question.demand.requests:
                 self.cancel(key)
-        for key, log in list(self.aimed.items()):
-            goals = log.demand.goals
-            if not goals:
-                del self.aimed[key]
-            if goals != log.told:
-                log.told = goals
+        for key, log in list(self.requested.items()):
+            requests = log.demand.requests
+            if not requests:
+                del self.requested[key]
+            if requests != log.told:
+                log.told = requests
                 query = log.cfg.to_query()
-                self.post({"kind": "goals", "key": key, "query": query, "seeds": log.seeds, "goals": goals})
+                self.post({"kind": "requests", "key": key, "query": query, "seeds": log.seeds, "requests": requests})
 
     def expire(self) -> None:
         """Ends demand past its deadline."""
         with self.lock:
-            for log in self.aimed.values():
+            for log in self.requested.values():
                 log.demand.expire()
             for question in self.open.values():
                 question.demand.expire()
@@ -130,9 +130,9 @@ class ResultCache:
         self.drop(key)
         self.post({"kind": "cancel", "key": key})
 
-    def greet(self) -> None:
+    def resend(self) -> None:
         """Sends a new worker everything that is wanted."""
-        for log in self.aimed.values():
+        for log in self.requested.values():
             log.told = ()
         self.aim()
         for question in self.open.values():
@@ -175,7 +175,7 @@ class ResultCache:
             elif message["kind"] == "dropped":
                 self.drop(message["key"])
             elif message["kind"] == "forgotten":  # it has too many; it hears of this one when it is wanted again
-                if (log := self.aimed.pop(message["key"], None)) is not None:
+                if (log := self.requested.pop(message["key"], None)) is not None:
                     log.told = ()
             elif (log := self.logs.get(message["key"])) is not None:
                 if message["kind"] == "progress":
@@ -201,7 +201,7 @@ class ResultCache:
             self.queue = []
             self.open.clear()
             self.shares.clear()
-            for log in self.aimed.values():
+            for log in self.requested.values():
                 log.demand.clear()
             self._tell()
 

@@ -14,7 +14,7 @@ from models.spec.bounds import FULL_SHARES_PER_ADDRESS
 MAX_ACCOUNTS = 1000
 
 
-class Payer(NamedTuple):
+class Client(NamedTuple):
     """The account on which places or turns of a kind are counted."""
 
     session: str
@@ -23,57 +23,57 @@ class Payer(NamedTuple):
 
 
 class Turns:
-    """Counts turns by payer. The next goes to the payer with the fewest; a newcomer begins at that number.
+    """Counts turns by client. The next goes to the client with the fewest; a newcomer begins at that number.
 
     Turns are counted and not their seconds, which on a busy machine say more about its other work.
     """
 
     def __init__(self) -> None:
-        self._had: OrderedDict[Payer, float] = OrderedDict()
+        self._had: OrderedDict[Client, float] = OrderedDict()
         self._least = 0.0
 
-    def next(self, wanting: Mapping[str, Payer]) -> str:
-        """The key whose turn it is, of those that want one, by who pays for it; among a payer's own, the first."""
-        for payer in dict.fromkeys(wanting.values()):
-            self._had[payer] = max(self._least, self._had.get(payer, 0.0))  # nobody saves up turns for later
-            self._had.move_to_end(payer)
+    def next(self, wanting: Mapping[str, Client]) -> str:
+        """The key whose turn it is, of those that want one, by who pays for it; among a client's own, the first."""
+        for client in dict.fromkeys(wanting.values()):
+            self._had[client] = max(self._least, self._had.get(client, 0.0))  # nobody saves up turns for later
+            self._had.move_to_end(client)
         key = min(wanting, key=lambda key: self._had[wanting[key]])
         self._least = self._had[wanting[key]]
         while len(self._had) > MAX_ACCOUNTS:
             self._had.popitem(last=False)
         return key
 
-    def charge(self, payer: Payer, among: Iterable[Payer]) -> None:
+    def charge(self, client: Client, among: Iterable[Client]) -> None:
         """Notes a turn, among all who want one: a session of a crowded address pays more for it."""
-        crowd = sum(other.address == payer.address for other in set(among))
-        self._had[payer] = self._had.get(payer, self._least) + max(1.0, crowd / FULL_SHARES_PER_ADDRESS)
+        crowd = sum(other.address == client.address for other in set(among))
+        self._had[client] = self._had.get(client, self._least) + max(1.0, crowd / FULL_SHARES_PER_ADDRESS)
 
 
-def payers(wishers: Mapping[str, Sequence[Payer]]) -> dict[str, Payer]:
-    """Who pays for each run: of all payers that want it, the one that wants the fewest runs."""
-    wanted = Counter(payer for who in wishers.values() for payer in who)
-    return {key: min(who, key=wanted.__getitem__) for key, who in wishers.items()}
+def clients_of_runs(requesters: Mapping[str, Sequence[Client]]) -> dict[str, Client]:
+    """Who pays for each run: of all clients that want it, the one that wants the fewest runs."""
+    wanted = Counter(client for who in requesters.values() for client in who)
+    return {key: min(who, key=wanted.__getitem__) for key, who in requesters.items()}
 
 
-def ranked(paid: Mapping[str, Payer], trained: Iterable[str], places: int) -> list[str]:
+def admission_order(client_of: Mapping[str, Client], trained: Iterable[str], places: int) -> list[str]:
     """The runs in the order in which they get a place: everybody's first run, then everybody's second, and so on.
 
     Among equals, those that have a place keep it, and the others come in their own order. No address takes more than
     half of the places while others wait.
     """
     inside = set(trained)
-    order = sorted(paid, key=lambda key: key not in inside)
-    of_session: defaultdict[Payer, int] = defaultdict(int)
+    order = sorted(client_of, key=lambda key: key not in inside)
+    of_session: defaultdict[Client, int] = defaultdict(int)
     rounds: dict[str, int] = {}
     for key in order:
-        rounds[key] = of_session[paid[key]]
-        of_session[paid[key]] += 1
+        rounds[key] = of_session[client_of[key]]
+        of_session[client_of[key]] += 1
     order.sort(key=rounds.__getitem__)
     of_address: defaultdict[str, int] = defaultdict(int)
     beyond: dict[str, bool] = {}
     for key in order:
-        of_address[paid[key].address] += 1
-        beyond[key] = of_address[paid[key].address] > max(1, places // 2)
+        of_address[client_of[key].address] += 1
+        beyond[key] = of_address[client_of[key].address] > max(1, places // 2)
     return sorted(order, key=beyond.__getitem__)
 
 

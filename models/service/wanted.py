@@ -5,7 +5,7 @@ from collections import deque
 from pathlib import Path
 
 from models.runlog import LogHead, RunLog, folder_of
-from models.service.demand import Demand, RowGoal
+from models.service.demand import Demand, RowRequest
 from models.service.messages import unpacked
 from models.service.wire import Message
 from models.spec import RunConfig
@@ -19,7 +19,7 @@ RETRY_SECONDS = 10.0
 class WantedLog(RunLog):
     """The log of a run, of one or several seeds that are computed together. `runs`: the folder of run logs.
 
-    `told`: the goals of which the worker was told last. `size`: the bytes that it takes beside its rows and events.
+    `told`: the requests of which the worker was told last. `size`: the bytes that it takes beside its rows and events.
     """
 
     def __init__(self, cfg: RunConfig, key: str, seeds: int, runs: Path) -> None:
@@ -27,7 +27,7 @@ class WantedLog(RunLog):
         self.cfg, self.key, self.seeds = cfg, key, seeds
         self.error = ""
         self.deaths = 0
-        self.told: tuple[RowGoal, ...] = ()
+        self.told: tuple[RowRequest, ...] = ()
         self.demand = Demand()
         self.size = OBJECT_BYTES + FIELDS_BYTES + OVERRIDE_BYTES * len(cfg.overrides) + len(key)
         self._behind = False
@@ -38,7 +38,7 @@ class WantedLog(RunLog):
     @property
     def wanted(self) -> bool:
         """Whether somebody asks for rows that are not there yet."""
-        return not self.done and any(goal.until > self.length for goal in self.demand.goals)
+        return not self.done and any(request.until > self.length for request in self.demand.requests)
 
     @property
     def recomputing(self) -> bool:

@@ -59,7 +59,7 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
     while True:
         while not inbox.empty() or not (busy or questions):
             message = inbox.get()
-            if message["kind"] == "goals":
+            if message["kind"] == "requests":
                 engine.aim(message)
                 busy = True
             elif message["kind"] == "ping":

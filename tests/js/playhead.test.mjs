@@ -122,7 +122,7 @@ test("a run that is computed again moves nobody back", () => {
   assert.equal(head.shown, 7)
 })
 
-test("whatever is pressed, the row stays on the run and the wish within it", () => {
+test("whatever is pressed, the row stays on the run and the request within it", () => {
   let seed = 1
   const random = (most) => {
     seed = (seed * 48271) % 2147483647

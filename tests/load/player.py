@@ -154,7 +154,7 @@ class Player(Logs):
 
     async def _greet(self) -> None:
         """Says what is shown and which rows of it are here."""
-        wants = self._wishes()["wants"]
+        wants = self._requests()["wants"]
         runs = [
             {"link": run["link"], "seeds": run["seeds"], "have": came.has, "want": want}
             for run, came, want in zip(self.data["runs"], self.runs, wants, strict=True)
@@ -165,12 +165,12 @@ class Player(Logs):
 
     async def _wish(self) -> None:
         """How many rows are wanted, which is shown, and whether that moves on."""
-        wishes = self._wishes()
-        if self.connected and wishes != self._noted:
-            self._noted = wishes
-            await self.say({"kind": "wish", **wishes})
+        requests = self._requests()
+        if self.connected and requests != self._noted:
+            self._noted = requests
+            await self.say({"kind": "request", **requests})
 
-    def _wishes(self) -> dict[str, Any]:
+    def _requests(self) -> dict[str, Any]:
         wanted = self.last + 1 if self.playing else self.head + 1 if self.head else 0
         wants = [min(wanted, int(run["last"]) + 1) for run in self.data["runs"]]
         return {"wants": wants, "at": self.step, "playing": self.playing}

@@ -37,8 +37,8 @@ class Browser(Logs):
         self.say(self.greeting(ticket, runs))
         return self
 
-    def wish(self, *wants: int) -> None:
-        self.say({"kind": "wish", "wants": wants})
+    def request(self, *wants: int) -> None:
+        self.say({"kind": "request", "wants": wants})
 
     def say(self, message: Any) -> None:
         self.socket.send(message if isinstance(message, str | bytes) else json.dumps(message))

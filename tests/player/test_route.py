@@ -1,5 +1,5 @@
 """The player's connection with a real trainer behind it: rows as
-they are computed, wishes, tickets, and whoever behaves badly.
+they are computed, requests, tickets, and whoever behaves badly.
 """
 
 import asyncio
@@ -133,24 +133,24 @@ def test_several_runs_come_on_one_connection_and_a_new_hello_replaces_them(url: 
     assert np.array_equal(page.runs[0].matrix(), computed(third))
 
 
-# --- wishes ---
+# --- requests ---
 
 
 def test_a_run_is_trained_as_far_as_it_is_wanted_and_on_when_it_is_wanted_further(url: str) -> None:
     cfg = other(71, LONG)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=5).until_rows(5)
-        until(lambda: not client.trainer().log(cfg).wanted, "the end of the wish")
-        page.wish(40)
+        until(lambda: not client.trainer().log(cfg).wanted, "the end of the request")
+        page.request(40)
         page.until_rows(40)
 
 
 def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
+    monkeypatch.setattr(route, "REQUEST_SECONDS", 10_000.0)
     cfg = other(72, LONG)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
-        page.wish(0)
+        page.request(0)
         until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
     assert not client.trainer().log(cfg).done
 
@@ -158,7 +158,7 @@ def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch
 def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_goes_on(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "WISH_SECONDS", 2.5)
+    monkeypatch.setattr(route, "REQUEST_SECONDS", 2.5)
     cfg = other(73, LONG)
     mine = ticket(cfg)
     with Browser(url) as page:
@@ -176,7 +176,7 @@ def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_g
 def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(route, "WISH_SECONDS", 10_000.0)
+    monkeypatch.setattr(route, "REQUEST_SECONDS", 10_000.0)
     before, after = other(74, LONG), other(75, LONG)
     with Browser(url) as page:
         mine = TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(before)})))
@@ -184,7 +184,7 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
         TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(after)})))
         page.hello(after, ticket=mine, want=ALL).until_rows(5)
         until(lambda: not client.trainer().log(before).wanted, "the end of the work")
-        page.wish(0)
+        page.request(0)
         until(lambda: not client.trainer().log(after).wanted, "the end of the other")
 
 
@@ -227,7 +227,7 @@ BAD = {
     "a number": "7",
     "a list": "[]",
     "nothing known": {"kind": "train"},
-    "early": {"kind": "wish", "wants": [4]},
+    "early": {"kind": "request", "wants": [4]},
     "no runs": {"kind": "hello", "ticket": "", "runs": []},
     "too many runs": {"kind": "hello", "ticket": "", "runs": [{"link": LINK}] * 9},
     "runs that are none": {"kind": "hello", "ticket": "", "runs": "all"},
@@ -274,7 +274,7 @@ def test_a_message_that_makes_no_sense_ends_its_connection_with_a_reason(url: st
 def test_a_wish_for_other_runs_than_those_of_the_page_is_refused(url: str) -> None:
     with Browser(url) as page:
         page.hello(SMALL)
-        page.wish(1, 2)
+        page.request(1, 2)
         ended = end_of(page)
     assert ended.rcvd is not None
     assert "other runs" in ended.rcvd.reason
@@ -287,7 +287,7 @@ def test_whoever_talks_too_much_is_let_go_and_others_go_on(url: str) -> None:
         loud.hello(SMALL)
         with suppress(ConnectionClosed):
             for _ in range(10**5):
-                loud.wish(0)
+                loud.request(0)
         ended = end_of(loud)
         assert ended.rcvd is not None
         assert "too many" in ended.rcvd.reason
@@ -300,7 +300,9 @@ def test_whoever_says_nothing_is_let_go(url: str, monkeypatch: pytest.MonkeyPatc
         end_of(page)
 
 
-words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "wish"]) | some.text(max_size=9)
+words = some.sampled_from(["kind", "runs", "wants", "ticket", "turn", "link", "hello", "request"]) | some.text(
+    max_size=9
+)
 trees = some.recursive(
     some.none() | some.booleans() | some.integers() | words,
     lambda inner: some.lists(inner, max_size=3) | some.dictionaries(words, inner, max_size=5),
@@ -311,7 +313,7 @@ trees = some.recursive(
 @given(some.text(max_size=200) | trees.map(json.dumps))
 def test_whatever_is_said_is_a_message_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
-        assert isinstance(asked.understood(asked.said(text)), asked.Hello | asked.Wish)
+        assert isinstance(asked.understood(asked.said(text)), asked.Hello | asked.Request)
 
 
 class Deaf:
@@ -382,7 +384,7 @@ def test_strangers_do_not_slow_what_guests_are_sent(url: str) -> None:
     with Browser(url) as guest, Browser(url), Browser(url) as stranger:
         guest.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
         stranger.hello(SMALL, ticket="forged").until_done()
-        assert (route.CROWD.guests, len(route.CROWD)) == (1, 3)
+        assert (route.CROWD.ticketed, len(route.CROWD)) == (1, 3)
 
 
 def test_of_too_many_connections_with_one_ticket_the_oldest_ends(url: str) -> None:

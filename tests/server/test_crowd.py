@@ -63,7 +63,7 @@ def test_an_address_has_no_more_than_its_share():
 
 def test_only_guests_count_as_such():
     full = crowd(One("a", "t"), One("a"), One("a"))
-    assert (full.guests, len(full)) == (1, 3)
+    assert (full.ticketed, len(full)) == (1, 3)
 
 
 @pytest.mark.parametrize(("most", "gone"), [(1, 3), (2, 2), (4, 0)])
@@ -77,4 +77,4 @@ def test_of_one_ticket_the_newest_connections_stay(most: int, gone: int):
 
 def test_a_class_of_sixty_behind_one_address_has_several_tabs_each():
     full = crowd(*(One("hall", f"{student} {tab}") for student in range(60) for tab in range(6)))
-    assert full.guests == 360
+    assert full.ticketed == 360

@@ -300,7 +300,7 @@ def test_whoever_speaks_to_the_log_without_a_page_trains_nothing_and_harms_nobod
             mine, theirs = neighbour.player.data["ticket"], f"{SMALL}&seed=11"
             address = server.url.replace("http", "ws", 1) + "/log"
             for said in (
-                json.dumps({"kind": "wish", "wants": [4]}),
+                json.dumps({"kind": "request", "wants": [4]}),
                 "{",
                 b"\x00",
                 "x" * 10**7,

@@ -20,7 +20,7 @@ from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache, question_message
 from models.service.runs import open_folder
-from models.service.sharing import Payer, Questions, Turns, ranked
+from models.service.sharing import Client, Questions, Turns, admission_order
 from models.service.wire import Message
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
@@ -328,7 +328,7 @@ def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> No
     assert wanted(*before)[1] == "ab"
     results, after = wanted(*before, (Requester("anna", "two"), "c"))
     assert after == "ac"
-    assert [goal.session for goal in results.kept(small(0)).demand.goals] == ["ben"]
+    assert [request.session for request in results.kept(small(0)).demand.requests] == ["ben"]
 
 
 def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_part_wants() -> None:
@@ -355,10 +355,10 @@ def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_h
         results.want(log, Requester("anna", "one"), 20, 0.0)
     results.want(log, Requester("ben", "one"), 10, 60.0)
     results.expire()
-    assert [[goal.until for goal in message["goals"]] for message in told] == [[20], [20, 10], [10]]
+    assert [[request.until for request in message["requests"]] for message in told] == [[20], [20, 10], [10]]
     results.want(log, Requester("ben", "one"), 10, 0.0)
     results.expire()
-    assert (told[-1]["goals"], results.aimed) == ((), {})
+    assert (told[-1]["requests"], results.requested) == ((), {})
 
 
 @pytest.mark.full
@@ -443,7 +443,7 @@ def test_a_newcomer_gets_rows_at_once_where_others_fill_all_places_with_many_run
 
 def test_whoever_has_one_run_is_not_trained_slower_by_somebodys_four(readers: Readers) -> None:
     turns = Turns()
-    one, four = Payer("one", "here"), Payer("four", "here")
+    one, four = Client("one", "here"), Client("four", "here")
     wanting = {"a": four, "b": four, "c": four, "d": four, "mine": one}
     had = Counter[str]()
     for _ in range(80):
@@ -471,35 +471,35 @@ def test_a_class_of_one_address_has_every_place_and_equal_turns_where_nobody_els
 
 
 def test_an_address_that_fills_all_places_gives_up_half_of_them_for_others_and_no_more() -> None:
-    crowd = {f"run {at}": Payer(f"session {at}", "crowd") for at in range(8)}
-    guests = {f"guest {at}": Payer(f"guest {at}", "home") for at in range(2)}
-    assert ranked(crowd | guests, crowd, 8)[:8] == [f"run {at}" for at in range(4)] + [
+    crowd = {f"run {at}": Client(f"session {at}", "crowd") for at in range(8)}
+    guests = {f"guest {at}": Client(f"guest {at}", "home") for at in range(2)}
+    assert admission_order(crowd | guests, crowd, 8)[:8] == [f"run {at}" for at in range(4)] + [
         "guest 0",
         "guest 1",
         "run 4",
         "run 5",
     ]
-    assert ranked(crowd, crowd, 8) == list(crowd)
+    assert admission_order(crowd, crowd, 8) == list(crowd)
 
 
 def test_of_an_address_with_more_sessions_than_a_class_has_each_pays_more_for_its_turns() -> None:
     turns, crowd, guest = (
         Turns(),
-        [Payer(str(at), "crowd") for at in range(2 * FULL_SHARES_PER_ADDRESS)],
-        Payer("guest", "home"),
+        [Client(str(at), "crowd") for at in range(2 * FULL_SHARES_PER_ADDRESS)],
+        Client("guest", "home"),
     )
-    wanting = {payer.session: payer for payer in [*crowd, guest]}
+    wanting = {client.session: client for client in [*crowd, guest]}
     had = Counter[str]()
     for _ in range(10 * len(wanting)):
         key = turns.next(wanting)
         had[key] += 1
         turns.charge(wanting[key], wanting.values())
-    most = max(had[payer.session] for payer in crowd)
+    most = max(had[client.session] for client in crowd)
     assert 2 * most - 2 <= had["guest"] <= 2 * most + 2
 
 
 def test_whoever_leaves_and_comes_back_has_not_had_less(readers: Readers) -> None:
-    turns, stays, leaves = Turns(), Payer("stays", ""), Payer("leaves", "")
+    turns, stays, leaves = Turns(), Client("stays", ""), Client("leaves", "")
     had = Counter[str]()
     for _ in range(40):
         wanting = {"stays": stays, "leaves": leaves}

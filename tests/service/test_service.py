@@ -230,7 +230,7 @@ def test_training_stops_when_the_wish_expires(worker: Trainer) -> None:
     log = worker.want(cfg, 5000, seconds=PATIENCE)
     until(lambda: log.length, "rows")
     worker.want(cfg, 5000, seconds=0.3)
-    until(lambda: not log.wanted, "the wish to expire")
+    until(lambda: not log.wanted, "the request to expire")
     for seed in (22, 23):  # its turn would come again before these are through
         reached = log.length
         finished(worker.want(RunConfig(depth=2, width=16, batch=16, steps=100, seed=seed, device="cpu"), 100))
@@ -388,7 +388,7 @@ def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_
 
 @pytest.mark.full
 def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "WISH_SECONDS", 0.3)
+    monkeypatch.setattr(client, "REQUEST_SECONDS", 0.3)
     path = tmp_path / "work"
     with closing(bent(SLOW)) as trainer:
         until(lambda: trainer.ask(Question("slow", dict), SMALL, path=str(path)) or pieces(path), "work")
