@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from models.answers import Question, Value
 from models.service.client import Requester, Trainer, WantedLog, question_message
 from models.service.demand import NOBODY
-from models.service.interface import SENTENCES, REQUEST_SECONDS, Answer, Status
+from models.service.interface import REQUEST_SECONDS, SENTENCES, Answer, Status
 from models.service.result_cache import LOG_BYTES, ResultCache
 from models.service.runs import close_folder, open_folder
 from models.service.wire import Message

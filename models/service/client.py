@@ -13,7 +13,7 @@ from typing import Any
 from models.answers import OPENED, Question, Value
 from models.log import event, told
 from models.service.demand import NOBODY, Requester
-from models.service.interface import SENTENCES, REQUEST_SECONDS, Answer, Status
+from models.service.interface import REQUEST_SECONDS, SENTENCES, Answer, Status
 from models.service.messages import config_from, key_of, log_key
 from models.service.recorded import recorded
 from models.service.result_cache import LOG_BYTES, ResultCache, question_message

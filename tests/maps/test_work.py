@@ -115,9 +115,9 @@ def test_half_a_line_for_which_there_was_room_is_taken_back(tmp_path, expected):
     before = (store.path / "units.jsonl").read_bytes()
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 50}, {len(before) + 50}));"
         "from pathlib import Path; from models.maps import MapSpec, MapStore;"
         "store = MapStore(MapSpec.from_json(Path(sys.argv[1]).read_text()), Path(sys.argv[2]));"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before) + 50}, {len(before) + 50}));"
         "store.add({'unit': 1, 'seconds': 1.0, 'runs': ['x' * 500]})"
     )
     (tmp_path / "spec.json").write_text(SMALL.to_json())
