@@ -18,15 +18,19 @@ if TYPE_CHECKING:
     from addnorm.profiling import Profile, profile
     from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
+    from addnorm.rules import Diagnostic
     from addnorm.shown import side_by_side
 
 __version__ = "0.2.0"
-__all__ = ["Alarm", "Profile", "Recorder", "Recording", "profile", "read", "side_by_side", "unwatch", "watch"]
+__all__ = [
+    "Alarm", "Diagnostic", "Profile", "Recorder", "Recording", "profile", "read", "side_by_side", "unwatch", "watch",
+]  # fmt: skip
 
 _HOMES = {
     "Profile": "profiling",
     "profile": "profiling",
     "Alarm": "alarms",
+    "Diagnostic": "rules",
     "Recording": "recording",
     "read": "recording",
     "side_by_side": "shown",

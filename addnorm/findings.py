@@ -11,17 +11,18 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from addnorm.words import measured_by_site, number
+from addnorm.rules import RULES, Diagnostic
+from addnorm.words import measured_by_site, not_finite, number
 
 if TYPE_CHECKING:
     from addnorm.recording import Recording
 
-VANISHING = 30.0  # factor by which the gradient falls on its way back, from which it is called lost
-ALIKE = 0.95  # mean cosine between different inputs, above which they have nearly one direction
-SMALL_UPDATE = 1e-5  # of a block's weights in one step: below it a block stands still
+VANISHING = RULES["AN-G1"].threshold  # factor by which the gradient falls on its way back, from which it is lost
+ALIKE = RULES["AN-S1"].threshold  # mean cosine between different inputs, above which they have nearly one direction
+SMALL_UPDATE = RULES["AN-U1"].threshold  # of a block's weights in one step: below it a block stands still
 LAST, PART = 20, 10  # rows whose mean loss counts, or this part of all where that is more
 SELDOM = 500  # see `Findings`
-FALL, STALL = 0.02, 3  # the share by which the loss must fall, in this part of all rows
+FALL, STALL = RULES["AN-L1"].threshold, 3  # the share by which the loss must fall, in this part of all rows
 
 # By likeness, what lets small nets that start so and fail learn; tests train them.
 HELPS = {
@@ -67,18 +68,23 @@ class Findings:
     def __init__(self) -> None:
         self._losses, self._steps = array("d"), array("q")
         self._judged = 0  # losses when it was last asked whether they have stalled
-        self._stalled = self._standing = self._alike = ""
+        self._lost: Diagnostic | None = None
+        self._stalled: Diagnostic | None = None
+        self._standing: Diagnostic | None = None
+        self._alike: Diagnostic | None = None
         self._still: dict[int, int] = {}  # by block, the step since which its updates are small
         self._lost_since: int | None = None
         self._alike_since: int | None = None
 
-    def hear(self, recording: Recording, at: int) -> str:
-        """The findings up to a row, in sentences; empty where there is nothing to say."""
+    def hear(self, recording: Recording, at: int) -> list[Diagnostic]:
+        """The findings up to a row."""
         self._hear_loss(recording, at)
         self._hear_update(recording, at)
         self._hear_cosines(recording, at)
-        sentences = (self._stalled, self._standing, self._gradient(recording, at), self._alike)
-        return " ".join(filter(None, sentences))
+        if self._lost is None and (sentence := not_finite(recording, at)):
+            self._lost = Diagnostic.of("AN-N1", recording.steps[at], sentence)
+        found = (self._lost, self._stalled, self._standing, self._gradient(recording, at), self._alike)
+        return [finding for finding in found if finding is not None]
 
     def _hear_loss(self, recording: Recording, at: int) -> None:
         """Looks at all losses at every row at first, then whenever there is 1/SELDOM more of them."""
@@ -87,39 +93,50 @@ class Findings:
         self._losses.append(recording.scalars["loss"][at])
         self._steps.append(recording.steps[at])
         if not math.isfinite(self._losses[-1]):
-            self._stalled = ""
+            self._stalled = None
         elif SELDOM * (len(self._losses) - self._judged) >= len(self._losses):
             self._judged = len(self._losses)
-            found = stalled(self._losses)
-            self._stalled = stalled_in_words(self._steps[found[0]], *found[1:]) if found else ""
+            self._stalled = None
+            if (found := stalled(self._losses)) is not None:
+                since, then, now = self._steps[found[0]], found[1], found[2]
+                sentence = stalled_in_words(since, then, now)
+                self._stalled = Diagnostic.of("AN-L1", since, sentence, loss_then=then, loss_now=now)
 
     def _hear_update(self, recording: Recording, at: int) -> None:
         """Notes which blocks the update hardly changes, though the learning rate is not 0."""
         left_out = at in recording.skipped or recording.scalars["lr"][at] == 0
         if left_out or not any(recording.measured("update_to_weight", at)):
             return
-        for block, size in enumerate(recording.row("update_to_weight", at)):
+        sizes = recording.row("update_to_weight", at)
+        for block, size in enumerate(sizes):
             if size < SMALL_UPDATE:
                 self._still.setdefault(block, recording.steps[at])
             else:
                 self._still.pop(block, None)
-        self._standing = ""
+        self._standing = None
         if self._still:
             first, count = min(self._still), len(self._still)
             others = f"; {count} of {len(recording.blocks)} blocks stand still now" if count > 1 else ""
-            self._standing = (
-                f"No update measured since step {self._still[first]} changed {recording.blocks[first].name} by "
-                f"{SMALL_UPDATE:.3%} of its size{others}."
+            since, name = self._still[first], recording.blocks[first].name
+            self._standing = Diagnostic.of(
+                "AN-U1",
+                since,
+                f"No update measured since step {since} changed {name} by {SMALL_UPDATE:.3%} of its size{others}.",
+                block=name,
+                update_to_weight=sizes[first],
+                blocks=count,
             )
 
-    def _gradient(self, recording: Recording, at: int) -> str:
+    def _gradient(self, recording: Recording, at: int) -> Diagnostic | None:
         measured = measured_by_site(recording, "grad_rms", at)
         if len(measured) < 2 or not is_lost(measured[-1][1], measured[0][1]):
             self._lost_since = None
-            return ""
+            return None
         if self._lost_since is None:
             self._lost_since = recording.steps[at]
-        return lost_gradient(self._lost_since, measured[0][0])
+        (place, first), (_, last) = measured[0], measured[-1]
+        sentence = lost_gradient(self._lost_since, place)
+        return Diagnostic.of("AN-G1", self._lost_since, sentence, site=place, gradient_first=first, gradient_last=last)
 
     def _hear_cosines(self, recording: Recording, at: int) -> None:
         """Notes whether inputs that differ at the first site end in nearly one direction."""
@@ -127,13 +144,17 @@ class Findings:
             return
         (first, start), (last, end) = found[0], found[-1]
         if not start <= ALIKE < end:
-            self._alike_since, self._alike = None, ""
+            self._alike_since, self._alike = None, None
             return
         if self._alike_since is None:
             self._alike_since = recording.steps[at]
-        self._alike = (
+        self._alike = Diagnostic.of(
+            "AN-S1",
+            self._alike_since,
             f"{_from(self._alike_since)} inputs become alike over depth: the mean cosine between different ones is "
-            f"{number(start)} at {first} and {number(end)} at {last}."
+            f"{number(start)} at {first} and {number(end)} at {last}.",
+            cosine_first=start,
+            cosine_last=end,
         )
 
 

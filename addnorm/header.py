@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,6 +27,7 @@ def header(
     sites: Sites,
     blocks: Iterable[Block],
     meta: Mapping[str, Any],
+    ignored: Sequence[str] = (),
     details: Mapping[str, list[str]] | None = None,
 ) -> dict[str, Any]:
     """The header as JSON holds it; docs/recording.md describes its keys."""
@@ -62,6 +63,7 @@ def header(
         ],
         **(details or {}),
         "notes": list(sites.notes),
+        "ignored": list(ignored),
         "versions": {"addnorm": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "meta": dict(meta),
     }

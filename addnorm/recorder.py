@@ -35,8 +35,9 @@ from addnorm.model import bare, left_as_it_was, refused
 from addnorm.operation import LastPass
 from addnorm.passes import BackwardPasses
 from addnorm.probe import Hook, Probe
-from addnorm.recording import Recording, headed, read
+from addnorm.recording import Recording, headed, read, told_line
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
+from addnorm.rules import Diagnostic, unknown_rules, worst_first
 from addnorm.said import Teller
 from addnorm.shown import Shown
 from addnorm.sinks import Sinks
@@ -76,6 +77,7 @@ def watch(
     resume: bool | int = False,
     detail: Literal["", "heads"] = "",
     eager: bool = True,
+    ignore: Iterable[str] = (),
 ) -> Recorder:
     """Records signal and gradient along the residual stream of `model` to a file that can be read while it grows.
 
@@ -86,14 +88,15 @@ def watch(
 
     `resume`: goes on with the file of that name after its last row, or at a step, whose row and later ones are dropped.
     `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter. `eager`: where
-    torch.compile hides sites, the model runs as it is written on the steps that are recorded.
+    torch.compile hides sites, the model runs as it is written on the steps that are recorded. `ignore`: ids of findings
+    that are switched off ("AN-L1").
 
     Where the file exists already, the next free name is taken (`recorder.path`). Raises ValueError for illegal
     arguments; anything else that goes wrong is one warning, and training goes on.
     """
     return Recorder(
         model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta, to=to, resume=resume,
-        detail=detail, eager=eager,
+        detail=detail, eager=eager, ignore=ignore,
     )  # fmt: skip
 
 
@@ -123,11 +126,13 @@ class Recorder(Shown):
         resume: bool | int = False,
         detail: Literal["", "heads"] = "",
         eager: bool = True,
+        ignore: Iterable[str] = (),
         called: bool = True,
     ) -> None:
-        to = list(to)
+        to, ignore = list(to), [ignore] if isinstance(ignore, str) else list(ignore)
         self._sinks = Sinks(to)
-        _check(path, every, meta, to, detail)
+        _check(path, every, meta, to, detail=detail, ignore=ignore)
+        self._ignored = ignore
         self._wanted = path
         self.path = Path(os.devnull if path is None else path)
         self.sites = noted((), ["No sites yet: they are found at the first forward pass with gradients."])
@@ -262,6 +267,11 @@ class Recorder(Shown):
     def so_far(self) -> Recording:
         """What has been written by now."""
         return read(self.path, growing=True)
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """What has been found up to the last row that is written, the errors first."""
+        return worst_first(self._teller.findings)
 
     def on(self, alarm: Callable[[Alarm], object], *, factor: float = FACTOR) -> None:
         """Calls `alarm` once when a number is not finite, with the operation that made it, when signal or gradient
@@ -675,6 +685,7 @@ class Recorder(Shown):
             sites=self.sites,
             blocks=self._blocks,
             meta=self._meta,
+            ignored=self._ignored,
             details={"heads": self._heads.names, "weights": self._weights.names} if self._detail else None,
         )
         self._header, self._headed = line, headed(line)
@@ -702,9 +713,10 @@ class Recorder(Shown):
         """A row and what is new to be said with it, as the file holds them. Called by the writer's thread."""
         line = row.line(self._header)
         alone = self._headed.alone(line)
-        said = self._teller.hear(alone, 0)
+        said, found = self._teller.hear(alone, 0)
         self._sinks.tell(alone, said)
-        return [line, {"said": said}] if said else [line]
+        told = told_line(said, found)
+        return [line, told] if told else [line]
 
     def _hear_earlier(self, rows: int) -> list[dict[str, Any]]:
         """Hears so many rows that are gone on with. Called by the writer's thread."""
@@ -763,7 +775,7 @@ class Recorder(Shown):
         self._end("recorder", reason)
 
 
-def _check(path: Any, every: int, meta: Any, to: Sequence[Any], detail: str) -> None:
+def _check(path: Any, every: int, meta: Any, to: Sequence[Any], *, detail: str, ignore: Sequence[str]) -> None:
     """Raises ValueError for arguments of `watch` that make no sense."""
     if every < 1:
         raise ValueError(f"every: {every} is not a number of steps")
@@ -773,6 +785,8 @@ def _check(path: Any, every: int, meta: Any, to: Sequence[Any], detail: str) -> 
         raise ValueError(f"meta: {error}") from None
     if detail not in ("", "heads"):
         raise ValueError(f"detail: {detail!r} is not known; there is 'heads'")
+    if unknown := unknown_rules(ignore):
+        raise ValueError(f"ignore: {unknown}")
     if path is None and not to:
         raise ValueError("path: there is neither a file nor a dashboard to record to")
 

@@ -27,6 +27,8 @@ from addnorm.format import (
     VERSION,
     encoded,
 )
+from addnorm.rules import Change as FindingChange
+from addnorm.rules import Diagnostic, changes_of, worst_first
 from addnorm.said import KINDS as KINDS_SAID
 from addnorm.said import Teller, changed
 from addnorm.shown import Shown
@@ -103,9 +105,11 @@ class Recording(Shown):
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
     summed: dict[int, int] = field(default_factory=dict)  # rows whose loss is the sum of so many shares told
     said: dict[str, list[Change]] = field(default_factory=dict)  # by kind
+    found: dict[str, list[FindingChange]] = field(default_factory=dict)  # by id
     end: dict[str, Any] | None = None
     problem: str = ""
-    _teller: Teller | None = None  # where the file holds no sentences
+    _teller: Teller | None = None  # where the file holds no sentences, or no findings
+    _silent: bool = False  # where it holds no sentences
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -153,22 +157,38 @@ class Recording(Shown):
         said = self._template(kind, at).replace(STEP, str(self.steps[at]), 1)
         return said.replace(LOSS, in_words(self.scalars["loss"][at]), 1) if LOSS in said else said
 
+    def findings_at(self, at: int) -> list[Diagnostic]:
+        """What has been found up to a row, the errors first. Formed here where the file holds no findings."""
+        if "ignored" not in self.header or self._silent or not self.said:
+            self._form()
+        step = self.steps[at]
+        latest = (_latest(changes, step) for changes in self.found.values())
+        return worst_first(found for found in latest if found is not None)
+
     def _template(self, kind: str, at: int) -> str:
-        if self._teller is not None or not self.said:
-            self._teller = self._teller or Teller()
-            for row in range(self._teller.heard, len(self)):
-                self.say(self._teller.hear(self, row))
-        changes = self.said.get(kind, [])
-        after = bisect_right(changes, self.steps[at], key=lambda change: change[0])
-        return changes[after - 1][1] if after else ""
+        if self._silent or not self.said:
+            self._form()
+        return _latest(self.said.get(kind, []), self.steps[at]) or ""
+
+    def _form(self) -> None:
+        """Forms what the file does not hold: findings, and sentences where it has none."""
+        if self._teller is None:
+            self._teller, self._silent = Teller(), not self.said
+        for row in range(self._teller.heard, len(self)):
+            said, found = self._teller.hear(self, row)
+            self.find(found)
+            if self._silent:
+                self.say(said)
 
     def say(self, changes: Mapping[str, Sequence[Change]]) -> None:
         """Takes sentences by kind, in place of those that hold from the step of the first or later."""
         for kind, news in changes.items():
-            kept = self.said.setdefault(kind, [])
-            while kept and kept[-1][0] >= news[0][0]:
-                kept.pop()
-            kept += news
+            _replace(self.said.setdefault(kind, []), news)
+
+    def find(self, changes: Mapping[str, Sequence[FindingChange]]) -> None:
+        """Takes findings by id in the same way."""
+        for rule, news in changes.items():
+            _replace(self.found.setdefault(rule, []), news)
 
     def take(self, entry: Mapping[str, Any]) -> None:
         """Appends a row as a line holds it. Raises FaultError."""
@@ -214,6 +234,7 @@ class Recording(Shown):
         except ValueError:  # a setting too large for a number
             yield as_line(header | {"meta": {}, "optimizer": None})
         last = dict.fromkeys(KINDS_SAID, "")
+        found: dict[str, Diagnostic] = {}
         scalars = [name for name in SCALARS if any(self.known[name])]
         for at, step in enumerate(self.steps):
             if at % every and at != len(self) - 1 and not any(self.measured("update_to_weight", at)):
@@ -225,8 +246,15 @@ class Recording(Shown):
             row |= {"skipped": True} if at in self.skipped else {}
             yield as_line(row | ({"loss_sum_of": self.summed[at]} if at in self.summed else {}))
             said = {kind: self._template(kind, at) for kind in KINDS_SAID}
-            if changes := changed(last, said, step):
-                yield as_line({"said": changes})
+            listed = self.findings_at(at) if "ignored" in header else []
+            before, found = found, {finding.id: finding for finding in listed}
+            news: dict[str, list[FindingChange]] = {
+                rule: [(step, found.get(rule))]
+                for rule in sorted({**before, **found})
+                if before.get(rule) != found.get(rule)
+            }
+            if line := told_line(changed(last, said, step), news):
+                yield as_line(line)
         if self.end is not None:
             yield as_line(self.end)
 
@@ -279,7 +307,9 @@ class Reader:
                 self.recording.end = ending(entry)
             elif "said" in entry:
                 self._count(len(line) // 8)
-                self.recording.say(sentences(entry["said"], self.recording.steps))
+                steps = self.recording.steps
+                self.recording.say(sentences(entry["said"], steps))
+                self.recording.find(changes_of(entry.get("findings"), steps[-1] if steps else -1))
             else:
                 self._count(sum(map(self.recording.width, SERIES + SCALARS)) + 2)
                 self.recording.take(entry)
@@ -500,6 +530,29 @@ def ending(entry: dict[str, Any]) -> dict[str, Any]:
         raise FaultError("ends in an unknown way")
     reason = text(entry, "reason")
     return {"end": entry["end"], "reason": reason, "rows": count(entry, "rows"), "dropped": count(entry, "dropped")}
+
+
+def told_line(said: Mapping[str, Sequence[Change]], found: Mapping[str, Sequence[FindingChange]]) -> dict[str, Any]:
+    """The line after a row: what is new to be said, and found; empty where nothing is."""
+    if not said and not found:
+        return {}
+    findings = {
+        rule: [[step, finding.as_json() if finding else None] for step, finding in news] for rule, news in found.items()
+    }
+    return {"said": said} | ({"findings": findings} if findings else {})
+
+
+def _replace(kept: list[Any], news: Sequence[Any]) -> None:
+    """Takes changes, in place of those that hold from the step of the first or later."""
+    while kept and news and kept[-1][0] >= news[0][0]:
+        kept.pop()
+    kept += news
+
+
+def _latest(changes: Sequence[Any], step: int) -> Any:
+    """What holds at a step; None where nothing does."""
+    after = bisect_right(changes, step, key=lambda change: change[0])
+    return changes[after - 1][1] if after else None
 
 
 def as_line(entry: Mapping[str, Any]) -> bytes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from addnorm.recording import Recording
+    from addnorm.rules import Diagnostic
 
 Per = Literal["site", "block", "step"]
 
@@ -38,6 +39,12 @@ class Shown:
     def so_far(self) -> Recording:
         """What has been recorded by now."""
         raise NotImplementedError
+
+    @property
+    def findings(self) -> list[Diagnostic]:
+        """What has been found up to the last row, the errors first."""
+        recording = self.so_far()
+        return recording.findings_at(len(recording) - 1) if len(recording) else []
 
     def __str__(self) -> str:
         from addnorm.table import table

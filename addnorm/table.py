@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from addnorm.recording import Recording
 from addnorm.words import how_it_stands, shared_prefix, shortened
 
 
-def table(recording: Recording, step: int | None = None) -> Iterator[str]:
-    """The lines of the table for one step, by default the last; one sentence where there is no row."""
+def table(recording: Recording, step: int | None = None, ignore: Collection[str] = ()) -> Iterator[str]:
+    """The lines of the table for one step, by default the last; one sentence where there is no row.
+
+    `ignore`: ids of findings that are left out.
+    """
     if not len(recording):
         yield shortened(recording.problem or "There is no row yet.", 500)
         return
@@ -33,8 +36,16 @@ def table(recording: Recording, step: int | None = None) -> Iterator[str]:
     act, grad = (list(_shown(recording, name, at)) for name in ("act_rms", "grad_rms"))
     for name, left, right in zip(names, act, grad, strict=True):
         yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
-    said = (recording.sentence(kind, at) for kind in ("verdict", "jumps", "findings", "helps", "law", "update", "lost"))
-    yield from (shortened(one, 500) for one in (*said, *header["notes"]) if one)
+    first, later = (
+        [recording.sentence(kind, at) for kind in kinds]
+        for kinds in (("verdict", "jumps"), ("helps", "law", "update", "lost"))
+    )
+    found = [
+        f"{finding.id} {finding.severity}: {finding.sentence}"
+        for finding in recording.findings_at(at)
+        if finding.id not in {"AN-N1", *ignore}  # `lost` says the first, also of earlier rows
+    ]
+    yield from (shortened(one, 500) for one in (*first, *found, *later, *header["notes"]) if one)
 
 
 def row_of(recording: Recording, step: int | None) -> int:

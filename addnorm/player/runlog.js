@@ -6,7 +6,7 @@ import { brief } from "./number.js"
 
 const GROWTH = 2
 const SUMS = ["act_rms", "grad_rms", "sample_cosine"] // tracks over the sites of the stream; others are over blocks
-const TOGETHER = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "helps"] } // sentences in one place
+const TOGETHER = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "ids", "helps"] } // sentences in one place
 const UNKNOWN = {
   done: false,
   outcomes: [],

@@ -20,7 +20,7 @@ MIDNIGHT = 1_795_305_600  # when HEADER was created, in seconds since 1970
 NOWS = [MIDNIGHT + later for later in (-5, 30, 61, 500, 7100, 7300, 170_000, 180_000)]
 
 KINDS = ["verdict", "law", "update", "findings", "weight", "kind"]  # as the player asks for them
-PARTS = [["verdict", "jumps", "lost"], ["law"], ["update"], ["findings", "helps"], ["weight"], ["kind"]]
+PARTS = [["verdict", "jumps", "lost"], ["law"], ["update"], ["findings", "ids", "helps"], ["weight"], ["kind"]]
 
 CODE = """
 const fed = (parts) => {
