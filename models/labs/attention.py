@@ -75,7 +75,14 @@ def variance(scores: np.ndarray, seen: np.ndarray) -> float:
 
 
 def heads(
-    x: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, w_v: np.ndarray, count: int, *, causal: bool = False
+    x: np.ndarray,
+    w_q: np.ndarray,
+    w_k: np.ndarray,
+    w_v: np.ndarray,
+    count: int,
+    *,
+    seen: np.ndarray | None = None,
+    scaled: bool = True,
 ) -> list[Head]:
     """x (n, d) through `count` attention heads, each with an equal share of the matrices' columns.
 
@@ -86,8 +93,13 @@ def heads(
             f"{w_q.shape[1]} columns cannot be divided among {count} heads; legal are divisors of {w_q.shape[1]}"
         )
     parts = zip(*(np.split(x @ w, count, axis=1) for w in (w_q, w_k, w_v)), strict=True)
-    seen = visible(len(x), len(x), causal=causal)
-    return [attend(q, k, v, by=q.shape[1] ** 0.5, seen=seen) for q, k, v in parts]
+    return [attend(q, k, v, by=q.shape[1] ** 0.5 if scaled else 1.0, seen=seen) for q, k, v in parts]
+
+
+def writes(parts: list[Head], w_o: np.ndarray) -> np.ndarray:
+    """What each head adds to the stream, (h, n, d): its output times its own rows of W_O (h d_v, d)."""
+    rows = np.split(w_o, len(parts))
+    return np.array([part.output @ own for part, own in zip(parts, rows, strict=True)])
 
 
 # --- why √d_k ---

@@ -18,7 +18,9 @@ from components.labs.attention.head_learning import (
     walk_chart,
     walk_sentence,
 )
-from models.labs.attention import attend, descent, learning, visible
+from components.labs.attention.heads import first_w_o, writes_sentence
+from components.shell.text import vector
+from models.labs.attention import attend, descent, heads, learning, visible, writes
 from models.labs.attention_examples import PROJECTIONS
 from tests.app_page import charts, sound, words
 from tests.drawn import drawn
@@ -101,6 +103,32 @@ def test_a_long_key_wins_by_dot_product_and_not_by_cosine():
     assert sentence.endswith("No score changes when query and key are exchanged.")
     turned = attend(x, x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), x, by=1.0)
     assert "changes a score by up to" in cosine_sentence(turned, cosine(turned), 0)
+
+
+def test_a_head_that_is_switched_off_takes_its_write_from_the_stream(trainer_in_this_process):
+    page = lab("attention")
+    page.segmented_control(key="attention_head_closer").set_value("Several heads")
+    sound(page.run())
+    example = PROJECTIONS["A sentence"]
+    parts = heads(example.x, example.w_q, example.w_k, example.w_v, 2)
+    written = writes(parts, first_w_o(4, 4))[:, 4]
+    assert writes_sentence(written, (), 4) in words(page)
+    page.multiselect(key="attention_heads_off").set_value([1])
+    sound(page.run())
+    joined = np.concatenate([parts[0].output, 0 * parts[1].output], axis=1) @ first_w_o(4, 4)
+    assert f"and {vector(joined[4])} is left" in words(page)
+    assert [trace["name"] for trace in charts(page)["Written into the stream"]["data"]] == [
+        "head 1",
+        "all heads together",
+    ]
+    page.text_area(key="attention_heads_wo_paste").set_value("1 2\n3 4")
+    page.button(key="attention_heads_wo_use").click()
+    sound(page.run())
+    assert "W_O needs 4 rows" in words(page)
+    page.text_area(key="attention_head_w_v_paste").set_value("\n".join(["1 2 3"] * 4))
+    page.button(key="attention_head_w_v_use").click()
+    sound(page.run())
+    assert "a value 3: they cannot be divided" in words(page)
 
 
 def test_both_stand_below_the_head_and_follow_its_tables(trainer_in_this_process):

@@ -20,6 +20,7 @@ from models.labs.attention import (
     straightness,
     variance,
     visible,
+    writes,
 )
 from models.labs.attention_examples import MATRIX, PRINTED_Q, PROJECTIONS, ROWS, SCORES, TOKENS, WEIGHTS
 from models.labs.positions import (
@@ -160,8 +161,29 @@ def test_many_heads_are_the_apps_attention():
     module = Attention(4, 2, nn.Identity(), causal=True, norm_qk=nn.Identity, turn=nn.Identity()).double()
     for layer, w in zip((module.w_q, module.w_k, module.w_v, module.w_o), (W_Q, W_K, W_V, np.eye(4)), strict=True):
         layer.weight.data, layer.bias.data = torch.tensor(w.T), torch.zeros(4, dtype=torch.float64)
-    joined = np.concatenate([head.output for head in heads(X, W_Q, W_K, W_V, 2, causal=True)], axis=1)
+    joined = np.concatenate(
+        [head.output for head in heads(X, W_Q, W_K, W_V, 2, seen=visible(6, 6, causal=True))], axis=1
+    )
     np.testing.assert_allclose(joined, module(torch.tensor(X)[None])[0].detach(), atol=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_the_writes_of_the_heads_add_up_to_torchs_multi_head_attention(count):
+    module = nn.MultiheadAttention(4, count, bias=False, batch_first=True).double()
+    w_o = SOURCE.normal(size=(4, 4))
+    module.in_proj_weight.data = torch.tensor(np.concatenate([W_Q.T, W_K.T, W_V.T]))
+    module.out_proj.weight.data = torch.tensor(w_o.T)
+    x, mask = torch.tensor(X)[None], torch.tensor(~visible(6, 6, causal=True))
+    expected, weights = module(x, x, x, attn_mask=mask, average_attn_weights=False)
+    parts = heads(X, W_Q, W_K, W_V, count, seen=visible(6, 6, causal=True))
+    written = writes(parts, w_o)
+    np.testing.assert_allclose(written.sum(0), expected[0].detach(), atol=1e-12)
+    np.testing.assert_allclose([part.weights for part in parts], weights[0].detach(), atol=1e-12)
+    # A head that is switched off is one whose rows of W_O are 0.
+    cut = w_o.copy()
+    cut[: 4 // count] = 0
+    module.out_proj.weight.data = torch.tensor(cut.T)
+    np.testing.assert_allclose(written[1:].sum(0), module(x, x, x, attn_mask=mask)[0][0].detach(), atol=1e-12)
 
 
 def test_padding_is_not_looked_at_and_a_row_without_anything_to_see_is_0():

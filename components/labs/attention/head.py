@@ -11,7 +11,7 @@ from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.attention import head_learning
+from components.labs.attention import head_learning, heads
 from components.labs.examples import choose, numbered
 from components.labs.parts import charts, matrix, say
 from components.shell.session import Key
@@ -24,7 +24,11 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_head"
-CLOSER = {"How the matrices learn": head_learning.draw, "Dot product or cosine": head_learning.draw_cosine}
+CLOSER = {
+    "Several heads": heads.draw,
+    "How the matrices learn": head_learning.draw,
+    "Dot product or cosine": head_learning.draw_cosine,
+}
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
 MAX_TOKENS = 32
 MAX_TERMS = 6  # of a sum that is written out
