@@ -8,11 +8,12 @@ from components.labs.residual import memory as residual_memory
 from components.labs.residual import token as residual_token
 from components.labs.residual import trained as residual_trained
 from components.labs.residual import variants as residual_variants
+from components.labs.residual import widths as residual_widths
 
 st.title("Residual", anchor=False)
 st.markdown("Follow a token through add & norm: what each branch adds to it, and what is left of it at the end.")
-token, block, memory, variants, trained = parts(
-    "residual", ("Add & norm on a token", "A whole block", "A memory", "Other skips", "Trained nets")
+token, block, memory, variants, widths, trained = parts(
+    "residual", ("Add & norm on a token", "A whole block", "A memory", "Other skips", "Equal widths", "Trained nets")
 )
 with token:
     values = residual_token.draw()
@@ -22,5 +23,7 @@ with memory:
     residual_memory.draw()
 with variants:
     residual_variants.draw(values)
+with widths:
+    residual_widths.draw()
 with trained:
     residual_trained.draw()

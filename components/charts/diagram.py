@@ -145,6 +145,11 @@ def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
     _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(drawn)}</div>'})
 
 
+def show_svg(svg: str, key: str) -> None:
+    """Draws an SVG in the diagrams' style."""
+    _component(key=key, data={"svg": svg})
+
+
 def touchable(svg: str, chosen: str, *, key: str, touched: Callable[[], None]) -> None:
     """Draws an SVG whose groups with `data-box` are buttons; a press calls `touched`, a callback.
 
