@@ -1,4 +1,5 @@
-"""An experiment: a question, the nets and numbers that decide it, and what is true. Lessons and claims are experiments.
+"""An experiment: a question, the nets and numbers that decide it, and what is true. Lessons, claims and papers are
+experiments.
 
 Their words, nets and options are files of `content/` (see `models.content`); how numbers decide is a judge in Python.
 """
@@ -16,6 +17,7 @@ from models.answers import OF_TORCH, SIGNAL, Question
 from models.content import ContentError, Document, bound, fill, placeholders
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
+from models.spec.bounds import MAX_SEEDS_PER_RUN
 
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {one.name: one for one in vars(answers).values() if isinstance(one, Question)}
@@ -41,9 +43,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Trained:
-    """The trace of a finished run."""
+    """The trace of a finished run; with several `seeds`, from its own up, a list of their traces."""
 
     cfg: RunConfig
+    seeds: int = 1
 
 
 Source = Computed | Asked | Trained
@@ -52,32 +55,57 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Lines:
-    """Values over depth, (S,) by name, for a log axis."""
+    """Values over depth, (S,) by name, on a log axis unless `axis` is "linear".
+
+    `places` and `x`: what stands along the x axis and its title, where that is not the depth of a net. `guides`: values
+    with a dotted line.
+    """
 
     title: str
     unit: str
     values: Mapping[str, np.ndarray]
+    places: tuple[str, ...] = ()
+    x: str = ""
+    axis: str = "log"
+    guides: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Values over two numbers, (Y, X), coloured by their logarithm from below 1 to above, and a line (X,) across."""
+
+    title: str
+    unit: str
+    x: str
+    y: str
+    xs: tuple[float, ...]
+    ys: tuple[float, ...]
+    cells: np.ndarray
+    edge: np.ndarray
+    edge_name: str
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """The option that the numbers decide for, what fills the placeholders of the text, a table by column, a chart."""
+    """The option that the numbers decide for, what fills the placeholders of the text, a table by column, charts."""
 
     answer: str
     numbers: Mapping[str, Any]
     table: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines | None = None
+    plane: Plane | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the numbers say: an option, a sentence, the condition under which the option holds, a table, a chart."""
+    """What the numbers say: an option, a sentence, the condition under which the option holds, a table, charts."""
 
     answer: str
     sentence: str
     condition: str = ""
     table: Mapping[str, Any] = field(default_factory=dict)
     lines: Lines | None = None
+    plane: Plane | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +149,8 @@ class Experiment:
         sentence = fill(f"{self.early} {self.says}".strip() if trained else self.early, said.numbers)
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
-        return Finding(said.answer, sentence, fill(self.condition, said.numbers), said.table, said.lines)
+        condition = fill(self.condition, said.numbers)
+        return Finding(said.answer, sentence, condition, said.table, said.lines, said.plane)
 
 
 @dataclass(frozen=True)
@@ -183,19 +212,24 @@ def parts(
 
 
 def sources(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]]) -> dict[str, Source]:
-    """The nets of a file, each with how it is measured, and its numbers; `every_net` holds for each of them."""
+    """The nets of a file, each with how it is measured, and its numbers; `every_net` holds for each of them.
+
+    `seeds`: how many seeds are trained of each net.
+    """
     found: dict[str, Source] = {}
     for name, what in text.take("numbers", dict, {}).items():
         if what not in {**functions, **QUESTIONS}:
             raise text.fault(f"nothing computes “{what}”", str(what))
         found[name] = Computed(functions[what]) if what in functions else Asked(QUESTIONS[what])
-    shared = text.take("every_net", dict, {})
+    seeds, shared = text.take("seeds", int, 1), text.take("every_net", dict, {})
+    if not 1 <= seeds <= MAX_SEEDS_PER_RUN:
+        raise text.fault(f"seeds is 1 to {MAX_SEEDS_PER_RUN}", "seeds")
     for name, fields in text.take("nets", dict, {}).items():
         own = {**shared, **fields}
         how = own.pop("measure", "trained")
         cfg = net(text, own, name)
         if how == "trained":
-            found[name] = Trained(cfg)
+            found[name] = Trained(cfg, seeds)
         elif how == "before training":
             found[name] = Asked(SIGNAL, cfg, {"step": 0})
         elif how in QUESTIONS:

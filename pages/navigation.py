@@ -34,6 +34,7 @@ SECTIONS = {
     "Learn": (
         ("lessons", "Lessons", "school", "Guess, train, see what happened and why, solve the challenge."),
         ("claims", "Common claims", "fact_check", "True or false? Each with an experiment that tests it."),
+        ("papers", "Papers", "article", "Published results, each run here in small: does it show?"),
         ("glossary", "Glossary", "dictionary", "Every term of the app: meaning, formula, paper."),
         ("teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
     ),

@@ -20,6 +20,7 @@ from models.experiment import JUDGES
 from models.insight.surgery import OPERATIONS
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
+from models.papers.papers import PAPERS, paper
 
 
 @pytest.fixture
@@ -32,7 +33,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 ROOT = Path(__file__).parents[1]
-MAKERS: dict[str, Any] = {"claims": claim, "lessons": lesson, "glossary.toml": lambda text: _entries([text])}
+MAKERS: dict[str, Any] = {
+    "claims": claim,
+    "lessons": lesson,
+    "papers": paper,
+    "glossary.toml": lambda text: _entries([text]),
+}
 MAKERS |= dict.fromkeys(["help.toml", "vocabulary.toml"], lambda text: tables([text]))
 SPOILT = [  # file, what is replaced, by what, where the fault is, and what it says
     ("claims/18-unchanged.md", "{gradients}", "{gradient}", "{gradient}", "nothing measured is called “gradient”"),
@@ -107,7 +113,7 @@ def test_placeholders_are_numbers_of_three_digits_unless_they_say_otherwise_and_
 def test_everything_is_read_and_every_judge_is_somebodys() -> None:
     assert (len(LESSONS), len(CLAIMS)) == (10, 33)
     assert len(ENTRIES) > 150
-    used = {one.judge.func.__name__ for one in [*LESSONS.values(), *CLAIMS.values()]}  # type: ignore[attr-defined]
+    used = {one.judge.func.__name__ for one in [*LESSONS.values(), *CLAIMS.values(), *PAPERS.values()]}  # type: ignore[attr-defined]
     assert used == set(JUDGES)
 
 

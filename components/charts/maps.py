@@ -10,6 +10,7 @@ from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import fixed_map, frame_around
+from models.experiment import Plane
 from models.insight.words import number, signed
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
@@ -131,6 +132,33 @@ def _coloured(values: np.ndarray, measure: str) -> np.ndarray:
         return values
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(values > 0, np.log10(values), np.nan)
+
+
+def plane(shown: Plane) -> Figure:
+    """A plane of factors in colours, 1 in the middle of the scale, with its line across."""
+    layout = frame_of(shown.title, x=shown.x, y=shown.y, hue=GRADIENT)
+    layout["xaxis"] |= _ticks(shown.xs)
+    layout["yaxis"] |= _ticks(shown.ys)
+    shade = {
+        "name": shown.unit,
+        "hue": GRADIENT,
+        "showlegend": False,
+        "hovertemplate": f"%{{text}}<extra>{shown.unit}</extra>",
+        "text": [[number(cell) for cell in row] for row in shown.cells],
+        "colorbar": colour_bar(f"log10 {shown.unit}"),
+    }
+    rows = np.interp(shown.edge, shown.ys, np.arange(len(shown.ys)), left=np.nan, right=np.nan)
+    across = {
+        "type": "scatter",
+        "name": shown.edge_name,
+        "x": [at for at, row in enumerate(rows) if math.isfinite(row)],
+        "y": [round(float(row), 4) for row in rows if math.isfinite(row)],
+        "mode": "lines+markers",
+        "hue": GREY,
+        "line": {"width": 3, "dash": "dash"},
+        "marker": {"symbol": "circle", "size": 6},
+    }
+    return figure_of([fixed_map(shade, np.log10(shown.cells), log=False, signed=True, bare=True), across], layout, "")
 
 
 def _ticks(values: Sequence[float]) -> dict[str, Any]:

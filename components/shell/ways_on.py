@@ -14,7 +14,7 @@ def to_playground(cfg: RunConfig, label: str = "Open in the playground", **more:
     st.page_link(PLAYGROUND, label=label, icon=":material/tune:", query_params=cfg.to_query() | more)
 
 
-def to_compare(nets: Sequence[RunConfig], label: str = "Open these nets in Compare") -> None:
+def to_compare(nets: Sequence[RunConfig], label: str = "Open these nets in Compare", seeds: int = 1) -> None:
     """A link that opens nets side by side."""
-    query = compare_link.to_query(list(nets), seeds=1)
+    query = compare_link.to_query(list(nets), seeds)
     st.page_link(COMPARE, label=label, icon=":material/compare_arrows:", query_params=query)

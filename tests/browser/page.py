@@ -30,6 +30,7 @@ PAGES = (
     "/autoregression",
     "/lessons?lesson=final",
     "/claims",
+    "/papers",
     "/glossary",
     "/teacher",
 )

@@ -31,6 +31,7 @@ PAGES = {
     "Autoregression": ("/autoregression", "Labs", "Autoregression"),
     "Lessons": ("/lessons", "Learn", "Lessons"),
     "Common claims": ("/claims", "Learn", "Common claims"),
+    "Papers": ("/papers", "Learn", "Papers"),
     "Glossary": ("/glossary", "Learn", "Glossary"),
     "Teacher": ("/teacher", "Learn", "Teacher"),
 }

@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
-from components.claims.run import chart
+from components.player.experiment import chart
 from models.claims.claims import CLAIMS
 from models.claims.depth import PRESERVED_FACTOR
 from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth

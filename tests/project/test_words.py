@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("components", "pages", "models/lessons", "models/claims", "models/labs")
+FOLDERS = ("components", "pages", "models/lessons", "models/claims", "models/papers", "models/labs")
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 # A sentence has a blank beside the word; a key of data is the word alone.
 UNKNOWN = {

@@ -39,6 +39,7 @@ ANATOMY = "anatomy.py"
 COMPARE = "compare.py"
 LESSONS = "lessons.py"
 CLAIMS = "claims.py"
+PAPERS = "papers.py"
 MAPS = "maps.py"
 ATTENTION = "attention.py"
 RESIDUAL = "residual.py"
@@ -94,6 +95,8 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "claim": (CLAIMS, "cards", "claim_choice", "copies", {"claim": "copies"}),
     "search": (CLAIMS, "text_input", "claim_search", "layer norm", {"search": "layer norm"}),
     "topic": (CLAIMS, "selectbox", "claim_topic", "norms", {"topic": "norms"}),
+    "paper": (PAPERS, "cards", "paper_choice", "order-and-chaos", {"paper": "order-and-chaos"}),
+    "paper's topic": (PAPERS, "selectbox", "paper_topic", "depth", {"topic": "depth"}),
     "looked up": (GLOSSARY, "text_input", "glossary_search", "norm", {"search": "norm"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),

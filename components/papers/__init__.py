@@ -1,0 +1,1 @@
+"""The page Papers: published results, each run here in small."""

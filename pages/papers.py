@@ -1,0 +1,15 @@
+"""Papers: published results, each run here in small, with a verdict computed from its numbers."""
+
+import streamlit as st
+
+from components.papers import page
+
+st.title("Papers", anchor=False)
+st.markdown(
+    "Published results, each run here in small: choose one, press the button, compare your numbers with the paper's."
+)
+paper = page.chosen()
+if paper is None:
+    page.grid()
+else:
+    page.draw(paper)
