@@ -5,7 +5,6 @@ import streamlit as st
 from components.papers import run
 from components.papers.words import TEXTS
 from components.shell import address, cards, session, waiting
-from components.shell.text import explained
 from models.papers.papers import PAPERS, TOPICS, Paper, on
 
 KEY, CHOICE = "paper", "paper_choice"
