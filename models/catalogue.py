@@ -7,6 +7,7 @@ from models.spec import (
     ACTIVATIONS,
     ARRANGEMENTS,
     BRANCH_SCALES,
+    DECAYED,
     DEVICES,
     INITS,
     INPUT_SCALES,
@@ -68,6 +69,7 @@ CATALOGUE: dict[str, Callable[[], Iterable[Row]]] = {
     "masks": _registry(MASKS),
     "optimizers": _registry(OPTIMIZERS),
     "schedules": _registry(SCHEDULES),
+    "decayed": _registry(DECAYED),
     "parametrizations": _registry(PARAMETRIZATIONS),
     "devices": _registry(DEVICES),
 }

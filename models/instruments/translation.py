@@ -35,7 +35,9 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     device = resolve_device(cfg.device)
     net = Translator(cfg, TASKS[cfg.task].vocabulary, SYMBOLS).to(device)
     task, rates = open_task(cfg, device), learning_rates(cfg)
-    optimizer = build_optimizer(cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay)
+    optimizer = build_optimizer(
+        cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay, decay_all=cfg.decayed == "all"
+    )
     look_steps = even_steps(cfg.steps, MEASURED_STEPS)
     losses: list[float] = []
     looks: list[dict[str, Any]] = []

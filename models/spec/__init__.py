@@ -9,6 +9,7 @@ from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
 from models.spec.tasks import TASKS
 from models.spec.vocabulary import (
     ACTIVATIONS,
+    DECAYED,
     DEVICES,
     INITS,
     MASKS,
@@ -26,6 +27,7 @@ __all__ = [
     "ACTIVATIONS",
     "ARRANGEMENTS",
     "BRANCH_SCALES",
+    "DECAYED",
     "DEVICES",
     "INITS",
     "INPUT_SCALES",

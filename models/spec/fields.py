@@ -10,6 +10,7 @@ from models.spec.scales import BRANCH_SCALES, INPUT_SCALES, SKIP_SCALES
 from models.spec.tasks import TASKS
 from models.spec.vocabulary import (
     ACTIVATIONS,
+    DECAYED,
     DEVICES,
     INITS,
     MASKS,
@@ -93,6 +94,7 @@ class Fields:
     schedule: Annotated[str, Knob("Schedule", choices=SCHEDULES, group="training")] = "constant"
     clip: Annotated[float, Knob("Clip", 0.0, 1000.0, group="training")] = 0.0
     weight_decay: Annotated[float, Knob("Weight decay", 0.0, 1.0, group="training")] = 0.0
+    decayed: Annotated[str, Knob("Decayed", choices=DECAYED)] = "matrices"
     batch: Annotated[int, Knob("Batch", 1, 512, group="training")] = 64
     steps: Annotated[int, Knob("Steps", 1, 5000, group="training")] = 300
     seed: Annotated[int, Knob("Seed", 0, 2**31 - 1, group="training")] = 0

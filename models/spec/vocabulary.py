@@ -151,6 +151,11 @@ SCHEDULES = {
     "cosine": Entry(source="Loshchilov 2016, 1608.03983"),
 }
 
+DECAYED = {
+    "matrices": Entry(),
+    "all": Entry(),
+}
+
 PARAMETRIZATIONS = {
     "standard": Entry(),
     "muP": Entry(r"W_\text{out}\,x/m,\; \eta_\text{hidden}/m,\quad m=n/64", "Yang 2022, 2203.03466"),
@@ -191,6 +196,7 @@ describe(
     inits=INITS,
     optimizers=OPTIMIZERS,
     schedules=SCHEDULES,
+    decayed=DECAYED,
     parametrizations=PARAMETRIZATIONS,
     positions=POSITIONS,
     masks=MASKS,

@@ -52,6 +52,7 @@ class Batched(Loop):
             self.model.parameters(),
             lr=cfg.lr,
             weight_decay=cfg.weight_decay,
+            decay_all=cfg.decayed == "all",
             is_matrix=lambda p: id(p) in matrix_ids,
             scaling=scaled(cfg, nets[0], self.model),
         )

@@ -38,21 +38,23 @@ def build_optimizer(
     *,
     lr: float,
     weight_decay: float,
+    decay_all: bool = False,
     is_matrix: Callable[[nn.Parameter], bool] = lambda p: p.ndim > 1,
     scaling: Mapping[nn.Parameter, tuple[float, float, float]] | None = None,
 ) -> torch.optim.Optimizer:
-    """The optimiser of that name; weight decay pulls matrices only, never biases, gains or gates.
+    """The optimiser of that name; weight decay pulls matrices, and with `decay_all` biases, gains and gates too.
 
     `scaling`: each parameter's factors on learning rate, weight decay and Adam's epsilon, where they are not all 1.
     """
     trained = [p for p in parameters if p.requires_grad]
+    decays: Callable[[nn.Parameter], bool] = (lambda _: True) if decay_all else is_matrix
     if scaling:
         how: dict[str, Any] = {"adam": optimizer in ADAMS, "lr": lr, "weight_decay": weight_decay}
-        groups = _scaled(trained, **how, is_matrix=is_matrix, scaling=scaling)
+        groups = _scaled(trained, **how, decays=decays, scaling=scaling)
         return OPTIMIZERS[optimizer](groups, weight_decay=0.0)
     groups = [
-        {"params": [p for p in trained if is_matrix(p)], "weight_decay": weight_decay},
-        {"params": [p for p in trained if not is_matrix(p)], "weight_decay": 0.0},
+        {"params": [p for p in trained if decays(p)], "weight_decay": weight_decay},
+        {"params": [p for p in trained if not decays(p)], "weight_decay": 0.0},
     ]
     return OPTIMIZERS[optimizer](
         [group for group in groups if group["params"]] if weight_decay else trained, lr=lr, weight_decay=0.0
@@ -73,7 +75,7 @@ def _scaled(
     adam: bool,
     lr: float,
     weight_decay: float,
-    is_matrix: Callable[[nn.Parameter], bool],
+    decays: Callable[[nn.Parameter], bool],
     scaling: Mapping[nn.Parameter, tuple[float, float, float]],
 ) -> list[dict[str, Any]]:
     """The parameters in groups of the same factors."""
@@ -81,7 +83,7 @@ def _scaled(
     for p in trained:
         rate, decay, eps = scaling[p]
         group: dict[str, Any] = {"params": [], "rate": rate, "lr": lr * rate}
-        group["weight_decay"] = decay * weight_decay if is_matrix(p) else 0.0
+        group["weight_decay"] = decay * weight_decay if decays(p) else 0.0
         if adam:
             group["eps"] = 1e-8 * eps
         groups.setdefault((rate, eps, group["weight_decay"]), group)["params"].append(p)

@@ -27,6 +27,7 @@ class Run(Loop):
             self.model.parameters(),
             lr=cfg.lr,
             weight_decay=cfg.weight_decay,
+            decay_all=cfg.decayed == "all",
             scaling=scaled(cfg, self.model, self.model),
         )
         self._rates = Rates([learning_rates(cfg)], self.optimizer, self._device)

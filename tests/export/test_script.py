@@ -63,6 +63,10 @@ CASES = {
         **SMALL
         | {"parametrization": "muP + 1/depth", "branch_scale": "1/sqrt(depth)", "weight_decay": 0.1, "warmup": 2}
     ),
+    "decay of all": RunConfig(**SMALL | {"optimizer": "adamw", "weight_decay": 0.3, "decayed": "all"}),
+    "muP, decay of all": RunConfig(
+        **SMALL | {"parametrization": "muP", "weight_decay": 0.3, "decayed": "all", "width": 8}
+    ),
     "overrides": RunConfig(
         **SMALL
         | {
@@ -193,6 +197,7 @@ def configurations(draw: st.DrawFn) -> RunConfig:
         "skip_repeats": (1,) if stack == "residual" else (1, 2),
         "layers_per_branch": (1, 2),
         "weight_decay": (0.0, 0.2),
+        "decayed": ("matrices", "all"),
         "clip": (0.0, 0.5),
         "warmup": (0, 2),
         "schedule": ("constant", "cosine"),

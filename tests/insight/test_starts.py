@@ -36,6 +36,7 @@ ASIDE = {
     "clip": 0.001,
     "schedule": "cosine",
     "weight_decay": 0.1,
+    "decayed": "all",
     "batch": 128,
     "width": 128,
     "depth": 100,

@@ -62,13 +62,14 @@ MOVED = {
     "schedule": "cosine",
     "clip": 1.0,
     "weight_decay": 0.1,
+    "decayed": "all",
     "batch": 9,
     "steps": 41,
     "seed": 7,
     "device": "cpu",
 }
 # What a net does before its first update does not depend on these.
-LATER = {"affine", "optimizer", "lr", "warmup", "schedule", "clip", "weight_decay", "steps", "device"}
+LATER = {"affine", "optimizer", "lr", "warmup", "schedule", "clip", "weight_decay", "decayed", "steps", "device"}
 BASE = {"depth": "3", "width": "16", "batch": "8", "steps": "40", "placement": "post-norm"}
 TRANSFORMER = {"net": "transformer", "heads": "2", "optimizer": "adam", "lr": "0.001"}
 

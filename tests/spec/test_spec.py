@@ -64,6 +64,7 @@ WORDS = {
     "init": words.INITS,
     "optimizer": words.OPTIMIZERS,
     "schedule": words.SCHEDULES,
+    "decayed": words.DECAYED,
     "parametrization": words.PARAMETRIZATIONS,
     "device": words.DEVICES,
 }

@@ -33,6 +33,7 @@ KINDS = {
     "ALiBi": {"net": "transformer", "task": "copy", "depth": 2, "heads": 2, "steps": 12, "position": "alibi"},
     "muP": {"net": "transformer", "task": "copy", "optimizer": "adamw", "steps": 12, "weight_decay": 0.1}
     | {"depth": 2, "parametrization": "muP + 1/depth"},
+    "decay of all": {"optimizer": "adamw", "weight_decay": 0.3, "decayed": "all"},
     "batch norm": {"norm": "batch norm"},
 }
 

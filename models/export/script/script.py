@@ -171,13 +171,16 @@ def _train(cfg: RunConfig) -> str:
     given, optimizer = "net.parameters(), lr=LR", ""
     if not uniform(cfg):
         adam = cfg.optimizer in ADAM
+        where = " if p.ndim > 1 else 0.0" if cfg.decayed == "matrices" else ""
         optimizer = SCALED.format(
             ratios=f"{width_ratio(cfg)!r}, {depth_ratio(cfg)!r}, {adam}",
-            decay='\n        group["weight_decay"] = decay * WEIGHT_DECAY if p.ndim > 1 else 0.0'
-            * bool(cfg.weight_decay),
+            decay=f'\n        group["weight_decay"] = decay * WEIGHT_DECAY{where}' * bool(cfg.weight_decay),
             eps='\n        group["eps"] = 1e-8 * eps' * adam,
         )
         given = "groups.values()"
+    elif cfg.weight_decay and cfg.decayed == "all":
+        optimizer = '    groups = [{"params": list(net.parameters()), "weight_decay": WEIGHT_DECAY}]\n'
+        given = "groups, lr=LR"
     elif cfg.weight_decay:
         optimizer = (
             "    matrices = [p for p in net.parameters() if p.ndim > 1]\n"
