@@ -5,7 +5,8 @@
     with watch(model, "run.jsonl", optimizer=optimizer) as recorder:
         ...  # train as ever
 
-`profile(model, batch)` measures one pass, `read("run.jsonl")` gives a recording.
+`profile(model, batch)` measures one pass, `coordinates(build, widths, batch)` how sizes depend on the width, and
+`read("run.jsonl")` gives a recording.
 
 torch is imported when `watch` is first used, so that a recording can be read without it.
 """
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from addnorm.alarms import Alarm
+    from addnorm.coordinate_check import Coordinates, coordinates
     from addnorm.profiling import Profile, profile
     from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 __all__ = [
-    "Alarm", "Diagnostic", "Profile", "Recorder", "Recording", "profile", "read", "side_by_side", "unwatch", "watch",
+    "Alarm", "Coordinates", "Diagnostic", "Profile", "Recorder", "Recording", "coordinates", "profile", "read",
+    "side_by_side", "unwatch", "watch",
 ]  # fmt: skip
 
 _HOMES = {
@@ -31,6 +34,8 @@ _HOMES = {
     "profile": "profiling",
     "Alarm": "alarms",
     "Diagnostic": "rules",
+    "Coordinates": "coordinate_check",
+    "coordinates": "coordinate_check",
     "Recording": "recording",
     "read": "recording",
     "side_by_side": "shown",

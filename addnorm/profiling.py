@@ -100,6 +100,13 @@ def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = N
         return _measured(model, batch, loss)
 
 
+def loss_on(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) -> Tensor:
+    """The loss of a batch, as `profile` computes it."""
+    arguments, target = _split(batch, loss)
+    output = model(**arguments) if isinstance(arguments, Mapping) else model(*arguments)
+    return _loss_of(output, loss, target)[0]
+
+
 class Finder(Tracer):
     """A tracer that also notes which operation first made a number that is not finite, forward and backward."""
 

@@ -21,6 +21,7 @@ from models.catalogue import CATALOGUE, listing
 from models.export import configuration_from, configuration_json, digest_of, findings, trace_csv
 from models.insight.words import counted
 from models.maps import command
+from models.maps import coordinates as coordinate_check
 from models.runlog import HEAD, ROWS, RunLog, folder_of, made_here
 from models.service.messages import log_key
 from models.service.runs import FOLDER
@@ -70,6 +71,12 @@ def _parser() -> Parser:
     map_ = commands.add_parser("map", help="compute a map from its specification; what is done is kept and resumed")
     command.arguments(map_)
     map_.set_defaults(command=command.run)
+    check = commands.add_parser(
+        "coordinates", help="sizes of all sites and logits over width or depth, before and after the first updates"
+    )
+    _configuration_arguments(check)
+    coordinate_check.arguments(check)
+    check.set_defaults(command=_coordinates)
     open_ = commands.add_parser(
         "open", help="start the app on a recording of your own model, which may still be growing, or on a kept run"
     )
@@ -310,6 +317,17 @@ def _check_writable(path: str | None) -> None:
             pass
     except OSError as error:
         raise ValueError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _coordinates(given: argparse.Namespace) -> int:
+    cfg = configuration(given)
+    checks = coordinate_check.checks_of(given, cfg)
+    _check_writable(given.csv)
+    print(f"link ?{urlencode(cfg.to_query())}")
+    measured = [coordinate_check.measured(check, jobs=given.jobs) for check in checks]
+    print("\n\n".join(map(str, measured)))
+    _write(given.csv, coordinate_check.csv(measured))
+    return 0
 
 
 def _write(path: str | None, text: str) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from models.maps.unit import run_unit
@@ -10,6 +10,7 @@ from models.runlog import fingerprint
 
 REACH_SECONDS = 10.0  # how long a scheduler may take to answer, and a cluster to get a worker
 LOOK_SECONDS = 1.0  # between checks that there still is a worker
+Run = Callable[[str, int], dict[str, Any]]  # computes a unit of a specification
 START = "python -m dask worker {} --nthreads 1, in the project's folder"
 
 
@@ -17,8 +18,10 @@ class ClusterError(ValueError):
     """Why a cluster cannot compute a map, in a sentence."""
 
 
-def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Computes the missing units of a specification (its JSON), and yields each as it ends.
+def on_cluster(
+    scheduler: str, specification: str, missing: Sequence[int], run: Run = run_unit
+) -> Iterator[dict[str, Any]]:
+    """Computes the missing units of a specification (its JSON) by `run`, and yields each as it ends.
 
     ClusterError if the scheduler cannot be reached, has no worker or loses all, if a machine cannot import this project
     or has another version of it or of torch, and if a unit fails.
@@ -27,7 +30,7 @@ def on_cluster(scheduler: str, specification: str, missing: Sequence[int]) -> It
         _check(client, scheduler)
         from distributed import wait
 
-        pending = set(client.map(run_unit, [specification] * len(missing), missing, pure=False))
+        pending = set(client.map(run, [specification] * len(missing), missing, pure=False))
         while pending:
             try:
                 done = wait(pending, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done

@@ -1,4 +1,4 @@
-"""One unit of a map's work, trained as one computation by a worker process, here or on a cluster."""
+"""Units of work of maps and coordinate checks, computed by a worker process, here or on a cluster."""
 
 import time
 from typing import Any
@@ -23,3 +23,18 @@ def run_unit(specification: str, at: int) -> dict[str, Any]:
     each = zip(unit.runs, configs, runs.traces(), strict=True)
     outcomes = [outcome(cell, cfg, trace, spec.target) for (cell, _), cfg, trace in each]
     return {"unit": at, "seconds": time.perf_counter() - began, "runs": [run.packed() for run in outcomes]}
+
+
+def run_value(specification: str, at: int) -> dict[str, Any]:
+    """The sizes at one value of a check (its JSON): {"unit", "seconds", "size"}, by seed, step and site."""
+    import torch
+
+    from models.maps.coordinates import STEPS, CoordinateCheck
+    from models.training.coordinates import sizes
+
+    torch.set_num_threads(1)
+    began, check = time.perf_counter(), CoordinateCheck.from_json(specification)
+    size = [sizes(check.config(check.values[at], seed), STEPS) for seed in range(check.seeds)]
+    if check.field == "depth":
+        size = [[[row[0], row[(len(row) - 2) // 2], *row[-2:]] for row in of_seed] for of_seed in size]
+    return {"unit": at, "seconds": time.perf_counter() - began, "size": size}

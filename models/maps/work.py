@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from models.maps.cluster import on_cluster
+from models.maps.cluster import Run, on_cluster
 from models.maps.store import MapStore
 from models.maps.unit import run_unit
 from models.spec.limits import LIMITS
@@ -37,21 +37,36 @@ def work(
         missing, text = store.missing(), store.spec.to_json()
         if not missing:
             return
-        here = not scheduler
-        results = _here(text, missing, jobs or own_jobs(), enough) if here else on_cluster(scheduler, text, missing)
-        for unit in results:
+        for unit in shared(text, missing, scheduler=scheduler, jobs=jobs, enough=enough):
             store.add(unit)
             yield unit
 
 
-def _here(text: str, missing: Sequence[int], jobs: int, enough: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+def shared(
+    text: str,
+    missing: Sequence[int],
+    run: Run = run_unit,
+    *,
+    scheduler: str = "",
+    jobs: int = 0,
+    enough: Callable[[], bool] = lambda: False,
+) -> Iterator[dict[str, Any]]:
+    """Computes missing units of a specification (its JSON) by `run`, here or on a cluster; yields each as it ends."""
+    if scheduler:
+        return on_cluster(scheduler, text, missing, run)
+    return _here(text, missing, run, jobs or own_jobs(), enough)
+
+
+def _here(
+    text: str, missing: Sequence[int], run: Run, jobs: int, enough: Callable[[], bool]
+) -> Iterator[dict[str, Any]]:
     from joblib import Parallel, delayed, parallel_config
 
     options = {"idle_worker_timeout": IDLE_SECONDS, "initializer": _end_with, "initargs": (os.getpid(),)}
     with parallel_config(backend="loky", n_jobs=jobs, inner_max_num_threads=1, **options):
         # Without more in advance than there are processes, for what is given out is computed.
         yield from Parallel(batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered")(
-            delayed(run_unit)(text, at) for at in missing if not enough()
+            delayed(run)(text, at) for at in missing if not enough()
         )
 
 

@@ -52,6 +52,14 @@ class Run(Loop):
         """The batch (x, y) of the next step; asking for it changes nothing."""
         return self.task.batch(self.step)
 
+    def update(self, k: int, loss: Tensor) -> None:
+        """Takes update k on a loss of one's own; nothing is recorded, and `step` stays."""
+        self.optimizer.zero_grad()
+        loss.backward()
+        if self.cfg.clip:
+            self._clip(self._writer.gradient_norms()[0])
+        self._rates.step(k)
+
     def trace(self) -> Trace:
         """Everything measured so far."""
         return self.traces()[0]

@@ -59,11 +59,12 @@ def test_the_wheel_holds_the_package_alone_and_building_it_leaves_nothing_in_the
 
 def test_the_manual_names_every_argument_and_everything_that_a_recorder_and_a_profile_have() -> None:
     manual = (ROOT / "docs" / "recorder.md").read_text(encoding="utf-8")
-    watch, profile = (inspect.signature(one).parameters for one in (addnorm.watch, addnorm.profile))
-    for name, argument in {**watch, **profile}.items():
+    functions = (addnorm.watch, addnorm.profile, addnorm.coordinates)
+    given = [pair for one in functions for pair in inspect.signature(one).parameters.items()]
+    for name, argument in given:
         assert f"`{name}{'=' if argument.kind is argument.KEYWORD_ONLY else ''}`" in manual
     inner = {"begin_pass", "end_pass", "so_far", "csv"}  # of other loops, and in `.csv(...)`
-    for kind in (addnorm.Recorder, addnorm.Profile, addnorm.recording.Shown):
+    for kind in (addnorm.Recorder, addnorm.Profile, addnorm.Coordinates, addnorm.recording.Shown):
         for name in [one for one in vars(kind) if not one.startswith("_") and one not in inner]:
             assert re.search(rf"`(\w+\.)?\.?{name}\b", manual), name
 

@@ -16,13 +16,14 @@ from importlib.metadata import version
 import pandas as pd
 import pytest
 
-from models.maps import Axis, MapSpec, MapStore
+from models.maps import Axis, MapSpec, MapStore, coordinates
 from models.maps.cells import units
 from models.maps.table import COLUMNS
 from models.maps.unit import run_unit
 from models.maps.work import work
 from models.runlog import fingerprint
 from models.service.worker_process import ROOT
+from models.spec import RunConfig
 from tests.load.server import family
 from tests.waiting import PATIENCE, until
 
@@ -335,6 +336,15 @@ def test_a_cluster_that_is_started_by_the_printed_commands_gives_the_same_number
     assert workers[1].poll() is None
     assert_all_there(there, {at: kept["runs"] for at, kept in here.done().items()})
     assert len(pd.read_parquet(tmp_path / "map.parquet")) == len(there.outcomes())
+
+
+@pytest.mark.full
+def test_a_cluster_measures_a_coordinate_check_as_this_machine_does(scheduler, worker):
+    worker()
+    cfg = RunConfig(depth=2, batch=4, optimizer="adam", device="cpu")
+    check = coordinates.CoordinateCheck(cfg, "width", (16, 32, 64), seeds=2)
+    there, here = coordinates.measured(check, scheduler=scheduler), coordinates.measured(check, scheduler="", jobs=1)
+    assert [size for *_, size in there.rows()] == pytest.approx([size for *_, size in here.rows()], rel=1e-6)
 
 
 @pytest.mark.full

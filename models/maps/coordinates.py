@@ -1,0 +1,140 @@
+"""Coordinate checks of runs: sizes over width or depth after the first updates, on joblib or a Dask cluster."""
+
+import argparse
+import csv as text_table
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from addnorm.coordinate_check import Coordinates
+from models.maps.unit import run_value
+from models.maps.work import SCHEDULER, shared
+from models.spec import RunConfig, knobs, plan
+from models.spec.budget import over_budget
+
+STEPS = 4  # updates after which the sizes are measured last
+FIELDS = ("width", "depth")
+MAX_VALUES, MAX_SEEDS = 24, 8
+STREAM = ("x0", "middle", "end")  # sites of nets of several depths
+
+
+@dataclass(frozen=True)
+class CoordinateCheck:
+    """A coordinate check: a configuration, the field that varies, its values, and how many seeds from its own on.
+
+    ValueError with a sentence for what is out of range, and for a value at which the configuration is not legal.
+    """
+
+    cfg: RunConfig
+    field: str
+    values: tuple[int, ...]
+    seeds: int = 3
+
+    def __post_init__(self) -> None:
+        if self.field not in FIELDS:
+            raise ValueError(f"field is {self.field!r}; legal is one of {', '.join(FIELDS)}")
+        if not 2 <= len(set(self.values)) == len(self.values) <= MAX_VALUES:
+            raise ValueError(
+                f"{self.field} has {len(self.values)} values; legal are 2 to {MAX_VALUES} different values"
+            )
+        if not 1 <= self.seeds <= MAX_SEEDS:
+            raise ValueError(f"seeds is {self.seeds}; legal is 1 to {MAX_SEEDS}")
+        for value in self.values:
+            self.config(value, 0)
+
+    def config(self, value: int, seed: int) -> RunConfig:
+        """The configuration of one run."""
+        changed: dict[str, Any] = {self.field: value, "seed": self.cfg.seed + seed}
+        return replace(self.cfg, **changed, steps=max(STEPS, self.cfg.steps))
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """What is measured: every site of the stream where the depth is one, else its start, middle and end."""
+        return (*(plan(self.cfg).sites if self.field == "width" else STREAM), "logits")
+
+    @property
+    def refused(self) -> str:
+        """Why its largest net is over budget, in a sentence; empty if it is not."""
+        return over_budget(self.config(max(self.values), 0)) or ""
+
+    def to_json(self) -> str:
+        """The check as JSON."""
+        return json.dumps({"query": self.cfg.to_query(), **self._about()})
+
+    def _about(self) -> dict[str, Any]:
+        return {"field": self.field, "values": self.values, "seeds": self.seeds}
+
+    @staticmethod
+    def from_json(text: str) -> "CoordinateCheck":
+        """The inverse of `to_json`."""
+        content = json.loads(text)
+        cfg, _ = RunConfig.from_query(content["query"])
+        return CoordinateCheck(cfg, content["field"], tuple(content["values"]), content["seeds"])
+
+
+def measured(check: CoordinateCheck, *, scheduler: str | None = None, jobs: int = 0) -> Coordinates:
+    """Computes a check on this machine, or where MAPS_SCHEDULER says."""
+    where = os.environ.get(SCHEDULER, "") if scheduler is None else scheduler
+    units = shared(check.to_json(), range(len(check.values)), run_value, scheduler=where, jobs=jobs)
+    size = {unit["unit"]: unit["size"] for unit in units}
+    return coordinates_of(check, [size[at] for at in range(len(check.values))])
+
+
+def coordinates_of(check: CoordinateCheck, size: Sequence[Any]) -> Coordinates:
+    """The sizes of a check, [value][seed][step][site], with their names."""
+    return Coordinates(check.values, check.sites, tuple(size), check.field)
+
+
+def csv(every: Sequence[Coordinates]) -> str:
+    """Sizes as a table, one row per field, value, seed, step and site."""
+    out = io.StringIO()
+    rows = text_table.writer(out, lineterminator="\n")
+    rows.writerow(("over", "value", "seed", "step", "site", "rms"))
+    rows.writerows((one.over, *row) for one in every for row in one.rows())
+    return out.getvalue()
+
+
+# --- the command line ---
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of the command."""
+    for field in FIELDS:
+        parser.add_argument(f"--{field}", metavar="A..B", help=f"{field}s, doubled from A to B, or several with commas")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="seeds of each (default 3)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="processes (default: cores less one)")
+    parser.add_argument("--csv", metavar="PATH", help="write one row per value, seed, step and site")
+
+
+def checks_of(given: argparse.Namespace, cfg: RunConfig) -> list[CoordinateCheck]:
+    """The checks that the arguments name. ValueError with a sentence."""
+    if not 0 <= given.jobs <= 256:
+        raise ValueError(f"--jobs is {given.jobs}; legal is 1 to 256")
+    texts = {field: text for field in FIELDS if (text := getattr(given, field)) is not None}
+    if not texts:
+        raise ValueError("a coordinate check needs --width 16..512 or --depth 2..128")
+    checks = [CoordinateCheck(cfg, field, tuple(_values(field, text)), given.seeds) for field, text in texts.items()]
+    for check in checks:
+        if not given.force and check.refused:
+            raise ValueError(f"{check.refused} --force runs it all the same.")
+    return checks
+
+
+def _values(field: str, text: str) -> Iterator[int]:
+    """The values of "16..512" or "16,24,40"."""
+    knob = knobs()[field][1]
+    if not re.fullmatch(r"\d{1,4}(\.\.\d{1,4}|(,\d{1,4})+)", text):
+        raise ValueError(f"--{field} is {text[:40]}; legal is as 16..512, which doubles, or as 16,24,40")
+    if ".." not in text:
+        yield from map(int, text.split(","))
+        return
+    value, last = map(int, text.split(".."))
+    if not knob.low <= value < last <= knob.high:
+        raise ValueError(f"--{field} is {text}; legal is a range within {knob.low:g} to {knob.high:g}")
+    while value <= last:
+        yield value
+        value *= 2
