@@ -124,8 +124,9 @@ export class Chart {
   /** @type {object | undefined} of plotly's buttons */
   config
 
-  constructor(place) {
+  constructor(place, { pointed = (_run) => {} } = {}) {
     place.innerHTML = HTML
+    this.pointed = pointed
     const find = (name) => place.querySelector(name)
     this.place = place
     this.drawing = find(".player-place")
@@ -236,6 +237,13 @@ export class Chart {
       if (this.live) throw error
     })
     if (fresh) this.el.on("plotly_doubleclick", () => this.unzoom())
+    if (fresh && panel.points) {
+      this.el.on("plotly_hover", ({ points: [{ data }] }) => {
+        const line = this.panel.figure.data.find(({ name }) => name === (data.meta ?? data.name))
+        this.pointed(line?.bind.run)
+      })
+      this.el.on("plotly_unhover", () => this.pointed(undefined))
+    }
   }
 
   clear(Plotly) {

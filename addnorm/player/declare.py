@@ -307,6 +307,7 @@ class Chart(Panel):
     `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
     `figure` None: the picture of the net's answers in the last frame. Another net, or a new `fit`, lets the held axes
     shrink; a new `fit` also undoes a zoom. `scrubs`: it is part of the player, and the slider covers its plot.
+    `points`: the panels of a run are marked while the pointer is on its line.
     """
 
     figure: Figure | None = None
@@ -317,6 +318,7 @@ class Chart(Panel):
     height: int = 262
     fit: int = 0
     scrubs: bool = False
+    points: bool = False
 
     kind: ClassVar[str] = "chart"
 

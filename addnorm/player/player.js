@@ -335,6 +335,7 @@ class Player {
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         opened: () => part.fire("opened", declared.opens ?? declared.run),
+        pointed: (run) => this.pointed(run),
         scales: this.scales,
       })
       panel.home = home
@@ -345,8 +346,15 @@ class Player {
     panel.home.style.setProperty("--span", declared.span)
     panel.home.style.setProperty("--row", declared.row)
     panel.home.hidden = Boolean(declared.like)
+    panel.run = declared.runs || declared.points ? undefined : declared.run
     panel.declare(declared)
     return panel
+  }
+
+  // Marks the panels of the run whose line the pointer is on.
+  pointed(run) {
+    for (const panel of this.panels.values())
+      panel.home.classList.toggle("pointed", run !== undefined && panel.run === run)
   }
 
   // The scene shown, if there are scenes.

@@ -12,6 +12,9 @@ from components.shell import address, compare_link, hide, link, session
 from components.shell.address import RESTORED
 from components.shell.naming import names_of, settings
 from components.shell.session import Key
+from components.shell.text import badge
+from models.content import Texts
+from models.insight.theory import law
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.spec.arrangements import architecture_fields
 from models.spec.knob import Knob
@@ -20,9 +23,11 @@ from models.spec.pairings import MAX_COLUMNS, PAIRINGS, changed, differing, oppo
 from models.spec.query import FOREIGN
 from models.spec.settings import Settings
 
+TEXTS = Texts("compare")
 NAME = "compare"
 SEEDS, PAIRING, ADDED = "compare_seeds", "compare_pairing", "compare_add"
 ALL = "all"
+LEVEL = (0.1, 10.0)  # of 1 at the output, what arrives at the input of a net whose gradient is called level
 LETTERS = compare_link.LETTERS.upper()
 SHARED = (
     "net",
@@ -135,10 +140,32 @@ def say(notes: list[str], problem: str) -> None:
     """Where the first column comes from, what had to be corrected in a link, and why a change was refused."""
     if LAST_GOOD.there and COLUMNS.get() == opposite(settled.last())[0]:
         st.caption("A is the network from the playground.")
+    if levels := levelled(COLUMNS.get()):
+        st.caption(f"{levels} {badge('formula')}")
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
     if problem:
         st.error(f"{problem} The columns are unchanged.")
+
+
+def levelled(columns: Sequence[RunConfig]) -> str:
+    """What the laws say of two columns that differ in the residual alone, beside a norm that levels the gradient;
+    empty for other columns, for those without a law, and where the norm does not level it.
+    """
+    if len(columns) != 2 or differing(columns) != ("residual",) or hide.hidden("residual"):
+        return ""
+    both, norm = sorted(columns, key=lambda cfg: not cfg.residual)
+    nets = {
+        "both": both,
+        "norm": norm,
+        "residual": replace(both, norm="none"),
+        "neither": replace(norm, norm="none"),
+    }
+    laws = {name: law(cfg).gradient for name, cfg in nets.items()}
+    arrives = {name: float(gradient[0]) for name, gradient in laws.items() if gradient is not None}
+    if len(arrives) < len(nets) or norm.norm == "none" or not LEVEL[0] < arrives["norm"] < LEVEL[1]:
+        return ""
+    return TEXTS("a norm levels the gradient", **arrives)
 
 
 def controls() -> bool:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Curve, Link, Panel, RunHeading, SamplePaths, StackPanel
+from addnorm.player.declare import COLUMNS, Chart, Curve, Link, Panel, RunHeading, SamplePaths, StackPanel
+from components.charts import figures
+from components.charts.parts import enlarged
 from components.player.page import below, place, player
 from components.player.panels import opened
 from components.shell import projector
@@ -17,7 +19,7 @@ from components.start.words import TEXTS, Ended
 from models.insight.outcome import BLOWS_UP
 from models.insight.path_outcome import PATH_OUTCOMES
 from models.service.client import key_of, trainer
-from models.spec import RunConfig
+from models.spec import RunConfig, plan
 
 NAME = "four"
 
@@ -73,6 +75,7 @@ def draw(found: list[Ended]) -> None:
     cells = list(enumerate(zip(CELLS, of, strict=True)))
     losses = [panel for run, (cell, end) in cells for panel in _losses(run, cell, end, large=large)]
     panels = [*losses, *(panel for run, (cell, _) in cells for panel in _blocks(run, cell, large=large))]
+    panels.append(_gradient(large=large))
     keys = projector.HINT if large else ""
     player(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
 
@@ -126,3 +129,11 @@ def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:
     if large:
         return [stack]
     return [stack, Link(f"{cell.title}: playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]
+
+
+def _gradient(*, large: bool) -> Chart:
+    """The gradient of all cells over depth on one axis; the pointer on a line marks its cell."""
+    title = "Gradient by depth"
+    figure = figures.profiles(title, "grad_rms", plan(CELLS[0].cfg).sites, [cell.title for cell in CELLS])
+    figure = enlarged(figure, projector.FACTOR) if large else figure
+    return Chart(title, span=COLUMNS, row=4, figure=figure, height=projector.HEIGHT if large else 300, points=True)

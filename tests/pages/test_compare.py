@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
@@ -13,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
+from components.compare.columns import levelled
 from components.shell import compare_link, projector
 from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
+from models.insight import signal_at_init
 from models.insight.baseline import loss_of_guessing
 from models.insight.compared import ahead
 from models.service.client import key_of
@@ -48,6 +51,33 @@ def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shar
     assert len({cfg.seed for cfg in configurations}) == 1
     assert not clashes(configurations)
     assert [over_budget(cfg) for cfg in configurations] == [None] * len(configurations)
+
+
+def test_the_pair_with_a_norm_says_that_the_norm_levels_the_gradient_as_measured_nets_do() -> None:
+    pair = PAIRINGS["residual on and off"].make()
+    said = re.search(
+        r"output, (.*) arrives .* residual and (.*) with it.*would be (.*) and (.*)[.]$", levelled(pair), re.S
+    )
+    assert said
+    norm, both, neither, residual = map(float, said.groups())
+    numbers = {
+        (False, "layer norm"): norm,
+        (True, "layer norm"): both,
+        (False, "none"): neither,
+        (True, "none"): residual,
+    }
+    for (with_residual, with_norm), number in numbers.items():
+        gradient = signal_at_init(RunConfig(residual=with_residual, norm=with_norm), seeds=range(3)).grad_norm
+        arrives = np.median(gradient[:, 0] / gradient[:, -1])
+        assert arrives == pytest.approx(number, rel=0.5), (with_residual, with_norm)
+    for others in (
+        (pair[0], pair[0]),
+        (replace(pair[0], norm="none"), replace(pair[1], norm="none")),
+        (pair[0], replace(pair[1], depth=8)),
+        PAIRINGS["residual x norm"].make(),
+    ):
+        assert not levelled(others)
+    assert levelled(pair) in " ".join(one.value for one in compare().caption)
 
 
 @pytest.mark.full
