@@ -3,6 +3,7 @@
 import streamlit as st
 
 from components.labs.parts import parts
+from components.labs.residual import bend as residual_bend
 from components.labs.residual import block as residual_block
 from components.labs.residual import memory as residual_memory
 from components.labs.residual import token as residual_token
@@ -12,8 +13,17 @@ from components.labs.residual import widths as residual_widths
 
 st.title("Residual", anchor=False)
 st.markdown("Follow a token through add & norm: what each branch adds to it, and what is left of it at the end.")
-token, block, memory, variants, widths, trained = parts(
-    "residual", ("Add & norm on a token", "A whole block", "A memory", "Other skips", "Equal widths", "Trained nets")
+token, block, memory, variants, widths, bend, trained = parts(
+    "residual",
+    (
+        "Add & norm on a token",
+        "A whole block",
+        "A memory",
+        "Other skips",
+        "Equal widths",
+        "Learning a bend",
+        "Trained nets",
+    ),
 )
 with token:
     values = residual_token.draw()
@@ -25,5 +35,7 @@ with variants:
     residual_variants.draw(values)
 with widths:
     residual_widths.draw()
+with bend:
+    residual_bend.draw()
 with trained:
     residual_trained.draw()
