@@ -1,36 +1,60 @@
-// Copies the address. Where that is denied, as in another site's frame or over http, it shows it, selected, to copy by hand.
+// Copies the address, and shows it as a frame for a page of one's own. Where copying is denied, as in another site's frame
+// or over http, it shows the address too, selected, to copy by hand.
 
 const SHOWN_MILLISECONDS = 2000
 
 // The address, without the key that proves whose a class is.
 const shared = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
 
+const frame = () => {
+  const el = document.createElement("iframe")
+  for (const [name, value] of Object.entries({ src: shared(), title: document.title, width: "100%", height: "700" }))
+    el.setAttribute(name, value)
+  return el.outerHTML
+}
+
 // A frame's own policy, where the browser tells it: to try and be denied is an error in its console.
 const allowed = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true
 
 export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")
-  const byHand = parentElement.querySelector(".copy-by-hand")
-  const field = byHand.querySelector("input")
+  const box = parentElement.querySelector(".copy-box")
+  const [link, embed] = box.querySelectorAll("input")
   const say = (words) => {
     button.textContent = words
   }
-  const show = () => {
-    field.value = shared()
-    byHand.hidden = false
-    field.select()
+  const show = (denied) => {
+    link.value = shared()
+    embed.value = frame()
+    link.parentElement.hidden = !denied
+    box.hidden = false
+    if (denied) link.select()
+  }
+  const copied = async () => {
+    if (!allowed()) return false
+    return navigator.clipboard.writeText(shared()).then(
+      () => true,
+      () => false,
+    )
+  }
+  const away = ({ target }) => {
+    if (!box.contains(target) && !button.contains(target)) box.hidden = true
   }
   if (!button.textContent) say(data.words)
   button.onclick = async () => {
-    if (!allowed()) return show()
-    try {
-      await navigator.clipboard.writeText(shared())
-    } catch {
-      return show()
-    }
+    const done = await copied()
+    show(!done)
+    if (!done) return
     say("Copied")
     setTimeout(say, SHOWN_MILLISECONDS, data.words)
   }
-  field.onblur = () => (byHand.hidden = true)
-  field.onkeydown = ({ key }) => key === "Escape" && button.focus()
+  embed.onfocus = () => embed.select()
+  box.onfocusout = ({ relatedTarget }) => relatedTarget && away({ target: relatedTarget })
+  button.onkeydown = box.onkeydown = ({ key }) => {
+    if (key !== "Escape" || box.hidden) return
+    button.focus()
+    box.hidden = true
+  }
+  document.addEventListener("pointerdown", away)
+  return () => document.removeEventListener("pointerdown", away)
 }

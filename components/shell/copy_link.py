@@ -1,9 +1,12 @@
-"""A button at the top of every page that copies its address, or shows it to be copied by hand."""
+"""A button at the top of every page that copies its address, and shows the line that embeds it in another page."""
 
 from components.shell.component import component
 
 HTML = """<button type="button" class="copy-link" title="Copy a link to what is shown"></button>
-<label class="copy-by-hand" hidden>Copy this link:<input type="text" readonly></label>"""
+<div class="copy-box" hidden>
+  <label>Copy this link:<input type="text" readonly></label>
+  <label>Embed it:<input type="text" readonly></label>
+</div>"""
 _component = component(__file__, HTML)
 
 
