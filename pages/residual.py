@@ -6,6 +6,7 @@ from components.labs.parts import parts
 from components.labs.residual import bend as residual_bend
 from components.labs.residual import block as residual_block
 from components.labs.residual import memory as residual_memory
+from components.labs.residual import subspaces as residual_subspaces
 from components.labs.residual import token as residual_token
 from components.labs.residual import trained as residual_trained
 from components.labs.residual import variants as residual_variants
@@ -31,6 +32,7 @@ with block:
     residual_block.draw()
 with memory:
     residual_memory.draw()
+    residual_subspaces.draw()
 with variants:
     residual_variants.draw(values)
 with widths:
