@@ -1,16 +1,26 @@
 """How numbers judge the results of papers. Words: `content/en/papers/`."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from models.experiment import Judgement, Lines, Plane, Values, judge
+from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss
 from models.papers.judging import judged, per_layer, slope
+from models.trace import Trace
 
 SAME_LOSS = 0.05  # nats up to which two final losses count as the same
 LOSS_STEPS = 5  # that a point of a training curve averages
 SLOPES = (-0.6, -0.35)  # of the power of depth, around the theorem's -1/2
+STALLED, MOVED = 0.98, 0.9  # shares of the loss of guessing: above the first nothing was learnt, below the second some
+STEADY = 0.1  # variance of a log below which a length hardly fluctuates
+HARDLY = 1.05  # a factor per layer below it hardly grows
+HALF_CLOSE = 0.1  # relative distance of a factor per layer from 1/2
+ROOTS = (-0.65, -0.35)  # powers of depth that count as one over its root
 FLAT_FACTOR = 1.5  # up to which a gradient does not depend on depth
 CLOSE = 0.05  # relative distance up to which a factor per layer is the formula's
+CLOSE_SPREAD = 0.2  # the same of a variance over a few hundred nets
 CLOSE_SCALE = 0.2  # the same of a depth scale, in which a factor's error counts several times
 
 
@@ -28,11 +38,8 @@ def degradation(values: Values, *, statements: list[str], shallow: str, deep: st
         f"loss, seed {at}": [one[at] for one in ends.values()] for at in range(len(plain[deep]))
     }
     drawn = [f"{kind}, {size}" for kind in ("plain", "residual") for size in (shallow, deep)]
-    curves = {name: np.mean([trace.loss for trace in values[name]], axis=0) for name in drawn}
-    count = min(len(curve) for curve in curves.values()) // LOSS_STEPS
-    curves = {name: one[: count * LOSS_STEPS].reshape(count, LOSS_STEPS).mean(1) for name, one in curves.items()}
-    places = tuple(str(LOSS_STEPS * at) for at in range(count))
-    lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, places, "step", "linear")
+    curves = {name: _curve(values[name]) for name in drawn}
+    lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
     means = {name: float(one.mean()) for name, one in ends.items()}
     return judged(statements, true, {"ends": means}, table=table, lines=lines)
 
@@ -111,3 +118,170 @@ def last_gradient(values: Values, *, statements: list[str]) -> Judgement:
     lines = Lines("Gradient of the last block's weights", "RMS", curves, places, "blocks L")
     numbers = {"ratio": ratio, "pre": slope(depths, mean_pre), "post": slope(depths, mean_post)}
     return judged(statements, true, numbers, table=table, lines=lines)
+
+
+@judge("he xavier back ends chance missed")
+def he_weights(values: Values, *, statements: list[str]) -> Judgement:
+    """Factors per layer, forward and back, and final losses, with He's and Xavier's weights."""
+    signals = {name: values[f"{name}, before training"] for name in ("He", "Xavier")}
+    forward = {name: per_layer(signal.mean_square) for name, signal in signals.items()}
+    back = {name: 1 / per_layer(np.square(signal.grad_norm)) for name, signal in signals.items()}
+    ends = {name: np.array([final_loss(trace) for trace in values[f"{name}, trained"]]) for name in signals}
+    chance = loss_of_guessing("digits")
+    he, xavier, he_back = (float(np.exp(np.log(one).mean())) for one in (forward["He"], forward["Xavier"], back["He"]))
+    true = [
+        abs(he - 1) < CLOSE and abs(he_back - 1) < CLOSE,
+        abs(2 * xavier - 1) < CLOSE,
+        bool((ends["He"] < MOVED * chance).all() and (ends["Xavier"] > STALLED * chance).all()),
+    ]
+    table = {
+        "weights": list(signals),
+        "factor per layer": [he, xavier],
+        "of the gradient": [he_back, float(np.exp(np.log(back["Xavier"]).mean()))],
+    } | {f"loss, seed {at}": [one[at] for one in ends.values()] for at in range(len(ends["He"]))}
+    curves = {name: _curve(values[f"{name}, trained"]) for name in signals}
+    lines = Lines("Loss in training, mean of the seeds", "cross-entropy", curves, _steps(curves), "step", "linear")
+    numbers = {"he": he, "xavier": xavier, "back": he_back, "chance": chance}
+    means = {name: float(one.mean()) for name, one in ends.items()}
+    return judged(statements, true, numbers | {"ends": means}, table=table, lines=lines)
+
+
+@judge("nets narrow wide expected residual missed")
+def length_fluctuates(values: Values, *, statements: list[str]) -> Judgement:
+    """The variance of the log of a net's squared length over many draws, by shape, beside 5 L / n."""
+    found = values["numbers"]
+    plain, residual = (
+        {shape: float(logs.var()) for shape, logs in found[kind].items()} for kind in ("plain", "residual")
+    )
+    shapes = sorted(plain, key=lambda shape: shape[1] / shape[0])
+    formula = {(width, layers): 5 * layers / width for width, layers in shapes}
+    widths = sorted({width for width, _ in shapes})
+    same = [(width, 16) for width in (widths[0], widths[-1])]
+    true = [
+        all(abs(plain[shape] / formula[shape] - 1) < CLOSE_SPREAD for shape in shapes),
+        plain[same[0]] > plain[same[1]],
+        all(one < STEADY for one in residual.values()),
+    ]
+    names = tuple(f"{layers}/{width}" for width, layers in shapes)
+    table = {
+        "layers / width": list(names),
+        "plain": [plain[shape] for shape in shapes],
+        "5 L/n": [formula[shape] for shape in shapes],
+        "residual": [residual[shape] for shape in shapes],
+    }
+    columns = {"plain": plain, "residual": residual, "5 L/n": formula}
+    curves = {name: np.array([column[shape] for shape in shapes]) for name, column in columns.items()}
+    lines = Lines("Variance of the log of the squared length", "variance", curves, names, "layers over width", "linear")
+    numbers = {
+        "nets": len(found["plain"][same[0]]),
+        "narrow": plain[same[0]],
+        "wide": plain[same[1]],
+        "expected": {"narrow": formula[same[0]], "wide": formula[same[1]]},
+        "residual": max(residual.values()),
+    }
+    return judged(statements, true, numbers, table=table, lines=lines)
+
+
+@judge("relu formula linear skip missed")
+def norm_explodes(values: Values, *, statements: list[str]) -> Judgement:
+    """A gradient's factor per layer with batch norm, behind the first layer, whose input is not that of the others."""
+    profiles = values["numbers"]
+    by_seed = {name: 1 / per_layer(rows[:, 1:]) for name, rows in profiles.items()}
+    factor = {name: float(np.exp(np.log(one).mean())) for name, one in by_seed.items()}
+    formula = float(np.pi / (np.pi - 1))
+    true = [
+        bool((by_seed["ReLU"] > HARDLY).all()),
+        abs(factor["ReLU"] / formula - 1) < CLOSE,
+        factor["linear"] < HARDLY,
+    ]
+    table = {"net": list(factor), "factor per layer": list(factor.values())} | {
+        f"seed {at}": [one[at] for one in by_seed.values()] for at in range(len(by_seed["ReLU"]))
+    }
+    curves = {name: np.exp(np.log(rows / rows[:, -1:]).mean(0))[1:] for name, rows in profiles.items()}
+    count = len(curves["ReLU"])
+    curves["(π/(π−1))^layers"] = formula ** np.arange(count - 1, -1, -1.0)
+    order = ("ReLU", "linear", "(π/(π−1))^layers", "ReLU with a skip")
+    places = tuple(str(at + 1) for at in range(count))
+    lines = Lines("Gradient over that at the last layer", "mean square", {n: curves[n] for n in order}, places, "layer")
+    numbers = {
+        "relu": factor["ReLU"],
+        "formula": formula,
+        "linear": factor["linear"],
+        "skip": factor["ReLU with a skip"],
+    }
+    return judged(statements, true, numbers, table=table, lines=lines)
+
+
+@judge("plain residual power deep missed")
+def gradients_shatter(values: Values, *, statements: list[str]) -> Judgement:
+    """How the correlation of different samples' input gradients falls with depth, by kind of net."""
+    layers, rows = values["numbers"]["layers"], values["numbers"]["correlation"]
+    mean = {name: one.mean(0) for name, one in rows.items()}
+    shallow = [at for at, depth in enumerate(layers) if depth <= 8]  # deeper, the plain net's correlation is noise
+    fits = {
+        name: float(np.exp(np.polyfit(np.take(layers, shallow), np.log(one[shallow]), 1)[0]))
+        for name, one in mean.items()
+    }
+    normed = "residual with batch norm"
+    power = slope(layers[1:], mean[normed][1:])
+    true = [
+        abs(2 * fits["plain"] - 1) < HALF_CLOSE,
+        bool((rows["residual"][:, shallow[-1]] > rows["plain"][:, shallow[-1]]).all())
+        and fits["residual"] > 3 / 4 * (1 - HALF_CLOSE),
+        bool((rows[normed][:, -1] > rows["residual"][:, -1]).all()),
+        ROOTS[0] < power < ROOTS[1],
+    ]
+    table = {"layers": list(layers)} | {name: list(one) for name, one in mean.items()}
+    curves = {name: one for name, one in mean.items() if name != "plain"}
+    curves = {"plain": np.where(np.isin(np.arange(len(layers)), shallow), mean["plain"], np.nan), **curves}
+    curves["1/√L"] = mean[normed][0] / np.sqrt(layers)
+    order = ("plain", normed, "1/√L", "residual")
+    places = tuple(str(depth) for depth in layers)
+    lines = Lines(
+        "Gradient of one sample beside another's", "correlation", {n: curves[n] for n in order}, places, "layers"
+    )
+    numbers = {"plain": fits["plain"], "residual": fits["residual"], "power": power, "deep": float(mean[normed][-1])}
+    return judged(statements, true, numbers, table=table, lines=lines)
+
+
+@judge("share last ends missed")
+def nearly_identity(values: Values, *, statements: list[str]) -> Judgement:
+    """The share of a branch in the variance behind its block, by block, and final losses without the norm."""
+    ends = {name: np.array([final_loss(trace) for trace in traces]) for name, traces in values.items()}
+    traces = values["batch norm"]
+    shares = np.stack([(trace.branch_rms[0] / trace.act_rms[0, 1:]) ** 2 for trace in traces]).astype(float)
+    blocks = np.arange(1, shares.shape[1] + 1)
+    share = np.exp(np.log(shares).mean(0))
+    times = float((share * blocks)[len(blocks) // 2 :].mean())
+    chance = loss_of_guessing("digits")
+    true = [
+        abs(times - 1) < CLOSE_SPREAD,
+        bool((ends["SkipInit"] < ends["batch norm"] + SAME_LOSS).all()),
+        bool((ends["neither"] > STALLED * chance).all()),
+    ]
+    table = {"net": list(ends)} | {
+        f"loss, seed {at}": [one[at] if np.isfinite(one[at]) else "diverged" for one in ends.values()]
+        for at in range(len(traces))
+    }
+    lines = Lines(
+        "Share of the branch in the variance",
+        "share",
+        {"batch norm": share, "1/l": 1 / blocks},
+        tuple(map(str, blocks)),
+        "block l",
+    )
+    means = {name: float(one.mean()) for name, one in ends.items()}
+    numbers = {"share": times, "last": float(share[-1]), "ends": means}
+    return judged(statements, true, numbers, table=table, lines=lines)
+
+
+def _curve(traces: list[Trace]) -> np.ndarray:
+    """The training loss over steps, mean over seeds and over LOSS_STEPS steps."""
+    shortest = min(len(trace.loss) for trace in traces) // LOSS_STEPS
+    loss = np.mean([trace.loss[: shortest * LOSS_STEPS] for trace in traces], axis=0, dtype=np.float64)
+    return np.asarray(loss.reshape(shortest, LOSS_STEPS).mean(1))
+
+
+def _steps(curves: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """The first step of every point of some curves."""
+    return tuple(str(LOSS_STEPS * at) for at in range(max(len(one) for one in curves.values())))

@@ -12,15 +12,17 @@ from streamlit.testing.v1 import AppTest
 
 from components.player.experiment import chart
 from models import content
+from models.answers import SignalAtInit
 from models.content import ContentError, read
-from models.experiment import JUDGES, Computed, Finding, Source, Trained
+from models.experiment import JUDGES, Asked, Computed, Finding, Source, Trained
+from models.instruments import INSTRUMENTS
 from models.papers import numbers
 from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
 from models.papers.papers import PAPERS, TOPICS, on, paper
 from models.spec import RunConfig
 from models.spec.budget import PER_FURTHER_SEED, over_budget, step_seconds
 from models.trace import Trace
-from models.training import SeedRuns
+from models.training import Replays, SeedRuns
 from tests.app_page import address, charts, press, sound, words
 from tests.drawn import drawn
 from tests.labs_page import lab, until
@@ -28,7 +30,7 @@ from tests.traces import finished_seeds
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
-LONG = {"degradation"}  # judged on made-up losses, and run in the full suite
+LONG = {"degradation", "he-weights", "nearly-identity"}  # judged on made-up losses, and run in the full suite
 CARD_SECONDS = 60.0  # that a card may take on two cores
 
 
@@ -40,7 +42,13 @@ def gathered(key: str) -> dict[str, Any]:
 def value(source: Source) -> Any:
     if isinstance(source, Computed):
         return source.numbers()
-    assert isinstance(source, Trained)
+    if isinstance(source, Asked):
+        work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
+        while True:
+            try:
+                next(work)
+            except StopIteration as end:
+                return end.value
     return finished_seeds(source.cfg, range(source.seeds))
 
 
@@ -65,7 +73,7 @@ def test_every_net_is_legal_survives_its_link_and_a_card_ends_within_a_minute_on
 def test_a_topic_has_its_papers_and_all_of_them_are_those_of_some_topic() -> None:
     assert [one.key for topic in TOPICS for one in on(topic)] != []
     assert sorted(one.key for topic in TOPICS for one in on(topic)) == sorted(PAPERS)
-    assert all("arxiv.org" in address for one in PAPERS.values() for address in one.papers.values())
+    assert all(any("arxiv.org" in address for address in one.papers.values()) for one in PAPERS.values())
     assert all(one.cannot and one.result for one in PAPERS.values())
 
 
@@ -141,6 +149,80 @@ def test_torchs_own_transformer_has_the_gradients_of_the_theorem() -> None:
     assert ours == pytest.approx(by_torch, abs=0.1)
 
 
+def through_torch(make: Callable[[int], torch.nn.Module], layers: int, *, width: int = 256) -> tuple[float, float]:
+    """The factor per layer of the mean square through layers of torch's own, forward and back, behind the first."""
+    torch.manual_seed(11)
+    first, *others = [make(width) for _ in range(layers)]
+    x = first(torch.randn(256, width)).detach().requires_grad_()
+    out = x
+    for layer in others:
+        out = layer(out)
+    g = torch.randn_like(out)
+    out.backward(g)
+    assert x.grad is not None
+    forward, back = out.square().mean() / x.square().mean(), x.grad.square().mean() / g.square().mean()
+    return float(forward.detach() ** (1 / len(others))), float(back ** (1 / len(others)))
+
+
+@pytest.mark.parametrize(("name", "factor"), [("kaiming_normal_", 1.0), ("xavier_normal_", 0.5)])
+def test_torchs_own_initialisations_keep_and_halve_the_mean_square(name: str, factor: float) -> None:
+    def layer(width: int) -> torch.nn.Module:
+        linear = torch.nn.Linear(width, width, bias=False)
+        how = {"nonlinearity": "relu"} if name.startswith("kaiming") else {}
+        getattr(torch.nn.init, name)(linear.weight, **how)
+        return torch.nn.Sequential(torch.nn.ReLU(), linear)
+
+    forward, back = through_torch(layer, 16)
+    assert forward == pytest.approx(factor, rel=0.05)
+    assert back == pytest.approx(factor, rel=0.05)
+
+
+def test_torchs_own_batch_norm_makes_gradients_grow_by_pi_over_pi_minus_one() -> None:
+    def layer(width: int) -> torch.nn.Module:
+        linear = torch.nn.Linear(width, width, bias=False)
+        return torch.nn.Sequential(linear, torch.nn.BatchNorm1d(width), torch.nn.ReLU())
+
+    _, back = through_torch(layer, 12)
+    assert back == pytest.approx(np.pi / (np.pi - 1), rel=0.03)
+    assert outcome("batch-norm-explodes").table["factor per layer"][0] == pytest.approx(back, rel=0.03)
+
+
+def test_the_length_of_a_random_relu_net_is_a_product_of_independent_means() -> None:
+    """A Gaussian matrix times a vector is Gaussian whatever its direction, so no matrix has to be drawn."""
+    source, (width, layers) = np.random.default_rng(7), (64, 16)
+    units = np.maximum(source.standard_normal((4000, layers, width)), 0)
+    logs = np.log(2 * (units**2).mean(2)).sum(1)
+    assert logs.var() == pytest.approx(5 * layers / width, rel=0.1)
+    assert numbers.fluctuations()["plain"][width, layers].var() == pytest.approx(logs.var(), rel=0.2)
+
+
+def test_the_correlation_of_gradients_is_that_of_the_arc_cosine_kernel() -> None:
+    """Of two inputs at an angle, a share (π - angle) / 2π of the units is on for both."""
+    found = dict(zip(numbers.PAIRED_LAYERS, numbers.shattered()["correlation"]["residual"].mean(0), strict=True))
+    square, product, variance, covariance = 1.0, 0.0, 1.0, 1.0
+    for layer in range(1, 5):
+        angle = np.arccos(product / square)
+        both = (np.pi - angle) / (2 * np.pi)
+        product += square * (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+        square, variance, covariance = 2 * square, 2 * variance, covariance * (1 + 2 * both)
+        if layer in found:
+            assert found[layer] == pytest.approx(covariance / variance, rel=0.05)
+    plain = numbers.shattered()["correlation"]["plain"].mean(0)
+    assert plain[:3] == pytest.approx([1 / 2, 1 / 4, 1 / 16], rel=0.1)
+
+
+def test_a_branch_behind_batch_norm_has_the_share_one_over_its_depth() -> None:
+    """By hand, with torch's batch norm: x + w2 relu(w1 BN(x))."""
+    torch.manual_seed(2)
+    x, shares = torch.randn(256, 128), []
+    for _ in range(24):
+        w1, w2 = (torch.randn(128, 128) * (2 / 128) ** 0.5 for _ in range(2))
+        branch = (torch.nn.BatchNorm1d(128)(x) @ w1).relu() @ w2
+        x = (x + branch).detach()
+        shares.append((branch.square().mean() / x.square().mean()).item())
+    assert (np.arange(1, 25) * shares)[12:].mean() == pytest.approx(1, abs=0.1)
+
+
 # --- verdicts that can come out otherwise ---
 
 
@@ -176,6 +258,74 @@ def test_degradation_is_judged_by_the_order_of_the_losses_in_every_seed() -> Non
     assert PAPERS["degradation"].finding(values).answer == PARTLY
 
 
+def fed(factor: float) -> SignalAtInit:
+    """A signal of 30 layers that grows by this factor a layer, forward and back."""
+    squares = np.tile(factor ** np.arange(31.0), (6, 1))
+    return SignalAtInit(tuple(range(6)), squares, np.sqrt(squares[:, ::-1]), np.ones((6, 30)), np.ones((6, 30)))
+
+
+def of_weights(he: float, xavier: float, *losses: float) -> str:
+    values = {"He, before training": fed(he), "Xavier, before training": fed(xavier)}
+    values |= {name: ending(*[loss] * 3) for name, loss in zip(("He, trained", "Xavier, trained"), losses, strict=True)}
+    return PAPERS["he-weights"].finding(values).answer
+
+
+def test_weights_are_judged_by_their_factors_and_by_which_net_learns() -> None:
+    assert of_weights(1.0, 0.5, 1.6, 2.3) == HOLDS
+    assert of_weights(1.2, 0.5, 1.6, 2.3) == PARTLY
+    assert of_weights(1.0, 0.5, 1.6, 1.6) == PARTLY
+    assert of_weights(1.2, 1.0, 2.3, 2.3) == NOT_HERE
+
+
+def of_norms(share: Callable[[np.ndarray], np.ndarray], *losses: float) -> str:
+    values = dict(zip(PAPERS["nearly-identity"].sources, (ending(*[one] * 3) for one in losses), strict=True))
+    one = values["batch norm"][0]
+    blocks = np.arange(1.0, 33.0)
+    act, branch = np.ones((1, 33)), np.sqrt(share(blocks))[None]
+    values["batch norm"] = [replace(one, act_rms=act, branch_rms=branch)] * 3
+    return PAPERS["nearly-identity"].finding(values).answer
+
+
+def test_an_identity_is_judged_by_the_share_of_the_branches_and_by_which_nets_learn() -> None:
+    assert of_norms(lambda blocks: 1 / blocks, 0.09, 0.03, np.inf) == HOLDS
+    assert of_norms(lambda blocks: 0.5 + 0 * blocks, 0.09, 0.03, np.inf) == PARTLY
+    assert of_norms(lambda blocks: 1 / blocks, 0.09, 2.0, 2.3) == PARTLY
+    assert of_norms(lambda blocks: 0.5 + 0 * blocks, 0.09, 2.0, 0.1) == NOT_HERE
+
+
+def lengths(factor: float) -> Callable[[dict[str, Any]], None]:
+    """Logs of lengths that fluctuate as if by this factor, and no less in residual nets."""
+
+    def change(values: dict[str, Any]) -> None:
+        plain = {shape: logs * factor for shape, logs in values["numbers"]["plain"].items()}
+        values["numbers"] = {"plain": plain, "residual": plain}
+
+    return change
+
+
+def constant(values: dict[str, Any]) -> None:
+    same = {shape: np.tile([-1.0, 1.0], 200) for shape in values["numbers"]["plain"]}
+    values["numbers"] = {"plain": same, "residual": same}
+
+
+def normed(**factors: float) -> Callable[[dict[str, Any]], None]:
+    def change(values: dict[str, Any]) -> None:
+        rows = dict(zip(values["numbers"], factors.values(), strict=True))
+        values["numbers"] = {name: np.tile(one ** -np.arange(13.0), (3, 1)) for name, one in rows.items()}
+
+    return change
+
+
+def correlated(**of_depth: Callable[[np.ndarray], np.ndarray]) -> Callable[[dict[str, Any]], None]:
+    def change(values: dict[str, Any]) -> None:
+        found = values["numbers"]
+        depths = np.array(found["layers"], float)
+        rows = zip(found["correlation"], of_depth.values(), strict=True)
+        values["numbers"] = found | {"correlation": {name: np.tile(of(depths), (3, 1)) for name, of in rows}}
+
+    return change
+
+
 def profiles(**factors: float) -> Callable[[dict[str, Any]], None]:
     """Gradients that change by these factors a layer, from the first to the last."""
 
@@ -205,6 +355,17 @@ CONTRARY: dict[str, list[tuple[str, Callable[[dict[str, Any]], None]]]] = {
         (PARTLY, profiles(low=0.759, edge=1.1, high=1.342)),
         (PARTLY, profiles(low=0.759, edge=1.0, high=1.0001)),
         (NOT_HERE, profiles(low=1.2, edge=1.3, high=0.9)),
+    ],
+    "fluctuations": [(PARTLY, lengths(1.0)), (PARTLY, lengths(2.0)), (NOT_HERE, constant)],
+    "batch-norm-explodes": [
+        (PARTLY, normed(relu=1.2, linear=1.0, skip=1.0)),
+        (PARTLY, normed(relu=1.467, linear=1.3, skip=1.0)),
+        (NOT_HERE, normed(relu=0.9, linear=1.3, skip=1.0)),
+    ],
+    "shattered": [
+        (PARTLY, correlated(plain=lambda d: 0.5**d, residual=lambda d: 0.8**d, normed=lambda d: 1 / d)),
+        (PARTLY, correlated(plain=lambda d: 0.9**d, residual=lambda d: 0.95**d, normed=lambda d: d**-0.5)),
+        (NOT_HERE, correlated(plain=lambda d: 0.7**d, residual=lambda d: 0.6**d, normed=lambda d: 0.5**d)),
     ],
     "last-gradient": [(PARTLY, alike), (NOT_HERE, both_fall)],
 }
