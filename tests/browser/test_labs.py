@@ -79,3 +79,13 @@ def test_the_text_is_rewritten_while_the_net_learns_and_by_the_playhead(visitors
     page.get_by_text("At step 100 the net writes:").wait_for()
     assert text(page) == last
     assert page.get_by_role("list", name='Likeliest next after "Call me Ish"').get_by_role("listitem").count() == 5
+
+
+def test_a_pressed_number_of_the_whole_block_shows_its_terms(visitors):
+    page = drawn(visitors("/residual?part=a-whole-block"), "Token 1")
+    page.get_by_text("norm 1, token 2, number 1, from sum 1:").wait_for()
+    cell = page.get_by_text("0.75", exact=True).first  # the second entry of token 1's query
+    box = cell.bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.get_by_text("Q, token 1, number 2, from x and W_Q: 1·0 + 1·1 + 0.5·0 + 0.5·-0.5 = 0.75").wait_for()
+    assert "operation=q" in page.url

@@ -46,6 +46,17 @@ def test_every_form_has_legal_defaults_bounds_and_names_of_its_own_in_the_addres
                 assert default is None or knob.holds(default), (form, name)
 
 
+@pytest.mark.parametrize("lab", ["attention", "autoregression", "gradients", "normalization", "residual"])
+def test_no_two_settings_of_a_lab_have_the_same_name_in_its_address(lab: str) -> None:
+    links = [
+        knob.link or name
+        for form, kind in FORMS.items()
+        if form.startswith(f"components.labs.{lab}.")
+        for name, (_, knob) in kind.knobs().items()
+    ]
+    assert sorted(set(links)) == sorted(links)
+
+
 def test_every_help_is_that_of_a_field_and_every_run_s_field_has_one() -> None:
     forms = {kind.__name__: set(kind.knobs()) for kind in FORMS.values()} | {"Fields": set(knobs_of(Fields))}
     assert {name: set(said) - forms[name] for name, said in HELP.items() if set(said) - forms[name]} == {}

@@ -56,7 +56,7 @@ class LearnedRows(Settings):
     columns = (3,)
 
     fit: Annotated[str, Knob("Fit the targets of", choices=dict.fromkeys((THIS, ALL)))] = ALL
-    rate: Annotated[float, Knob("Learning rate", 0.01, 3.0, 0.05, link="rate")] = 0.3
+    rate: Annotated[float, Knob("Learning rate", 0.01, 3.0, 0.05, link="rows-rate")] = 0.3
     shown: Annotated[int, Knob("Step", 0, STEPS, 1, control="slider", link="descent")] = STEPS
 
 

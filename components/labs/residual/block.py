@@ -238,7 +238,7 @@ def terms_text(terms: Terms) -> str:
                 f"({total}) / {number(terms.divisor)} = **{value}**" if terms.divisor != 1 else f"{total} = **{value}**"
             )
         case "softmax":
-            return f"{written[0]} / {number(terms.divisor)} = **{value}**"
+            return f"e^(score - largest) / sum = {written[0]} / {number(terms.divisor)} = **{value}**"
         case "norm":
             return f"({written[0]} - {written[1]}) / {number(terms.divisor)} = **{value}**"
     return f"φ({written[0]}) = **{value}**"
