@@ -6,12 +6,10 @@ const SHOWN_MILLISECONDS = 2000
 // The address, without the key that proves whose a class is.
 const shared = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
 
-const frame = () => {
-  const el = document.createElement("iframe")
-  for (const [name, value] of Object.entries({ src: shared(), title: document.title, width: "100%", height: "700" }))
-    el.setAttribute(name, value)
-  return el.outerHTML
-}
+const quoted = (text) => `"${text.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"`
+
+const frame = () =>
+  `<iframe src=${quoted(shared())} title=${quoted(document.title)} width="100%" height="700"></iframe>`
 
 // A frame's own policy, where the browser tells it: to try and be denied is an error in its console.
 const allowed = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true

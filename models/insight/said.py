@@ -10,6 +10,7 @@ from addnorm.words import LOSS, STEP
 from models.insight.starts import became
 from models.insight.verdict import (
     activation_sentence,
+    clip_sentence,
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
@@ -30,7 +31,7 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     ended = outcome is not None and row >= outcome.step
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
-        "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]),
+        "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]) + clip_sentence(trace, row),
         "loss": _template(loss_sentence(trace, row, cfg.task), trace, row) + ("" if row else _others(cfg, first.kind)),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",

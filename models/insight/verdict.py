@@ -114,6 +114,12 @@ def gradient_sentence(sites: tuple[str, ...], grad_rms: np.ndarray) -> str:
     return _capital(change_in_words("the gradient", decades(grad_rms[-1], grad_rms[0]), path))
 
 
+def clip_sentence(trace: Trace, row: int) -> str:
+    """From which norm to which a row's whole gradient was clipped; empty where it was not."""
+    norm, factor = float(trace.grad_norm[row]), float(trace.clip_factor[row])
+    return f" Clipping cuts its norm from {number(norm, 2)} to {number(norm * factor, 2)}." if factor < 1 else ""
+
+
 def weight_sentence(weight_grad_rms: np.ndarray) -> str:
     """How far apart the weight gradients of the blocks are."""
     lost = np.count_nonzero(~np.isfinite(weight_grad_rms))

@@ -15,6 +15,7 @@ from models.insight.verdict import (
     LARGE_UPDATE,
     Verdict,
     activation_sentence,
+    clip_sentence,
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
@@ -23,7 +24,7 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
-from models.insight.words import decades, factor, of_their_size
+from models.insight.words import decades, factor, number, of_their_size
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
@@ -621,3 +622,18 @@ def test_updates_and_dead_units_are_said_beside_what_else_is_wrong():
     assert "block 2 by 40% of their size" in found[1].sentence
     assert "75% of block 3's units" in found[2].sentence
     assert [one.kind for one in all_judged(update=(0.001, 0.29), dead=(0.5, 0.1))] == ["healthy"]
+
+
+def test_clipping_is_told_by_the_norms_that_the_parameters_gradients_have():
+    norms = []
+    for clip in (0.0, 0.05):
+        run = Run(RunConfig(depth=2, width=8, batch=4, steps=1, clip=clip))
+        run.advance(1)
+        grads = torch.cat([p.grad.flatten().double() for p in run.model.parameters()])
+        norms.append(number(float(grads.norm()), 2))
+        sentence = clip_sentence(run.trace(), 0)
+    assert norms[1] == "0.05"
+    assert sentence == f" Clipping cuts its norm from {norms[0]} to 0.05."
+    unclipped = Run(RunConfig(depth=2, width=8, batch=4, steps=1, clip=1e3))
+    unclipped.advance(1)
+    assert clip_sentence(unclipped.trace(), 0) == ""
