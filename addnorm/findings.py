@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from addnorm.faults import Faults
 from addnorm.rules import RULES, Diagnostic
 from addnorm.words import measured_by_site, not_finite, number
 
@@ -66,6 +67,7 @@ class Findings:
     """Hears the rows of a recording in order; what has been found up to each is kept, and no row is looked at again."""
 
     def __init__(self) -> None:
+        self._faults = Faults()
         self._losses, self._steps = array("d"), array("q")
         self._judged = 0  # losses when it was last asked whether they have stalled
         self._lost: Diagnostic | None = None
@@ -83,7 +85,8 @@ class Findings:
         self._hear_cosines(recording, at)
         if self._lost is None and (sentence := not_finite(recording, at)):
             self._lost = Diagnostic.of("AN-N1", recording.steps[at], sentence)
-        found = (self._lost, self._stalled, self._standing, self._gradient(recording, at), self._alike)
+        faults = self._faults.hear(recording, at)
+        found = (self._lost, self._stalled, self._standing, self._gradient(recording, at), self._alike, *faults)
         return [finding for finding in found if finding is not None]
 
     def _hear_loss(self, recording: Recording, at: int) -> None:
@@ -108,7 +111,10 @@ class Findings:
         if left_out or not any(recording.measured("update_to_weight", at)):
             return
         sizes = recording.row("update_to_weight", at)
+        reached = recording.measured("weight_grad_rms", at)
         for block, size in enumerate(sizes):
+            if not reached[block]:  # left out of this pass, as by a random depth
+                continue
             if size < SMALL_UPDATE:
                 self._still.setdefault(block, recording.steps[at])
             else:

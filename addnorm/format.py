@@ -15,7 +15,8 @@ SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
 SOMETIMES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
 IN_VERSION_1 = {"act_rms": "act", "grad_rms": "grad", "weight_grad_rms": "weight_grad", "update_to_weight": "update"}
 NAMES = {old: name for name, old in IN_VERSION_1.items()}
-SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped")
+SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left")
+FACTS = ("copy_of", "absent", "zero", "thawed", "calls")  # lists of counts, in the rows that they concern
 
 Number = float | str | None
 

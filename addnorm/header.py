@@ -13,9 +13,10 @@ from torch import nn
 
 from addnorm import __version__
 from addnorm.blocks import Block
-from addnorm.compiled import core
+from addnorm.compiled import core, plain_name
 from addnorm.format import VERSION
 from addnorm.sites import Sites
+from addnorm.trace import Graph
 
 
 def header(
@@ -29,8 +30,15 @@ def header(
     meta: Mapping[str, Any],
     ignored: Sequence[str] = (),
     details: Mapping[str, list[str]] | None = None,
+    matrices: Sequence[str] = (),
+    graph: Graph | None = None,
 ) -> dict[str, Any]:
-    """The header as JSON holds it; docs/recording.md describes its keys."""
+    """The header as JSON holds it; docs/recording.md describes its keys.
+
+    `matrices`: names of the trained ones, those of the blocks first; `graph`: of the traced pass.
+    """
+    blocks = list(blocks)
+    frozen = [plain_name(name) for name, p in model.named_parameters() if not p.requires_grad and p.ndim > 1]
     parameters = list(model.parameters())
     sizes = {name: p.numel() for name, p in model.named_parameters()}
     first = parameters[0] if parameters else torch.empty(0)
@@ -61,12 +69,27 @@ def header(
             {"name": block.name, "site": block.site, "parameters": sum(sizes[name] for name in block.parameters)}
             for block in blocks
         ],
+        "matrices": list(map(plain_name, matrices)),
+        **({"frozen": frozen} if frozen else {}),
+        **(_of_graph(graph, sites, matrices) if graph else {}),
         **(details or {}),
         "notes": list(sites.notes),
         "ignored": list(ignored),
         "versions": {"addnorm": __version__, "torch": torch.__version__, "python": platform.python_version()},
         "meta": dict(meta),
     }
+
+
+def _of_graph(graph: Graph, sites: Sites, matrices: Sequence[str]) -> dict[str, Any]:
+    """How often each site's module was called, and what cuts the graph, with the matrices before it."""
+    at = {name: place for place, name in enumerate(matrices)}
+    cuts: dict[tuple[int, ...], str] = {}
+    for label, node, names in graph.cuts:
+        before = tuple(sorted({at[name] for name in (*graph.parameters(before=node), *names) if name in at}))
+        if before:
+            cuts.setdefault(before, label)
+    calls = [graph.calls.get(id(site.place.module), 1) for site in sites]
+    return {"calls": calls} | ({"cuts": [[label, list(before)] for before, label in cuts.items()]} if cuts else {})
 
 
 def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:

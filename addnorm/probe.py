@@ -149,6 +149,10 @@ class Probe:
         """Ends the forward pass: later calls are checkpointing at work."""
         self._within = False
 
+    def calls(self) -> list[int]:
+        """By place, how often its module was called in the last pass."""
+        return [self._calls.get(place.module, 0) for place in self.places]
+
     def expect(self, places: Iterable[int]) -> None:
         """The gradients of these places come when checkpointing computes them again."""
         self._waiting |= set(places)

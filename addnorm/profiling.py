@@ -197,11 +197,16 @@ def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) 
     measured, said = _told_from_rounding(measured, received.get(OUTPUT), row, sites)
     notes += said
     row.parts += parts_of([("grad", at, grad) for at, grad in measured])
-    row.parts += Weights(model, blocks).gradients()
+    weights = Weights(model, blocks)
+    row.parts += weights.gradients()
+    row.block_of, row.expected = weights.block_of, frozenset(range(len(weights.matrices)))
+    row.prints, row.equals = weights.prints(), weights.first_equals
     if answer is not None:
         row.parts += parts_of([("output", 0, answer.detach())])
     now = datetime.now(timezone.utc)
-    head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={})
+    graph = finder.graph if finder.failure is None else None
+    names = weights.matrices
+    head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={}, matrices=names, graph=graph)
     end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
     line = row.line(head)
     lost = lost_at(headed(head).alone(line), 0)

@@ -27,6 +27,7 @@ from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outsi
 from addnorm.copies import left_out_of_copies
 from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
+from addnorm.evidence import Evidence
 from addnorm.first import FirstPass
 from addnorm.format import VERSION
 from addnorm.header import header
@@ -51,7 +52,7 @@ from addnorm.sites import (
     offered,
     outputs_of,
 )
-from addnorm.trace import Graph, Tracer, output_of
+from addnorm.trace import Graph, Tracer, floating, output_of
 from addnorm.weights import Samples, Weights, changes
 from addnorm.writer import Writer
 
@@ -171,6 +172,7 @@ class Recorder(Shown):
         self._headed, self._teller = Recording(), Teller()
         self._resume, self._earlier = resume, Recording()  # what the file holds that is gone on with
         self._detail, self._heads = detail, Heads(nn.Module(), self._hear_heads)
+        self._evidence = Evidence()
         self._version = -1  # of the gradients at the end of a backward pass, where clipping is looked for
         self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
@@ -311,6 +313,8 @@ class Recorder(Shown):
         if self._compiled and self._wants_trace():
             self._safely(lambda: self._look_inside(args, kwargs))
         self.begin_pass()
+        if not self._looking:
+            self._safely(lambda: self._measure_input((*args, *kwargs.values())))
         if self._alarms is not None and not self._looking and torch.is_grad_enabled():
             self._pass = LastPass(args, kwargs)
         # Hugging Face gives how many tokens all small batches of a step have: the losses are shares of the step's.
@@ -373,6 +377,7 @@ class Recorder(Shown):
             self._take_first(tracer)
         elif self._probe is not None:
             self._probe.end()
+            self._evidence.hear_pass(self._row, self._probe)
         self._measure_output(output)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
         if isinstance(loss, Tensor) and not self._row.own_loss:
@@ -392,6 +397,14 @@ class Recorder(Shown):
         if self._steps % self._every == 0 and (tensor := output_of(output)) is not None:
             number = 1 if self._probe is None else self._probe.number
             self._row.parts += parts_of([("output", 0, tensor.detach())], number=number)
+
+    def _measure_input(self, given: Iterable[Any]) -> None:
+        """Takes the size of the first tensor of numbers that the model is given."""
+        wanted = torch.is_grad_enabled() and not (self._paused or self._blind) and self._steps % self._every == 0
+        tensor = next((one for one in given if isinstance(one, Tensor) and floating(one) and one.numel()), None)
+        if wanted and tensor is not None:
+            number = 1 if self._probe is None else self._probe.number
+            self._row.parts += parts_of([("input", 0, tensor.detach())], number=number)
 
     def _hear_heads(self, start: int, squares: Tensor) -> None:
         wanted = torch.is_grad_enabled() and not (self._paused or self._looking) and self._steps % self._every == 0
@@ -413,6 +426,8 @@ class Recorder(Shown):
             self._row.put_aside()
         if loss is not None:
             self._row.roots.append(Fetch(loss.clone()))
+        if not self._closure:
+            self._evidence.hear_backward(self._row)
 
     def _end_backward(self) -> None:
         """Looks at all gradients when a backward pass is over, before anything clips them."""
@@ -453,6 +468,7 @@ class Recorder(Shown):
             lost = ["The forward pass makes too many tensors to trace them all."]
         self.sites = sites = self._sites_in(graph, lost)
         self._blocks = blocks_of(graph, sites, self._model) if sites and not lost else blocks_by_name(self._model)
+        self._evidence.graph = None if lost else graph
         for note in sites.notes:
             _say(note)
         nodes = [graph.nodes[site.node] for site in sites]
@@ -592,6 +608,7 @@ class Recorder(Shown):
             self._clips |= 0 <= self._version < self._weights.version()
             self._version = -1
             self._set_scales(row, skipped)
+            self._evidence.give(row)
             row.seconds, row.skipped = time.monotonic() - self._began, skipped
             row.by_optimizer = self._optimizer is not None
             self._rows.add(row)
@@ -609,6 +626,7 @@ class Recorder(Shown):
             self._probe.forget()
             self._probe.release()
         self._backward.forget()
+        self._evidence.close(skipped=skipped)
         self._steps += 1
         self._passes = 0
         self._row = PendingRow(self._steps)
@@ -686,9 +704,13 @@ class Recorder(Shown):
             blocks=self._blocks,
             meta=self._meta,
             ignored=self._ignored,
+            matrices=self._weights.matrices,
+            graph=self._evidence.graph,
             details={"heads": self._heads.names, "weights": self._weights.names} if self._detail else None,
         )
         self._header, self._headed = line, headed(line)
+        updated = self._model.parameters() if self._optimizer is None else _parameters(self._optimizer)
+        self._evidence.begin(self._weights, updated, line.get("calls", ()), resumed=bool(self._earlier.header))
         if self._writer is None:
             return
         if kept := self._earlier.header:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from addnorm.format import (
+    FACTS,
     IN_VERSION_1,
     NAMED,
     NAMES,
@@ -37,7 +38,9 @@ from addnorm.words import number as in_words
 
 MAX_LINE_BYTES = 8 << 20  # bytes
 MAX_SITES = 20_000
+MAX_FACTS = 1_000_000  # counts of all facts of a recording; more are left out
 MAX_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each, as eight bytes of what is said
+MAX_CUTS = 100  # places at which a graph is cut
 MAX_NAME_CHARS = 1000  # characters
 MAX_SENTENCE_CHARS = 5000
 LARGEST_FILE = 4 << 30  # bytes
@@ -49,6 +52,7 @@ PIECE = 1 << 20  # bytes read at once
 Change = tuple[int, str]  # the step from which a sentence holds, and the sentence
 KINDS = ("start", "sum", "output")
 ENDS = ("done", "error", "recorder")
+OF_HEADER = ("sites", "blocks", "heads", "weights", "matrices", "frozen", "calls", "cuts")
 
 
 class FaultError(ValueError):
@@ -95,6 +99,10 @@ class Recording(Shown):
     blocks: tuple[BlockInfo, ...] = ()
     heads: tuple[str, ...] = ()  # names, where `detail` was asked for
     weights: tuple[str, ...] = ()
+    matrices: tuple[str, ...] = ()  # names of the blocks' weights, in order
+    frozen: tuple[str, ...] = ()  # names of matrices that were not trained when the recording began
+    calls: tuple[int, ...] = ()  # by site, how often its module was called in the first pass
+    cuts: tuple[tuple[str, tuple[int, ...]], ...] = ()  # what cuts the graph, and the matrices before it
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
@@ -106,9 +114,11 @@ class Recording(Shown):
     summed: dict[int, int] = field(default_factory=dict)  # rows whose loss is the sum of so many shares told
     said: dict[str, list[Change]] = field(default_factory=dict)  # by kind
     found: dict[str, list[FindingChange]] = field(default_factory=dict)  # by id
+    facts: dict[str, dict[int, list[int]]] = field(default_factory=dict)  # by name and row
     end: dict[str, Any] | None = None
     problem: str = ""
     _teller: Teller | None = None  # where the file holds no sentences, or no findings
+    _facts: int = 0  # how many counts the facts have
     _silent: bool = False  # where it holds no sentences
 
     def __len__(self) -> int:
@@ -148,6 +158,10 @@ class Recording(Shown):
             return 1
         details = {"head": self.heads, "parameter_grad": self.weights}
         return len(details.get(name, self.sites if NAMES.get(name, name) in SITE_SERIES else self.blocks))
+
+    def fact(self, name: str, at: int) -> list[int]:
+        """A list of counts that a row holds; empty where it holds none."""
+        return self.facts.get(name, {}).get(at, [])
 
     def sentence(self, kind: str, at: int) -> str:
         """What is said of a row, of one of the kinds that `addnorm.said` lists; empty where nothing is.
@@ -216,10 +230,14 @@ class Recording(Shown):
             self.skipped.add(len(self) - 1)
         if summed:
             self.summed[len(self) - 1] = summed
+        for name in FACTS:
+            if (counts := counts_of(entry.get(name))) and self._facts + len(counts) <= MAX_FACTS:
+                self._facts += len(counts)
+                self.facts.setdefault(name, {})[len(self) - 1] = counts
 
     def alone(self, line: Mapping[str, Any]) -> Recording:
         """A recording of one row below the header of this one, from the row as it is written."""
-        found = Recording(self.header, self.sites, self.blocks, self.heads, self.weights)
+        found = Recording(self.header, **{name: getattr(self, name) for name in OF_HEADER})
         found.take(line)
         return found
 
@@ -244,7 +262,8 @@ class Recording(Shown):
             series = [name for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))]
             row |= {name: list(map(encoded, self.at(name, at))) for name in series}
             row |= {"skipped": True} if at in self.skipped else {}
-            yield as_line(row | ({"loss_sum_of": self.summed[at]} if at in self.summed else {}))
+            row |= {"loss_sum_of": self.summed[at]} if at in self.summed else {}
+            yield as_line(row | {name: self.fact(name, at) for name in FACTS if self.fact(name, at)})
             said = {kind: self._template(kind, at) for kind in KINDS_SAID}
             listed = self.findings_at(at) if "ignored" in header else []
             before, found = found, {finding.id: finding for finding in listed}
@@ -347,6 +366,9 @@ class Reader:
         found = self.recording
         found.header, found.sites, found.blocks = entry, sites, blocks
         found.heads, found.weights = heads, weights
+        found.matrices, found.frozen = names_of(entry.get("matrices")), names_of(entry.get("frozen"))
+        found.calls = tuple(counts_of(entry.get("calls")))
+        found.cuts = cuts_of(entry.get("cuts"))
 
     def _count(self, numbers: int) -> None:
         self._numbers += numbers
@@ -522,6 +544,31 @@ def block_of(item: Any) -> BlockInfo:
     if not isinstance(item, dict):
         raise FaultError("has a block that is not an object")
     return BlockInfo(text(item, "name"), count(item, "site"), count(item, "parameters"))
+
+
+def counts_of(value: Any) -> list[int]:
+    """A list of counts; empty for anything else."""
+    if not isinstance(value, list) or len(value) > MAX_SITES:
+        return []
+    counts = [as_count(one) for one in value]
+    known = [one for one in counts if one is not None]
+    return known if len(known) == len(counts) else []
+
+
+def names_of(value: Any) -> tuple[str, ...]:
+    """A list of names; empty for anything else."""
+    fits = isinstance(value, list) and len(value) <= MAX_SITES
+    return tuple(value) if fits and all(isinstance(one, str) and len(one) <= MAX_NAME_CHARS for one in value) else ()
+
+
+def cuts_of(value: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """What cuts the graph: labels, each with the matrices before it; what is not so is left out."""
+    pairs = [one for one in value if isinstance(one, list) and len(one) == 2] if isinstance(value, list) else []
+    return tuple(
+        (label, tuple(counts_of(before)))
+        for label, before in pairs[:MAX_CUTS]
+        if isinstance(label, str) and len(label) <= MAX_NAME_CHARS
+    )
 
 
 def ending(entry: dict[str, Any]) -> dict[str, Any]:

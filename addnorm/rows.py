@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from torch import Tensor
 from addnorm.format import Number, encoded
 from addnorm.probe import norms
 
-OF_PASSES = ("act", "output")  # what a forward pass gives
+NOWHERE = -1  # the block of a matrix that is in none
+OF_PASSES = ("act", "output", "input")  # what a forward pass gives
 
 
 class Fetch:
@@ -104,6 +105,14 @@ class PendingRow:
     heads: list[tuple[int, int, Fetch]] = field(default_factory=list)
     unclipped: list[Part] = field(default_factory=list)  # of all gradients, before they were clipped
     first: list[Part] = field(default_factory=list)  # gradients of the weights, where later passes change them
+    block_of: Sequence[int] = ()  # of each matrix
+    expected: Collection[int] = ()  # matrices to which a gradient should come
+    thawed: Sequence[int] = ()  # matrices that were frozen and receive a gradient
+    calls: Sequence[int] = ()  # by site, of its module, where they are not those of the first pass
+    left: Fetch | None = None  # norm of a gradient of the step before that is still there, and of how many numbers
+    left_count: int = 1
+    prints: Fetch | None = None  # of the matrices, before the first update
+    equals: Callable[[Sequence[float]], list[int]] | None = None  # see `Weights.first_equals`
     skipped: bool = False
     by_optimizer: bool = False  # an update follows; without one, weights that stay the same were not seen to be updated
 
@@ -125,7 +134,7 @@ class PendingRow:
     def fetches(self) -> list[Fetch]:
         """All numbers on their way."""
         late = [self.scale] if self.scale else []
-        late += [self.lr] if isinstance(self.lr, Fetch) else []
+        late += [fetch for fetch in (self.lr, self.left, self.prints) if isinstance(fetch, Fetch)]
         late += [part.fetch for part in self.unclipped] + [fetch for *_, fetch in self.heads] + self.roots
         return [*(part.fetch for part in self.parts), *(fetch for *_, fetch in self.cosines), *self.losses, *late]
 
@@ -184,6 +193,11 @@ class PendingRow:
         if self.unclipped:
             whole = sum(norm * norm for part in self.unclipped for norm in part.fetch.values())
             line["grad_norm_unclipped"] = encoded(math.sqrt(whole) / scale)
+        if ("input", 0) in squares:
+            line["input"] = encoded(_rms(squares["input", 0], counts["input", 0], 1.0))
+        if self.left is not None:
+            line["gradient_left"] = encoded(self.left.values()[0] / math.sqrt(self.left_count) / scale)
+        line |= self._facts(squares)
         if self.heads:
             line["head"] = [encoded(size) for size in self._head_sizes(heads)]
         if weights:
@@ -201,6 +215,19 @@ class PendingRow:
             line["loss_sum_of"] = len(losses)
         return line
 
+    def _facts(self, squares: Mapping[tuple[str, int], float]) -> dict[str, list[int]]:
+        """Lists of counts, where there is something to tell."""
+        facts = {
+            "absent": [at for at in sorted(self.expected) if ("matrix", at) not in squares],
+            "zero": [at for at in sorted(self.expected) if squares.get(("matrix", at)) == 0],
+            "thawed": list(self.thawed),
+            "calls": list(self.calls),
+        }
+        if self.prints is not None and self.equals is not None:
+            of = self.equals(self.prints.values())
+            facts["copy_of"] = of if of != list(range(len(of))) else []
+        return {name: counts for name, counts in facts.items() if counts}
+
     def _head_sizes(self, count: int) -> list[float | None]:
         values: list[list[float]] = [[] for _ in range(count)]
         for _, start, fetch in filter(lambda one: self._counts(one[0]), self.heads):
@@ -215,6 +242,13 @@ class PendingRow:
                 values[at].append(cosine)
         return [sum(one) / len(one) if one else None for one in values]
 
+    def _places(self, name: str, at: int) -> list[tuple[str, int]]:
+        """Where the square of a tensor counts: that of a matrix also in its block."""
+        if name != "matrix":
+            return [(name, at)]
+        block = self.block_of[at]
+        return [(name, at), ("other_grad", 0) if block == NOWHERE else ("weight_grad", block)]
+
     def sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
         """Squares, and of how many numbers they are, by series and index there."""
         squares: dict[tuple[str, int], float] = {}
@@ -224,8 +258,9 @@ class PendingRow:
             for (name, at, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
                 if name in OF_PASSES and not self._counts(part.number):
                     continue
-                squares[name, at] = squares.get((name, at), 0.0) + norm * norm * factor
-                counts[name, at] = counts.get((name, at), 0) + count
+                for place in self._places(name, at):
+                    squares[place] = squares.get(place, 0.0) + norm * norm * factor
+                    counts[place] = counts.get(place, 0) + count
         return squares, counts
 
 

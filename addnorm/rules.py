@@ -27,10 +27,19 @@ class Criterion:
 
 RULES = {
     "AN-N1": Criterion("error", 0, "Micikevicius 2018, 1710.03740"),
+    "AN-N2": Criterion("error", 0, "Goldberg 1991, What Every Computer Scientist Should Know About Floating-Point"),
+    "AN-G3": Criterion("error", 3, "Qian 1999, On the momentum term in gradient descent"),
+    "AN-G2": Criterion("warning", 0, "Bengio 2013, 1308.3432"),
+    "AN-W1": Criterion("warning", 20, "Shazeer 2017, 1701.06538"),
+    "AN-I1": Criterion("warning", 0, "Goodfellow 2016, Deep Learning, 8.4"),
+    "AN-C2": Criterion("warning", 100, "Pascanu 2013, 1211.5063"),
+    "AN-C1": Criterion("warning", 10, "Zhang 2020, 1905.11881"),
     "AN-L1": Criterion("warning", 0.02, "Prechelt 1998, Early Stopping - But When?"),
     "AN-U1": Criterion("warning", 1e-5, "You 2017, 1708.03888"),
     "AN-G1": Criterion("warning", 30, "Bengio 1994; Pascanu 2013, 1211.5063"),
     "AN-S1": Criterion("warning", 0.95, "Poole 2016, 1606.05340; Dong 2021, 2103.03404"),
+    "AN-W2": Criterion("note", 0, "Howard 2018, 1801.06146"),
+    "AN-S2": Criterion("note", 1, "Bai 2019, 1909.01377"),
 }
 
 

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
@@ -65,6 +66,8 @@ class Graph:
         self.additions: list[Node] = []
         self.boundaries: dict[int, list[Boundary]] = {}
         self.used: list[tuple[str, ...]] = []  # names of the parameters, for every call that has some
+        self.cuts: list[tuple[str, Node, tuple[str, ...]]] = []  # what ends gradients; its tensor; what it is made with
+        self.calls: dict[int, int] = {}  # of each module, by id
         self.too_large = False
 
     def parameters(self, before: Node | None = None) -> list[str]:
@@ -86,11 +89,12 @@ class Tracer(TorchFunctionMode):
         self._model = model
         self._measure = measure
         self._names = {id(p): name for name, p in model.named_parameters()}
+        self._trained = {name for name, p in model.named_parameters() if p.requires_grad}
         self._buffers = {id(b) for b in model.buffers()}
         self._node_of: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._made_of: WeakIdKeyDictionary = WeakIdKeyDictionary()  # tensors made of parameters alone: their names
         self._open: list[str] = [""]
-        self._calls: dict[int, int] = {}
+        self._calls = self.graph.calls
         self._order = 0
         self._measuring = False
         self._exits = ExitStack()
@@ -139,8 +143,15 @@ class Tracer(TorchFunctionMode):
             if before is not None:
                 before.overwritten, node.alias = True, False
             self._node_of[tensor] = node
+            cuts = any(parent.differentiable for parent in parents) or not self._trained.isdisjoint(names)
+            if cuts and not node.differentiable:
+                self._cut(op, node, names)
             if op in ADDITIONS and len(parents) == 2:
                 self.graph.additions.append(node)
+
+    def _cut(self, op: str, node: Node, names: tuple[str, ...]) -> None:
+        what = {"__get__": "data"}.get(op, op.strip("_")) if torch.is_grad_enabled() else "no_grad"
+        self.graph.cuts.append((f"{what} in {node.owner or 'the model'}", node, names))
 
     def _sources(self, given: Sequence[Tensor]) -> tuple[tuple[Node, ...], tuple[str, ...], bool]:
         """The nodes and the names of parameters among what a call was given, and whether that is parameters alone."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import cost, instruments, maps, remedies, seeds, training, verdicts, watch
+from benchmarks import cost, findings, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -23,8 +23,9 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "maps": maps.maps,
     "remedies": remedies.remedies,
     "verdicts": verdicts.verdicts,
+    "findings": findings.findings,
 }
-LONG = ("verdicts",)
+LONG = ("verdicts", "findings")
 
 
 def main(

@@ -15,7 +15,7 @@ const NAMED = new Map([
 ])
 const KINDS = ["start", "sum", "output"]
 const ENDS = ["done", "error", "recorder"]
-const SCALARS = ["loss", "lr", "grad_norm", "output", "grad_norm_unclipped"]
+const SCALARS = ["loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left"]
 const SITE_SERIES = ["act_rms", "grad_rms", "sample_cosine"]
 const DETAILS = ["head", "parameter_grad"] // only where they are asked for
 const SERIES = [...SITE_SERIES, "weight_grad_rms", "update_to_weight", ...DETAILS]

@@ -195,7 +195,7 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
         endless.feed(b"x" * 400)
     assert endless.recording.problem == "Line 1 is longer than a line of a recording can be."
     assert not endless._rest
-    monkeypatch.setattr(reading, "MAX_NUMBERS", 30)
+    monkeypatch.setattr(reading, "MAX_NUMBERS", 34)
     found = fed(HEADER, *({**ROW, "step": step} for step in range(9)))
     assert found.problem == "Line 4 is one line too many; what came before it is shown."
     assert len(found) == 2

@@ -1,0 +1,166 @@
+"""Faults of loops: each is found in the loop that has it, in nothing beside it, and with the right numbers."""
+
+import copy
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import addnorm
+from addnorm import read, watch
+from addnorm.recording import Reader, Recording
+from addnorm.table import table
+from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Changed, Training, trained
+from tests.addnorm.loops import batch, net, rms, train
+
+
+def recording_of(case: Any, architecture: str, folder: Path) -> Recording:
+    """What is recorded of a case of the benchmark."""
+
+    @contextmanager
+    def watched(training: Training) -> Any:
+        with watch(training.model, folder / "run.jsonl", optimizer=training.optimizer) as recorder:
+            yield recorder.loss
+
+    torch.set_num_threads(1)
+    trained(case, architecture, 0, watched)
+    found = read(folder / "run.jsonl")
+    assert found.problem == ""
+    return found
+
+
+OTHERS = [pytest.param(one, marks=pytest.mark.full) for one in list(ARCHITECTURES)[1:]]
+
+
+@pytest.mark.parametrize("architecture", ["MLP", *OTHERS])
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found_and_said_in_report_and_file(bug: str, architecture: str, tmp_path: Path) -> None:
+    case, ids = BUGS[bug]
+    found = recording_of(case, architecture, tmp_path)
+    (first, *_) = [one for one in found.findings if one.id in ids]
+    assert first.numbers or first.id == "AN-N1"
+    report = "\n".join(table(found))
+    assert first.sentence[:400] in report
+    assert first.id == "AN-N1" or f"{first.id} {first.severity}: " in report
+    again = Reader().feed(b"".join(found.lines()))
+    assert [one.as_json() for one in again.findings] == [one.as_json() for one in found.findings]
+
+
+@pytest.mark.parametrize("architecture", ["MLP", *OTHERS])
+@pytest.mark.parametrize("loop", HEALTHY)
+def test_a_healthy_loop_has_no_findings(loop: str, architecture: str, tmp_path: Path) -> None:
+    assert recording_of(HEALTHY[loop], architecture, tmp_path).findings == []
+
+
+def only(found: Recording, rule: str) -> addnorm.Diagnostic:
+    (one,) = [one for one in found.findings if one.id == rule]
+    return one
+
+
+def test_clipping_is_said_with_the_norms_that_torch_gives(tmp_path: Path) -> None:
+    model, norms = net(), []
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer):
+        for k in range(40):
+            x, y = batch(k)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(x), y).backward()
+            norms.append(nn.utils.clip_grad_norm_(model.parameters(), 0.01).item())
+            optimizer.step()
+    finding = only(read(tmp_path / "run.jsonl"), "AN-C1")
+    assert finding.numbers["before"] == pytest.approx(norms[finding.since], rel=1e-4)
+    assert finding.numbers["after"] == pytest.approx(0.01, rel=1e-3)
+    assert finding.since <= 2, "clipping is noticed at the first or second row"
+
+
+def test_a_gradient_that_is_left_is_measured(tmp_path: Path) -> None:
+    model: Any = net()
+    left = []
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer):
+        for k in range(5):
+            x, y = batch(k)
+            if k:
+                left.append(rms(model[0].weight.grad))
+            nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    found = read(tmp_path / "run.jsonl")
+    assert list(found.scalars["gradient_left"])[1:] == pytest.approx(left, rel=1e-5)
+    assert only(found, "AN-G3").since == 1
+    assert only(found, "AN-G3").numbers["rows"] == 3, "as many as when it was first said"
+
+
+def test_copies_are_told_from_zeros_tied_and_unit_matrices(tmp_path: Path) -> None:
+    model: Any = net(4)
+    model[2] = copy.deepcopy(model[1])
+    for block in (model[3], model[4]):
+        nn.init.zeros_(block.down.weight)
+        nn.init.ones_(block.up.weight)
+    found = addnorm.profile(model, batch(0), nn.functional.cross_entropy)
+    finding = only(found.recording, "AN-I1")
+    assert finding.numbers == {"copies": 2, "matrices": 10}
+    assert finding.sentence == (
+        "2 of 10 weight matrices start as copies of another: 2.up.weight has the numbers of 1.up.weight."
+    )
+    nn.init.normal_(model[2].up.weight)
+    nn.init.normal_(model[2].down.weight)
+    assert addnorm.profile(model, batch(0), nn.functional.cross_entropy).findings == []
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+    encoder = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    assert only(addnorm.profile(encoder, torch.randn(2, 5, 8)).recording, "AN-I1").numbers["copies"] == 8
+
+
+@pytest.mark.parametrize(
+    ("cut", "label"),
+    [(Tensor.detach, "detach in 2"), (lambda x: x.data, "data in 2")],
+)
+def test_a_cut_is_said_with_its_place_and_the_matrices_that_autograd_leaves_out(cut: Any, label: str) -> None:
+    model: Any = net()
+    model[2] = Changed(model[2], cut)
+    found = addnorm.profile(model, batch(0), nn.functional.cross_entropy)
+    finding = only(found.recording, "AN-G2")
+    model(batch(0)[0]).sum().backward()
+    without = [name for name, p in model.named_parameters() if p.grad is None and p.ndim > 1]
+    assert finding.numbers == {"place": label, "matrices": len(without), "of": 8}
+    assert "0, 1 receive none" in finding.sentence
+
+
+def test_an_infinite_mask_is_no_infinite_batch(tmp_path: Path) -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True)
+            self.table, self.encoder = nn.Embedding(7, 8), nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+
+        def forward(self, mask: Tensor, symbols: Tensor) -> Tensor:
+            out: Tensor = self.encoder(self.table(symbols), mask)
+            return out
+
+    mask = nn.Transformer.generate_square_subsequent_mask(5)
+    assert addnorm.profile(Masked(), (mask, torch.randint(7, (3, 5)))).findings == []
+
+
+def test_experts_are_named_and_one_that_is_chosen_later_is_not(tmp_path: Path) -> None:
+    class Experts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.experts, self.chosen = nn.ModuleList([nn.Linear(8, 8) for _ in range(4)]), 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            out: Tensor = x + self.experts[self.chosen](x)
+            return out
+
+    model: Any = nn.Sequential(nn.Linear(4, 8), Experts(), nn.Linear(8, 3))
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        train(model, optimizer, recorder, 20)
+        model[1].chosen = 2
+        train(model, optimizer, recorder, 1)
+    found = read(recorder.path)
+    early = [one for one in found.findings_at(19) if one.id == "AN-W1"]
+    assert early[0].sentence == "From the start no gradient has reached 1.experts.1, 1.experts.2, 1.experts.3."
+    assert found.findings_at(18) == []
+    assert only(found, "AN-W1").sentence == "From the start no gradient has reached 1.experts.1, 1.experts.3."
