@@ -9,7 +9,7 @@ from components.labs.residual.block import fits, moved_sentence, terms_text
 from models.insight.gaussian import ACTIVATIONS
 from models.labs import block as blocks
 from models.labs.block import EPS, INPUTS, PLACEMENTS
-from tests.app_page import sound, words
+from tests.app_page import by_link, sound, words
 from tests.labs_page import lab
 
 SOURCE = np.random.default_rng(3)
@@ -163,3 +163,28 @@ def test_the_page_follows_its_order_its_tables_and_the_pressed_number(trainer_in
     assert "W_K must have 4 rows and 2 columns" in page.error[0].value
     assert page.session_state["residual_block_W_K_good"].shape == (2, 3)
     assert "**Q**, token 2, number 1, from norm 1 and W_Q:" in words(page)
+
+
+def test_a_link_brings_tables_and_number_back_and_a_bad_one_gets_its_sentences(trainer_in_this_process):
+    w_q = "2,0;0,1;0.5,0;0,-0.5"
+    page = by_link("residual.py", order="pre-norm", operation="Q", row="0", column="1", wq=w_q, mask="true")
+    assert "**Q**, token 1, number 2, from norm 1 and W_Q:" in words(page)
+    assert page.session_state["residual_block_W_Q_good"][0].tolist() == [2, 0]
+    block = blocks.forward(
+        dict(INPUTS) | {"W_Q": page.session_state["residual_block_W_Q_good"]},
+        placement="pre-norm",
+        activation=ACTIVATIONS["relu"],
+        causal=True,
+    )
+    assert f"**{block.values['Q'][0, 1]:.4g}**" in words(page)
+    bad = by_link("residual.py", operation="<b>", column="9", wk="1,1e99;2,3", wv="1,o", by="nan", embedding="1,2;3,4")
+    said = words(bad) + str([error.value for error in bad.error])
+    for sentence in (
+        "up to 1,000,000,000",
+        "'o' is not a number",
+        "no operation with that name",
+        "no column with that",
+    ):
+        assert sentence in said
+    assert "position must have 2 rows and 2 columns" in said
+    assert "**norm 1**, token 2, number 1, from sum 1:" in said
