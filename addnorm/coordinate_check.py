@@ -59,9 +59,9 @@ class Coordinates:
         after = f"after {self.steps} step{'s' * (self.steps != 1)}"
         if math.isnan(steepest):
             return f"No slope: {after} the size at {site} is 0 or not finite at some {self.over}."
-        power = f"{self.over}^{steepest:+.2f}"
+        power = f"{self.over}^{steepest:.2f}"
         if self.flat:
-            return f"Flat: {after} no size goes as more than {self.over}^±{FLAT:g}; the steepest is {site}, as {power}."
+            return f"Flat: {after} every size stays within {self.over}^±{FLAT:g}; the steepest is {site}, as {power}."
         word = "grows" if steepest > 0 else "shrinks"
         return f"Drifts: {after} the size at {site} {word} as {power}; up to ±{FLAT:g} would count as flat."
 

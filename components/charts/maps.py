@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from addnorm.coordinate_check import Coordinates
 from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
-from components.charts.colour import CLASSES, GRADIENT, GREY, RED
+from components.charts.colour import CLASSES, GRADIENT, GREY, RED, SIGNAL
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import fixed_map, frame_around
 from models.experiment import Plane
-from models.insight.words import number, signed
+from models.insight.words import counted, number, signed
 from models.maps.cells import Cell, Outcome
 from models.maps.sensitivity import Width
 from models.maps.spec import MapSpec
@@ -27,6 +28,7 @@ STYLES = (  # hue, shade, dash and symbol of an arrangement: the last two tell i
     (CLASSES[0], 1, "longdash", "triangle-up"),
     (CLASSES[1], 2, "longdashdot", "x"),
 )
+SIZE_TICKS = [size * 10**power for power in range(-3, 4) for size in (1, 2, 5)]
 LOSS = "final loss"
 BEYOND = 1.5  # a multiple of the loss of guessing: all runs above it share one colour
 HUES = {"gradient ratio": GRADIENT, "first non-finite step": GREY}  # of measures; the others have that of the loss
@@ -124,6 +126,40 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
             }
         )
     return figure_of(traces, layout, "no arrangement is done at all learning rates yet")
+
+
+def sizes_range(found: Coordinates) -> Scale:
+    """The least and the greatest size of all steps and sites, log10."""
+    sizes = [size for step in range(found.steps + 1) for site in found.sites for size in found.mean(step, site)]
+    logs = [math.log10(size) for size in sizes if math.isfinite(size)]
+    return (min(logs) - 0.05, max(logs) + 0.05) if logs else (-1.0, 1.0)
+
+
+def sizes_panel(found: Coordinates, step: int, reach: Scale) -> Figure:
+    """The size of every site over the width (or depth) after so many updates, on log-log axes."""
+    title = f"After {counted(step, 'step')}" if step else "Before training"
+    layout = frame_of(title, x=found.over, y="RMS", hue=SIGNAL)
+    layout["xaxis"] |= _ticks(found.values) | {"showgrid": True}
+    layout["yaxis"] |= {"type": "log", "range": list(reach), "tickmode": "array", "tickvals": SIZE_TICKS}
+    traces = []
+    for at, site in enumerate(found.sites):
+        hue, shade, dash, symbol = STYLES[at % len(STYLES)]
+        sizes = found.mean(step, site)
+        traces.append(
+            {
+                "type": "scatter",
+                "name": site,
+                "x": [place for place, size in enumerate(sizes) if math.isfinite(size)],
+                "y": [float(f"{size:.4g}") for size in sizes if math.isfinite(size)],
+                "mode": "lines+markers",
+                "hue": hue,
+                "shade": shade,
+                "line": {"width": 2, "dash": dash},
+                "marker": {"symbol": symbol, "size": 6},
+                "hovertemplate": "%{y:.3g}<extra>%{fullData.name}</extra>",
+            }
+        )
+    return figure_of(traces, layout, "no size is finite")
 
 
 def _coloured(values: np.ndarray, measure: str) -> np.ndarray:

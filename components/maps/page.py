@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
 from components.controls import form
-from components.maps import specification
+from components.maps import coordinates, specification
 from components.shell import session, waiting
 from components.shell.address import put, put_again
 from components.shell.link import help_of
@@ -22,12 +22,12 @@ from components.shell.visitor import address, visitor
 from components.shell.ways_on import to_compare, to_playground
 from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
-from models.insight.words import counted
+from models.insight.words import counted, signed
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
 from models.maps.prepared import COMMAND, PREPARED, RecordedMap, recording
 from models.maps.process import Standing, closed, works
-from models.maps.sensitivity import decides, rate_axis, sentence, warmed, warmup_sentence, widths
+from models.maps.sensitivity import best_rates, decides, rate_axis, sentence, warmed, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
 from models.maps.work import own_jobs
 from models.spec import knobs
@@ -38,11 +38,12 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("maps")
 
-OWN = "your own"
+OWN, COORDINATES = "your own", "coordinates"
 KEY = "map"
 PATIENCE = 2.0  # seconds that a map may take to stop once nobody wants it
 CELL = "map_cell"
-SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "lr", "warmup")  # of what is equal in all cells
+# What is said of all cells, where it is equal.
+SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "parametrization", "lr", "warmup")
 
 MAP_WANTED = Key("map_wanted", "")  # the digest of the map that is computed
 MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # in which this visitor has computed
@@ -54,7 +55,8 @@ class MapView(Settings):
     """The open map, its colours, and the chosen cell."""
 
     choice: Annotated[str, Knob(
-        "Map", choices={key: prepared.title for key, prepared in PREPARED.items()} | {OWN: "Your own map"}, link="map",
+        "Map", choices={key: prepared.title for key, prepared in PREPARED.items()}
+        | {COORDINATES: "Coordinate check: sizes over width or depth", OWN: "Your own map"}, link="map",
         width=360
     )] = next(iter(PREPARED))  # fmt: skip
     measure: Annotated[
@@ -67,6 +69,9 @@ def draw() -> None:
     """The page below its title."""
     above = st.container(horizontal=True, vertical_alignment="bottom")
     chosen = form.draw(MapView, KEY, only=["choice"], places=[above]).choice
+    if chosen == COORDINATES:
+        coordinates.draw(above)
+        return
     measure = form.draw(MapView, KEY, only=["measure"], places=[above]).measure
     if chosen == OWN:
         spec = specification.edited()
@@ -122,6 +127,7 @@ def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
     with st.expander("How it was made"):
         _made(spec, measure, recorded)
     _warmups(spec, outcomes)
+    _best_rates(spec, outcomes)
     _cell(spec, cell)
     if rate_axis(spec):
         _sensitivity(spec, outcomes)
@@ -253,6 +259,17 @@ def _warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
             "with the best warm-up": [_loss(one.best) for one in helped],
         }
         named_table("Where a warm-up decides", rows)
+
+
+def _best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    """Whether the best learning rate stands still over the width, where the map is about that."""
+    if (found := best_rates(spec, outcomes)) is None:
+        return
+    widths_, rates = list(found.rates), list(found.rates.values())
+    of = {"low": number(min(rates), 3), "high": number(max(rates), 3), "slope": signed(found.slope, 2)}
+    told = {"first": number(rates[0], 3), "last": number(rates[-1], 3), "slope": of["slope"]}
+    ends = {"narrow": f"{widths_[0]:g}", "wide": f"{widths_[-1]:g}"}
+    st.markdown(f"**{TEXTS('best still', **of, **ends) if found.still else TEXTS('best moves', **told, **ends)}**")
 
 
 def _loss(value: float) -> str:

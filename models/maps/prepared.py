@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from addnorm.coordinate_check import Coordinates
 from models.maps.cells import Outcome
+from models.maps.coordinates import CoordinateCheck, coordinates_of
 from models.maps.spec import Axis, MapSpec
+from models.spec import PARAMETRIZATIONS, RunConfig
 
 FOLDER = Path(__file__).with_name("recorded")
 COMMAND = "python -m models.maps.record"
@@ -32,7 +35,29 @@ class RecordedMap:
     day: str
 
 
+@dataclass(frozen=True)
+class RecordedCheck:
+    """The recorded sizes of a coordinate check, with the versions and the day of the recording."""
+
+    coordinates: Coordinates
+    torch: str
+    python: str
+    day: str
+
+
 _DIGITS = (("batch", 32), ("steps", 120), ("width", 32))
+
+
+def _over_width(parametrization: str) -> MapSpec:
+    return MapSpec(
+        Axis("lr", (0.000125, 0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032)),
+        Axis("width", (32, 64, 128, 256, 512)),
+        ("pre-norm",),
+        (("batch", 32), ("depth", 4), ("optimizer", "adam"), ("parametrization", parametrization), ("steps", 60)),
+        seeds=3,
+    )
+
+
 PREPARED: dict[str, Prepared] = {
     "residual x norm": Prepared(
         "Residual x norm over depth",
@@ -70,7 +95,32 @@ PREPARED: dict[str, Prepared] = {
             target=1.0,
         ),
     ),
+    "rate over width": Prepared(
+        "The best learning rate over width",
+        "Tuned on a narrow net, is a learning rate still the best for a wide one? The next map asks it under muP.",
+        _over_width("standard"),
+    ),
+    "rate over width under muP": Prepared(
+        "The best learning rate over width, under muP",
+        "Under muP (Yang 2022, 2203.03466) the best learning rate should stand still over the width. Does it?",
+        _over_width("muP"),
+    ),
 }
+CHECKS = {
+    (check.field, check.cfg.parametrization): check
+    for name in PARAMETRIZATIONS
+    for check in (
+        CoordinateCheck(
+            RunConfig(depth=4, optimizer="adam", lr=0.01, batch=32, parametrization=name),
+            "width",
+            (16, 32, 64, 128, 256, 512),
+        ),
+        CoordinateCheck(
+            RunConfig(optimizer="adam", lr=0.003, batch=32, parametrization=name), "depth", (8, 16, 32, 64, 128)
+        ),
+    )
+}
+CHECKS_KEY = "coordinates"  # the file of their recordings
 
 
 @cache
@@ -82,6 +132,17 @@ def recording(key: str) -> RecordedMap | None:
             return None
         runs = tuple(Outcome.unpacked(run) for run in stored["runs"])
         return RecordedMap(runs, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@cache
+def recorded_check(check: CoordinateCheck) -> RecordedCheck | None:
+    """The recording of a prepared check; None if the file is missing or lacks it."""
+    try:
+        stored = json.loads(file_of(CHECKS_KEY).read_text(encoding="utf-8"))
+        found = coordinates_of(check, stored["checks"][check.to_json()])
+        return RecordedCheck(found, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

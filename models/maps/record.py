@@ -1,22 +1,28 @@
-"""`python -m models.maps.record [key ...]`: computes prepared maps anew and writes the files of their recordings."""
+"""`python -m models.maps.record [key ...]`: computes prepared maps and checks anew and writes their recordings."""
 
 import json
 import platform
 import sys
 import tempfile
+from collections.abc import Mapping
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from models.maps.cells import Outcome
-from models.maps.prepared import COMMAND, PREPARED, file_of
+from models.maps.coordinates import measured
+from models.maps.prepared import CHECKS, CHECKS_KEY, COMMAND, PREPARED, file_of
 from models.maps.store import MapStore
 from models.maps.work import work
 
 
 def main(keys: list[str]) -> None:
-    """Records the prepared maps with these keys, or all."""
-    for key in keys or PREPARED:
+    """Records the prepared maps with these keys and the coordinate checks, or all."""
+    for key in keys or [*PREPARED, CHECKS_KEY]:
+        if key == CHECKS_KEY:
+            write_checks({check.to_json(): measured(check, scheduler="").size for check in CHECKS.values()})
+            continue
         with tempfile.TemporaryDirectory() as folder:
             store = MapStore(PREPARED[key].spec, Path(folder))
             for count, _ in enumerate(work(store), start=1):
@@ -26,18 +32,33 @@ def main(keys: list[str]) -> None:
 
 def write(key: str, outcomes: list[Outcome]) -> None:
     """Writes a recording, one run per line."""
-    about = {
-        "digest": PREPARED[key].spec.digest,
-        "command": COMMAND,
-        "torch": version("torch"),
-        "python": platform.python_version(),
-        "day": date.today().isoformat(),
-    }
+    about = {"digest": PREPARED[key].spec.digest, **_made()}
     head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in about.items())
     runs = ",\n".join(
         json.dumps(run.packed()) for run in sorted(outcomes, key=lambda run: (run.arrangement, run.y, run.x, run.seed))
     )
     file_of(key).write_text("{\n" + head + ',\n"runs": [\n' + runs + "\n]\n}\n", encoding="utf-8")
+
+
+def write_checks(sizes: Mapping[str, Any]) -> None:
+    """Writes the sizes of all checks, one check per line."""
+    head = ",\n".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in _made().items())
+    lines = ",\n".join(f"{json.dumps(check)}: {json.dumps(_rounded(size))}" for check, size in sizes.items())
+    file_of(CHECKS_KEY).write_text("{\n" + head + ',\n"checks": {\n' + lines + "\n}}\n", encoding="utf-8")
+
+
+def _rounded(size: Any) -> Any:
+    return [_rounded(part) for part in size] if isinstance(size, list | tuple) else float(f"{size:.5g}")
+
+
+def _made() -> dict[str, str]:
+    """The command, the versions and the day of a recording."""
+    return {
+        "command": COMMAND,
+        "torch": version("torch"),
+        "python": platform.python_version(),
+        "day": date.today().isoformat(),
+    }
 
 
 if __name__ == "__main__":

@@ -7,10 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 
+from addnorm.coordinate_check import slope
 from models.insight.words import counted, factor
 from models.maps.cells import Outcome, cells
 from models.maps.spec import MapSpec
 from models.maps.table import grid
+
+STILL = 0.25  # of the slope of the best rate over the width; 1/width has -1
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,34 @@ class Width:
     other: float
     decades: np.ndarray
     edge: bool
+
+
+@dataclass(frozen=True)
+class BestRates:
+    """The best learning rate by width: that of the least final loss, geometric mean over the seeds."""
+
+    rates: dict[float, float]
+    slope: float  # of the rate over the width, on log-log axes
+
+    @property
+    def still(self) -> bool:
+        """Whether the rate depends on the width much less than 1/width."""
+        return abs(self.slope) <= STILL
+
+
+def best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> BestRates | None:
+    """The best rates of a finished map of one arrangement over learning rate and width; None for any other."""
+    if {spec.x.field, spec.y.field} != {"lr", "width"} or len(spec.arrangements) > 1 or len(outcomes) < spec.runs:
+        return None
+    losses, _ = grid(spec, outcomes, spec.arrangements[0], "final loss")
+    losses = losses if spec.x.field == "lr" else losses.T
+    rates, widths_ = (spec.x, spec.y) if spec.x.field == "lr" else (spec.y, spec.x)
+    best = {
+        width: rates.values[int(np.nanargmin(row))]
+        for width, row in zip(widths_.values, losses, strict=True)
+        if np.isfinite(row).any()
+    }
+    return BestRates(best, slope(list(best), list(best.values())))
 
 
 def rate_axis(spec: MapSpec) -> str:

@@ -22,6 +22,22 @@ def test_a_click_in_a_panel_chooses_its_cell(visitors):
     assert "norm=none" in link.get_attribute("href")
 
 
+def test_a_coordinate_check_drifts_and_under_mup_is_flat(visitors):
+    page = settled(visitors("/maps?map=coordinates"))
+    page.get_by_text("Drifts: after 4 steps").wait_for()
+    for title in ("before training", *(f"after {step} step{'s' * (step > 1)}" for step in (1, 2, 3, 4))):
+        page.get_by_role("figure", name=f"Sizes over the width {title}, chart").wait_for()
+    page.get_by_role("radio", name="muP", exact=True).click()
+    page.get_by_text("Flat: after 4 steps").wait_for()
+    page.get_by_role("radio", name="the depth").click()
+    page.get_by_text("grows as depth^").wait_for()
+    page.get_by_role("radio", name="muP + 1/depth").click()
+    page.get_by_text("Flat: after 4 steps").wait_for()
+    assert "parametrization=mup-1-depth" in page.url
+    link = page.get_by_role("link", name="Open the largest of these nets in the playground")
+    assert "parametrization=muP" in link.get_attribute("href")
+
+
 def test_a_map_of_ones_own_is_computed_while_one_looks_and_can_be_forgotten(visitors):
     page = visitors("/maps?map=your+own")
     for axis, values, said in (("x", "0.003, 0.03", "12 cells, 12 runs"), ("y", "8, 16", "8 cells, 8 runs")):

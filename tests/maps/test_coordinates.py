@@ -12,6 +12,8 @@ import torch
 from addnorm.coordinate_check import FLAT, Coordinates, slope
 from models.cli import main
 from models.maps.coordinates import CoordinateCheck, coordinates_of
+from models.maps.prepared import CHECKS, PREPARED, recorded_check, recording
+from models.maps.sensitivity import best_rates
 from models.maps.unit import run_value
 from models.nets import build_model
 from models.spec import RunConfig
@@ -62,7 +64,7 @@ def test_the_verdict_is_a_function_of_the_sizes() -> None:
 
     assert of(FLAT - 0.001).flat
     assert of(FLAT - 0.001).verdict.startswith("Flat: after 0 steps")
-    assert "the size at logits grows as width^+0.50" in of(0.5).verdict
+    assert "the size at logits grows as width^0.50" in of(0.5).verdict
     assert "the size at logits shrinks as width^-0.50" in of(-0.5).verdict
     assert not of(math.nan).flat
     assert "the size at logits is 0 or not finite" in of(math.nan).verdict
@@ -90,6 +92,48 @@ def test_after_four_steps_only_branches_over_depth_are_flat_over_it(optimizer: s
     assert mup.slope(4, "end") > 0.3
     for site in ("x0", "middle", "end"):
         assert abs(over_depth.slope(4, site)) < FLAT, site
+
+
+@pytest.mark.parametrize(("field", "name"), CHECKS)
+def test_a_prepared_check_is_recorded_and_its_verdict_is_the_papers(field: str, name: str) -> None:
+    recorded = recorded_check(CHECKS[field, name])
+    assert recorded is not None
+    assert recorded.torch.startswith("2.13.0")
+    found = recorded.coordinates
+    assert len(list(found.rows())) == len(found.values) * 3 * 5 * len(found.sites)
+    flat = {"width": ("muP", "muP + 1/depth"), "depth": ("muP + 1/depth",)}
+    assert found.flat == (name in flat[field]), found.verdict
+
+
+def test_the_narrowest_nets_of_a_check_come_out_as_recorded() -> None:
+    given = CHECKS["width", "muP"]
+    recorded = recorded_check(given)
+    assert recorded is not None
+    for at in (0, 1):
+        np.testing.assert_allclose(run_value(given.to_json(), at)["size"], recorded.coordinates.size[at], rtol=0.01)
+
+
+def test_the_best_rate_moves_with_the_width_of_the_standard_net_and_stands_still_under_mup() -> None:
+    """By hand: of each width the rate of the least loss, and the slope of their logarithms by numpy."""
+    slopes = {}
+    for key in ("rate over width", "rate over width under muP"):
+        spec, kept = PREPARED[key].spec, recording(key)
+        assert kept is not None
+        found = best_rates(spec, kept.outcomes)
+        assert found is not None
+        for width in spec.y.values:
+            losses = {
+                rate: np.mean([math.log(run.final_loss) for run in kept.outcomes if (run.x, run.y) == (rate, width)])
+                for rate in spec.x.values
+            }
+            assert found.rates[width] == min(losses, key=losses.__getitem__)
+        slopes[key] = np.polyfit(np.log(spec.y.values), np.log(list(found.rates.values())), 1)[0]
+        assert found.slope == pytest.approx(slopes[key])
+        assert found.still == (key == "rate over width under muP")
+    assert slopes["rate over width"] < -0.7
+    unfinished = [run for run in kept.outcomes if run.seed]
+    assert best_rates(spec, unfinished) is None
+    assert best_rates(PREPARED["arrangements"].spec, []) is None
 
 
 def test_the_command_prints_slopes_and_the_verdict_and_writes_every_size(
