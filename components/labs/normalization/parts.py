@@ -9,6 +9,7 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, depth_profile
 from components.labs.examples import numbered
+from components.labs.normalization.beside import block, two_norms
 from components.labs.normalization.built import by_lines, rows_that_learn
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.scale import outlier, recurrent, saturation, scale_and_descent
@@ -97,6 +98,9 @@ def directions(x_D: np.ndarray, method: str) -> dict[str, np.ndarray]:
 
 def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     """How far each token's result moves when one number of the chosen token changes, for four norms."""
+    two_norms(values, eps, names)
+    block()
+    st.subheader(TEXTS("four norms"), anchor=False)
     st.markdown(TEXTS("a number grows", token=names[row]))
     rows: dict[str, np.ndarray] = {}
     for method in ("layer norm", "rms norm", "batch norm", "joint layer norm"):

@@ -15,13 +15,12 @@ VEILS = ("14", "50", "32", "6e")  # opacity of the norm's hue; text above keeps 
 
 def result(found: NormedTable, method: str, names: list[str], features: list[str]) -> None:
     """The table after the norm, and the statistics of each set of cells."""
-    letters = pd.DataFrame([[letter(int(at)) for at in row] for row in found.shared], names, features)
     st.markdown("**Out**")
-    _coloured(pd.DataFrame(found.values, names, features), letters, found, method, "Normalised table, table")
+    coloured(found, method, names, features, "Normalised table, table")
     if METHODS[method].shares != CELL:
         st.caption(TEXTS("shades"))
     if found.undefined.any():
-        sets = _listed(letters.to_numpy()[found.undefined])
+        sets = _listed([letter(int(at)) for at in found.shared[found.undefined]])
         cure = "" if method in {"min-max", "z-score"} else f" {TEXTS('eps cures')}"
         st.warning(TEXTS("undefined", sets=sets, cure=cure))
     with st.popover("Statistics before and after", icon=":material/table:"):
@@ -59,16 +58,18 @@ def cell(value: float) -> str:
     return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else number(value, 4)
 
 
-def _coloured(numbers: pd.DataFrame, letters: pd.DataFrame, found: NormedTable, method: str, alt: str) -> None:
-    shown = numbers.map(cell)
+def coloured(found: NormedTable, method: str, names: list[str], features: list[str], alt: str) -> None:
+    """The table after a norm, its cells shaded and lettered by shared statistics."""
+    shown = pd.DataFrame(found.values, names, features).map(cell)
     if METHODS[method].shares == CELL:
         st.dataframe(shown, alt=alt)
         return
+    letters = pd.DataFrame([[letter(int(at)) for at in row] for row in found.shared], names, features)
     colours = [[f"background-color: {NORM}{VEILS[int(at) % len(VEILS)]}" for at in row] for row in found.shared]
     styles = pd.DataFrame(colours, letters.index, letters.columns)
     st.dataframe((shown + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)
 
 
-def _listed(letters: np.ndarray) -> str:
-    names = list(dict.fromkeys(letters.tolist()))
+def _listed(letters: list[str]) -> str:
+    names = list(dict.fromkeys(letters))
     return f"set{'s'[: len(names) - 1]} " + ", ".join([*names[:6], *["..."][: len(names) > 6]])

@@ -1,0 +1,56 @@
+"""Norms on a block of batch, sequence and features: which values share statistics. numpy, float64.
+
+Legend: B samples, T tokens (of an image: pixels), D features (channels). As in torch, group norm takes its statistics
+over all tokens of a sample and the features of a group, joint layer norm over all tokens and features of a sample.
+"""
+
+import numpy as np
+
+MAX_BATCH, MAX_TOKENS, MAX_FEATURES = 4, 6, 8
+NORMS = ("layer norm", "rms norm", "batch norm", "instance norm", "group norm", "joint layer norm")
+NEEDS_TWO = ("batch norm", "instance norm", "group norm")  # values in a set; torch refuses fewer
+EPS = 1e-5
+
+
+def block(batch: int, tokens: int, features: int) -> np.ndarray:
+    """Gaussian numbers to one decimal, (B, T, D); a smaller block is a corner of a larger one."""
+    whole = np.random.default_rng(0).normal(size=(MAX_BATCH, MAX_TOKENS, MAX_FEATURES)).round(1)
+    return np.asarray(whole[:batch, :tokens, :features])
+
+
+def sharing(shape: tuple[int, int, int], norm: str, groups: int = 1) -> np.ndarray:
+    """Labels (B, T, D), equal for values that share statistics. ValueError if the groups do not divide D."""
+    _, tokens, features = shape
+    if features % groups:
+        raise ValueError(f"{groups} groups do not divide {features} features.")
+    sample, token, feature = np.indices(shape)
+    per_token, per_feature = sample * tokens + token, sample * features + feature
+    return {
+        "layer norm": per_token,
+        "rms norm": per_token,
+        "batch norm": feature,
+        "instance norm": per_feature,
+        "group norm": sample * groups + feature // (features // groups),
+        "joint layer norm": sample,
+    }[norm]
+
+
+def normed_block(x_BTD: np.ndarray, norm: str, groups: int = 1) -> np.ndarray:
+    """The block after a norm without gain and bias, (B, T, D). ValueError for sets that torch refuses."""
+    x = np.asarray(x_BTD, float)
+    labels = sharing(x.shape, norm, groups)
+    y = np.empty_like(x)
+    for label in np.unique(labels):
+        cells = labels == label
+        if norm in NEEDS_TWO and cells.sum() == 1:
+            raise ValueError(f"{norm.capitalize()} needs more than one value in a set: a single one has no spread.")
+        centred = x[cells] - (0.0 if norm == "rms norm" else x[cells].mean())
+        y[cells] = centred / np.sqrt((centred**2).mean() + EPS)
+    return y
+
+
+def moved(x_BTD: np.ndarray, norm: str, at: tuple[int, int, int], by: float, groups: int = 1) -> np.ndarray:
+    """What each result changes by when one value grows by `by`, (B, T, D)."""
+    pushed = np.array(x_BTD, float)
+    pushed[at] += by
+    return normed_block(pushed, norm, groups) - normed_block(x_BTD, norm, groups)
