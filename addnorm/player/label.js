@@ -86,12 +86,13 @@ const rowsOf = (names, there, type, measure) => {
   return Math.ceil(names.length / Math.max(1, Math.floor(there / Math.max(...widths))))
 }
 
-// A drawn figure with the names of its lines, of its `levels` ({name, at}), and with room for them. Room is made when names
+// A drawn figure with the names of its lines, of its `levels` ({name, at}), and with room for them. Lines that are bound to
+// meet at their ends have a `legend`. Room is made when names
 // come, and kept in `held` while the chart keeps its width. `measure`: gives the width of a text.
 export const labelled = (declared, { data, layout }, { width, height }, held, measure, dark) => {
   if (!layout.showlegend) return { data, layout }
   const { legend, margin, title } = layout
-  const levels = declared.layout.bind?.levels ?? []
+  const { levels = [], legend: inLegendOnly = false } = declared.layout.bind ?? {}
   const type = legend.font.size
   const left = data.filter((one) => one.declared)
   const known = declared.data
@@ -100,7 +101,8 @@ export const labelled = (declared, { data, layout }, { width, height }, held, me
     .filter(({ name }) => !left.some((other) => other.declared === name))
   const lines = data.filter((one) => isLine(one) && inLegend(one) && !one.declared && ends(one) >= 0)
   const widest = Math.max(0, ...[...known, ...lines, ...levels].map(({ name }) => measure(name, type)))
-  const direct = known.length > 0 && known.length <= MOST && known.every(isLine) && widest <= WIDEST * width
+  const direct =
+    known.length > 0 && !inLegendOnly && known.length <= MOST && known.every(isLine) && widest <= WIDEST * width
   const marks = [...left, ...data.filter((one) => inLegend(one) && one.mode === "markers")]
   const names = new Set([...(direct ? [] : known), ...marks].map(({ name }) => name))
   if (held.width !== width) Object.assign(held, { width, rows: 0, right: margin.r })

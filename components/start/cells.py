@@ -135,5 +135,6 @@ def _gradient(*, large: bool) -> Chart:
     """The gradient of all cells over depth on one axis; the pointer on a line marks its cell."""
     title = "Gradient by depth"
     figure = figures.profiles(title, "grad_rms", plan(CELLS[0].cfg).sites, [cell.title for cell in CELLS])
+    figure["layout"]["bind"]["legend"] = True  # at the output, where lines end, the four are close
     figure = enlarged(figure, projector.FACTOR) if large else figure
     return Chart(title, span=COLUMNS, row=4, figure=figure, height=projector.HEIGHT if large else 300, points=True)
