@@ -10,10 +10,12 @@ from components.shell import address, projector, session, visitor
 from components.shell.component import component
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
 from components.shell.session import Key
+from models.content import Texts
 from models.lessons import stops
 from models.lessons.board import TRIED, Now, board, code_from, valid_member
 from models.service.client import Requester
 
+TEXTS = Texts("class")
 KEY = "class"
 TEACHER = "teacher"  # the page from which a class is led: it never follows one
 SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND, stops.LESSON: LESSONS}
@@ -60,9 +62,9 @@ def follow(page: str) -> dict[str, str]:
     if now is not None and CLASS_WALL.get():
         ways_in.over(code, page)
     if now is None:
-        st.info(f"Class {code} has ended. You are on your own now.")
+        st.info(TEXTS("ended", code=code))
     elif now.loose and not CLASS_WALL.get():
-        st.caption(f"Class {code}: you are on your own now, until your teacher calls you back.")
+        st.caption(TEXTS("loose", code=code))
     else:
         _lead(page, code, now, own)
         st.html(HELD % ("" if page == stops.PLAYGROUND else NO_DRAWER))

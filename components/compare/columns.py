@@ -175,13 +175,13 @@ def controls() -> bool:
         full = len(columns) >= MAX_COLUMNS
         if panel.arranges(set(knobs()) - set(SHARED)):
             st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=200, disabled=full)
-            tip = f"At most {MAX_COLUMNS} columns."
+            tip = TEXTS("most columns", most=MAX_COLUMNS)
             st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=tip)
         if len(columns) > 2:
             st.button(f"Remove {LETTERS[len(columns) - 1]}", on_click=_take_away, key="compare_take")
-        tip = "Seeds per column: the charts draw their median and range."
+        tip = TEXTS("seeds")
         st.slider("Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help=tip, width=160)
-        tip = "Every column divided by column A; losses subtracted."
+        tip = TEXTS("difference")
         return st.toggle("Difference from A", key="compare_difference", help=tip)
 
 
@@ -190,9 +190,9 @@ def warn() -> None:
     names = differing(COLUMNS.get())
     told = [name for name in names if not hide.hidden(name)]
     if len(told) < len(names):
-        st.caption("The link hides what else differs." if told else "The link hides what differs.")
+        st.caption(TEXTS("hides the rest") if told else TEXTS("hides all"))
     if not names:
-        st.info("The columns are equal. Choose a column under Change and move one of its controls.")
+        st.info(TEXTS("equal"))
 
 
 def differences() -> None:

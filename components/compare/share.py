@@ -11,11 +11,13 @@ from components.player.share import file, file_that_plays, link, say, torch_vers
 from components.shell import compare_link
 from components.shell.hide import hidden
 from components.shell.naming import names_of
+from models.content import Texts
 from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
 from models.service.client import trainer
 from models.spec import RunConfig
 from models.trace import Trace
 
+TEXTS = Texts("compare")
 KEY = "compare_share"
 APART = ","  # between the digests of the columns
 
@@ -39,14 +41,12 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
                 query["digest"] = APART.join(
                     digest_of(one[0].first(columns[name].steps), torch_version()) for name, one in traces.items()
                 )
-        also = " with a digest of the numbers: it runs again and says whether the same came out"
-        link(query, also if there else ". Numbers come with the first training step.")
+        link(query, f" {TEXTS('digest')}" if there else f". {TEXTS('no numbers yet')}")
 
 
 def tag(seeds: int) -> str:
     """How many seeds a column has, and what is drawn of them."""
-    many = f"{seeds} seeds, trained together: median and range; samples and their cosine of the first"
-    return "1 seed" if seeds == 1 else many
+    return "1 seed" if seeds == 1 else TEXTS("seeds trained together", seeds=seeds)
 
 
 def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:

@@ -12,9 +12,11 @@ import streamlit as st
 from components.shell import address, session
 from components.shell.address import RESTORED
 from components.shell.session import Key
+from models.content import Texts
 from models.insight.words import number
 from models.spec.query import literal
 
+TEXTS = Texts("table")
 MAX_CELLS = 400
 LARGEST = 1e9
 LONGEST = 1500  # characters of a table in the address
@@ -38,24 +40,24 @@ def parsed(text: str) -> np.ndarray:
     cells = [[cell for cell in re.split(r"[,;\s]+", line.strip(" ,;\t")) if cell] for line in lines]
     count = sum(len(row) for row in cells)
     if not count:
-        raise ValueError("It contains no numbers.")
+        raise ValueError(TEXTS("no numbers"))
     if count > MAX_CELLS:
-        raise ValueError(f"The table has {count:,} cells; at most {MAX_CELLS} are allowed.")
+        raise ValueError(TEXTS("too many cells", cells=count, most=MAX_CELLS))
     lengths = sorted({len(row) for row in cells})
     if len(lengths) > 1:
-        raise ValueError(f"All rows must have the same length; here they have {lengths[0]} to {lengths[-1]} cells.")
+        raise ValueError(TEXTS("ragged", least=lengths[0], most=lengths[-1]))
     return checked(np.array([[_number(cell) for cell in row] for row in cells]))
 
 
 def checked(values: np.ndarray) -> np.ndarray:
     """The table, if it can be computed with; ValueError with a sentence otherwise."""
     if values.ndim != 2 or values.shape[1] < 2:
-        raise ValueError("A token needs at least two features: two columns or more.")
+        raise ValueError(TEXTS("one feature"))
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0] + 1
-        raise ValueError(f"Row {row}, column {column} is not a finite number.")
+        raise ValueError(TEXTS("not finite", row=row, column=column))
     if np.abs(values).max() > LARGEST:
-        raise ValueError(f"Numbers up to {LARGEST:,.0f} are allowed; here is {number(np.abs(values).max())}.")
+        raise ValueError(TEXTS("too large", most=LARGEST, here=number(np.abs(values).max())))
     return values
 
 
@@ -73,19 +75,19 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
     try:
         TABLE_GOOD.of(key).put(checked(np.asarray(edited, dtype=float)))
     except ValueError as problem:
-        st.error(f"{problem} The results below are still those of the last complete table.")
+        st.error(TEXTS("results of before", problem=str(problem)))
     good = TABLE_GOOD.of(key).get()
     link = _text(good, default)
     address.change({name: link if _fits(link) else None})
     if not _fits(link):
-        st.caption("This table is too large for a link.")
+        st.caption(TEXTS("no link"))
     with st.popover("Paste a table", icon=":material/content_paste:"):
         text = st.text_area(
             "Numbers, one row per line",
             key=f"{key}_paste",
             max_chars=MAX_PASTE,
             placeholder="1, 2, -1\n3, 1, 0.5",
-            help=f"Separated by commas, spaces, tabs or semicolons; brackets are ignored. At most {MAX_CELLS} cells.",
+            help=TEXTS("paste", most=MAX_CELLS),
         )
         if st.button("Use it", key=f"{key}_use"):
             _use(key, text)
@@ -113,7 +115,7 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
                 put(key, default if text is None else _read(text))
             except ValueError as problem:
                 put(key, default)
-                refused.put(f"The table {name} from the link was not used. {problem}")
+                refused.put(TEXTS("link not used", name=name, problem=str(problem)))
         kept.put(default)
     if refused.get() and np.array_equal(good.get(), default):
         st.info(refused.get())
@@ -138,7 +140,7 @@ def _fits(text: str | None) -> bool:
 def _read(text: str) -> np.ndarray:
     """Parses the table of an address; ValueError with a sentence."""
     if not _fits(text):
-        raise ValueError(f"It has {len(text):,} characters; a link holds at most {LONGEST:,}.")
+        raise ValueError(TEXTS("too long", characters=len(text), most=LONGEST))
     return parsed(text.replace(";", "\n"))
 
 
@@ -146,7 +148,7 @@ def _use(key: str, text: str) -> None:
     try:
         values = parsed(text)
     except ValueError as problem:
-        st.error(f"{problem} The table is unchanged.")
+        st.error(TEXTS("unchanged", problem=str(problem)))
         return
     put(key, values)
     st.rerun()

@@ -25,7 +25,7 @@ from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.insight.words import counted, signed
 from models.maps import Cell, MapSpec, MapStore, Outcome
 from models.maps.cells import cells, configs, refused, units
-from models.maps.prepared import COMMAND, PREPARED, RecordedMap, recording
+from models.maps.prepared import COMMAND, PREPARED, RecordedMap, question, recording
 from models.maps.process import Standing, closed, works
 from models.maps.sensitivity import best_rates, decides, rate_axis, sentence, warmed, warmup_sentence, widths
 from models.maps.table import MEASURES, frame_of
@@ -79,7 +79,7 @@ def draw() -> None:
             specification.pasted()
             st.caption(f"{spec.cells:,} cells, {spec.runs:,} runs")
     else:
-        st.markdown(PREPARED[chosen].question)
+        st.markdown(question(chosen))
         spec = PREPARED[chosen].spec
     if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)

@@ -11,8 +11,10 @@ import struct
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+from models.content import Texts
 from models.trace import Trace
 
+TEXTS = Texts("digest")
 FORMAT = "1"
 LIMIT = 400  # characters
 DIGITS = 3
@@ -47,25 +49,21 @@ def compare(digest: str, trace: Trace, torch_version: str | None = None) -> Comp
         there, rows, numbers = _read(digest)
     except ValueError as error:
         return Comparison(None, str(error))
-    versions = f"(the link: torch {there}; here: torch {_plain(torch_version or _installed())})"
+    versions = TEXTS("versions", there=there, here=_plain(torch_version or _installed()))
     known = [(step, number) for step, number in zip(_steps(rows), numbers, strict=False) if step < len(trace)]
     for step, number in known:
         if not _agree(number, float(trace.loss[step])):
             apart = _apart(float(trace.loss[step]), number)
-            return Comparison(False, f"The loss first differs from the link's at step {step}: {apart} {versions}.")
+            return Comparison(False, TEXTS("loss differs", step=step, apart=apart, versions=versions))
     if len(trace) < rows and trace.divergence is not None:
-        return Comparison(
-            False, f"The run ended after {len(trace)} steps here, the link's went on to {rows} {versions}."
-        )
+        return Comparison(False, TEXTS("ended early", steps=len(trace), rows=rows, versions=versions))
     if len(trace) < rows:
-        return Comparison(None, f"Same so far: {len(trace)} of the link's {rows} steps are computed.")
+        return Comparison(None, TEXTS("same so far", steps=len(trace), rows=rows))
     for name, number, here in zip(ENDS, numbers[-len(ENDS) :], _ends(trace, rows - 1), strict=True):
         if not _agree(number, here):
             apart = _apart(here, number)
-            return Comparison(False, f"The losses agree, but the {name} differs from the link's: {apart} {versions}.")
-    return Comparison(
-        True, f"Same result: {len(known)} losses and both ends of the stream agree to {DIGITS} digits {versions}."
-    )
+            return Comparison(False, TEXTS("end differs", end=name, apart=apart, versions=versions))
+    return Comparison(True, TEXTS("same", losses=len(known), digits=DIGITS, versions=versions))
 
 
 def _steps(rows: int) -> list[int]:
@@ -114,9 +112,9 @@ def _read(digest: str) -> tuple[str, int, list[float]]:
         re.fullmatch(r"(\d{1,4})\.([A-Za-z0-9._-]{1,40})\.([A-Za-z0-9_-]+)", digest) if len(digest) <= LIMIT else None
     )
     if match is None:
-        raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
+        raise ValueError(TEXTS("unreadable"))
     if match[1] != FORMAT:
-        raise ValueError(f"The digest in the link has format {match[1]}; this version compares format {FORMAT}.")
+        raise ValueError(TEXTS("other format", format=match[1], known=FORMAT))
     try:
         packed = base64.urlsafe_b64decode(match[3] + "=" * (-len(match[3]) % 4))
         rows = struct.unpack(">H", packed[:2])[0]
@@ -124,7 +122,7 @@ def _read(digest: str) -> tuple[str, int, list[float]]:
     except (ValueError, struct.error):
         rows, numbers = 0, []
     if rows == 0 or len(numbers) != len(_steps(rows)) + len(ENDS):
-        raise ValueError("The digest in the link cannot be read: it is cut short or was changed.")
+        raise ValueError(TEXTS("unreadable"))
     return match[2], rows, numbers
 
 

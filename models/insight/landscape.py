@@ -4,7 +4,10 @@ import math
 
 import numpy as np
 
+from models.content import Texts
 from models.insight.words import number
+
+TEXTS = Texts("instruments/landscape")
 
 MOMENTUM = 0.9
 NEAR = 1.5  # factor from the edge of stability within which the sharpness is at the edge
@@ -28,36 +31,27 @@ def edge_sentence(optimizer: str, rate: float) -> str:
     """Where the edge of stability lies for a learning rate."""
     line = float(edge(optimizer, np.array(rate)))
     if not math.isfinite(line):
-        return (
-            f"{optimizer} divides every step by the size of its gradients: the plain line 2 / learning rate does not "
-            "apply to it."
-        )
+        return TEXTS("no edge", optimizer=optimizer)
     law = "2 / learning rate" if optimizer == "sgd" else f"2 (1 + {MOMENTUM:g}) / learning rate"
-    return (
-        f"With {optimizer} at a learning rate of {number(rate)}, the edge of stability lies at a sharpness of "
-        f"{number(line)}, "
-        f"{law}."
-    )
+    return TEXTS("the edge", optimizer=optimizer, rate=rate, line=line, law=law)
 
 
 def slice_sentence(axis: np.ndarray, loss: np.ndarray) -> str:
     """How the loss (N, N) rises from the middle of a slice to its rim, along an axis (N,), and what lies lower."""
     middle = float(loss[len(axis) // 2, len(axis) // 2])
     lost = int((~np.isfinite(loss)).sum())
-    also = f" {lost} of {loss.size} cells are not finite." if lost else ""
+    also = f" {TEXTS('cells not finite', lost=lost, cells=loss.size)}" if lost else ""
     if not math.isfinite(middle):
-        return f"The loss of the net itself is not finite: there is no landscape around it.{also}"
+        return f"{TEXTS('no landscape')}{also}"
     rim = np.concatenate([loss[0], loss[-1], loss[1:-1, 0], loss[1:-1, -1]])
     rim = rim[np.isfinite(rim)]
-    rises = f"a median of {number(float(np.median(rim)))} on the rim" if len(rim) else "nothing finite on the rim"
+    rises = TEXTS("median on the rim", median=np.median(rim)) if len(rim) else TEXTS("no finite rim")
     shape = "flat" if len(rim) and np.median(rim) < FLAT * middle else "a valley"
     lower, hollows = int((loss < middle).sum()), minima(loss)
     jagged = hollows > max(1.0, ROUGH * loss.size)
     look = f"Jagged, with {hollows} separate hollows" if jagged else f"Smooth, and {shape}"
-    return (
-        f"{look}: from {number(middle)} at the net the loss goes to {rises}, ±{axis[-1]:g} filter lengths away; "
-        f"{lower} of {loss.size} cells lie lower than the net.{also}"
-    )
+    figures = {"middle": middle, "rises": rises, "away": axis[-1], "lower": lower, "cells": loss.size}
+    return f"{TEXTS('slice', look=look, **figures)}{also}"
 
 
 def minima(loss: np.ndarray) -> int:
@@ -79,18 +73,14 @@ def sharpness_sentence(
 ) -> str:
     """Where the last measured sharpness is relative to the edge, and how it got there, (K,) each."""
     if not len(sharpness) or not math.isfinite(sharpness[-1]):
-        return "The curvature of the loss is not finite at the step shown."
+        return TEXTS("no curvature")
     last = float(sharpness[-1])
     came = f", from {number(sharpness[0])} at step {steps[0]}" if len(steps) > 1 and math.isfinite(sharpness[0]) else ""
-    loose = (
-        f" Power iteration has not settled: it may be off by up to {residual[-1]:.0%}."
-        if residual[-1] > NOT_SETTLED
-        else ""
-    )
-    said = f"The sharpness is {number(last)} at step {steps[-1]}{came}"
+    loose = f" {TEXTS('not settled', residual=residual[-1])}" if residual[-1] > NOT_SETTLED else ""
+    sharpest = f"The sharpness is {number(last)} at step {steps[-1]}{came}"
     line = float(edge(optimizer, rate)[-1])
     if not math.isfinite(line):
-        return f"{said}; {optimizer} has no plain line to compare it with.{loose}"
+        return f"{TEXTS('sharpness without an edge', sharpest=sharpest, optimizer=optimizer)}{loose}"
     where = (
         "above"
         if last > NEAR * line
@@ -100,22 +90,19 @@ def sharpness_sentence(
         if last < line / NEAR
         else "at"
     )
-    return f"{said}: {where} the edge of stability, {number(line)}.{loose}"
+    return f"{TEXTS('sharpness', sharpest=sharpest, where=where, edge=line)}{loose}"
 
 
 def jacobian_sentence(values: np.ndarray) -> str:
     """How the stack stretches a token, from the singular values (D,) of its Jacobian, largest first."""
     if not np.isfinite(values).all():
-        return "The Jacobian of the stack is not finite."
+        return TEXTS("Jacobian not finite")
     if values[0] == 0:
-        return "The end of the stream does not depend on the input at all: the whole Jacobian is 0."
-    kept = values[values > ROUNDING * len(values) * values[0]]
-    gone = len(values) - len(kept)
-    condition = float(kept[0] / kept[-1])
+        return TEXTS("Jacobian zero")
+    above_rounding = values[values > ROUNDING * len(values) * values[0]]
+    gone = len(values) - len(above_rounding)
+    condition = float(above_rounding[0] / above_rounding[-1])
     how = "about evenly" if condition <= EVEN else "unevenly"
-    lost = f" {gone} of {len(values)} directions are lost to rounding." if gone else ""
-    return (
-        f"From the input to the end of the stack the last token is stretched {how}, by {number(kept[0])} at most and "
-        f"{number(kept[-1])} at least (condition number {number(condition)}), "
-        f"{number(float(np.sqrt(np.square(values).mean())))} in the root mean square.{lost}"
-    )
+    lost = f" {TEXTS('directions lost', gone=gone, directions=len(values))}" if gone else ""
+    stretches = {"most": above_rounding[0], "least": above_rounding[-1], "mean": np.sqrt(np.square(values).mean())}
+    return f"{TEXTS('stretch', how=how, condition=condition, **stretches)}{lost}"

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from models.content import Texts
 from models.insight.baseline import LEARNT, guess_in_words, loss_of_guessing
-from models.insight.words import number, signed
+from models.insight.words import signed
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
 from models.trace import site_in_words
 
+TEXTS = Texts("instruments/surgery")
 SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
 OPERATIONS = (SKIP, ZERO, UNNORM, SWAP)
 
@@ -52,41 +54,32 @@ def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], ch
     """What an operation named `what` did to held-out loss and accuracy [before, after], and to the answers."""
     before, after = loss
     if not math.isfinite(before):
-        return f"The held-out loss is not finite before anything is cut: {what} can show nothing."
-    answers = f"; {changed:.0%} of the held-out answers change"
+        return TEXTS("not finite before the cut", cut=what)
     if not math.isfinite(after):
-        return f"{what}: the held-out loss goes from {number(before)} to a number that is not finite{answers}."
-    return (
-        f"{what}: the held-out loss goes from {number(before)} to {number(after)}, the accuracy from "
-        f"{accuracy[0]:.1%} to "
-        f"{accuracy[1]:.1%}{answers}."
-    )
+        return TEXTS("not finite after the cut", cut=what, before=before, changed=changed)
+    return TEXTS("the cut", cut=what, before=before, after=after, accuracy=accuracy, changed=changed)
 
 
 def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, guessing: float) -> str:
     """How much depends on single blocks, from the losses without each (depth,), intact, and of guessing."""
     if not math.isfinite(intact):
-        return "The held-out loss of the intact net is not finite: no lesion can be compared with it."
+        return TEXTS("no lesion")
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
     worst, middle = int(np.argmax(cost)), float(np.median(cost))
     most = signed(cost[worst]) if np.isfinite(cost[worst]) else "no finite loss at all"
-    figures = f"most for {site_in_words(names[worst])} ({most}), {signed(middle)} for the median block"
+    figures = TEXTS("lesion figures", block=site_in_words(names[worst]), most=most, median=signed(middle))
     if intact > LEARNT * guessing:
-        return (
-            "A net that has not learned yet has nothing to lose; taking one block out changes the held-out loss: "
-            f"{figures}."
-        )
+        return TEXTS("lesion of an untrained net", figures=figures)
     share = cost / (guessing - intact)
     fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
-    lost = f"over {FATAL:.0%} of what it has learned is lost"
     if fatal == 0 and slight == len(cost):
-        outcome = "no single block is missed"
+        outcome = TEXTS("no block missed")
     elif fatal == len(cost):
-        outcome = f"without any one of them {lost}"
+        outcome = TEXTS("every block fatal", lost=FATAL)
     else:
-        without = f", and without any one of {fatal} {lost}" if fatal else ""
-        outcome = f"{slight} of {len(cost)} are hardly missed{without}"
-    return f"Taking one block out changes the held-out loss, {figures}: {outcome}."
+        outcome = TEXTS("some blocks missed", slight=slight, blocks=len(cost))
+        outcome += TEXTS("some blocks fatal", fatal=fatal, lost=FATAL) if fatal else ""
+    return TEXTS("lesion", figures=figures, outcome=outcome)
 
 
 def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:
@@ -97,20 +90,17 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task
     """
     whole, guessing = losses[""], loss_of_guessing(task)
     if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
-        return f"At step {step} a held-out loss is not finite: nothing can be compared."
+        return TEXTS("nothing to compare", step=step)
     if whole > LEARNT * guessing:
-        return (
-            f"At step {step} the whole net has not learned yet: its held-out loss is {number(whole)}; "
-            f"{guess_in_words(task)}."
-        )
+        return TEXTS("whole net untrained", step=step, loss=whole, guess=guess_in_words(task))
     missed = (losses["ffn"] - whole) / (guessing - whole)
-    does = "no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse"
-    return (
-        f"At step {step} a net trained without feed-forward nets does {does} than the whole one: a held-out loss of "
-        f"{number(losses['ffn'])} beside {number(whole)}, and {number(losses['attn'])} without attention. Cut out of "
-        "the trained "
-        f"net, its feed-forward nets change the loss by {signed(cuts['ffn'] - whole, 3)}, its attention by "
-        f"{signed(cuts['attn'] - whole, 3)}."
+    return TEXTS(
+        "trained without",
+        step=step,
+        does="no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse",
+        losses=losses,
+        whole=whole,
+        changes={kind: signed(cut - whole, 3) for kind, cut in cuts.items()},
     )
 
 

@@ -1,4 +1,4 @@
-"""Prepared maps: their questions, their specifications, and the runs that `python -m models.maps.record` recorded."""
+"""Prepared maps: their specifications, and the runs that `python -m models.maps.record` recorded."""
 
 import json
 from collections.abc import Sequence
@@ -7,21 +7,22 @@ from functools import cache
 from pathlib import Path
 
 from addnorm.coordinate_check import Coordinates
+from models.content import Texts
 from models.maps.cells import Outcome
 from models.maps.coordinates import CoordinateCheck, coordinates_of
 from models.maps.spec import Axis, MapSpec
 from models.spec import PARAMETRIZATIONS, RunConfig
 
+TEXTS = Texts("maps")  # the question of each under its key
 FOLDER = Path(__file__).with_name("recorded")
 COMMAND = "python -m models.maps.record"
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A map with the question that it answers."""
+    """A map and its title."""
 
     title: str
-    question: str
     spec: MapSpec
 
 
@@ -61,8 +62,6 @@ def _over_width(parametrization: str) -> MapSpec:
 PREPARED: dict[str, Prepared] = {
     "residual x norm": Prepared(
         "Residual x norm over depth",
-        "How deep can a net be with a residual, with a norm, with both, with neither, and how far off can its "
-        "initialisation be?",
         MapSpec(
             Axis("depth", (2, 4, 8, 16, 32, 64)),
             Axis("init_gain", (0.5, 0.7, 1.0, 1.4, 2.0)),
@@ -73,7 +72,6 @@ PREPARED: dict[str, Prepared] = {
     ),
     "arrangements": Prepared(
         "Six arrangements over depth and learning rate",
-        "Which arrangement trains at which depth, and how wide is the range of learning rates in which it does?",
         MapSpec(
             Axis("lr", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)),
             Axis("depth", (4, 8, 16, 32, 64)),
@@ -84,8 +82,6 @@ PREPARED: dict[str, Prepared] = {
     ),
     "warm-up": Prepared(
         "Warm-up and the learning rate in a transformer",
-        "Post-norm is said to need a warm-up and pre-norm not (Xiong 2020, 2002.04745). Does it show when six blocks "
-        "learn to copy sixteen symbols?",
         MapSpec(
             Axis("lr", (0.001, 0.003, 0.01)),
             Axis("warmup", (0, 40, 120)),
@@ -97,12 +93,10 @@ PREPARED: dict[str, Prepared] = {
     ),
     "rate over width": Prepared(
         "The best learning rate over width",
-        "Tuned on a narrow net, is a learning rate still the best for a wide one? The next map asks it under muP.",
         _over_width("standard"),
     ),
     "rate over width under muP": Prepared(
         "The best learning rate over width, under muP",
-        "Under muP (Yang 2022, 2203.03466) the best learning rate should stand still over the width. Does it?",
         _over_width("muP"),
     ),
 }
@@ -121,6 +115,11 @@ CHECKS = {
     )
 }
 CHECKS_KEY = "coordinates"  # the file of their recordings
+
+
+def question(key: str) -> str:
+    """What a prepared map answers."""
+    return TEXTS(key)
 
 
 @cache

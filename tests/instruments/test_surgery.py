@@ -279,7 +279,7 @@ def test_the_sentences_judge_by_their_numbers():
         "12% of the held-out answers change."
     )
     assert "a number that is not finite" in cut_sentence("b02 skipped", [0.5, math.nan], [0.9, 0.1], 1.0)
-    assert "before anything is cut" in cut_sentence("b02 skipped", [math.nan, 0.5], [0.9, 0.1], 1.0)
+    assert "before the cut" in cut_sentence("b02 skipped", [math.nan, 0.5], [0.9, 0.1], 1.0)
     names = ["b01", "b02", "b03"]
     assert "no single block is missed" in lesion_sentence(names, 0.3, np.array([0.31, 0.32, 0.3]), 2.3)
     every = lesion_sentence(names, 0.3, np.array([2.3, 9.0, np.nan]), 2.3)
