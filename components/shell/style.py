@@ -1,4 +1,5 @@
-"""What is part of every page's HTML: CSS that Streamlit's theme options lack, and the rule of the browser's history.
+"""What is part of every page's HTML: CSS that Streamlit's theme options lack, the rule of the browser's history, and
+the rule that plain links keep the language of a visit.
 
 Sent by the page's script, they would come after Streamlit's first paint, which the CSS would move, and after a first
 click. The player's modules are named there too: found by their imports, they would come one after the other.
@@ -14,18 +15,19 @@ from components.server.headers import policy
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
-HISTORY = (Path(__file__).parent / "history.js").read_text(encoding="utf-8")
+SCRIPTS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("history.js", "links.js")]
 UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent
 END = b"</body>"  # after Streamlit's own styles, over which these win
 
 
 class Styled:
-    """Middleware that puts CSS and HISTORY into every page, and has it load `modules` by their addresses."""
+    """Middleware that puts CSS and SCRIPTS into every page, and has it load `modules` by their addresses."""
 
     def __init__(self, inner: ASGIApp, modules: Iterable[str] = ()) -> None:
         self.inner = inner
         links = "".join(f'<link rel="modulepreload" href="./{address}">' for address in modules)
-        self._added = f"{links}<style>{CSS}</style><script>{HISTORY}</script>".encode()
+        scripts = "".join(f"<script>{script}</script>" for script in SCRIPTS)
+        self._added = f"{links}<style>{CSS}</style>{scripts}".encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends a page with them in it, and everything else as it is."""

@@ -56,3 +56,21 @@ def test_lesson_and_attempt_move_one_at_a_time_and_both_are_found_again_where_th
 def steps(page):
     """The steps shown by all players of the page."""
     return [int(one.input_value()) for one in page.get_by_role("slider", name="Step shown").all()]
+
+
+def test_a_plain_link_opens_in_the_language_of_the_visit_and_a_paper_as_it_is(visitors):
+    page = visitors("/normalization?lang=zh")
+    page.set_default_timeout(30_000)
+    with page.expect_popup() as opened:
+        settled(page).locator('a[href*="glossary?word="]:visible').first.click()
+    opened.value.wait_for_url("**/glossary?word=*lang=zh*")
+    paper = page.evaluate(
+        """() => {
+          const link = document.body.appendChild(document.createElement("a"))
+          link.href = "https://arxiv.org/abs/1512.03385"
+          link.onclick = (event) => event.preventDefault()
+          link.click()
+          return link.href
+        }"""
+    )
+    assert paper == "https://arxiv.org/abs/1512.03385"

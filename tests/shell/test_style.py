@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from components.shell.style import CSS, HISTORY, Styled
+from components.shell.style import CSS, SCRIPTS, Styled
 from tests.shell.test_assets import answer
 
 PAGE = "<html><head><style>its own</style></head><body>" + "a page " * 200 + "</body></html>"
@@ -27,7 +27,8 @@ APP = Styled(Starlette(routes=ROUTES, middleware=[Middleware(GZipMiddleware)]))
 
 def test_a_page_has_the_rules_after_its_own() -> None:
     headers, body = answer(APP, "/page", **BROWSER)
-    assert body.decode() == PAGE.replace("</body>", f"<style>{CSS}</style><script>{HISTORY}</script></body>")
+    scripts = "".join(f"<script>{script}</script>" for script in SCRIPTS)
+    assert body.decode() == PAGE.replace("</body>", f"<style>{CSS}</style>{scripts}</body>")
     assert int(headers["content-length"]) == len(body)
     assert "content-encoding" not in headers
 
