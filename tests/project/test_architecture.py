@@ -151,7 +151,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *NUMPY_SIDE,
     ),
     "models.maps.unit": ("models.training", "models.maps", "models.spec"),
-    "models.maps": ("models.spec", "models.trace", "models.runlog", "models.log", *NUMPY_SIDE),
+    "models.maps": ("models.content", "models.spec", "models.trace", "models.runlog", "models.log", *NUMPY_SIDE),
     "models.lessons": ("models.content", "models.experiment", "models.spec", "models.trace", "models.log", *NUMPY_SIDE),
     "models.insight.signal": ("models.training", "models.nets", "models.spec", "models.generator"),
     "models.insight": ("models.answers", "models.content", "models.spec", "models.trace"),
@@ -179,7 +179,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         ),
     ),
     "models.service": ("models.answers", "models.spec", "models.trace", "models.runlog", "models.log"),
-    "models.export": ("models.spec", "models.trace", *NUMPY_SIDE),
+    "models.export": ("models.content", "models.spec", "models.trace", *NUMPY_SIDE),
 }
 
 
