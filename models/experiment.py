@@ -19,6 +19,7 @@ from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
 
+AT_END = " at the end"  # of a measure: of the trained net, not of the net before training
 ROOT = Path(__file__).parents[1]
 QUESTIONS = {one.name: one for one in vars(answers).values() if isinstance(one, Question)}
 LINK = re.compile(r"\]\(([\w-]+)(?:\?word=([^)\s]*))?")
@@ -226,14 +227,14 @@ def sources(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]
         raise text.fault(f"seeds is 1 to {MAX_SEEDS_PER_RUN}", "seeds")
     for name, fields in text.take("nets", dict, {}).items():
         own = {**shared, **fields}
-        how = own.pop("measure", "trained")
+        how, ended, _ = own.pop("measure", "trained").partition(AT_END)
         cfg = net(text, own, name)
         if how == "trained":
             found[name] = Trained(cfg, seeds)
         elif how == "before training":
             found[name] = Asked(SIGNAL, cfg, {"step": 0})
         elif how in QUESTIONS:
-            found[name] = Asked(QUESTIONS[how], cfg, {"step": 0})
+            found[name] = Asked(QUESTIONS[how], cfg, {"step": cfg.steps if ended else 0})
         else:
             raise text.fault(f"a net is not measured by “{how}”", str(how))
     return found

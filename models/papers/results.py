@@ -1,6 +1,7 @@
 """How numbers judge the results of papers. Words: `content/en/papers/`."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,13 @@ SAME_LOSS = 0.05  # nats up to which two final losses count as the same
 LOSS_STEPS = 5  # that a point of a training curve averages
 SLOPES = (-0.6, -0.35)  # of the power of depth, around the theorem's -1/2
 STALLED, MOVED = 0.98, 0.9  # shares of the loss of guessing: above the first nothing was learnt, below the second some
+HARMLESS, BROKEN = 0.05, 0.35  # accuracy lost without a block, and accuracy left, of ten classes
+CLOSE_LENGTH = 0.1  # relative distance of a mean path length from the formula's
+ROUNDING = 1e-6  # a distance below it is rounding
+FASTER = 2.0  # a logarithm that is multiplied by more than this at every block falls faster than exponentially
+SPREAD_LEFT = 0.05  # of a distance between tokens: with less they are alike
+STARVED, FED = 1e-6, 1e-3  # shares of queries and keys in a gradient
+CLOSE_SIZE = 0.15  # relative distance of a stream's mean square from the formula's
 STEADY = 0.1  # variance of a log below which a length hardly fluctuates
 HARDLY = 1.05  # a factor per layer below it hardly grows
 HALF_CLOSE = 0.1  # relative distance of a factor per layer from 1/2
@@ -285,3 +293,101 @@ def _curve(traces: list[Trace]) -> np.ndarray:
 def _steps(curves: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     """The first step of every point of some curves."""
     return tuple(str(LOSS_STEPS * at) for at in range(max(len(one) for one in curves.values())))
+
+
+@judge("left plain lengths formula missed")
+def short_paths(values: Values, *, statements: list[str], v: float) -> Judgement:
+    """Accuracy without each block of trained nets, and the mean length of gradient paths; `v` of a branch."""
+    kinds = {kind: _of(values, kind) for kind in ("residual", "plain", "paths")}
+    lost = [float(np.median(one.accuracy - one.skipped_accuracy)) for one in kinds["residual"]]
+    left = [float(one.skipped_accuracy.max()) for one in kinds["plain"]]
+    squares = [np.square(one.length) for one in kinds["paths"]]
+    mean = [float((np.arange(len(one)) * one).sum() / one.sum()) for one in squares]
+    blocks = len(squares[0]) - 1
+    formula = blocks * v / (1 + v)
+    true = [
+        all(one < HARMLESS for one in lost),
+        all(one < BROKEN for one in left),
+        abs(float(np.mean(mean)) / formula - 1) < CLOSE_LENGTH,
+    ]
+    table = {
+        "seed": [str(at) for at in range(len(lost))],
+        "residual: accuracy lost": lost,
+        "plain: most that is left": left,
+    }
+    table |= {"mean path length": mean}
+    curves = {kind: np.mean([one.skipped_accuracy for one in kinds[kind]], 0) for kind in ("residual", "plain")}
+    places = tuple(str(at + 1) for at in range(max(map(len, curves.values()))))
+    lines = Lines("Accuracy without one block", "held-out", curves, places, "block taken out", "linear")
+    numbers = {
+        "left": float(np.mean(lost)),
+        "plain": float(np.mean(left)),
+        "lengths": float(np.mean(mean)),
+        "formula": formula,
+    }
+    return judged(statements, true, numbers, table=table, lines=lines)
+
+
+@judge("bare skipped bare_share skipped_share missed")
+def rank_collapses(values: Values, *, statements: list[str]) -> Judgement:
+    """How far tokens are from their mean, block by block of attention alone, with and without skips."""
+    kinds = {kind: _of(values, kind) for kind in ("no skip", "skip")}
+    spreads = {kind: np.stack([one.spread[::2] for one in found]).astype(float) for kind, found in kinds.items()}
+    shares = {kind: np.stack([one.query_key_share for one in found]).astype(float) for kind, found in kinds.items()}
+    faster = []
+    for row in spreads["no skip"]:
+        logs = np.log(row[1:][row[1:] > ROUNDING])
+        faster += list(logs[1:] / logs[:-1]) or [np.nan]
+    true = [
+        all(one > FASTER for one in faster),
+        bool((spreads["skip"][:, -1] > SPREAD_LEFT).all()),
+        bool((shares["no skip"][:, 2:] < STARVED).all() and (shares["skip"] > FED).all()),
+    ]
+    mean = {kind: np.exp(np.log(np.maximum(rows, np.finfo(float).tiny)).mean(0)) for kind, rows in spreads.items()}
+    table = {"blocks": list(range(len(mean["skip"]))), "distance, no skip": list(mean["no skip"])}
+    table |= {"distance, skip": list(mean["skip"])}
+    places = tuple(str(at) for at in range(len(mean["skip"])))
+    lines = Lines("Distance of the tokens from their mean", "share of their length", mean, places, "blocks")
+    numbers = {
+        "bare": mean["no skip"][1:4],
+        "skipped": float(mean["skip"][-1]),
+        "bare_share": float(shares["no skip"][:, 2].max()),
+        "skipped_share": float(shares["skip"].min()),
+    }
+    return judged(statements, true, numbers, table=table, lines=lines)
+
+
+@judge("size formula late missed")
+def curse_of_depth(values: Values, *, statements: list[str], v: float) -> Judgement:
+    """The growth of a stream with and without LayerNorm scaling, and what its last blocks are worth after training."""
+    kinds = ("pre-norm", "LayerNorm scaling")
+    squares = {kind: np.exp(np.log(values[f"{kind}, before training"].mean_square).mean(0)) for kind in kinds}
+    blocks = np.arange(1, len(squares["pre-norm"]))
+    expected = {"pre-norm": 1 + v * blocks[-1], "LayerNorm scaling": 1 + v * float((1 / blocks).sum())}
+    size = {kind: float(squares[kind][-1] / squares[kind][0]) for kind in kinds}
+    late = {
+        kind: [
+            float((one.skipped_loss - one.loss)[-len(one.skipped_loss) // 3 :].mean())
+            for one in _of(values, f"{kind}, lesions")
+        ]
+        for kind in kinds
+    }
+    true = [
+        abs(size["pre-norm"] / expected["pre-norm"] - 1) < CLOSE_SIZE,
+        abs(size["LayerNorm scaling"] / expected["LayerNorm scaling"] - 1) < CLOSE_SIZE,
+        all(scaled > plain for scaled, plain in zip(late["LayerNorm scaling"], late["pre-norm"], strict=True)),
+    ]
+    table = {"net": list(kinds), "growth of the mean square": list(size.values()), "formula": list(expected.values())}
+    table |= {
+        f"loss without a late block, seed {at}": [late[kind][at] for kind in kinds]
+        for at in range(len(late["pre-norm"]))
+    }
+    numbers = {"size": size, "formula": expected, "late": {kind: float(np.mean(one)) for kind, one in late.items()}}
+    return judged(
+        statements, true, numbers, table=table, lines=Lines("Mean square of the stream", "mean square", squares)
+    )
+
+
+def _of(values: Values, kind: str) -> list[Any]:
+    """The values of one kind of net, by seed."""
+    return [one for name, one in values.items() if name.startswith(f"{kind}, seed")]
