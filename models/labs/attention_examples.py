@@ -9,7 +9,8 @@ import numpy as np
 class Projection:
     """Tokens (n, d) and the matrices of one head (d, d_k), (d, d_k), (d, d_v).
 
-    `words`: what the tokens are. `query`: the token to look at first.
+    `words`: what the tokens are. `query`: the token to look at first. `features`: what the columns of the tokens mean.
+    `given`: Q, K and V are given directly, as matrices of tokens that are one-hot.
     """
 
     x: np.ndarray
@@ -20,6 +21,8 @@ class Projection:
     scaled: bool = True
     words: tuple[str, ...] = ()
     query: int = 0
+    features: tuple[str, ...] = ()
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class AttentionRow:
     by: float = 1.0
     printed_weights: tuple[float, ...] = ()
     printed_output: tuple[float, ...] = ()
+    words: tuple[str, ...] = ()
+    printed_vectors: tuple[tuple[float, ...], ...] = ()  # a query, which is the first key, and the other keys
 
 
 SCORES, WEIGHTS = "scores", "weights"
@@ -39,6 +44,7 @@ SCORES, WEIGHTS = "scores", "weights"
 TOKENS = np.arange(1, 13).reshape(3, 4) / 10
 MATRIX = np.arange(1, 17).reshape(4, 4) / 10
 PRINTED_Q = (0.3, 0.7, 1.1, 1.5)
+PRINTED_KEYS = ((0.3, 0.7, 1.1, 1.5), (0.7, 1.5, 2.3, 3.1), (1.1, 2.3, 3.5, 4.7))
 PRINTED_POSITION = (0.0001, 0.9999, 0.0002, 0.9998)  # of position 1 with four features
 
 
@@ -49,7 +55,7 @@ def _random(tokens: int, d: int, d_k: int) -> Projection:
     return Projection(x, w_q, w_k, w_v)
 
 
-# A word is so much noun, verb, pronoun and small word; verbs and pronouns ask for nouns, small words for verbs.
+# Verbs and pronouns ask for nouns, small words for verbs.
 SENTENCE = Projection(
     np.array(
         [
@@ -67,10 +73,27 @@ SENTENCE = Projection(
     np.eye(4),
     words=("The", "cat", "sat", "because", "it", "was", "tired"),
     query=4,
+    features=("noun", "verb", "pronoun", "small word"),
+)
+
+_VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
+MAT = ("The", "cat", "sat", "on", "the", "mat")
+# The verb asks for everything, the noun for verbs and small words, small words for nouns.
+ON_THE_MAT = Projection(
+    np.eye(6),
+    np.array([[0, 1, 0], [1, 0, 1], [1, 1, 1], [0, 1, 0], [0, 1, 0], [1, 0, 0.0]]),
+    np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0, 0], [1, 0, 0], [0, 0.5, 0]]),
+    np.array(_VALUES, float),
+    scaled=False,
+    words=MAT,
+    query=2,
+    features=("small word", "noun", "verb"),
+    given=True,
 )
 
 PROJECTIONS: dict[str, Projection] = {
     "A sentence": SENTENCE,
+    "Q, K and V given": ON_THE_MAT,
     "X times W": Projection(TOKENS, MATRIX, MATRIX, MATRIX),
     "The same with a causal mask": Projection(TOKENS, MATRIX, MATRIX, MATRIX, causal=True),
     "The same without scaling": Projection(TOKENS, MATRIX, MATRIX, MATRIX, scaled=False),
@@ -78,7 +101,6 @@ PROJECTIONS: dict[str, Projection] = {
     "The token is its query, key and value": Projection(np.eye(4).round(1), 2 * np.eye(4), 2 * np.eye(4), np.eye(4)),
 }
 
-_VALUES = ((1, 0, 0), (0, 1, 0.5), (0, 0, 1), (0.5, 0.5, 0), (0.5, 0, 0.5), (0, 0.5, 0.5))
 _PROJECTED = tuple(tuple(row) for row in (TOKENS @ MATRIX).round(6).tolist())
 
 ROWS: dict[str, AttentionRow] = {
@@ -88,8 +110,11 @@ ROWS: dict[str, AttentionRow] = {
         _VALUES,
         printed_weights=(0.217, 0.217, 0.217, 0.132, 0.217, 0.132),
         printed_output=(0.391, 0.349, 0.499),
+        words=MAT,
     ),
-    "Three scores": AttentionRow((3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70)),
+    "Three scores": AttentionRow(
+        (3.74, 8.74, 13.74), SCORES, printed_weights=(0.02, 0.28, 0.70), printed_vectors=PRINTED_KEYS
+    ),
     "The same over √4": AttentionRow((3.74, 8.74, 13.74), SCORES, by=2.0, printed_weights=(0.02, 0.28, 0.70)),
     "Token 1 as it is, over √4": AttentionRow(
         (4.46, 10.252, 16.044),

@@ -16,7 +16,7 @@ from components.labs.attention.positions import (
     table_map,
 )
 from components.labs.attention.recurrence import waiting_graph
-from components.labs.attention.rows import steps
+from components.labs.attention.rows import slip, steps
 from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, variance_chart
 from components.labs.attention.scaling import variance_sentence as of_variance
 from components.labs.attention.trained import (
@@ -29,7 +29,7 @@ from components.labs.attention.trained import (
 )
 from components.labs.maps import signed_map
 from models.labs.attention import KEYS, Sizes, attend, many_heads, reach, two_sequences, visible
-from models.labs.attention_examples import PROJECTIONS, WEIGHTS
+from models.labs.attention_examples import PROJECTIONS, ROWS, WEIGHTS
 from models.labs.positions import added, by_distance, scores, sinusoids, turns
 from models.spec import POSITIONS, RunConfig
 from models.training import Run, snapshot_of
@@ -294,7 +294,38 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     by = q.shape[1] ** 0.5 if example.scaled else 1.0
     head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
     assert looks(head, example.query, example.words) in words(page)
-    assert arithmetic(head, example.x, example.w_q, example.query) in words(page)
+    assert arithmetic(head, example.x, example.w_q, example.query, given=example.given) in words(page)
+
+
+def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
+    page.selectbox(key="attention_head_preset").select("Q, K and V given")
+    sound(page.run())
+    scores = np.array([1, 1, 1, 0.5, 1, 0.5])  # of "sat", as in the row of six scores
+    expected = torch.softmax(torch.tensor(scores), 0).numpy() @ np.array(ROWS["Six scores"].values)
+    np.testing.assert_allclose(expected, [0.346, 0.308, 0.442], atol=5e-4)
+    assert (
+        f"output: {' + '.join(f'{w:.3g}·v{at + 1}' for at, w in enumerate(np.exp(scores) / np.exp(scores).sum()))}"
+        in words(page)
+    )
+    assert "x W_Q" not in words(page)
+    (shade,) = drawn(charts(page)["Attention weights"])["data"]
+    assert shade["hovertext"][2][1] == "“sat” looks at “cat”"
+    put(page, "attention_head_w_k_given", "1 2 3")
+    assert "here they have 6, 1 and 6" in words(page)
+    put(page, "attention_head_w_k_given", "1 2\n3 4\n1 2\n3 4\n1 2\n3 4")
+    assert "a query has 3 entries, a key 2" in words(page)
+    page.toggle(key="attention_head_given").set_value(False)
+    sound(page.run())
+    assert "x W_Q" in words(page)
+
+
+def test_columns_of_the_sentence_say_what_they_mean_and_the_slip_has_the_right_dot_products(page):
+    keys = np.array(ROWS["Three scores"].printed_vectors)
+    np.testing.assert_allclose(keys @ keys[0], [4.04, 8.44, 12.84])
+    assert "those are [4.04, 8.44, 12.84]" in slip(ROWS["Three scores"])
+    page.selectbox(key="attention_head_preset").select("A sentence")
+    sound(page.run())
+    assert ["noun", "verb", "pronoun", "small word"] in [[*table.value.columns] for table in page.dataframe]
 
 
 def test_scaling_masks_and_padding_follow_their_controls(page):

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
@@ -30,16 +31,19 @@ CLOSER = {
     "Dot product or cosine": head_learning.draw_cosine,
 }
 PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
+GIVEN = {"w_q": "Q", "w_k": "K", "w_v": "V"}  # in place of X and the matrices
 MAX_TOKENS = 32
 MAX_TERMS = 6  # of a sum that is written out
 MAX_WRITTEN_TOKENS = 8  # up to which the map's cells show their weights
 
 Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
+GIVEN_FITTING: Key[Tables | None] = Key("attention_head_given_fitting", None)
 
 
 @dataclass(frozen=True)
 class ShownHead(Settings):
+    given: Annotated[bool, Knob("Q, K and V given")] = False
     token: Annotated[int, Knob("Query token", choices={})] = 0
     scaled: Annotated[bool, Knob("Divide by √d_k")] = True
     causal: Annotated[bool, Knob("Causal mask")] = False
@@ -53,11 +57,9 @@ def draw() -> None:
     example = PROJECTIONS[name]
     picture, beside = st.columns([3, 2], gap="medium")
     note = st.container()
-    tables = []
-    for column, part in zip(st.columns(4), PARTS, strict=True):
-        with column:
-            tables.append(_table(part, example))
-    x, w_q, w_k, w_v = _fitting((tables[0], tables[1], tables[2], tables[3]), example)
+    with beside:
+        given = form.draw(ShownHead, KEY, ShownHead(given=example.given), only=["given"]).given
+    x, w_q, w_k, w_v = _given(example) if given else _projected(example)
     words = example.words if len(example.words) == len(x) else ()
     with beside:
         chosen = _switches(words or numbered("token", len(x)), example)
@@ -69,11 +71,11 @@ def draw() -> None:
         charts(KEY, weights_map(head, words), height=360)
     with beside:
         say(looks(head, at, words))
-    if text := slip(name, (x, w_q, w_k, w_v), head):
+    if not given and (text := slip(name, (x, w_q, w_k, w_v), head)):
         note.info(text)
     with st.expander("Formula, and every number on the way"):
         st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
-        st.markdown(arithmetic(head, x, w_q, at))
+        st.markdown(arithmetic(head, x, w_q, at, given=given))
         named = {"Q": q, "K": k, "V": v, "Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output}
         for row in (list(named)[:3], list(named)[3:]):
             for column, name in zip(st.columns(3), row, strict=True):
@@ -90,36 +92,69 @@ def draw() -> None:
 
 def _example() -> str:
     def load(example: Projection) -> None:
-        for part in PARTS:
-            table.put(f"{KEY}_{part}", getattr(example, part))
-        form.put(KEY, causal=example.causal, scaled=example.scaled, pads=(), token=example.query)
+        for part in GIVEN if example.given else PARTS:
+            table.put(f"{KEY}_{part}_given" if example.given else f"{KEY}_{part}", getattr(example, part))
+        form.put(KEY, given=example.given, causal=example.causal, scaled=example.scaled, pads=(), token=example.query)
 
     return choose(KEY, PROJECTIONS, load, again=True)
 
 
 def _switches(names: Sequence[str], example: Projection) -> ShownHead:
     tokens = dict(enumerate(names))
-    usual = ShownHead(example.query if example.query in tokens else 0, example.scaled, example.causal)
+    query = example.query if example.query in tokens else 0
+    usual = ShownHead(token=query, scaled=example.scaled, causal=example.causal)
     legal, only = {"token": tokens, "pads": tokens}, ["token", "scaled", "causal", "pads"]
     return form.draw(ShownHead, KEY, usual, only=only, legal=legal)
 
 
-def _table(part: str, example: Projection) -> np.ndarray:
-    """A matrix has a row per feature, and a column per entry of q, k or v."""
-    values: np.ndarray = getattr(example, part)
-    rows = list(example.words) if part == "x" else numbered("feature", len(values))
-    columns = [] if part == "x" else [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
-    st.markdown(f"**{PARTS[part]}**")
-    return table.table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
-
-
-def _fitting(tables: Tables, example: Projection) -> Tables:
-    """The tables, or with an error the last ones whose shapes matched."""
-    if problem := fits(tables):
+def _projected(example: Projection) -> Tables:
+    """X and the matrices as tables to edit, or with an error the last ones whose shapes matched."""
+    x, w_q, w_k, w_v = (_table(part, example, column) for column, part in zip(st.columns(4), PARTS, strict=True))
+    if problem := fits((x, w_q, w_k, w_v)):
         st.error(TEXTS("last that fit", problem=problem))
     else:
-        HEAD_FITTING.put(tables)
+        HEAD_FITTING.put((x, w_q, w_k, w_v))
     return HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)
+
+
+def _table(part: str, example: Projection, column: DeltaGenerator) -> np.ndarray:
+    """A matrix has a row per feature, and a column per entry of q, k or v."""
+    values: np.ndarray = getattr(example, part)
+    features = list(example.features)
+    rows = list(example.words) if part == "x" else features or numbered("feature", len(values))
+    columns = features if part == "x" else [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
+    with column:
+        st.markdown(f"**{PARTS[part]}**")
+        return table.table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
+
+
+def _given(example: Projection) -> Tables:
+    """Q, K and V as tables to edit, which are the matrices of one-hot tokens; by default those of the example."""
+    parts = []
+    for column, (part, name) in zip(st.columns(3), GIVEN.items(), strict=True):
+        columns = list(example.features) if example.given and name != "V" else []
+        columns = columns or [f"{name.lower()}{at + 1}" for at in range(getattr(example, part).shape[1])]
+        with column:
+            st.markdown(f"**{name}**")
+            values = example.x @ getattr(example, part)
+            key = f"{KEY}_{part}_given"
+            parts.append(table.table(key, values, name=f"{name.lower()}-given", rows=example.words, columns=columns))
+    q, k, v = parts
+    if problem := given_fits(q, k, v):
+        st.error(TEXTS("last that fit", problem=problem))
+    else:
+        GIVEN_FITTING.put((np.eye(len(q)), q, k, v))
+    whole = example.x @ example.w_q, example.x @ example.w_k, example.x @ example.w_v
+    return GIVEN_FITTING.get() or (np.eye(len(example.x)), *whole)
+
+
+def given_fits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> str:
+    """Why Q, K and V do not fit together, or ""."""
+    if len(q) > MAX_TOKENS:
+        return TEXTS("too many tokens", tokens=len(q), limit=MAX_TOKENS)
+    if not len(q) == len(k) == len(v):
+        return TEXTS("tokens differ", queries=len(q), keys=len(k), values=len(v))
+    return "" if q.shape[1] == k.shape[1] else TEXTS("given keys do not fit", queries=q.shape[1], keys=k.shape[1])
 
 
 def fits(tables: Tables) -> str:
@@ -159,8 +194,8 @@ def looks(head: Head, at: int, words: Sequence[str] = ()) -> str:
     return TEXTS("attends most", token=token, other=names[top], weight=weights[top])
 
 
-def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
-    """From one token's features to its output, step by step with its numbers."""
+def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int, *, given: bool = False) -> str:
+    """From one token's features, or its given query, to its output, step by step with its numbers."""
     q, scores, scaled, weights = head.q[at], head.scores[at], head.scaled[at], head.weights[at]
     lines = [f"q·k{j + 1} = {dot(q, k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:MAX_TERMS])]
     if len(head.k) > MAX_TERMS:
@@ -169,10 +204,9 @@ def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int) -> str:
     terms = [f"{number(weight, 3)}·v{j + 1}" for j, weight in enumerate(weights) if weight > 0]
     return TEXTS(
         "arithmetic",
-        token=at + 1,
-        x=x[at],
-        q=q,
-        products=dot(x[at], w_q[:, 0]),
+        query=TEXTS("given query", token=at + 1, q=q)
+        if given
+        else TEXTS("query of a token", token=at + 1, x=x[at], q=q, products=dot(x[at], w_q[:, 0])),
         scores="\n\n".join(lines),
         root="1" if head.divisor == 1 else f"√{head.k.shape[1]} = {number(head.divisor)}",
         scaled=vector(scaled, 5).replace("-inf", "-∞"),

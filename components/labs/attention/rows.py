@@ -36,18 +36,23 @@ class ShownRow(Settings):
 def draw() -> None:
     example = _example()
     numbers, *others = table.table(
-        f"{KEY}_row", np.array([example.numbers]), name="scores", rows=["row"], columns=partial(numbered, "token")
+        f"{KEY}_row",
+        np.array([example.numbers]),
+        name="scores",
+        rows=["row"],
+        columns=example.words or partial(numbered, "token"),
     )
     if others:
         st.caption(TEXTS("rows left out", rows=1 + len(others)))
     row = form.draw(ShownRow, KEY, ShownRow(example.kind, example.by, bool(example.values)))
     st.markdown(f"{steps(numbers, row.kind, row.by)} {badge('formula')}")
     weights = softmax(numbers / row.by) if row.kind == SCORES else numbers
+    tokens = example.words if len(example.words) == len(numbers) else tuple(numbered("", len(numbers)))
     if row.kind == SCORES:
         named_table(
             "Scores and weights",
             {
-                "token": [str(at + 1) for at in range(len(numbers))],
+                "token": [token.strip() for token in tokens],
                 "score": [number(score, 5) for score in numbers],
                 "score, divided": [number(score / row.by, 5) for score in numbers],
                 "weight": [f"{weight:.5f}" for weight in weights],
@@ -85,6 +90,10 @@ def slip(example: AttentionRow) -> str:
         output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=right)
     over = "" if example.by == 1 else f" over {number(example.by)}"
     right_weights = {"numbers": numbers, "over": over, "weights": shares(weights)}
+    if example.printed_vectors:
+        query, *others = np.array(example.printed_vectors)
+        keys = {"keys": ", ".join(map(vector, others)), "right": np.array([key @ query for key in (query, *others)])}
+        output = TEXTS("slip of a dot product", numbers=numbers, query=query, **keys)
     return TEXTS("slip of a softmax", printed=printed, total=printed.sum(), output=output, **right_weights).strip()
 
 
