@@ -86,9 +86,9 @@ const rowsOf = (names, there, type, measure) => {
   return Math.ceil(names.length / Math.max(1, Math.floor(there / Math.max(...widths))))
 }
 
-// A drawn figure with the names of its lines, of its `levels` ({name, at}), and with room for them. Lines that are bound to
-// meet at their ends have a `legend`. Room is made when names
-// come, and kept in `held` while the chart keeps its width. `measure`: gives the width of a text.
+// A drawn figure with the names of its lines, of its `levels` ({name, at}), and with room for them. Lines that meet at
+// their ends have a `legend`. Room is made when names come, and kept in `held` while the chart keeps its width.
+// `measure`: gives the width of a text.
 export const labelled = (declared, { data, layout }, { width, height }, held, measure, dark) => {
   if (!layout.showlegend) return { data, layout }
   const { legend, margin, title } = layout
