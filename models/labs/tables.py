@@ -24,6 +24,22 @@ class ExampleTable:
         return TEXTS(self.section) if self.section else ""
 
 
+WILD = "wild values"
+WILDER = tuple(10**power for power in range(7))
+WILD_FEATURES = 8
+WILD_SHIFT = 1000.0  # of the last token
+
+
+def wild(wilder: int = 1) -> np.ndarray:
+    """Four tokens of eight features: of spread .01 / wilder, 1, 100 * wilder, and of spread 1 around WILD_SHIFT."""
+    drawn = np.random.default_rng(0).normal(size=(4, WILD_FEATURES))
+    centred = drawn - drawn.mean(1, keepdims=True)
+    spreads = np.array([0.01 / wilder, 1.0, 100.0 * wilder, 1.0])
+    shifts = np.array([0.0, 0.0, 0.0, WILD_SHIFT])
+    exact = centred / centred.std(1, keepdims=True) * spreads[:, None] + shifts[:, None]
+    return np.array([[float(f"{value:.6g}") for value in row] for row in exact])  # as a cell and an address hold them
+
+
 def _table(*rows: tuple[float, ...]) -> np.ndarray:
     return np.array(rows, float)
 
@@ -31,6 +47,7 @@ def _table(*rows: tuple[float, ...]) -> np.ndarray:
 TABLES: dict[str, ExampleTable] = {
     "one token": ExampleTable(_table((1.5, 2.0, -0.5)), "layer norm"),
     "three tokens, layer norm": ExampleTable(_table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)), "layer norm"),
+    WILD: ExampleTable(wild(), "layer norm", ("tiny", "plain", "wild", "shifted"), section="wild values"),
     "three tokens, batch norm": ExampleTable(
         _table((1, 2, -1), (3, 1, 0.5), (2, -1, 1.5)),
         "batch norm",

@@ -12,6 +12,7 @@ from components.labs.normalization.scale import shares
 from components.labs.normalization.steps import cell_line, set_lines
 from components.labs.normalization.table import statistics
 from models.insight.gaussian import ACTIVATIONS
+from models.insight.words import number
 from models.labs.built_norm import NormLines
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
 from models.labs.normalization_laws import (
@@ -29,7 +30,7 @@ from models.labs.normalization_laws import (
     with_outlier,
 )
 from models.labs.recurrent import read
-from models.labs.tables import TABLES
+from models.labs.tables import TABLES, WILDER, wild
 from models.service.questions import layer_norm
 from models.spec import RunConfig
 from tests.app_page import charts, press, sound, words
@@ -580,3 +581,32 @@ def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
 def test_torch_is_asked_for_rows_only(row):
     with pytest.raises(ValueError, match="2 to 400 numbers"):
         layer_norm(RunConfig(), {"row": row, "eps": 1e-5})
+
+
+# --- wild values ---
+
+
+@pytest.mark.parametrize("wilder", WILDER)
+def test_wild_values_are_tamed_and_only_eps_keeps_the_tiny_token_small(wilder):
+    x = wild(wilder)
+    np.testing.assert_allclose(x.std(1), [0.01 / wilder, 1, 100 * wilder, 1], rtol=1e-2)
+    assert x[3].mean() == pytest.approx(1000)
+    judge = nn.functional.layer_norm(torch.tensor(x), (8,)).numpy()
+    np.testing.assert_allclose(normalised(x, "layer norm").values, judge, atol=1e-9)
+    assert np.abs(judge).max() <= np.sqrt(7)
+    spread = judge.std(1)
+    np.testing.assert_allclose(spread[1:], 1, atol=1e-5)
+    assert spread[0] == pytest.approx(1 / np.sqrt(1 + 1e-5 * (100 * wilder) ** 2), rel=1e-4)
+
+
+def test_the_slider_makes_the_table_wilder_and_says_what_became_of_it(trainer_in_this_process):
+    page = lab("normalization")
+    page.selectbox(key="normalization_preset").set_value("wild values")
+    sound(page.run())
+    assert "Only “tiny” stays small: its spread of 0.01 " in words(page)
+    page.select_slider(key="normalization_wilder").set_value(1000)
+    sound(page.run())
+    np.testing.assert_array_equal(page.session_state["normalization_good"], wild(1000))
+    most = np.abs(wild(1000)).max()
+    assert f"Largest |value|: {number(float(most), 3)} before, 2." in words(page)
+    assert "comes out with 0.0032, not 1" in words(page)

@@ -15,13 +15,26 @@ from components.labs.normalization.parts import PARTS
 from components.labs.normalization.picture import picture
 from components.labs.normalization.steps import steps
 from components.shell.text import badge, number, typed
-from models.labs.normalization import ACROSS_TOKENS, CELL, GROUP, METHODS, SEQUENCE, NormedTable, about, normalised
-from models.labs.tables import TABLES, ExampleTable
+from models.content import Texts
+from models.labs.normalization import (
+    ACROSS_TOKENS,
+    CELL,
+    GROUP,
+    METHODS,
+    SEQUENCE,
+    TOKEN,
+    NormedTable,
+    about,
+    normalised,
+)
+from models.labs.tables import TABLES, WILD, WILDER, ExampleTable, wild
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
+TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 FIRST = "three tokens, layer norm"
+LIMITED = 0.99  # of the spread that a token would have without eps, below which the page says so
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
 
 
@@ -45,6 +58,9 @@ class Norming(Settings):
     padding: Annotated[tuple[int, ...], Knob("Padding tokens", choices={}, many=True)] = ()
     left_out: Annotated[bool, Knob("Leave padding out of the statistics", link="leave")] = False
     row: Annotated[int, Knob("Token", choices={}, link="token")] = 0
+    wilder: Annotated[
+        int, Knob("Wilder", choices={times: f"{times:,}" for times in WILDER}, control="steps", width=416)
+    ] = 1
     part: Annotated[str | None, Knob(
         "Look closer",
         choices={part: part.replace("swallows", "throws away").replace("against", "vs.") for part in PARTS},
@@ -73,6 +89,8 @@ def draw() -> None:
     if found is not None:
         with shown:
             picture(values, found, method, settings)
+            if example is TABLES[WILD]:
+                st.markdown(f"**{tamed(values, found, method, names, settings)}** {badge('formula')}")
             st.markdown(f"{about(method)} {badge('formula')}")
         with after:
             tables.result(found, method, names, features)
@@ -100,12 +118,29 @@ def _example() -> ExampleTable:
 
     def load(example: ExampleTable) -> None:
         table.put(KEY, example.values)
-        form.put(KEY, method=example.method, padding=_pads(example))
+        form.put(KEY, method=example.method, padding=_pads(example), wilder=1)
 
     example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
     if example.note:
         st.info(typed(example.note, "formula"))
+    if example is TABLES[WILD]:
+        put = lambda: table.put(KEY, wild(form.held(Norming, KEY).wilder))  # noqa: E731
+        form.draw(Norming, KEY, only=["wilder"], on_change=put)
     return example
+
+
+def tamed(values: np.ndarray, found: NormedTable, method: str, names: list[str], settings: dict[str, Any]) -> str:
+    """The largest numbers before and after, and a token that eps keeps small."""
+    before, after = (float(np.abs(cells).max()) for cells in (values, found.values))
+    said = TEXTS("largest before and after", before=before, after=after)
+    raw = (
+        np.sqrt((found.spread / (found.spread + settings["eps"])).min(1)) if METHODS[method].shares == TOKEN else [1.0]
+    )
+    token = int(np.argmin(raw))
+    if raw[token] > LIMITED:
+        return said
+    size, root = float(np.sqrt(found.spread[token, 0])), float(np.sqrt(settings["eps"]))
+    return f"{said} {TEXTS('held small by eps', token=names[token], size=size, root=root, out=float(raw[token]))}"
 
 
 def _pads(example: ExampleTable) -> tuple[int, ...]:
