@@ -68,7 +68,7 @@ def by_lines(values: np.ndarray, row: int, _eps: float, _names: list[str]) -> No
     own = lines.normalised(x, at.gamma, at.beta)
     code, beside = st.columns(2)
     with code:
-        st.code(lines.code, language="python")
+        st.code(lines.code, language="python", wrap_lines=True)
         right = {"biased": True, "inside": True, "affine": True, "small": TORCH_EPS}
         st.button("Use torch's lines", key=f"{BUILT}_right", on_click=form.put, args=(BUILT,), kwargs=right)
 
