@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import torch
 
-from benchmarks import cost, findings, instruments, maps, remedies, seeds, training, verdicts, watch
+from benchmarks import cost, families, findings, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.report import Figure, heading, machine, show
 from benchmarks.timing import default_step, stolen
 
@@ -24,8 +24,9 @@ BENCHMARKS: dict[str, Callable[[], Iterable[Figure]]] = {
     "remedies": remedies.remedies,
     "verdicts": verdicts.verdicts,
     "findings": findings.findings,
+    "families": families.families,
 }
-LONG = ("verdicts", "findings")
+LONG = ("verdicts", "findings", "families")
 
 
 def main(
