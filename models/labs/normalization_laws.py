@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import erf, sqrt
 
 import numpy as np
 
@@ -50,6 +51,26 @@ def with_outlier(x_TD: np.ndarray, token: int, feature: int, far: float) -> np.n
 def left_over(x_TD: np.ndarray, token: int, feature: int, method: str, eps: float = 1e-5) -> float:
     """The range of all other tokens' normalised numbers in a feature."""
     return float(np.ptp(np.delete(normalised(x_TD, method, eps=eps).values[:, feature], token)))
+
+
+def share_left(x_TD: np.ndarray, token: int, feature: int, method: str) -> float:
+    """The range of the others as a share of the whole range of the normalised feature; NaN for a range of 0."""
+    whole = float(np.ptp(normalised(x_TD, method).values[:, feature]))
+    return left_over(x_TD, token, feature, method) / whole if whole else np.nan
+
+
+def robust_left_over(x_TD: np.ndarray, token: int, feature: int) -> float:
+    """As `left_over`, of (x - median) / IQR, with quartiles as numpy interpolates them; NaN for an IQR of 0."""
+    column = np.asarray(x_TD, float)[:, feature]
+    low, high = np.percentile(column, [25, 75])
+    return float(np.ptp(np.delete(column, token))) / float(high - low) if high > low else np.nan
+
+
+def below(x_N: np.ndarray, at: int) -> tuple[float, float, float]:
+    """The z-score (variance over n) of a number among others, and the shares of a Gaussian and of them below it."""
+    x = np.asarray(x_N, float)
+    z = float(normalised(x[:, None], "z-score").values[at, 0])
+    return z, (1 + erf(z / sqrt(2))) / 2, float((x < x[at]).mean())
 
 
 @dataclass(frozen=True)

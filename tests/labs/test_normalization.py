@@ -17,11 +17,14 @@ from models.labs.built_norm import NormLines
 from models.labs.normalization import METHODS, fresh, normalised, remembered, sharing
 from models.labs.normalization_laws import (
     TINY_EPS,
+    below,
     curvatures,
     descent_steps,
     features_apart,
     jacobian,
     left_over,
+    robust_left_over,
+    share_left,
     shortfall,
     sized,
     slopes,
@@ -603,10 +606,37 @@ def test_the_slider_makes_the_table_wilder_and_says_what_became_of_it(trainer_in
     page = lab("normalization")
     page.selectbox(key="normalization_preset").set_value("wild values")
     sound(page.run())
-    assert "Only “tiny” stays small: its spread of 0.01 " in words(page)
+    assert "Only “tiny” stays small: beside √eps = 0.0032 its spread is 0.01" in words(page)
     page.select_slider(key="normalization_wilder").set_value(1000)
     sound(page.run())
     np.testing.assert_array_equal(page.session_state["normalization_good"], wild(1000))
     most = np.abs(wild(1000)).max()
     assert f"Largest |value|: {number(float(most), 3)} before, 2." in words(page)
     assert "comes out with 0.0032, not 1" in words(page)
+
+
+@pytest.mark.parametrize(("far", "share"), [(1.0, 1 / 2), (10.0, 1 / 11), (100.0, 1 / 101)])
+def test_min_max_and_z_score_leave_the_same_share_and_median_over_iqr_keeps_the_others(far, share):
+    x = np.column_stack([[0.0, 1, 2, 3, 4, 5, 6], np.arange(7.0)])
+    moved = with_outlier(x, 6, 0, far)  # 6 + 6 far: the others stay in 0 to 5
+    expected = 5 / (6 + 6 * far)
+    assert expected == pytest.approx(share, rel=0.2)
+    for method in ("min-max", "z-score"):
+        assert share_left(moved, 6, 0, method) == pytest.approx(expected, rel=1e-12)
+    quartiles = torch.quantile(torch.tensor(moved[:, 0]), torch.tensor([0.25, 0.75], dtype=torch.float64))
+    assert robust_left_over(moved, 6, 0) == pytest.approx(5 / (quartiles[1] - quartiles[0]).item())
+    assert robust_left_over(moved, 6, 0) == robust_left_over(x, 6, 0)
+    assert left_over(moved, 6, 0, "z-score") < left_over(x, 6, 0, "z-score")
+    assert np.isnan(robust_left_over(np.ones((5, 2)), 0, 0))
+    assert np.isnan(share_left(np.ones((5, 2)), 0, 0, "min-max"))
+
+
+def test_a_z_score_stands_beside_the_shares_of_a_gaussian_and_of_the_table():
+    x = np.array([1.0, 2.0, 2.0, 3.0, 40.0])
+    for at in range(5):
+        z, gaussian, table = below(x, at)
+        assert z == pytest.approx((x[at] - x.mean()) / x.std())
+        assert gaussian == pytest.approx(
+            torch.distributions.Normal(0, 1).cdf(torch.tensor(z).double()).item(), abs=1e-6
+        )
+        assert table == sum(one < x[at] for one in x) / 5

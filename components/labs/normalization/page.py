@@ -133,13 +133,14 @@ def tamed(values: np.ndarray, found: NormedTable, method: str, names: list[str],
     """The largest numbers before and after, and a token that eps keeps small."""
     before, after = (float(np.abs(cells).max()) for cells in (values, found.values))
     said = TEXTS("largest before and after", before=before, after=after)
-    raw = (
-        np.sqrt((found.spread / (found.spread + settings["eps"])).min(1)) if METHODS[method].shares == TOKEN else [1.0]
-    )
+    spread, eps = found.spread[:, 0], float(settings["eps"])
+    if METHODS[method].shares != TOKEN or not eps or not spread.all():
+        return said
+    raw = np.sqrt(spread / (spread + eps))
     token = int(np.argmin(raw))
     if raw[token] > LIMITED:
         return said
-    size, root = float(np.sqrt(found.spread[token, 0])), float(np.sqrt(settings["eps"]))
+    size, root = float(np.sqrt(spread[token])), float(np.sqrt(eps))
     return f"{said} {TEXTS('held small by eps', token=names[token], size=size, root=root, out=float(raw[token]))}"
 
 

@@ -17,10 +17,13 @@ from models.labs.normalization import normalised
 from models.labs.normalization_laws import (
     MAX_STEPS,
     SATURATED,
+    below,
     curvatures,
     descent_steps,
     features_apart,
     left_over,
+    robust_left_over,
+    share_left,
     slopes,
     squares,
     with_outlier,
@@ -31,6 +34,7 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
+QUARTILE_TOKENS = 5  # from which on a single outlier moves no quartile
 RATIOS = [1, 2, 5, 10, 20, 50, 100]
 METHODS = ("min-max", "z-score", "layer norm")
 DISTANCES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)  # in ranges of the feature
@@ -119,20 +123,36 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     )
     st.latex(r"\text{min-max: } \frac{x_b - x_a}{\max - \min}")
     st.markdown(sentence)
+    moved = with_outlier(values, row, feature, far)
+    robust = [robust_left_over(table, row, feature) for table in (values, moved)]
     named_table(
         "Range of the other tokens",
         {
-            "method": list(METHODS),
-            "range of the others, before": [number(one) for one in before.values()],
-            "range of the others, with the outlier": [number(one) for one in after.values()],
+            "method": [*METHODS, "median/IQR"],
+            "range of the others, before": [number(one) for one in (*before.values(), robust[0])],
+            "range of the others, with the outlier": [number(one) for one in (*after.values(), robust[1])],
         },
     )
+    st.markdown(f"{honest(values, moved, row, feature, names[row])} {badge('formula')}")
     by_distance = [ranges(distance) for distance in DISTANCES]
     series = by_name({method: [at[method] for at in by_distance] for method in METHODS})
     title, x = "Range of the others by outlier", "distance in ranges of the feature"
     sites, unit = [f"{distance:g}" for distance in DISTANCES], "maximum minus minimum"
     charts(KEY, depth_profile(title=title, x=x, sites=sites, unit=unit, hue=SIGNAL, series=series))
     st.caption(f"{TEXTS('range of the others')} {badge('formula')}")
+
+
+def honest(values: np.ndarray, moved: np.ndarray, row: int, feature: int, name: str) -> str:
+    """What an outlier leaves to the others by three methods, and how unusual its z-score calls it."""
+    least, z_share = (share_left(moved, row, feature, method) for method in ("min-max", "z-score"))
+    before, after = (robust_left_over(table, row, feature) for table in (values, moved))
+    if np.isfinite([before, after]).all() and before and np.isfinite(least):
+        said = TEXTS("shares of the range", least=least, z=z_share, robust=after / before)
+    else:
+        said = TEXTS("no quartiles")
+    few = f" {TEXTS('few tokens for quartiles')}" if len(values) < QUARTILE_TOKENS else ""
+    z, gaussian, table = below(moved[:, feature], row)
+    return f"{said}{few} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
 
 
 @dataclass(frozen=True)
