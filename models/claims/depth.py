@@ -29,6 +29,7 @@ LOOKS_LEVEL = 1.0  # decades over depth up to which a gradient looks level
 CLOSE_FACTORS = 0.05  # relative difference up to which two factors count as equal
 PRESERVED_FACTOR = 2.0  # factor up to which a mean square counts as preserved
 DEAD = 0.1  # share of dead units above which something has killed them
+VANISHED = 0.1  # share of the gradient below which it has vanished
 PRE_AND_POST = ("pre-norm", "post-norm")
 
 
@@ -223,3 +224,28 @@ def dead_units(values: Values, *, plain: str, trained: str) -> Judgement:
     mean, worst = ({name: float(of(value)) for name, value in dead.items()} for of in (np.mean, np.max))
     table = {"net": list(dead), "dead, mean over blocks": list(mean.values()), "most": list(worst.values())}
     return Judgement(verdict([mean[plain] < DEAD, mean[trained] > DEAD]), {"mean": mean, "worst": worst}, table)
+
+
+@judge("gradients median largest count")
+def small_weights(values: Values) -> Judgement:
+    """Whether the gradient vanishes in nets of several widths whose weights have one distribution."""
+    weights = values["numbers"]
+    signals = {name: value for name, value in values.items() if name != "numbers"}
+    measured = {name: gradient(value) for name, value in signals.items()}
+    table = {"net": list(measured), "gradient, start over end": list(measured.values())}
+    answer = verdict([value < VANISHED and weights["largest"] < 1 for value in measured.values()])
+    return Judgement(answer, weights | {"gradients": measured}, table, gradient_lines(signals))
+
+
+@judge("shares older claimed")
+def identity_before(values: Values, *, claimed: int, years: dict[str, int]) -> Judgement:
+    """Whether a design older than claimed returns the gradient through many layers."""
+    shares = values["numbers"]["shares"]
+    older = [name for name, share in shares.items() if share > VANISHED and years[name] < claimed]
+    table = {
+        "design": list(shares),
+        "year": [years[name] for name in shares],
+        "gradient returned": list(shares.values()),
+    }
+    numbers = {"shares": shares, "older": ", ".join(f"{name} ({years[name]})" for name in older), "claimed": claimed}
+    return Judgement(verdict([not older]), numbers, table)

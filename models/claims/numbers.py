@@ -77,6 +77,77 @@ def products() -> dict[str, Any]:
     return {"gains": (x_KD**2).mean(1) / start}
 
 
+def small_weights() -> dict[str, Any]:
+    """Median and largest size of as many weights as 32 layers of width 256 have, drawn from N(0, 2/64)."""
+    source = np.random.default_rng(34)
+    sizes = np.abs(source.standard_normal(DEEP * 256**2)) * np.sqrt(2 / FEATURES)
+    return {"median": float(np.median(sizes)), "largest": float(sizes.max()), "count": len(sizes)}
+
+
+def shortcuts() -> dict[str, Any]:
+    """The share of a gradient's length that 32 layers of each design return.
+
+    All have the same layer tanh(W x) of 64 features with spectral radius about 1/2. Highway 1505.00387: gates t with
+    bias -3, t tanh(W x) + (1 - t) x. LSTM of 1997, without a forget gate: c + i tanh(W h), h = o tanh(c).
+    """
+    source = np.random.default_rng(35)
+    size = FEATURES
+    w, w_t, w_i, w_o = (0.5 * source.standard_normal((size, size)) / np.sqrt(size) for _ in range(4))
+    x = source.standard_normal(size)
+    gradient = source.standard_normal(size)
+    eye = np.eye(size)
+
+    def layer(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        bent = np.tanh(w @ x)
+        return bent, (1 - bent**2)[:, None] * w
+
+    def residual(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        bent, slope = layer(x)
+        return x + bent, eye + slope
+
+    def highway(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        bent, slope = layer(x)
+        t = 1 / (1 + np.exp(3 - w_t @ x))
+        gate_slope = ((bent - x) * t * (1 - t))[:, None] * w_t
+        return t * bent + (1 - t) * x, t[:, None] * slope + np.diag(1 - t) + gate_slope
+
+    def lstm(state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A step of (c, h), with its Jacobian (2 D, 2 D)."""
+        c, h = np.split(state, 2)
+        bent, slope = layer(h)
+        i, o = (1 / (1 + np.exp(-gate @ h)) for gate in (w_i, w_o))
+        c_by_h = i[:, None] * slope + (bent * i * (1 - i))[:, None] * w_i
+        c = c + i * bent
+        flat = o * (1 - np.tanh(c) ** 2)
+        h_by_h = (np.tanh(c) * o * (1 - o))[:, None] * w_o + flat[:, None] * c_by_h
+        return np.concatenate([c, o * np.tanh(c)]), np.block([[eye, c_by_h], [np.diag(flat), h_by_h]])
+
+    shares = {}
+    designs = {"LSTM cell": lstm, "Highway layer": highway, "Residual layer": residual, "Plain layer": layer}
+    for name, step in designs.items():
+        at, jacobians = np.concatenate([x, np.zeros(size)]) if step is lstm else x, []
+        for _ in range(DEEP):
+            at, step_jacobian = step(at)
+            jacobians.append(step_jacobian)
+        back = np.concatenate([gradient, np.zeros(len(at) - size)])
+        for step_jacobian in reversed(jacobians):
+            back = back @ step_jacobian
+        shares[name] = float(np.linalg.norm(back[:size]) / np.linalg.norm(gradient))
+    return {"shares": shares}
+
+
+def one_matrix() -> dict[str, Any]:
+    """The product of 32 random blocks x + W2 W1 x of two features, and by how much it differs from them."""
+    source = np.random.default_rng(36)
+    x_ND = source.standard_normal((100, 2))
+    out_ND, product = x_ND, np.eye(2)
+    for _ in range(DEEP):
+        w1, w2 = source.standard_normal((2, 2, 2)) / 2
+        out_ND = out_ND + (out_ND @ w1) @ w2 / np.sqrt(DEEP)
+        product = product @ (np.eye(2) + w1 @ w2 / np.sqrt(DEEP))
+    return {"product": product, "apart": float(np.abs(out_ND - x_ND @ product).max()), "blocks": DEEP}
+
+
 def linear() -> dict[str, Any]:
     """How far attention is from A(x + y) = A(x) + A(y), with fixed and with its own weights; the size of A(x)."""
     source = np.random.default_rng(29)

@@ -8,6 +8,7 @@ from models.insight.outcome import final_loss
 from models.lessons.judges import DIGITS, learned
 
 DRAW_RATIO = 0.1  # losses this close are a draw
+BETTER = 0.9  # of the first net's loss, below which a deeper net computes more
 TYPICAL = 2.0  # a mean within this factor of the median describes a typical net
 
 
@@ -65,3 +66,23 @@ def log_normal(values: Values) -> Judgement:
     averages = ["mean", "median", "geometric mean", "largest"]
     table = {"average": averages, "gain": [mean, median, geometric, float(gains.max())]}
     return Judgement(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)
+
+
+@judge("ends accuracies matrix count apart")
+def depth_computes_more(values: Values, *, bent: str) -> Judgement:
+    """Whether more blocks without an activation reach a lower loss than the first net, beside a `bent` one."""
+    product = values["numbers"]
+    nets = {name: value for name, value in values.items() if name != "numbers"}
+    accuracies = {name: value.frames[-1].held_out_accuracy for name, value in nets.items()}
+    ends = {name: final_loss(value) for name, value in nets.items()}
+    first, *deeper = (loss for name, loss in ends.items() if name != bent)
+    rows = "; ".join(" ".join(f"{cell:.3f}" for cell in row) for row in product["product"])
+    said = {
+        "ends": ends,
+        "accuracies": accuracies,
+        "matrix": f"[{rows}]",
+        "count": product["blocks"],
+        "apart": product["apart"],
+    }
+    table = {"net": list(nets), "loss": list(ends.values()), "accuracy": list(accuracies.values())}
+    return Judgement(verdict([loss < BETTER * first for loss in deeper]), said, table)

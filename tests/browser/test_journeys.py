@@ -319,7 +319,7 @@ def test_no_empty_sidebar_stays_where_a_list_of_it_was_opened_before(person):
     visitor.tab.get_by_role("combobox", name="Prepared comparison").click()
     visitor.tab.get_by_role("option").first.wait_for()
     visitor.tab.keyboard.press("Escape")
-    visitor.goes("Common claims", "33 of 33 claims")
+    visitor.goes("Common claims", "36 of 36 claims")
     expect(visitor.tab.get_by_test_id("stSidebar")).to_be_hidden()
     visitor.goes("Compare", "differs")
     expect(visitor.tab.get_by_test_id("stSidebar")).to_be_visible()

@@ -20,6 +20,7 @@ from models.insight.formula import geometric_mean
 from models.insight.theory import law
 from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
+from models.nets import build_model
 from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
@@ -37,6 +38,7 @@ LONG = (
     "one-chart",
     "warm-up",
     "one-learning-rate",
+    "depth-without-activation",
 )  # too long to train in a test: judged on made-up logs
 
 
@@ -331,6 +333,13 @@ def as_claimed(values: dict[str, Any]) -> None:
 
 
 SEEN = ["LayerNorm(D)", "LayerNorm([T, D])", "BatchNorm1d on (B, D, T)"]
+
+
+def vanishing(values: dict[str, Any]) -> None:
+    for name in CLAIMS["weights-below-one"].nets:
+        put(name, grad_norm=level(values[name].grad_norm, 2.0))(values)
+
+
 CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "by-hand": (HOLDS, put("torch", short=[0.0] * 4)),
     "spread-of-one": (HOLDS, put("numbers", biased=np.ones(3), gain=1.0, unbiased=1.0)),
@@ -365,6 +374,8 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "root-of-d": (HOLDS, put("numbers", variance={"nothing": 64.0, "√d_model": 1.0, "√d_k": 4.0})),
     "linear-attention": (HOLDS, put("numbers", own=0.0)),
     "n-is-the-batch": (HOLDS, put("numbers", tokens=0.0)),
+    "weights-below-one": (HOLDS, vanishing),
+    "residuals-in-2016": (HOLDS, put("numbers", shares={"Plain layer": 0.0, "LSTM cell": 0.01})),
     "gradient-norms": (HOLDS, put("torch", length=[4.0, 3.0, 2.0, 1.0], rms=[4.0, 3.0, 2.0, 1.0])),
     "log-normal": (HOLDS, put("numbers", gains=np.full(400, 1.0))),
 }
@@ -418,6 +429,64 @@ def test_warm_up_is_judged_by_who_learns_without_one() -> None:
     assert judged("warm-up", 0.1, 2.3, 0.1, 0.1) == PARTLY
     assert judged("warm-up", 2.3, 2.3, 0.1, 2.3) == HOLDS
     assert judged("warm-up", 0.1, 0.1, 2.3, 0.1) == FAILS
+
+
+def test_depth_without_an_activation_is_judged_by_the_losses_of_the_deeper_nets() -> None:
+    claim = CLAIMS["depth-without-activation"]
+
+    def answer(*losses: float) -> str:
+        runs = dict(zip(claim.nets, map(ending, losses), strict=True))
+        return claim.finding({"numbers": gathered_numbers(), **runs}).answer
+
+    assert answer(0.69, 0.69, 0.68, 0.01) == FAILS
+    assert answer(0.69, 0.69, 0.01, 0.69) == PARTLY
+    assert answer(0.69, 0.1, 0.01, 0.69) == HOLDS
+
+
+def gathered_numbers() -> Any:
+    return value(CLAIMS["depth-without-activation"].sources["numbers"])
+
+
+def test_blocks_without_an_activation_are_one_matrix() -> None:
+    """By torch's matrices, multiplied from the left."""
+    source = np.random.default_rng(36)
+    source.standard_normal((100, 2))
+    blocks = [np.eye(2) + (pair[0] / 2) @ (pair[1] / 2) / 32**0.5 for pair in source.standard_normal((32, 2, 2, 2))]
+    product = torch.linalg.multi_dot([torch.tensor(block) for block in blocks]).numpy()
+    numbers = gathered_numbers()
+    assert numbers["product"] == pytest.approx(product, rel=1e-12)
+    assert 0 < numbers["apart"] < 1e-14
+
+
+def test_the_weights_of_the_nets_that_vanish_and_explode_are_all_below_one() -> None:
+    for cfg in CLAIMS["weights-below-one"].nets.values():
+        for seed in range(6):
+            branches = build_model(replace(cfg, seed=seed)).stream.parameters()
+            sizes = torch.cat([p.detach().abs().flatten() for p in branches if p.ndim > 1])
+            assert sizes.max() < 1
+            assert sizes.median().item() == pytest.approx(0.6745 * np.sqrt(2 / 64), rel=0.02)
+    assert gathered("weights-below-one")["numbers"]["median"] == pytest.approx(0.6745 * np.sqrt(2 / 64), rel=1e-2)
+
+
+def test_32_relu_layers_of_width_64_with_small_weights_return_the_gradient() -> None:
+    """In float64, back-propagation by hand: on average over draws, the mean square of what returns is that sent."""
+    source, returned = np.random.default_rng(3), []
+    for _ in range(300):
+        x, back, layers = source.standard_normal(64), source.standard_normal(64), []
+        sent = back @ back
+        for _ in range(32):
+            w = source.standard_normal((64, 64)) * np.sqrt(2 / 64)
+            x = np.maximum(w @ x, 0)
+            layers.append((w, x > 0))
+        for w, alive in reversed(layers):
+            back = (back * alive) @ w
+        returned.append(back @ back / sent)
+    typical = float(np.exp(np.log(returned).mean() / 2))
+    measured = outcome("weights-below-one").table["gradient, start over end"]
+    assert 0.5 < typical < 1
+    assert measured[1] == pytest.approx(typical, rel=0.35)
+    assert measured[0] < 1e-9
+    assert measured[2] > 1e9
 
 
 def test_one_chart_is_judged_by_whether_a_level_gradient_goes_with_learning() -> None:

@@ -501,6 +501,39 @@ def log_normal() -> Rows:
     return {"gain": [gains.mean(), np.median(gains), np.exp(np.log(alive).mean()), gains.max()]}
 
 
+def autograd_through(step: Callable[[Tensor], Tensor], start: Tensor, gradient: Tensor) -> float:
+    start.requires_grad_()
+    state = start
+    for _ in range(32):
+        state = step(state)
+    (back,) = torch.autograd.grad((state[:64] * gradient).sum(), start)
+    return float(back[:64].norm() / gradient.norm())
+
+
+def shortcuts() -> Rows:
+    source = np.random.default_rng(35)
+    w, w_t, w_i, w_o = (torch.tensor(source.standard_normal((64, 64)) / 16) for _ in range(4))
+    x, gradient = (torch.tensor(source.standard_normal(64)) for _ in range(2))
+
+    def lstm(state: Tensor) -> Tensor:
+        c, h = state.chunk(2)
+        c = c + torch.sigmoid(w_i @ h) * torch.tanh(w @ h)
+        return torch.cat([c, torch.sigmoid(w_o @ h) * torch.tanh(c)])
+
+    def highway(x: Tensor) -> Tensor:
+        return torch.lerp(x, torch.tanh(w @ x), torch.sigmoid(w_t @ x - 3))
+
+    steps = [lstm, highway, lambda x: x + torch.tanh(w @ x), lambda x: torch.tanh(w @ x)]
+    starts = [torch.cat([x, torch.zeros(64)]), x, x, x]
+    found = [autograd_through(step, start.clone(), gradient) for step, start in zip(steps, starts, strict=True)]
+    return {"year": [1997, 2015, 2015, 1986], "gradient returned": found}
+
+
+def depth_without_activation() -> Rows:
+    ends = [trained(cfg)["held_out"][1] for cfg in nets("depth-without-activation").values()]
+    return losses("depth-without-activation") | {"accuracy": ends}
+
+
 ROWS: dict[str, Callable[[], Rows]] = {
     "by-hand": by_hand,
     "spread-of-one": spread_of_one,
@@ -535,6 +568,9 @@ ROWS: dict[str, Callable[[], Rows]] = {
     "warm-up": lambda: losses("warm-up"),
     "gradient-norms": gradient_norms,
     "log-normal": log_normal,
+    "weights-below-one": lambda: {"gradient, start over end": list(gradients("weights-below-one").values())},
+    "residuals-in-2016": shortcuts,
+    "depth-without-activation": depth_without_activation,
 }
 SAID = {"learns"}  # a word that follows from the loss beside it
 # By how much a number may differ: eps, draws that are not shared, float32 over many layers.
