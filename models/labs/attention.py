@@ -3,7 +3,7 @@
 Legend: n query tokens, m key tokens, d features of a token, d_k of a query or key, d_v of a value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,14 +124,28 @@ KEYS = 8
 DRAWS = 4000
 
 
-def sampled(d_k: int, *, by: float, draws: int = DRAWS, seed: int = 0) -> Sampled:
-    """An experiment: q·k / by, for q and k with independent standard normal entries."""
+def sampled(d_k: int, *, by: float, draws: int = DRAWS, seed: int = 0, mean: float = 0.0) -> Sampled:
+    """An experiment: q·k / by, for q and k with independent normal entries of this mean and variance 1."""
+    (found,) = sampled_over(d_k, [by], draws=draws, seed=seed, mean=mean)
+    return found
+
+
+def sampled_over(
+    d_k: int, divisors: Sequence[float], *, draws: int = DRAWS, seed: int = 0, mean: float = 0.0
+) -> list[Sampled]:
+    """The same draws over each of the divisors. Their mean is mean² d_k, their variance (1 + 2 mean²) d_k, over by."""
     source = np.random.default_rng([seed, d_k])
-    dots = (source.standard_normal((draws, d_k)) * source.standard_normal((draws, d_k))).sum(1) / by
-    weights = softmax(dots[: draws // KEYS * KEYS].reshape(-1, KEYS))
-    top = weights.max(1)
-    spread = float(entropy(weights).mean()), float(top.mean()), float((top * (1 - top)).mean())
-    return Sampled(d_k, draws, float(dots.mean()), float(dots.var()), *spread)
+    entries = source.standard_normal((draws, d_k)) + mean
+    entries *= source.standard_normal((draws, d_k)) + mean
+    products = entries.sum(1)
+    results = []
+    for by in divisors:
+        dots = products / by
+        weights = softmax(dots[: draws // KEYS * KEYS].reshape(-1, KEYS))
+        top = weights.max(1)
+        spread = float(entropy(weights).mean()), float(top.mean()), float((top * (1 - top)).mean())
+        results.append(Sampled(d_k, draws, float(dots.mean()), float(dots.var()), *spread))
+    return results
 
 
 # --- what attention is and is not ---

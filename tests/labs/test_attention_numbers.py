@@ -16,6 +16,7 @@ from models.labs.attention import (
     heads,
     reach,
     sampled,
+    sampled_over,
     softmax,
     straightness,
     variance,
@@ -112,6 +113,20 @@ def test_without_scaling_the_softmax_of_wide_heads_saturates():
 def test_error_22_by_the_root_of_d_model_scores_of_many_heads_come_out_too_small():
     wrong = sampled(64, by=512**0.5)
     assert wrong.variance == pytest.approx(1 / 8, rel=0.15)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.5, 1.0])
+def test_scores_of_entries_with_a_mean_have_the_mean_and_variance_of_the_closed_form(mean):
+    raw, scaled, by_size = sampled_over(64, [1.0, 8.0, 64.0], mean=mean)
+    spread = 64 * (1 + 2 * mean**2)  # Var(qk) = E[q²]E[k²] - m⁴ = (1 + m²)² - m⁴
+    assert raw.mean == pytest.approx(64 * mean**2, abs=4 * (spread / DRAWS) ** 0.5)
+    assert raw.variance == pytest.approx(spread, rel=0.1)
+    assert scaled.mean == pytest.approx(raw.mean / 8)
+    assert by_size.variance == pytest.approx(raw.variance / 64**2)
+    q, k = np.random.default_rng([0, 64]).standard_normal((2, DRAWS, 64)) + mean
+    assert raw.variance == pytest.approx(np.einsum("ij,ij->i", q, k).var())
+    if not mean:  # divided by d_k the head looks everywhere alike
+        assert by_size.entropy == pytest.approx(2.073, abs=1e-3) != pytest.approx(np.log(8), abs=1e-3)
 
 
 def test_sinusoidal_positions():

@@ -15,43 +15,47 @@ from components.controls import form
 from components.labs.parts import charts, say
 from components.shell.text import named_table, number
 from models.content import Texts
-from models.labs.attention import DRAWS, KEYS, Sampled, sampled
+from models.labs.attention import DRAWS, KEYS, Sampled, sampled_over
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_scaling"
-SIZES = (1, 4, 16, 64, 256)
+SIZES = (1, 4, 16, 64, 256, 1024)
 D_MODEL = 512
 DIVIDED: dict[str, Callable[[int], float]] = {
     "as they are": lambda _: 1.0,
     "divided by √d_k": lambda d_k: d_k**0.5,
+    "divided by d_k": float,
     f"divided by √d_model = √{D_MODEL}": lambda _: D_MODEL**0.5,
 }
-ROLES = ("other", "now", "previous")
+ROLES = ("other", "now", "initial", "previous")
 
 
 @lru_cache(maxsize=64)
-def experiment(seed: int) -> dict[str, list[Sampled]]:
+def experiment(seed: int, mean: float = 0.0) -> dict[str, list[Sampled]]:
     """The same draws with every divisor (a key of DIVIDED), for each key size."""
-    return {name: [sampled(d_k, by=by(d_k), seed=seed) for d_k in SIZES] for name, by in DIVIDED.items()}
+    sizes = [sampled_over(d_k, [by(d_k) for by in DIVIDED.values()], seed=seed, mean=mean) for d_k in SIZES]
+    return {name: [draws[at] for draws in sizes] for at, name in enumerate(DIVIDED)}
 
 
 @dataclass(frozen=True)
 class KeyDraws(Settings):
-    columns = (2,)
+    columns = (3,)
 
     size: Annotated[int, Knob("Key size d_k", choices=dict.fromkeys(SIZES), link="d_k", control="steps")] = 64
     seed: Annotated[int, Knob("Seed of the draws", high=999, link="draws")] = 0
+    mean: Annotated[float, Knob("Mean of the entries", 0.0, 1.0, 0.1, link="mean", control="slider")] = 0.0
 
 
 def draw() -> None:
     st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
-    size, seed = astuple(form.draw(KeyDraws, KEY))
-    rows = experiment(seed)
+    size, seed, mean = astuple(form.draw(KeyDraws, KEY))
+    rows = experiment(seed, mean)
     at = {name: row[SIZES.index(size)] for name, row in rows.items()}
-    say(variance_sentence(at["as they are"], at["divided by √d_k"]), "measured")
-    charts(KEY, variance_chart(rows), entropy_chart(rows))
+    say(variance_sentence(at["as they are"], at["divided by √d_k"], mean), "measured")
+    charts(KEY, variance_chart(rows, mean), entropy_chart(rows))
+    st.markdown(TEXTS("divided by the size", entropy=at["divided by d_k"].entropy, most=np.log(KEYS)))
     columns = ("mean", "variance", "entropy, nats", "largest weight", "p(1 - p) of the largest")
     measured = zip(*(astuple(draws)[2:] for draws in at.values()), strict=True)
     cells = {name: [number(value, 3) for value in row] for name, row in zip(columns, measured, strict=True)}
@@ -59,16 +63,21 @@ def draw() -> None:
     st.caption(TEXTS("random scores", draws=DRAWS, keys=KEYS, d_model=D_MODEL))
 
 
-def variance_sentence(raw: Sampled, scaled: Sampled) -> str:
-    """Mean and variance of a score, which are often confused."""
+def variance_sentence(raw: Sampled, scaled: Sampled, mean: float = 0.0) -> str:
+    """Mean and variance of a score, which are often confused; of entries with this mean."""
+    if mean:
+        expected = {"expected_mean": mean**2 * raw.d_k, "expected_variance": (1 + 2 * mean**2) * raw.d_k}
+        both = {"raw_mean": raw.mean, "variance": raw.variance, "scaled_mean": scaled.mean, "scaled": scaled.variance}
+        return TEXTS("entries with a mean", entries=mean, **both, **expected)
     measured = {"mean": raw.mean, "variance": raw.variance, "scaled": scaled.variance}
     return TEXTS("variance of a score", draws=raw.draws, d_k=raw.d_k, root=raw.d_k**0.5, **measured)
 
 
-def variance_chart(rows: dict[str, list[Sampled]]) -> Figure:
+def variance_chart(rows: dict[str, list[Sampled]], mean: float = 0.0) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
     series = by_name({name: [draws.variance for draws in row] for name, row in rows.items()}, ROLES)
-    series.append(Series("formula: d_k", np.array(SIZES, float), "formula"))
+    name = f"formula: {number(1 + 2 * mean**2)} d_k" if mean else "formula: d_k"
+    series.append(Series(name, np.array(SIZES, float) * (1 + 2 * mean**2), "formula"))
     title = "Variance of the scores"
     return depth_profile(title=title, x="d_k", sites=SIZES, unit="variance", hue=SIGNAL, series=series)
 
