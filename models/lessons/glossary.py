@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from models.content import Content, Document, fill, folded
+from models.content import Content, Document, fill, folded, tables
 from models.insight import verdict
 from models.insight.words import number
 from models.spec import ARRANGEMENTS, knobs
@@ -68,14 +68,22 @@ def key_of(word: str) -> str:
     return " ".join(word.casefold().split())
 
 
+def _meant(text: str) -> str:
+    """A search with a synonym in the app's own words."""
+    synonyms = SYNONYMS["synonyms"]
+    return synonyms.get(key_of(text).replace("-", " "), synonyms.get(key_of(text), text))
+
+
 def near(word: str) -> str:
-    """The term spelled most like this one, or ""."""
+    """The term that a synonym stands for, or the one spelled most like it, or ""."""
+    if key_of(_meant(word)) in ENTRIES:
+        return key_of(_meant(word))
     return next(iter(get_close_matches(key_of(word), ENTRIES, 1)), "")
 
 
 def search(text: str) -> list[str]:
     """The keys of all entries that contain every word of a text; matches in the term itself come first."""
-    parts = text.casefold().split()
+    parts = _meant(text).casefold().split()
     keys = [key for key, entry in ENTRIES.items() if all(part in entry.says() for part in parts)]
     return sorted(keys, key=lambda key: not all(part in key for part in parts))
 
@@ -141,4 +149,5 @@ def _entries(texts: list[Document]) -> dict[str, GlossaryEntry]:
     return dict(sorted(entries.items(), key=lambda entry: (not entry[0][0].isalpha(), entry[0])))
 
 
+SYNONYMS = Content("synonyms.toml", tables)
 ENTRIES: Content[GlossaryEntry] = Content("glossary.toml", _entries, "help.toml", "vocabulary.toml")

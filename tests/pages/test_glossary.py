@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.glossary.page import MET, meaning
 from components.shell.link import defined, help_of
-from models.lessons.glossary import ENTRIES, key_of, near, search
+from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, near, search
 from models.spec import knobs
 from models.spec.placement import PLACEMENTS
 from models.spec.vocabulary import NETS, NORMS
@@ -67,6 +67,34 @@ def test_search_finds_a_word_before_what_only_mentions_it_and_says_nothing_of_no
     assert search("")[:2] == list(ENTRIES)[:2]
     assert search("xyzzy") == []
     assert near("pre norm") == "pre-norm"
+
+
+@pytest.mark.parametrize(
+    ("asked", "term"),
+    [
+        ("BatchNorm", "batch norm"),
+        ("LayerNorm", "layer norm"),
+        ("RMSNorm", "rms norm"),
+        ("self-attention", "attention"),
+        ("multi-head attention", "attention head"),
+        ("positional encoding", "position"),
+        ("masked", "causal"),
+        ("backpropagation", "gradient"),
+        ("epsilon", "eps"),
+        ("encoder", "encoder"),
+        ("Add & Norm", "add & norm"),
+    ],
+)
+def test_what_people_search_for_leads_to_the_term(asked, term):
+    assert term in search(asked)
+    assert near(asked.replace("-", " ")) == term
+
+
+def test_every_synonym_stands_for_a_term_and_is_none_itself():
+    for word, term in SYNONYMS["synonyms"].items():
+        assert key_of(term) in ENTRIES, word
+        assert key_of(word) not in ENTRIES, word
+        assert word == key_of(word).replace("-", " ")
 
 
 # --- every control leads to its word ---
