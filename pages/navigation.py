@@ -10,6 +10,7 @@ from components.lessons import progress
 from components.shell import address, hide, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
+from components.shell.phrases import phrase
 from components.shell.waiting import rerun_if_stale
 
 HERE = Path(__file__).parent
@@ -51,25 +52,25 @@ LABS = (
 
 def page_of(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
     """One page, in the bar unless it is a lab."""
-    start = title == "Start"
+    start = script == "start"
     return st.Page(
         HERE / f"{script}.py",
-        title=title,
+        title=phrase(title),
         icon=f":material/{icon}:",
         url_path=None if start else script,
         default=start,
         visibility="hidden" if (script, title, icon) in LABS else "visible",
-        help=tip,
+        help=tip and phrase(tip),
     )
 
 
-listed = {name: [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}
+language.adopt()
+listed = {name and phrase(name): [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}
 listed[""] += [page_of(*entry) for entry in LABS]
 page = st.navigation(listed, position="top")
-title = NAME if page.title == "Start" else f"{page.title} · {NAME}"
+title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
-language.adopt()
 address.arrive(page.url_path, language.query() | hide.query() | following.follow(page.url_path))
 tour.follow()
 copy_link()

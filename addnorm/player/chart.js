@@ -2,7 +2,7 @@
 
 import { filled, spelled, started } from "./bind.js"
 import { described } from "./describe.js"
-import { write } from "./dom.js"
+import { said, write } from "./dom.js"
 import { labelled } from "./label.js"
 import { hues, luminance } from "./look.js"
 import { tableOf } from "./table.js"
@@ -49,13 +49,17 @@ export const tell = (told) => {
   for (const [name, hue] of Object.entries(hues)) document.documentElement.style.setProperty(`--hue-${name}`, hue)
 }
 
+// A chart's title in the language of the page, within its markup: "<b><span ...>■</span> Loss</b>".
+const entitled = (title) =>
+  title.endsWith("</b>") ? title.replace(/ ([^<>]+)<\/b>$/, (_, words) => ` ${said(words)}</b>`) : said(title)
+
 // What the y axis means is written horizontally, beside the chart's title.
 const upright = (layout) => {
   const [title, unit] = [layout.title?.text, layout.yaxis?.title?.text]
-  if (!title || !unit) return layout
+  if (!title || !unit) return title ? { ...layout, title: { ...layout.title, text: entitled(title) } } : layout
   return {
     ...layout,
-    title: { ...layout.title, text: `${title}  ↑ ${unit}` },
+    title: { ...layout.title, text: `${entitled(title)}  ↑ ${said(unit)}` },
     yaxis: { ...layout.yaxis, title: { text: "" } },
   }
 }
@@ -70,7 +74,7 @@ const themed = (declared, theme, size) => {
     linecolor: grid,
     ...numbers,
     ...own,
-    title: { font: { size: type }, ...own?.title },
+    title: { font: { size: type }, ...own?.title, text: said(own?.title?.text ?? "") },
   })
   const clear = "rgba(0,0,0,0)"
   return {
@@ -153,8 +157,8 @@ export class Chart {
     this.measured = undefined
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
     this.el.style.setProperty("--height", `${panel.height}px`)
-    this.el.setAttribute("aria-label", `${panel.title}, chart`)
-    this.table.setAttribute("aria-label", `${panel.title}, table`)
+    this.el.setAttribute("aria-label", said(`${panel.title}, chart`))
+    this.table.setAttribute("aria-label", said(`${panel.title}, table`))
     this.sentence.hidden = !panel.says
     this.name()
   }
@@ -162,14 +166,14 @@ export class Chart {
   name() {
     const word = this.table.hidden ? "Table" : "Chart"
     this.drawing.classList.toggle("tabled", !this.table.hidden)
-    this.button.textContent = word
-    this.button.setAttribute("aria-label", `${word} of ${this.panel.title}`)
+    this.button.textContent = said(word)
+    this.button.setAttribute("aria-label", said(`${word} of ${this.panel.title}`))
     this.button.setAttribute("aria-expanded", String(!this.table.hidden))
   }
 
   tabulate() {
     if (this.table.hidden) this.table.replaceChildren()
-    else if (this.figure) this.table.replaceChildren(tableOf(this.figure, this.panel.title))
+    else if (this.figure) this.table.replaceChildren(tableOf(this.figure, said(this.panel.title)))
   }
 
   // Draws the moment `now`. `Plotly`: undefined until it is loaded; `theme`: the variables of `themeOf`.

@@ -52,7 +52,7 @@ export class Heading {
   }
 
   declare(panel) {
-    this.el.textContent = panel.title
+    write(this.el, panel.title)
   }
 
   draw() {}
@@ -66,7 +66,7 @@ export class Link {
   }
 
   declare(panel) {
-    this.el.textContent = panel.title
+    write(this.el, panel.title)
     this.el.href = panel.href
     this.panel = panel
   }

@@ -8,6 +8,7 @@ import streamlit as st
 from components.controls import form
 from components.shell import session
 from components.shell.link import help_of
+from components.shell.phrases import phrase
 from models.spec import knobs
 from models.spec.settings import of_run
 
@@ -26,7 +27,7 @@ def widget(
         plain: list[float | str] = [*before, 0.5, 1.0, 2.0, *knob.rules]
         options = plain if value in plain else [value, *plain]
         fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
-        st.selectbox(knob.label, options, accept_new_options=True, **fixed)
+        st.selectbox(phrase(knob.label), options, accept_new_options=True, **fixed)
         return
     choices = None if knob.choices is None else dict.fromkeys([*before, *knob.choices])
     step = knob.step if int in kinds else step

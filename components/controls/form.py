@@ -9,6 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import address, session
 from components.shell.link import tip
+from components.shell.phrases import phrase
 from models.spec.knob import Knob
 from models.spec.query import Near
 from models.spec.settings import Settings
@@ -87,28 +88,29 @@ def control(key: str, name: str, kinds: tuple[type, ...], knob: Knob, **more: An
     """Draws the control of a field: a toggle, choices, a text or a number."""
     fixed: dict[str, Any] = {"key": key, "persist_state": "session", "help": tip(name, knob)}
     fixed |= ({"width": knob.width} if knob.width else {}) | more
+    label = phrase(knob.label)
     number: Any = int if int in kinds else float
     low, high, step = number(knob.low), number(knob.high), number(knob.step) or None
     if kinds == (bool,):
-        st.toggle(knob.label, **fixed)
+        st.toggle(label, **fixed)
     elif knob.choices is not None:
         words = {one: said if isinstance(said, str) else str(one) for one, said in knob.choices.items()}
         options, fixed = list(words), {"format_func": lambda one: words.get(one, str(one))} | fixed
         if knob.many:
-            st.multiselect(knob.label, options, **fixed)
+            st.multiselect(label, options, **fixed)
         elif knob.control == "segments":
-            st.segmented_control(knob.label, options, required=type(None) not in kinds, **fixed)
+            st.segmented_control(label, options, required=type(None) not in kinds, **fixed)
         elif knob.control == "steps":
-            st.select_slider(knob.label, options, **fixed)
+            st.select_slider(label, options, **fixed)
         else:
-            st.selectbox(knob.label, options, **fixed)
+            st.selectbox(label, options, **fixed)
     elif kinds == (str,):
-        st.text_input(knob.label, max_chars=int(knob.high), **fixed)
+        st.text_input(label, max_chars=int(knob.high), **fixed)
     elif knob.control == "slider":
-        st.slider(knob.label, low, high, step=step, **fixed)
+        st.slider(label, low, high, step=step, **fixed)
     else:
         fixed |= {"format": "%g"} if float in kinds else {}
-        st.number_input(knob.label, low, high, step=step, **fixed)
+        st.number_input(label, low, high, step=step, **fixed)
 
 
 def _widget(key: str, name: str, of: str) -> str:

@@ -16,10 +16,10 @@ from addnorm.player.declare import Link, Panel, Playing, Scene
 from addnorm.player.declare import declaration as told
 from components.player.asked import AskedRun
 from components.player.feed import RunFeed
-from components.player.phrases import phrases
 from components.player.view import PROFILE_SECONDS
 from components.server.tickets import TICKETS, At
 from components.shell import projector, session
+from components.shell.phrases import phrases
 from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
 from models.service.client import key_of, trainer

@@ -1,6 +1,7 @@
 """A button at the top of every page that copies its address, and shows the line that embeds it in another page."""
 
 from components.shell.component import component
+from components.shell.phrases import phrase
 
 HTML = """<button type="button" class="copy-link" title="Copy a link to what is shown"></button>
 <div class="copy-box" hidden>
@@ -12,4 +13,4 @@ _component = component(__file__, HTML)
 
 def copy_link() -> None:
     """Draws the button into Streamlit's header; it takes no room on the page."""
-    _component(key="copy_link", data={"words": "Copy link"})
+    _component(key="copy_link", data={"words": phrase("Copy link")})

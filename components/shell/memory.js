@@ -33,6 +33,9 @@ const next = ({ at, steps }, kept) => {
   return open.find((step) => step > at) ?? open[0]
 }
 
+// A pattern with what stands for each {}.
+const filled = (pattern, ...parts) => parts.reduce((text, part) => text.replace("{}", () => String(part)), pattern)
+
 export default ({ data, parentElement, setTriggerValue }) => {
   keep(data.entries, data)
   const kept = { ...read(), ...own }
@@ -45,8 +48,9 @@ export default ({ data, parentElement, setTriggerValue }) => {
   first ??= tour.at
   const [where, link, button] = line.children
   const { does, href } = tour.steps[step]
-  where.textContent = `${tour.at ? "Tour" : "Five-minute tour"}, ${tour.at + 1} of ${tour.steps.length}`
-  link.textContent = `${returned && tour.at === first ? "Continue" : "Next"}: ${does}`
+  const { words } = tour
+  where.textContent = filled(words[tour.at ? "where" : "first"], tour.at + 1, tour.steps.length)
+  link.textContent = filled(words[returned && tour.at === first ? "again" : "next"], does)
   link.href = href
   link.onclick = (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return // the browser's: a tab, a window
@@ -54,7 +58,7 @@ export default ({ data, parentElement, setTriggerValue }) => {
     setTriggerValue("go", tour.names[step])
   }
   button.textContent = "×"
-  button.setAttribute("aria-label", "Leave the tour")
+  button.setAttribute("aria-label", words.leave)
   button.onclick = () => {
     keep({ [OFF]: true }, data)
     line.hidden = true

@@ -9,6 +9,7 @@ import streamlit as st
 
 from components.shell import memory
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
+from components.shell.phrases import phrase
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,14 @@ STOPS = {
     "break": Stop(PLAYGROUND, "break a net"),
     "lesson": Stop(LESSONS, "one lesson"),
 }
+# What its line says: on the tour's first page, on any other, of the next step, after a break, and to leave it.
+WORDS = {
+    "first": "Five-minute tour, {} of {}",
+    "where": "Tour, {} of {}",
+    "next": "Next: {}",
+    "again": "Continue: {}",
+    "leave": "Leave the tour",
+}
 SEEN = 4  # the scene of the story with which its step is done
 ENTRY = "tour.{}"  # of the browser's memory: a step that is done
 
@@ -38,11 +47,16 @@ ENTRY = "tour.{}"  # of the browser's memory: a step that is done
 def declared(page: str) -> dict[str, Any] | None:
     """What the browser is told on a page of the tour; None on any other."""
     steps = [
-        {"entry": ENTRY.format(name), "does": stop.does, "href": f"./{stop.path}?{urlencode(stop.query)}".rstrip("?")}
+        {
+            "entry": ENTRY.format(name),
+            "does": phrase(stop.does),
+            "href": f"./{stop.path}?{urlencode(stop.query)}".rstrip("?"),
+        }
         for name, stop in STOPS.items()
     ]
     at = next((at for at, stop in enumerate(STOPS.values()) if stop.path == page), None)
-    return None if at is None else {"at": at, "steps": steps, "names": list(STOPS)}
+    words = {name: phrase(english) for name, english in WORDS.items()}
+    return None if at is None else {"at": at, "steps": steps, "names": list(STOPS), "words": words}
 
 
 def done(name: str) -> None:

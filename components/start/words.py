@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.player.phrases import phrase
 from components.shell.naming import chance
+from components.shell.phrases import phrase
 from models.content import Texts
 from models.insight import path_outcome
 from models.insight.outcome import LEARNS, outcome

@@ -74,3 +74,14 @@ def test_a_plain_link_opens_in_the_language_of_the_visit_and_a_paper_as_it_is(vi
         }"""
     )
     assert paper == "https://arxiv.org/abs/1512.03385"
+
+
+def test_the_frame_of_a_page_and_its_charts_are_in_the_language_of_the_visit(visitors):
+    page = visitors("/?lang=zh")
+    page.set_default_timeout(30_000)
+    settled(page).get_by_role("link", name="实验台", exact=True).first.wait_for()
+    page.get_by_text("五分钟导览，第 1 步，共 4 步").wait_for()
+    page.get_by_role("button", name="复制链接").wait_for()
+    page.get_by_role("figure", name="梯度随深度的变化，图").get_by_text("梯度随深度的变化").wait_for()
+    page.get_by_role("link", name="实验台", exact=True).first.click()
+    page.get_by_role("slider", name="深度").wait_for()

@@ -1,4 +1,4 @@
-"""What the player says in another language than English, by pattern."""
+"""What the player, the frame of the pages and labels of controls say in another language than English, by pattern."""
 
 from models import content
 from models.content import Content, tables
