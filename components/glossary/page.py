@@ -7,8 +7,11 @@ import streamlit as st
 
 from components.shell import address, session
 from components.shell.link import PAGES
+from models.content import Texts
 from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, search
+from models.papers.papers import by_number
 
+TEXTS = Texts("papers")
 KEY = "word"
 CHOSEN, SEARCH = "glossary_word", "glossary_search"
 LONGEST = 100  # characters of a search
@@ -38,8 +41,15 @@ def meaning(sense: Term) -> str:
     """A sense as Markdown: category, text, formula, and source with links to the papers."""
     of = f"*{sense.of}* · " if sense.of else ""
     formula = f" ${sense.formula}$" if sense.formula else ""
-    linked = PAPER.sub(r"[\1](https://arxiv.org/abs/\1)", _plain(sense.source))
+    linked = PAPER.sub(_linked, _plain(sense.source))
     return f"{of}{_plain(sense.text)}{formula}" + (f" ({linked})" if linked else "")
+
+
+def _linked(number: re.Match[str]) -> str:
+    """A paper's number with its address, and the card that runs its result here."""
+    card = by_number(number[1])
+    here = f", [{TEXTS('run here')}](papers?paper={card.key})" if card else ""
+    return f"[{number[1]}](https://arxiv.org/abs/{number[1]}){here}"
 
 
 def _nearest(asked: str) -> str:

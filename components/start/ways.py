@@ -14,7 +14,7 @@ ON_PROJECTOR = {projector.KEY: projector.VALUE}
 # By reader: the pages in order with the sections of their labels; a query where one is to be opened in some way.
 WAYS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
     "visitors": ((STORY, "the story", {}), (PLAYGROUND, "break a net", {})),
-    "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {})),
+    "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {}), (PAGES / "papers.py", "papers", {})),
     "teachers": (
         (STORY, "show the story", ON_PROJECTOR),
         (PAGES / "teacher.py", "open a class", {}),

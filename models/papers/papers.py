@@ -64,6 +64,11 @@ def _papers(texts: list[Document]) -> dict[str, Paper]:
 PAPERS: Content[Paper] = Content("papers/*.md", _papers)
 
 
+def by_number(number: str) -> Paper | None:
+    """The first card about the paper of this number at arXiv."""
+    return next((one for one in PAPERS.values() if f"https://arxiv.org/abs/{number}" in one.papers.values()), None)
+
+
 def on(topic: str = "") -> list[Paper]:
     """The papers on a topic, or all."""
     return [one for one in PAPERS.values() if topic in ("", one.topic)]

@@ -366,6 +366,18 @@ def test_a_common_error_is_searched_chosen_run_and_judged(person):
     assert "claim=" in visitor.address
 
 
+def test_a_paper_is_chosen_by_its_topic_run_and_judged(person):
+    visitor = person("Papers")
+    visitor.chooses("Topic", "attention")
+    visitor.picks("Attention without skips makes all tokens alike, doubly exponentially with depth.")
+    visitor.reads("The paper says.", "What the toy cannot show.")
+    assert "Holds here" not in visitor.says
+    visitor.presses("Run it here", "Holds here.", "Distance of the tokens from their mean")
+    visitor.tab.reload()
+    visitor.arrives("Papers", "Attention without skips")
+    assert "paper=rank-collapse" in visitor.address
+
+
 def test_a_block_is_changed_trained_and_come_back_to(person):
     visitor = person("Anatomy", SMALL + "&seed=36")
     visitor.presses("Block 2: residual, norm")

@@ -28,7 +28,7 @@ WORDS: dict[str, int] = {
     "/autoregression": 232,
     "/lessons": 103,
     "/claims": 353,
-    "/papers": 150,
+    "/papers": 300,
     "/glossary": 3803,
     "/teacher": 86,
 }

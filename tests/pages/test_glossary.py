@@ -176,3 +176,9 @@ def test_a_word_that_is_closed_leaves_the_address_and_can_be_opened_by_it_again(
     assert opened(page) == []
     assert "word" not in page.query_params
     assert opened(back(page, word="norm")) == ["Norm"]
+
+
+def test_a_source_whose_result_is_run_here_leads_to_its_card() -> None:
+    shown = meaning(ENTRIES["pre-norm"].senses[0])
+    assert "[2002.04745](https://arxiv.org/abs/2002.04745), [run it here](papers?paper=last-gradient)" in shown
+    assert "papers?paper=" not in meaning(ENTRIES["rms norm"].senses[0])
