@@ -241,7 +241,7 @@ def gradients_shatter(values: Values, *, statements: list[str]) -> Judgement:
     ]
     table = {"layers": list(layers)} | {name: list(one) for name, one in mean.items()}
     curves = {name: one for name, one in mean.items() if name != "plain"}
-    curves = {"plain": np.where(np.isin(np.arange(len(layers)), shallow), mean["plain"], np.nan), **curves}
+    curves["plain"] = mean["plain"][: len(shallow)]
     curves["1/√L"] = mean[normed][0] / np.sqrt(layers)
     order = ("plain", normed, "1/√L", "residual")
     places = tuple(str(depth) for depth in layers)
@@ -391,3 +391,33 @@ def curse_of_depth(values: Values, *, statements: list[str], v: float) -> Judgem
 def _of(values: Values, kind: str) -> list[Any]:
     """The values of one kind of net, by seed."""
     return [one for name, one in values.items() if name.startswith(f"{kind}, seed")]
+
+
+@judge("steps ends missed")
+def zero_gates(values: Values, *, statements: list[str], level: float) -> Judgement:
+    """After how many steps the loss is below a level, by net and depth, in each of the seeds."""
+    steps = {name: np.array([_steps_to(trace, level) for trace in traces]) for name, traces in values.items()}
+    depths = sorted({int(name.split(", ")[1]) for name in steps})
+    first, last = depths[0], depths[-1]
+    true = [
+        bool((steps[f"ReZero, {last}"] <= steps[f"ReZero, {first}"]).all()),
+        bool(np.isinf(steps[f"plain, {last}"]).all() and np.isfinite(steps[f"ReZero, {last}"]).all()),
+        bool((steps[f"ReZero, {last}"] < steps[f"pre-norm, {last}"]).all()),
+    ]
+    ends = {name: float(np.mean([final_loss(trace) for trace in traces])) for name, traces in values.items()}
+    table = {"net": list(steps)} | {
+        f"steps, seed {at}": [one[at] if np.isfinite(one[at]) else "never" for one in steps.values()]
+        for at in range(len(steps[f"ReZero, {last}"]))
+    }
+    curves = {kind: _curve(values[f"{kind}, {last}"]) for kind in ("ReZero", "pre-norm", "plain")}
+    lines = Lines(f"Loss of {last} blocks", "cross-entropy", curves, _steps(curves), "step", "linear")
+    words: dict[str, str] = {
+        name: f"{np.median(one):.0f}" if np.isfinite(np.median(one)) else "never" for name, one in steps.items()
+    }
+    return judged(statements, true, {"steps": words, "ends": ends}, table=table, lines=lines)
+
+
+def _steps_to(trace: Trace, level: float) -> float:
+    """The first step from which LOSS_STEPS losses have a mean below a level; infinite if there is none."""
+    below = np.flatnonzero(np.convolve(trace.loss, np.full(LOSS_STEPS, 1 / LOSS_STEPS), "valid") < level)
+    return float(below[0]) if len(below) else np.inf
