@@ -60,7 +60,7 @@ def test_keeps_mean_and_variance_apart():
     raw, scaled = found["as they are"][at], found["divided by √d_k"][at]
     for measured in (f"({raw.mean:.2g} in", f"({raw.variance:.3g})", "√64 = 8", f"({scaled.variance:.3g})"):
         assert measured in of_variance(raw, scaled)
-    for row, scaling in zip(found.values(), (1, np.sqrt(SIZES), np.sqrt(512)), strict=True):
+    for row, scaling in zip(found.values(), (1, np.sqrt(SIZES), np.array(SIZES), np.sqrt(512)), strict=True):
         expected = np.array(SIZES) / np.square(scaling)
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
 

@@ -29,6 +29,8 @@ DIVIDED: dict[str, Callable[[int], float]] = {
     "divided by d_k": float,
     f"divided by √d_model = √{D_MODEL}": lambda _: D_MODEL**0.5,
 }
+CENTRED = r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k"
+MOMENTS = r"\mathbb{E}[q\cdot k]=m^2d_k,\qquad \mathrm{Var}(q\cdot k)=(1+2m^2)\,d_k"
 ROLES = ("other", "now", "initial", "previous")
 
 
@@ -49,8 +51,9 @@ class KeyDraws(Settings):
 
 
 def draw() -> None:
-    st.latex(r"\mathbb{E}[q\cdot k]=0,\qquad \mathrm{Var}(q\cdot k)=\sum_{i=1}^{d_k}\mathrm{Var}(q_i k_i)=d_k")
+    formula = st.container()
     size, seed, mean = astuple(form.draw(KeyDraws, KEY))
+    formula.latex(MOMENTS if mean else CENTRED)
     rows = experiment(seed, mean)
     at = {name: row[SIZES.index(size)] for name, row in rows.items()}
     say(variance_sentence(at["as they are"], at["divided by √d_k"], mean), "measured")
