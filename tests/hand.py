@@ -67,6 +67,7 @@ ACTIVATIONS = {
     "relu": lambda z: z * (z > 0),
     "gelu": lambda z: z * (1 + torch.erf(z / math.sqrt(2))) / 2,
     "silu": lambda z: z * sigmoid(z),
+    "selu": lambda z: 1.0507009873554805 * torch.where(z > 0, z, 1.6732632423543772 * (torch.exp(z) - 1)),
     "tanh": tanh,
     "sigmoid": sigmoid,
     "identity": identity,

@@ -12,6 +12,9 @@ import numpy as np
 Z = np.linspace(-10, 10, 4000)
 WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 
+# SELU's slope above 0 and its floor over that slope: for them N(0, 1) is a fixed point (Klambauer 2017, 1706.02515).
+SELU, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
+
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
@@ -35,6 +38,10 @@ ACTIVATIONS: dict[str, tuple[Curve, Curve]] = {
     "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),  # slope 0 at 0, as in PyTorch
     "gelu": (lambda z: z * _normal_cdf(z), lambda z: _normal_cdf(z) + z * np.exp(-(z**2) / 2) / sqrt(2 * np.pi)),
     "silu": (lambda z: z * _logistic(z), lambda z: _logistic(z) * (1 + z * _logistic(-z))),
+    "selu": (
+        lambda z: np.where(z > 0, SELU * z, SELU * SELU_ALPHA * np.expm1(np.minimum(z, 0))),
+        lambda z: np.where(z > 0, SELU, SELU * SELU_ALPHA * np.exp(np.minimum(z, 0))),
+    ),
     "tanh": (np.tanh, lambda z: 4 * _bell(2 * z)),
     "sigmoid": (_logistic, _bell),
     "identity": (lambda z: z, np.ones_like),

@@ -14,7 +14,7 @@ from models.spec.schedule import summed_rates
 from models.trace import Trace
 
 BOUNDING = {name for name, norm in NORMS.items() if norm.over}  # norms that fix the size of what they pass on
-SCALE_FREE = ("relu", "identity", "gelu", "silu")  # activations whose output grows with its input
+SCALE_FREE = ("relu", "identity", "gelu", "silu", "selu")  # activations whose output grows with its input
 ADAM = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
 MIN_GRADIENT = 1e-7  # RMS well above Adam's eps, from which its first update is the learning rate
 

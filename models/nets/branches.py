@@ -14,6 +14,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "relu": nn.ReLU,
     "gelu": nn.GELU,
     "silu": nn.SiLU,
+    "selu": nn.SELU,
     "tanh": nn.Tanh,
     "sigmoid": nn.Sigmoid,
     "identity": nn.Identity,

@@ -61,6 +61,9 @@ ACTIVATIONS: dict[str, ActivationEntry] = {
     "relu": ActivationEntry(r"\max(0,z)", code="F.relu"),
     "gelu": ActivationEntry(r"z\,\Phi(z)", "Hendrycks 2016, 1606.08415", code="F.gelu"),
     "silu": ActivationEntry(r"z\,\sigma(z)", "Elfwing 2017, 1702.03118", code="F.silu"),
+    "selu": ActivationEntry(
+        r"\lambda\max(0,z)+\lambda\alpha\min(0,e^z-1)", "Klambauer 2017, 1706.02515", code="F.selu"
+    ),
     "tanh": ActivationEntry(r"\tanh(z)", code="torch.tanh"),
     "sigmoid": ActivationEntry(r"\sigma(z)", code="torch.sigmoid"),
     "identity": ActivationEntry(r"z", code=""),
