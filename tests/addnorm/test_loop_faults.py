@@ -164,3 +164,24 @@ def test_experts_are_named_and_one_that_is_chosen_later_is_not(tmp_path: Path) -
     assert early[0].sentence == "From the start no gradient has reached 1.experts.1, 1.experts.2, 1.experts.3."
     assert found.findings_at(18) == []
     assert only(found, "AN-W1").sentence == "From the start no gradient has reached 1.experts.1, 1.experts.3."
+
+
+def test_the_update_of_complex_weights_is_measured_whole(tmp_path: Path) -> None:
+    class Spectral(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(8, 8, dtype=torch.complex64) / 8)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + (x.to(torch.complex64) @ self.weight).real
+
+    torch.manual_seed(0)
+    model: Any = nn.Sequential(nn.Linear(4, 8), Spectral(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    before = model[1].weight.detach().clone()
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        train(model, optimizer, recorder, 1)
+        moved = (model[1].weight.detach() - before).norm() / before.norm()
+    found = read(recorder.path)
+    (at,) = [at for at, block in enumerate(found.blocks) if block.name.startswith("1")]
+    assert found.row("update_to_weight", 0)[at] == pytest.approx(moved.item(), rel=1e-4)
