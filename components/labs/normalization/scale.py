@@ -9,6 +9,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT, LOSS, SIGNAL
 from components.charts.depth import by_name, depth_profile, linear_profile
 from components.controls import form
+from components.labs.normalization.bowl import bowl
 from components.labs.parts import charts, say
 from components.shell.text import badge, named_table, number
 from models.content import Texts
@@ -51,8 +52,9 @@ class Ratio(Settings):
     ] = 100
 
 
-def scale_and_descent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
+def scale_and_descent(values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
     """Steps of descent on least squares by the ratio of the features' scales, raw and standardised."""
+    bowl(values)
     ratio = form.draw(Ratio, KEY).ratio
     samples = features_apart(ratio)
     standard = normalised(samples, "z-score").values
