@@ -67,8 +67,15 @@ def says(page: AppTest, said: dict[str, Any], name: str = "", *, part: str = "")
 
 
 def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -> list[float | None]:
-    """The y values of a bound trace at a step, as a browser would fill them in."""
+    """The y values of a bound trace at a step, as a browser would fill them in for one run of one seed."""
     bind = trace["bind"]
+    if bind.get("over"):
+        values, over = (
+            bound(page, {"bind": bind | {"over": "", "track": bind[of]}}, step, name) for of in ("track", "over")
+        )
+        return [_written(value / base) if value and base else value for value, base in zip(values, over, strict=False)]
+    assert bind.get("against") is None, "values beside another run's are the browser's"
+    step = 0 if bind.get("first") else step
     if bind["of"] == "still":
         return [_written(value) for value in np.array(bind["values"], float)]
     said = declared(page, name)["runs"][bind["run"]]

@@ -172,8 +172,8 @@ class Folded(Binding):
 class Row(Folded):
     """A vector of the row at the playhead: one value per site, branch or block. A log axis marks what it cannot show.
 
-    `first`: of the net before training, wherever the playhead is. `over`: divided by this vector, up to the end of the
-    shorter.
+    `first`: of the net before training, wherever the playhead is. `over`: divided by this vector, entry by entry up to
+    the end of the shorter; entry i of `act_rms` is the stream that branch i reads.
     """
 
     first: bool = False

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from models.content import Content, ContentError, tables
 
@@ -57,7 +57,7 @@ class NormEntry(Entry):
     code: str = ""
     switch: str = "affine"
     over: str = ""
-    divisor: str = ""
+    divisor: Literal["", "variance", "mean square"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
