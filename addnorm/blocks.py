@@ -11,7 +11,7 @@ from addnorm.compiled import plain_name
 from addnorm.sites import Site
 from addnorm.trace import Graph
 
-SAID = 3  # parts of a module that a block's name says
+MAX_PARTS = 3  # submodules listed in a block's name; "..." stands for the rest
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Block:
 
 
 def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Block]:
-    """The blocks of a traced model."""
+    """A block for each site that is the first to depend on some matrices, and one for matrices behind all sites."""
     left = everything = frozenset(matrices(model))
     blocks = []
     used = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
@@ -39,7 +39,10 @@ def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Blo
 
 
 def blocks_by_name(model: nn.Module) -> list[Block]:
-    """Blocks of matrices whose names are equal up to the first number, for a model that was not traced."""
+    """Blocks of matrices whose names are equal up to the first number, for a model that was not traced.
+
+    There are no sites: `site` is the index of the block.
+    """
     groups: dict[str, list[str]] = {}
     for name in matrices(model):
         parts = name.split(".")[:-1]
@@ -65,4 +68,5 @@ def _common_name(parameters: Sequence[str], others: Iterable[str] = ()) -> str:
     if name and not any(other.startswith(f"{name}.") for other in others):
         return plain_name(name)
     parts = list(dict.fromkeys(words[len(shared)] for words in split if len(words) > len(shared)))
-    return plain_name(".".join([*shared, ", ".join([*parts[:SAID], *["..."][: len(parts) > SAID]])]).rstrip("."))
+    listed = parts[:MAX_PARTS] + (["..."] if len(parts) > MAX_PARTS else [])
+    return plain_name(".".join([*shared, ", ".join(listed)]).rstrip("."))

@@ -31,7 +31,7 @@ class Live:
         self._next = 0.0
 
     def refresh(self) -> None:
-        """Draws what has come, at most so often. An output that fails is given up with a warning."""
+        """Draws new rows, at most every PAUSE seconds. An output that fails is given up with a warning."""
         if self._handle is None or time.monotonic() < self._next:
             return
         self._update(last=False)

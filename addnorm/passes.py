@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# What a pass does for the parameters. Of the passes in a row those of the highest rank count.
-ASIDE, WITH_GRAPH, ASKED, ACCUMULATES = range(4)  # nothing; `autograd.grad` for them, to go on from or not; `backward`
+# What a pass does for the parameters. In a row those of the highest rank count. ASIDE: gives them no gradient.
+# WITH_GRAPH: `autograd.grad` with create_graph. ASKED: `autograd.grad`. ACCUMULATES: `backward`, into `.grad`.
+ASIDE, WITH_GRAPH, ASKED, ACCUMULATES = range(4)
 
 _listeners: list[BackwardPasses] = []
 _original = torch.autograd.backward
@@ -68,8 +69,9 @@ class BackwardPasses:
             return False
         task = torch._C._current_graph_task_id()
         if task not in self._ranks:
-            self._ranks[task] = self._meet(number)
-        return ASIDE < self._ranks[task] == self._rank
+            self._ranks[task] = self._rank_pass(number)
+        rank = self._ranks[task]
+        return rank != ASIDE and rank == self._rank
 
     @property
     def closed(self) -> bool:
@@ -82,24 +84,29 @@ class BackwardPasses:
         put = self._holder is not None and self._holder.grad is not self._left
         return put and self._over and not self._mixed
 
-    def _meet(self, number: int) -> int:
-        rank, holder = self._look()
+    def _rank_pass(self, number: int) -> int:
+        """Ranks a backward pass at its first gradient; if it counts, tells `began`, and `_end` once it is over."""
+        rank, holder = self._find_rank()
         if rank < max(self._rank, WITH_GRAPH):
-            return rank
+            return rank  # it gives the parameters nothing, or an earlier pass outranks it
         zeroed = rank == ACCUMULATES and self._zeroed()
         if zeroed and self.first_alone:
             self._closed = True
             return ASIDE
-        replaces = zeroed or rank > self._rank > ASIDE
-        self._mixed |= rank > self._rank > ASIDE
-        self._rank, self._over = rank, self._over and not replaces
-        self._holder = self._holder if holder is None else holder
+        outranks = ASIDE < self._rank < rank
+        replaces = zeroed or outranks
+        self._mixed |= outranks
+        self._rank = rank
+        if replaces:
+            self._over = False
+        if holder is not None:
+            self._holder = holder
         loss, self._loss = self._loss, None
         self._began(replaces, number, loss)
         torch.autograd.Variable._execution_engine.queue_callback(self._end)
         return rank
 
-    def _look(self) -> tuple[int, Tensor | None]:
+    def _find_rank(self) -> tuple[int, Tensor | None]:
         """The rank of the pass under way, and a parameter that it gives a gradient."""
         asked = known = False
         for parameter in self._trained():
@@ -111,7 +118,7 @@ class BackwardPasses:
             try:
                 if torch._C._will_engine_execute_node(accumulates):
                     return ACCUMULATES, parameter
-            except RuntimeError:  # as it says of what `autograd.grad` was asked for
+            except RuntimeError:  # torch raises it for a leaf that `autograd.grad` was called for
                 asked = True
         if self._inside or not known:
             return ACCUMULATES, None

@@ -35,7 +35,7 @@ def begin() -> None:
     handler.setFormatter(formatter)
     LOG.handlers, LOG.propagate = [handler], False
     LOG.setLevel(logging.INFO)
-    alike = Alike()
+    alike = RateLimit()
     logging.setLogRecordFactory(lambda *args, **more: _one_line(alike, *args, **more))
     logging.captureWarnings(True)
     threading.excepthook = lambda failed: event("thread_failed", logging.ERROR, **told(failed.exc_value))
@@ -55,8 +55,8 @@ def _own(file: str) -> bool:
     return Path(file).is_relative_to(ROOT) and "site-packages" not in file
 
 
-class Alike:
-    """Lets so many lines of a kind through in a minute. Thread-safe.
+class RateLimit:
+    """Lets at most MAX_ALIKE_LINES lines of a kind through in a minute. Thread-safe.
 
     A kind is a place in the sources, and of our own events their first word.
     """
@@ -65,8 +65,8 @@ class Alike:
         self._lock = threading.Lock()
         self._kinds: dict[tuple[object, ...], tuple[float, int]] = {}  # since when, how many
 
-    def left_out(self, record: logging.LogRecord) -> int | None:
-        """How many have been left out since the last of this kind; None if this is another one."""
+    def skipped_before(self, record: logging.LogRecord) -> int | None:
+        """None if this line is to be left out too, else how many of its kind were left out in the minute before."""
         own = (
             str(record.args[0]).partition(" ")[0] if record.name == LOG.name and isinstance(record.args, tuple) else ""
         )
@@ -82,16 +82,16 @@ class Alike:
             return left if count < MAX_ALIKE_LINES else None
 
 
-def _told_in_part(record: logging.LogRecord) -> bool:
+def _passes_filter(record: logging.LogRecord) -> bool:
     return not getattr(record, "left_out", False)
 
 
-def _one_line(alike: Alike, *args: Any, **more: Any) -> logging.LogRecord:
-    """A log record whose traceback is part of its line; its logger leaves out one of too many."""
+def _one_line(alike: RateLimit, *args: Any, **more: Any) -> logging.LogRecord:
+    """A log record whose traceback is part of its line; its logger leaves out a line over the limit."""
     record = logging.LogRecord(*args, **more)
-    left = alike.left_out(record)
+    left = alike.skipped_before(record)
     if left is None:
-        logging.getLogger(record.name).addFilter(_told_in_part)  # which adds it once
+        logging.getLogger(record.name).addFilter(_passes_filter)  # which adds it once
         record.left_out = True
         return record
     text = " ".join(record.getMessage().split()) + (f" alike_left_out={left}" if left else "")

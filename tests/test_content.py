@@ -111,7 +111,7 @@ def test_placeholders_are_numbers_of_three_digits_unless_they_say_otherwise_and_
 
 
 def test_everything_is_read_and_every_judge_is_somebodys() -> None:
-    assert (len(LESSONS), len(CLAIMS)) == (10, 33)
+    assert (len(LESSONS), len(CLAIMS)) == (10, 36)
     assert len(ENTRIES) > 150
     used = {one.judge.func.__name__ for one in [*LESSONS.values(), *CLAIMS.values(), *PAPERS.values()]}  # type: ignore[attr-defined]
     assert used == set(JUDGES)

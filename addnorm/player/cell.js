@@ -4,7 +4,7 @@ import { made, node as svg, write } from "./dom.js"
 import { brief } from "./number.js"
 
 const SIDE = 8 // pixels of a digit
-const AROUND = [46, 6, 16, 14] // pixels around the plot of a curve whose type has 12: left, right, top, bottom
+const AROUND = [46, 6, 16, 14] // pixels around a curve's plot at a type of 12: left, right, top, bottom
 const INKS = 17 // darknesses of a pixel, each a digit to this base
 
 // A digit as an SVG with a square for each pixel that is not empty, in the colour of the text.
@@ -60,10 +60,10 @@ export class Curve {
     const log = now.logs[run]
     if (!log?.length) return
     const width = this.width ?? this.place.clientWidth
-    const height = this.el.clientHeight || this.panel.height // of which a phone's style leaves less
+    const height = this.el.clientHeight || this.panel.height // a phone's style makes it lower
     const em = Number.parseFloat(getComputedStyle(this.el).fontSize) / 12
     const [left, right, over, under] = AROUND.map((pixels) => pixels * em)
-    const x = (row) => left + (row / log.last) * (width - left - right)
+    const x = (step) => left + (step / log.last) * (width - left - right)
     const y = (loss) => over + (1 - loss / top) * (height - over - under)
     const until = Math.min(now.furthest, log.length - 1)
     const parts = [
@@ -76,10 +76,10 @@ export class Curve {
       svg("text", { x: width - right, y: height - 2, "text-anchor": "end" }, `step ${log.last}`),
     ]
     const [path, beyond] = [[], []]
-    for (let row = 0, down = false; row <= until; row++) {
-      const loss = log.number("loss", row)
-      if (loss <= top) path.push(`${down ? "L" : "M"}${x(row).toFixed(1)} ${y(loss).toFixed(1)}`)
-      else beyond.push([row, loss])
+    for (let step = 0, down = false; step <= until; step++) {
+      const loss = log.number("loss", step)
+      if (loss <= top) path.push(`${down ? "L" : "M"}${x(step).toFixed(1)} ${y(loss).toFixed(1)}`)
+      else beyond.push([step, loss])
       down = loss <= top
     }
     parts.push(svg("path", { class: "line", d: path.join("") }))
@@ -96,13 +96,13 @@ export class Curve {
 
   // Losses above the axis: an arrow at each such step, a cross where the loss is not finite, and the last one in words.
   edge(beyond, x, y) {
-    const marks = beyond.map(([row, loss]) => {
+    const marks = beyond.map(([step, loss]) => {
       const lost = !Number.isFinite(loss)
-      const shape = lost ? `M${x(row)} ${y - 12}l8 8m0 -8l-8 8` : `M${x(row)} ${y - 4}l4 -8l4 8z`
+      const shape = lost ? `M${x(step)} ${y - 12}l8 8m0 -8l-8 8` : `M${x(step)} ${y - 4}l4 -8l4 8z`
       return svg("path", { class: lost ? "lost" : "beyond", d: shape })
     })
-    const [row, loss] = beyond.at(-1)
-    const said = Number.isFinite(loss) ? `${brief(loss)} at step ${row}` : `overflow at step ${row}`
-    return [...marks, svg("text", { x: x(row) + 12, y: y - 4 }, said)]
+    const [step, loss] = beyond.at(-1)
+    const label = Number.isFinite(loss) ? `${brief(loss)} at step ${step}` : `overflow at step ${step}`
+    return [...marks, svg("text", { x: x(step) + 12, y: y - 4 }, label)]
   }
 }

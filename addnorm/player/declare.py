@@ -244,7 +244,7 @@ def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
 
 
 def fixed_trace(trace: dict[str, Any], values: list[Any], *, previous: bool = False) -> dict[str, Any]:
-    """The trace with numbers of its own: in words what is not finite, None what was not measured.
+    """The trace with numbers of its own: "NaN" and the like for those not finite, None for those not measured.
 
     `previous`: of the net before, which is left out where it is far off the axes of the net shown.
     """
@@ -474,9 +474,9 @@ class Text(Panel):
 
 @dataclass(frozen=True)
 class StackPanel(Panel):
-    """The stack of a run: `blocks` as the app's `blocks_of` gives them.
+    """The stack of a run. `blocks`: block, site, name, skip, norms and diagram, as the app's `blocks_of` gives them.
 
-    `toggles`: the page hears of a click on a block.
+    `toggles`: the page hears of a click on a block. A new `fit` chooses the scale anew.
 
     A `shared` scale covers all runs of the page, so that stacks can be compared by eye. `label` is above the scale.
     `diagrams`: SVGs of blocks, which have their numbers as `diagram`; that of the block last pointed at stands beside

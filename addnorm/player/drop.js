@@ -29,7 +29,7 @@ const readFile = async (file, read) => {
   await readAll().catch((error) => {
     decoder.problem = `The file cannot be read: ${error.message}.`
   })
-  decoder.stand()
+  decoder.updateState()
   read(log)
 }
 

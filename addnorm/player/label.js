@@ -2,10 +2,10 @@
 
 import { atLuminance, hues, looked } from "./look.js"
 
-const MOST = 4 // lines that are named at their ends
-const WIDEST = 0.3 // of a chart's width: the longest name that fits beside its plot
+const MAX_AT_ENDS = 4 // lines that are named at their ends
+const MAX_NAME_SHARE = 0.3 // of a chart's width: the longest name that fits beside its plot
 const [GAP, LINE] = [10, 1.15] // pixels from a line's end to its name; between two names, of their type
-const BELOW = 28 // pixels that the button for the table takes below a plot, off which names keep
+const TABLE_BUTTON = 28 // pixels below a plot that the button for the table covers; names stay above them
 const NEAR = 0.3 // of the plot's width, within which two names may touch
 const [TITLE_ROOM, LEGEND_ROW, LEGEND_TYPE, LEGEND_SIGN] = [30, 17, 11, 42] // pixels
 const ON = { light: 0.15, dark: 0.36 } // luminances of a name in the hue of its line: at least 4.5:1
@@ -58,7 +58,7 @@ const namesOf = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, heigh
     })),
     ...levels.map(({ name, at }) => ({ name, x: across.value(1), y: at, hue: hues.grey })),
   ]
-  const least = Math.max(0, BELOW - margin.b) / Math.max(1, height)
+  const least = Math.max(0, TABLE_BUTTON - margin.b) / Math.max(1, height)
   const places = named.map(({ x, y }) => ({ x: across.share(x), y: least + (1 - least) * up.share(y) }))
   const shares = apart(places, (LINE * legend.font.size) / Math.max(1, height))
   return {
@@ -79,44 +79,44 @@ const noted = ({ name, at }) => ({
   ...{ text: name, showarrow: false, font: { size: 12 } },
 })
 
-// Rows of a legend whose columns are as wide as the longest name.
+// How many rows a legend of these names needs in a width: one if all fit side by side, else columns as wide as the longest.
 const rowsOf = (names, there, type, measure) => {
   const widths = names.map((name) => LEGEND_SIGN + measure(name, type))
-  if (widths.reduce((sum, one) => sum + one, 0) <= there) return names.length ? 1 : 0
+  if (widths.reduce((sum, width) => sum + width, 0) <= there) return names.length ? 1 : 0
   return Math.ceil(names.length / Math.max(1, Math.floor(there / Math.max(...widths))))
 }
 
-// A drawn figure with the names of its lines, of its `levels` ({name, at}), and with room for them. Lines that meet at
-// their ends have a `legend`. Room is made when names come, and kept in `held` while the chart keeps its width.
-// `measure`: gives the width of a text.
-export const labelled = (declared, { data, layout }, { width, height }, held, measure, dark) => {
+// Adds names to a drawn figure, at the ends of up to four lines or in a legend, and makes room for them. Named too are its
+// `levels` ({ name, at }); lines that meet at their ends have a `legend`. `room` keeps rows and right (pixels) between calls:
+// they only grow until the width changes. `measure`: (text, pixels of type) => its width in pixels.
+export const labelled = (declared, { data, layout }, { width, height }, room, measure, dark) => {
   if (!layout.showlegend) return { data, layout }
   const { legend, margin, title } = layout
-  const { levels = [], legend: inLegendOnly = false } = declared.layout.bind ?? {}
+  const { levels = [], legend: legendOnly = false } = declared.layout.bind ?? {}
   const type = legend.font.size
-  const left = data.filter((one) => one.declared)
-  const known = declared.data
-    .map((one) => looked(one, hues.grey))
-    .filter((one) => inLegend(one) && one.bind?.of !== "crosses")
-    .filter(({ name }) => !left.some((other) => other.declared === name))
-  const lines = data.filter((one) => isLine(one) && inLegend(one) && !one.declared && ends(one) >= 0)
-  const widest = Math.max(0, ...[...known, ...lines, ...levels].map(({ name }) => measure(name, type)))
-  const direct =
-    known.length > 0 && !inLegendOnly && known.length <= MOST && known.every(isLine) && widest <= WIDEST * width
-  const marks = [...left, ...data.filter((one) => inLegend(one) && one.mode === "markers")]
-  const names = new Set([...(direct ? [] : known), ...marks].map(({ name }) => name))
-  if (held.width !== width) Object.assign(held, { width, rows: 0, right: margin.r })
-  held.rows = Math.max(held.rows, rowsOf([...names], width - margin.l - margin.r, type, measure))
-  const t = title?.text ? Math.round((type / LEGEND_TYPE) * (TITLE_ROOM + LEGEND_ROW * held.rows)) : margin.t
-  if (!direct) {
+  const undrawn = data.filter((trace) => trace.declared) // named with the reason; see `leftOut` in bind.js
+  const nameable = declared.data
+    .map((trace) => looked(trace, hues.grey))
+    .filter((trace) => inLegend(trace) && trace.bind?.of !== "crosses")
+    .filter(({ name }) => !undrawn.some((trace) => trace.declared === name))
+  const lines = data.filter((trace) => isLine(trace) && inLegend(trace) && !trace.declared && ends(trace) >= 0)
+  const widest = Math.max(0, ...[...nameable, ...lines, ...levels].map(({ name }) => measure(name, type)))
+  const fewLines = nameable.length > 0 && nameable.length <= MAX_AT_ENDS && nameable.every(isLine)
+  const namesAtEnds = !legendOnly && fewLines && widest <= MAX_NAME_SHARE * width
+  const marks = [...undrawn, ...data.filter((trace) => inLegend(trace) && trace.mode === "markers")]
+  const names = new Set([...(namesAtEnds ? [] : nameable), ...marks].map(({ name }) => name))
+  if (room.width !== width) Object.assign(room, { width, rows: 0, right: margin.r })
+  room.rows = Math.max(room.rows, rowsOf([...names], width - margin.l - margin.r, type, measure))
+  const t = title?.text ? Math.round((type / LEGEND_TYPE) * (TITLE_ROOM + LEGEND_ROW * room.rows)) : margin.t
+  if (!namesAtEnds) {
     const annotations = [...(layout.annotations ?? []), ...levels.map(noted)]
     return { data, layout: { ...layout, annotations, margin: { ...margin, t } } }
   }
   const crossed = new Set(data.filter(({ legendgroup, x }) => legendgroup && x?.length).map(({ meta }) => meta))
-  held.right = Math.max(held.right, Math.ceil(widest) + GAP)
-  const own = data.map((one) => (lines.includes(one) ? { ...one, showlegend: false } : one))
+  room.right = Math.max(room.right, Math.ceil(widest) + GAP)
+  const own = data.map((trace) => (lines.includes(trace) ? { ...trace, showlegend: false } : trace))
   return {
     data: [...own, namesOf(lines, levels, crossed, layout, height - t - margin.b, dark)],
-    layout: { ...layout, margin: { ...margin, t, r: held.right }, showlegend: own.some(inLegend) },
+    layout: { ...layout, margin: { ...margin, t, r: room.right }, showlegend: own.some(inLegend) },
   }
 }

@@ -58,6 +58,7 @@ const parsed = (line) => {
   return entry
 }
 
+// A JSON value as a number, null where not measured. Each check here throws a FaultError, which says what line N is or has.
 const number = (value, name) => {
   if (NAMED.has(value)) return NAMED.get(value)
   if (value === null || value === undefined) return null
@@ -90,9 +91,9 @@ const listed = (entry, key) => {
   return value
 }
 
-// What is said, by kind: of rows up to a step.
+// Checks { kind: [[step, sentence], ...] }: steps in order, none after the last.
 const sentences = (value, last) => {
-  if (!isObject(value)) fault("has said that is not an object")
+  if (!isObject(value)) fault("has a said that is not an object")
   for (const [kind, changes] of Object.entries(value)) {
     let before = -1
     text({ kind }, "kind")
@@ -176,16 +177,16 @@ export class Lines {
     this.rest = new Uint8Array(0)
     this.log.last = 0
     this.log.clear()
-    this.stand()
+    this.updateState()
   }
 
-  // How a connection asks for it.
+  // What a connection asks for: which recording, which file, how many bytes are here.
   get asks() {
     return { recording: this.log.recording, file: this.file, have: this.bytes }
   }
 
-  // Says how the recording stands.
-  stand() {
+  // Sets the state of the log to how the recording stands.
+  updateState() {
     const { log } = this
     const { device = "", parameters = 0 } = log.header?.about ?? {}
     const [error, done] = [this.gone || this.problem, Boolean(this.ended || this.readAt)]
@@ -199,7 +200,7 @@ export class Lines {
     this.file = file
     this.gone = sentence
     this.readAt = read
-    this.stand()
+    this.updateState()
   }
 
   receive({ start, data }) {
@@ -226,7 +227,7 @@ export class Lines {
       this.stop("is longer than a line of a recording can be")
     }
     if (this.problem) this.rest = new Uint8Array(0)
-    this.stand()
+    this.updateState()
   }
 
   // Checks the end of a file that will not grow any more.
@@ -236,7 +237,7 @@ export class Lines {
       this.stop(this.log.header ? "is cut off; what came before it is shown" : "is not a recording")
     } else if (!this.problem && !this.log.header) this.problem = "The file is empty."
     this.readAt = Date.now() / 1000
-    this.stand()
+    this.updateState()
   }
 
   take(line) {
@@ -248,7 +249,7 @@ export class Lines {
       if (!this.log.header) this.takeHeader(entry)
       else if (Object.hasOwn(entry, "end")) this.ended = ending(entry)
       else if (Object.hasOwn(entry, "said")) {
-        this.counted(Math.floor(line.length / 8))
+        this.checkTotal(Math.floor(line.length / 8))
         this.log.say(sentences(entry.said, this.log.steps.at(-1)))
       } else this.takeRow(entry)
     } catch (error) {
@@ -276,14 +277,14 @@ export class Lines {
     this.log.stride = isCount(entry.every) && entry.every > 0 ? entry.every : 1
   }
 
-  counted(numbers) {
+  checkTotal(numbers) {
     this.numbers += numbers
-    if (this.numbers > BOUNDS.numbers) fault("is one line too many; what came before it is shown")
+    if (this.numbers > BOUNDS.numbers) fault("is over the limit; the lines before it are shown")
   }
 
   takeRow(entry) {
     const { log } = this
-    this.counted(log.width + 2)
+    this.checkTotal(log.width + 2)
     const old = log.header.about.addnorm === 1
     const step = count(entry, "step")
     const before = log.steps.at(-1)
@@ -304,7 +305,8 @@ export class Lines {
     this.seconds = seconds
   }
 
-  // Whether it grows, has ended, or has stopped without its last line. `words`: for each of these, as they are declared.
+  // How the recording stands in words: growing, ended with a reason, silent since some time, or unknown. `words`: STANDS of
+  // addnorm/words.py; `now` in Unix seconds.
   stands(words, now) {
     if (this.ended) return words[this.ended.end].replace("{reason}", () => this.ended.reason)
     const { created } = this.log.header.about

@@ -9,7 +9,7 @@ export const power = (exponent) => `10${String(exponent).replace(/./g, (sign) =>
 export const brief = (value, digits = 3) => {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf"
   const size = Math.abs(value)
-  if (size >= 0.001 && size < 100) return String(Number(value.toPrecision(digits))) // a tenth of the time below
+  if (size >= 0.001 && size < 100) return String(Number(value.toPrecision(digits))) // the usual case, ten times faster than below
   const [mantissa, exponent] = value
     .toExponential(digits - 1)
     .split("e")

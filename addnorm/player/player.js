@@ -66,8 +66,8 @@ for (const kind of ["pointerdown", "keydown"])
     true,
   )
 
-// Whoever has just taken a link, or a button that looks like one, or gone back may be leaving: what the page then says
-// would call it back.
+// After a click on a link, or a button that looks like one, or on Back the page may be unloading. What it says then would
+// make the server run it again.
 const WAYS = "a[href], [data-testid=stBaseButton-tertiary]"
 let tookWay = Number.NEGATIVE_INFINITY
 const noteWay = () => {
@@ -199,8 +199,8 @@ class Player {
     const fresh = name !== this.name
     if (fresh) {
       const { playhead, logs: before, names: had } = this
-      // Who presses Train before the page has heard of a moved control wants to train what the control says,
-      // even if the run of before had so few rows that it has been played to its end since.
+      // Train may be pressed before the page has heard of a moved control: it means the net that the control says, even
+      // if the run before was so short that it has been played to its end since.
       const recent = clock() - this.pressedAt < EAGER_SECONDS
       const plays = playhead.playing ? !playhead.shown || recent : playhead.ended && recent
       const eager = plays && touched <= this.pressedAt
@@ -236,7 +236,7 @@ class Player {
     return { position: Math.floor(position), furthest, speed, follows: this.follows }
   }
 
-  // After a reload the playhead stands where it stood, once the rows are there: nothing is trained for who only looks.
+  // After a reload the playhead stands where it stood, once the rows are there: this alone starts no training.
   recall(logs) {
     if (!this.before || !logs.every((log) => log.over || log.length > this.before.position)) return
     const { position, furthest } = this.before
@@ -248,7 +248,7 @@ class Player {
     if (!this.data.scenes.length) keepPlace(this.name, this.placeOf(this.playhead))
   }
 
-  // The logs that come over the connection: all but the files of the visitor's.
+  // The logs that come over the connection: all but the visitor's files.
   get remote() {
     return this.logs.filter((log) => !log.local)
   }
@@ -405,6 +405,7 @@ class Player {
     })
   }
 
+  // One frame: moves the playhead by the time passed, asks for rows, draws what changed, reports the place.
   frame() {
     if (!this.root.isConnected || !this.logs.length) return
     const { playhead, logs, active } = this
@@ -440,13 +441,14 @@ class Player {
     this.request()
     const quiet = calm()
     const until = playhead.playing ? Math.max(there, 0) : end // at rest a run that was added catches up beside the others
-    const position = Math.min(quiet || !playhead.playing ? playhead.shown : playhead.position, until)
+    const smooth = playhead.playing && !quiet // between two steps only while it moves
+    const position = Math.min(smooth ? playhead.position : playhead.shown, until)
     const shown = Math.floor(position)
     const now = {
       logs,
       position,
       shown,
-      // Of a recording everything may be seen, whoever has played it.
+      // A recording is shown whole, played or not.
       furthest: recorded.length ? Math.max(playhead.furthest, newest, 1) : playhead.furthest,
       playing: playhead.playing,
       calm: quiet,

@@ -25,7 +25,7 @@ class Rows {
     log.rows = new Float32Array(0)
   }
 
-  // How a connection asks for it: from which row on, which is the first while those that are here come with the app.
+  // What a connection asks for. `have`: rows that need not be sent; 0 while the rows here are the app's recorded ones.
   get asks() {
     const { link, seeds, length, state } = this.log
     return { link, seeds, have: state.recorded ? 0 : length }
@@ -121,7 +121,7 @@ export class RunLog {
     return Math.max(...this.state.outcomes.map(({ step }) => step))
   }
 
-  // Where a run is drawn: what is lost is marked for whoever stands at that very step, and the last finite row otherwise.
+  // The step to draw: of a diverged run the last finite one, unless the playhead rests exactly on the divergence.
   drawnAt({ position, shown, playing }) {
     if (this.lost && (playing || shown !== this.endsAt)) return Math.min(position, this.playsTo)
     return Math.min(position, this.length - 1)
@@ -133,7 +133,7 @@ export class RunLog {
     return seen ? this.endsAt : shown
   }
 
-  // Why the run ended at or before a step: an error or a divergence; empty while it goes on.
+  // Why the run ended at or before a step: an error or a divergence; empty until then.
   end(step) {
     return this.state.error || (this.outcome && step >= this.outcome.step ? this.outcome.sentence : "")
   }
@@ -235,7 +235,7 @@ export class RunLog {
     return this.at(track, this.rowAt(step), seed)[0]
   }
 
-  // A number over the first rows.
+  // The first number of a track in each of the first rows; NaN where not measured.
   column(track, rows, seed = 0) {
     return Float64Array.from({ length: rows }, (_, row) => this.at(track, row, seed)[0] ?? NaN)
   }

@@ -5,7 +5,7 @@ import { clock, made, onPlainClick, write } from "./dom.js"
 const CHOICE_MILLISECONDS = 150 // without a change, before the page hears of a choice
 const NARROW = "(max-width: 640px)" // the picture covers the upper part of the screen, and the text is below it
 const BAR = 72 // pixels: Streamlit's header with a margin
-// Of the room below a phone's picture: from there on more is read of the scene that comes than of the one that leaves.
+// On a phone, where the reading line lies in the room below the picture (0 top, 1 bottom): the scene that crosses it is shown.
 const COMES = 0.88
 const SETTLE_SECONDS = 1
 const ANSWER_SECONDS = 3 // in which the page hears of a scene that was gone to
@@ -83,7 +83,7 @@ export class Scenes {
       if (choice) part.choice.declare(choice)
     }
     if (scene === this.wanted) return
-    // Of two that are gone to quickly the page may have heard of the first alone.
+    // After two quick moves the page may have heard of the first alone.
     if (clock() < this.answered) return fire("scene", this.wanted)
     this.wanted = scene
     this.show(scene - 1, fresh)
@@ -141,7 +141,7 @@ export class Scenes {
     this.show(at)
   }
 
-  // Goes some scenes on, or back, as far as there are such.
+  // Goes some scenes on, or back, if there are any.
   turn(by) {
     if (this.parts[this.at + by]) this.open(this.at + by)
   }

@@ -147,10 +147,9 @@ export class StackPanel {
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
       const first = scaleOf(name, ...seen(() => 0))
-      const [low, high] = logRange(
-        this.held[name] ?? first,
-        ...seen((other) => (now.alone && other !== log ? 0 : other.drawnAt(now))),
-      )
+      // In a story only this stack moves: the others count as they were before training.
+      const stepOf = (other) => (now.alone && other !== log ? 0 : other.drawnAt(now))
+      const [low, high] = logRange(this.held[name] ?? first, ...seen(stepOf))
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
     const wide = (this.canvas.width = Math.round((whole - room) * devicePixelRatio))
@@ -170,11 +169,12 @@ export class StackPanel {
       const left = at * column
       const gap = Math.min(4, column * 0.2)
       const body = Math.max(1, column - gap)
-      this.half(pen, "act", this.values.act[at], left, body, top + half - 1, half - 1, -1)
-      this.half(pen, "grad", this.values.grad[at], left, body, top + half + 1, half - 1, 1)
+      this.bar(pen, "act", this.values.act[at], left, body, top + half - 1, half - 1, -1)
+      this.bar(pen, "grad", this.values.grad[at], left, body, top + half + 1, half - 1, 1)
       if (block.skip) {
-        const carried = block.skip * act[Math.max(0, block.site - 1)]
-        const share = carried / (carried + branch[Math.max(0, block.site - 1)]) || 0
+        const before = Math.max(0, block.site - 1)
+        const carried = block.skip * act[before]
+        const share = carried / (carried + branch[before]) || 0 // of the skip, by RMS: the ribbon's thickness
         pen.fillStyle = hues.signal
         const thick = 2 + share * (ribbon - 4)
         pen.fillRect(left, (ribbon - thick) / 2, column + 0.5, thick)
@@ -208,7 +208,9 @@ export class StackPanel {
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
-  half(pen, name, value, left, width, edge, room, way) {
+  // A bar from y = edge, upwards for way -1 and downwards for 1, at most `room` pixels long: the value's share of its log scale.
+  // Not finite: full length, red, hatched. Zero: a stub.
+  bar(pen, name, value, left, width, edge, room, way) {
     const [low, high] = this.held[name]
     const lost = !Number.isFinite(value)
     const share = lost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : 0.06

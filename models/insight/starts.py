@@ -1,4 +1,4 @@
-"""What became of small nets that were drawn at random, by their verdict before any update; said of nets like them.
+"""What became of small nets drawn at random, by their verdict before any update, as sentences on nets like them.
 
 `python -m benchmarks verdicts` draws them from GRID, trains them and prints COUNTS. Nothing is said of a net that
 differs in any field from all that was drawn.
@@ -14,8 +14,8 @@ from models.spec.overrides import mix_ln
 from models.spec.schedule import learning_rates
 
 STEPS = 300  # that each net was trained for
-LEAST = 20  # nets, below which nothing is said
-SLOW = 1 / 3  # of the least sum of learning rates over a run: with less nothing much can be learned
+MIN_NETS = 20  # for a sentence
+SLOW = 1 / 3  # a run is slow whose learning rates add up to less than this share of the lowest rate times STEPS
 
 Values = tuple[object, ...]
 
@@ -35,6 +35,7 @@ GRID: Mapping[str, Values] = {
     "init": tuple(INITS),
     "init_gain": (0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
 }
+# A value that is repeated is drawn more often.
 OF_NET: Mapping[str, Mapping[str, Values]] = {
     "mlp": {
         "task": ("digits", "digits", "spiral"),
@@ -68,7 +69,7 @@ RATES: Mapping[tuple[str, str, str], tuple[float, float]] = {
     ("transformer", "book", "adam"): (1e-3, 0.01),
     ("transformer", "book", "adamw"): (1e-3, 0.01),
 }
-ANY = ("net", "seed", "device", "steps", "lr", "overrides")  # fields that are looked at otherwise, or not at all
+FIELDS_NOT_COMPARED = ("net", "seed", "device", "steps", "lr", "overrides")  # by the grid; `became` looks at some
 
 
 class Count(NamedTuple):
@@ -95,27 +96,29 @@ def became(cfg: RunConfig, start: str) -> str:
     rates = RATES.get((cfg.net, cfg.task, cfg.optimizer))
     if rates is None or note(cfg):
         return ""
-    reach, least = sum(learning_rates(cfg)), rates[0] * STEPS
-    if start in ("healthy", "inert", "borderline") and reach < SLOW * least:
+    lr_sum, least = sum(learning_rates(cfg)), rates[0] * STEPS
+    if start in ("healthy", "inert", "borderline") and lr_sum < SLOW * least:
         return (
-            f"Slow: the learning rates of these {cfg.steps} steps add up to {number(reach, 1)}; small nets that "
+            f"Slow: the learning rates of these {cfg.steps} steps add up to {number(lr_sum, 1)}; small nets that "
             f"learned had {number(least, 2)} or more."
         )
     count = COUNTS.get(start)
-    if count is None or count.nets < LEAST or not rates[0] <= cfg.lr <= rates[1] or not _drawn(cfg):
+    if count is None or count.nets < MIN_NETS or not rates[0] <= cfg.lr <= rates[1] or not _within_grid(cfg):
         return ""
     mostly = 2 * count.learn > count.nets
-    if cfg.steps < STEPS if mostly else cfg.steps > STEPS:
+    too_short = mostly and cfg.steps < STEPS  # it may not have learned yet
+    too_long = not mostly and cfg.steps > STEPS  # it may still learn
+    if too_short or too_long:
         return ""
     return f"Of {count.nets} small nets drawn at random that start like this, {count.learn} learn in {STEPS} steps."
 
 
-def _drawn(cfg: RunConfig) -> bool:
+def _within_grid(cfg: RunConfig) -> bool:
     """Whether every field of a net is among what was drawn, or is the default."""
     grid = {**GRID, **OF_NET[cfg.net]}
     usual = {name: getattr(RunConfig, name) for name in knobs()} | NET_DEFAULTS[cfg.net]
     return cfg.overrides in ((), mix_ln(cfg.depth)) and all(
-        _among(getattr(cfg, name), grid.get(name, (usual[name],))) for name in usual if name not in ANY
+        _among(getattr(cfg, name), grid.get(name, (usual[name],))) for name in usual if name not in FIELDS_NOT_COMPARED
     )
 
 

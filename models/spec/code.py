@@ -25,9 +25,11 @@ def block_code(cfg: RunConfig, block: int | None = None) -> str:
     if cfg.stack == "dlcl":
         lines.append("normed.append(norm_block(x))" if cfg.norm != "none" else "normed.append(x)")
     code = "\n".join(lines)
-    notes = [f"# M = {cfg.sublayers} sublayers"] * ("M" in code) + [f"# l = {block or cfg.depth}, the block"] * (
-        "l**" in code
-    )
+    notes = []
+    if "M" in code:
+        notes.append(f"# M = {cfg.sublayers} sublayers")
+    if "l**" in code:
+        notes.append(f"# l = {block or cfg.depth}, the block")
     return "\n".join([*notes, code])
 
 
@@ -52,7 +54,8 @@ def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str
             norm, width = getattr(sublayer, slot if slot != "norm_again" else "norm_add"), cfg.width
             if slot == "norm_mid" and _has_hidden(cfg, sublayer):
                 width *= cfg.expansion
-            path = f"{sublayer.kind}.{'function.' * (slot == 'norm_mid')}{slot}"
+            inside = "function." if slot == "norm_mid" else ""
+            path = f"{sublayer.kind}.{inside}{slot}"
             parts[_slot_name(sublayer, number)(slot)] = (
                 path,
                 norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine),
@@ -184,14 +187,14 @@ def _attention_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
 
 
 def _factor(scale: float | str) -> str:
-    """The code of a weight and its times sign; nothing for 1."""
+    """A weight and " * " as code; empty for a weight of 1."""
     if isinstance(scale, str):
         return RULE_CODE[scale] + " * "
     return "" if scale == 1 else f"{number_code(scale)} * "
 
 
 def branch_factor_code(cfg: RunConfig) -> str:
-    """The code of a branch's weight and its times sign; nothing for 1."""
+    """A branch's weight and " * " as code; empty for a weight of 1."""
     factor = _factor(cfg.branch_scale)
     if branch_factor(cfg) == 1:
         return factor
@@ -201,5 +204,5 @@ def branch_factor_code(cfg: RunConfig) -> str:
 
 
 def number_code(value: float) -> str:
-    """The shortest text of a number that loses nothing of it."""
+    """The shortest text that gives the same number back."""
     return f"{value:g}" if float(f"{value:g}") == value else repr(value)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import verdicts as drawn
 from models.insight import starts
-from models.insight.starts import ANY, COUNTS, GRID, LEAST, OF_NET, RATES, STEPS, Count, became
+from models.insight.starts import COUNTS, FIELDS_NOT_COMPARED, GRID, MIN_NETS, OF_NET, RATES, STEPS, Count, became
 from models.spec import RunConfig, knobs
 
 MLP = RunConfig(depth=8, width=32, batch=32, lr=0.01, device="cpu")
@@ -18,7 +18,7 @@ TRANSFORMER = RunConfig.arranged("pre-norm", net="transformer", task="book", dep
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts of which most, half and none learn."""
     counts = {"healthy": Count(95, 100), "borderline": Count(51, 100), "exploding": Count(2, 100)}
-    monkeypatch.setattr(starts, "COUNTS", counts | {"dead": Count(1, LEAST - 1)})
+    monkeypatch.setattr(starts, "COUNTS", counts | {"dead": Count(1, MIN_NETS - 1)})
 
 
 @pytest.mark.usefixtures("counted")
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_a_net_that_differs_in_one_field_from_all_that_was_dr
 
 @pytest.mark.usefixtures("counted")
 def test_every_field_has_bounds_and_every_net_that_is_drawn_lies_within_them() -> None:
-    assert set(GRID) | set(OF_NET["mlp"]) | set(ANY) <= set(knobs())
+    assert set(GRID) | set(OF_NET["mlp"]) | set(FIELDS_NOT_COMPARED) <= set(knobs())
     for cfg in drawn.configurations():
         assert became(cfg, "healthy") or starts.note(cfg), cfg
 

@@ -31,6 +31,8 @@ W_O_SEED = 5
 
 @dataclass(frozen=True)
 class SeveralHeads(Settings):
+    """How many heads, and which are switched off, by index from 0."""
+
     columns = (2,)
 
     count: Annotated[int, Knob("Heads", choices=dict.fromkeys(COUNTS), link="heads-that-write", control="segments")] = 2
@@ -38,6 +40,10 @@ class SeveralHeads(Settings):
 
 
 def draw(head: Head, at: int, x: np.ndarray, matrices: Matrices) -> None:
+    """Several heads on the tables of the single one, x (n, d) and its matrices: a map and what each writes at a token.
+
+    `at`: the token, from 0.
+    """
     d_k, d_v = head.k.shape[1], head.v.shape[1]
     fitting = [count for count in COUNTS if d_k % count == d_v % count == 0]
     if not fitting:

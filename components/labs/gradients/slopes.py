@@ -21,7 +21,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/gradients")
 KEY = "gradients"
 REACH = 4.0
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "9px,3px,2px,3px,2px,3px")
 
 
 @dataclass(frozen=True)
