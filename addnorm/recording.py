@@ -373,7 +373,7 @@ class Reader:
     def _count(self, numbers: int) -> None:
         self._numbers += numbers
         if self._numbers > MAX_NUMBERS:
-            raise FaultError("is one line too many; what came before it is shown")
+            raise FaultError("is over the limit; the lines before it are shown")
 
 
 def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
@@ -506,7 +506,7 @@ def listed(entry: dict[str, Any], key: str) -> list[Any]:
 def sentences(value: Any, steps: Sequence[int]) -> dict[str, list[Change]]:
     """What is said, by kind, of rows up to the last of `steps`. Raises FaultError."""
     if not isinstance(value, dict):
-        raise FaultError("has said that is not an object")
+        raise FaultError("has a said that is not an object")
     found: dict[str, list[Change]] = {}
     for kind, changes in value.items():
         news: list[Change] = []

@@ -152,7 +152,7 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b"",
         "Line 2 has a sentence about step 0, which has not come.",
     ),
-    "said as a list": ([HEADER, ROW, {"said": [[0, "x"]]}], b"", "Line 3 has said that is not an object."),
+    "said as a list": ([HEADER, ROW, {"said": [[0, "x"]]}], b"", "Line 3 has a said that is not an object."),
     "a sentence alone": ([HEADER, ROW, {"said": {"law": ["x"]}}], b"", "Line 3 has a sentence without a step."),
     "sentences as text": ([HEADER, ROW, {"said": {"law": "x"}}], b"", "Line 3 has sentences that are not a list."),
     "a number for a sentence": (
@@ -197,7 +197,7 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert not endless._rest
     monkeypatch.setattr(reading, "MAX_NUMBERS", 34)
     found = fed(HEADER, *({**ROW, "step": step} for step in range(9)))
-    assert found.problem == "Line 4 is one line too many; what came before it is shown."
+    assert found.problem == "Line 4 is over the limit; the lines before it are shown."
     assert len(found) == 2
     monkeypatch.setattr(reading, "LARGEST_FILE", 1500)
     (tmp_path / "run.jsonl").write_text(
