@@ -41,7 +41,7 @@ def gathered(experiment: Experiment, name: str) -> tuple[bool, dict[str, Any] | 
 def gather(source: Source, who: Requester) -> Reply[Any]:
     """What a source gives, or how far it is."""
     if isinstance(source, Computed):
-        return Reply(source.numbers())
+        return Reply(source.value())
     if isinstance(source, Asked):
         return answer(source.question, source.cfg, owner=who, **source.args)
     log = trainer().want(source.cfg, source.cfg.steps, seeds=source.seeds, owner=who)

@@ -1,8 +1,10 @@
 """The papers: their numbers are right by another computation, and contrary numbers turn each verdict."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -566,3 +568,18 @@ def test_run_ends_with_verdict_figure_and_numbers(key: str) -> None:
     assert charts(page)
     page = press(page, "Clear")
     assert "holds here" not in words(page).casefold()
+
+
+def test_a_class_that_presses_together_waits_for_one_computation() -> None:
+    calls: list[int] = []
+
+    @cache
+    def slow() -> dict[str, float]:
+        calls.append(1)
+        sleep(0.1)
+        return {"answer": 1.0}
+
+    source = Computed(slow)
+    with ThreadPoolExecutor(8) as pool:
+        values = list(pool.map(lambda _: source.value(), range(8)))
+    assert (values, len(calls)) == ([{"answer": 1.0}] * 8, 1)
