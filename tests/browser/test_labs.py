@@ -3,6 +3,7 @@
 from playwright.sync_api import expect
 
 from tests.browser.page import (
+    address,
     drawn,
     line,
     press,
@@ -85,7 +86,15 @@ def test_a_pressed_number_of_the_whole_block_shows_its_terms(visitors):
     page = drawn(visitors("/residual?part=a-whole-block"), "Token 1")
     page.get_by_text("norm 1, token 2, number 1, from sum 1:").wait_for()
     cell = page.get_by_text("0.75", exact=True).first  # the second entry of token 1's query
-    box = cell.bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    page.get_by_text("Q, token 1, number 2, from x and W_Q: 1·0 + 1·1 + 0.5·0 + 0.5·-0.5 = 0.75").wait_for()
-    assert "operation=q" in page.url
+    terms = page.get_by_text("Q, token 1, number 2, from x and W_Q: 1·0 + 1·1 + 0.5·0 + 0.5·-0.5 = 0.75")
+
+    def pressed() -> bool:
+        """Presses the cell; a press while the chart is being drawn comes to nothing."""
+        if not terms.is_visible():
+            box = cell.bounding_box()
+            page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            page.wait_for_timeout(2000)
+        return terms.is_visible()
+
+    until(page, pressed, "the terms of the number pressed")
+    until(page, lambda: "operation=q" in address(page), "its operation in the address")
