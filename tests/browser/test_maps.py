@@ -1,6 +1,10 @@
 """The map page in a real browser: a click chooses a cell, and a map of one's own is computed while one looks."""
 
-from tests.browser.page import settled
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.page import address, settled, until
 
 
 def test_a_click_in_a_panel_chooses_its_cell(visitors):
@@ -33,9 +37,9 @@ def test_a_coordinate_check_drifts_and_under_mup_is_flat(visitors):
     page.get_by_text("grows as depth^").wait_for()
     page.get_by_role("radio", name="muP + 1/depth").click()
     page.get_by_text("Flat: after 4 steps").wait_for()
-    assert "parametrization=mup-1-depth" in page.url
+    until(page, lambda: "parametrization=mup-1-depth" in address(page), "the choice in the address")
     link = page.get_by_role("link", name="Open the largest of these nets in the playground")
-    assert "parametrization=muP" in link.get_attribute("href")
+    expect(link).to_have_attribute("href", re.compile("parametrization=muP"))
 
 
 def test_a_map_of_ones_own_is_computed_while_one_looks_and_can_be_forgotten(visitors):
