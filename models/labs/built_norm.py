@@ -15,7 +15,9 @@ class NormLines:
     biased: bool = False  # divides the sum of squares by n, not by n - 1
     inside: bool = False  # eps stands inside the root
     eps: float = 1e-6
-    affine: bool = True  # with gamma and beta
+    affine: bool = True  # with gamma and beta, whose entries start at these:
+    gamma: float = 1.0
+    beta: float = 0.0
 
     @property
     def code(self) -> str:
@@ -23,7 +25,8 @@ class NormLines:
         how = "-1, unbiased=False, keepdim=True" if self.biased else "-1, keepdim=True"
         spread = f"var = x.var({how})" if self.inside else f"std = x.std({how})"
         divisor = "(var + self.eps).sqrt()" if self.inside else "(std + self.eps)"
-        rows = ["self.gamma = nn.Parameter(torch.ones(features))", "self.beta = nn.Parameter(torch.zeros(features))"]
+        starts = {"gamma": _filled(self.gamma), "beta": _filled(self.beta)}
+        rows = [f"self.{name} = nn.Parameter({start})" for name, start in starts.items()]
         lines = [
             "import torch",
             "from torch import nn",
@@ -43,12 +46,17 @@ class NormLines:
         ]
         return "\n".join(lines)
 
-    def normalised(self, x_D: np.ndarray, gamma: float = 1.0, beta: float = 0.0) -> np.ndarray:
-        """What the class makes of a token (D,) if every entry of its gamma and beta is set to these."""
+    def normalised(self, x_D: np.ndarray) -> np.ndarray:
+        """What the class makes of a token (D,)."""
         x = np.asarray(x_D, float)
         variance = float(x.var(ddof=int(not self.biased)))
         y = (x - x.mean()) / (np.sqrt(variance + self.eps) if self.inside else np.sqrt(variance) + self.eps)
-        return gamma * y + beta if self.affine else y
+        return self.gamma * y + self.beta if self.affine else y
+
+
+def _filled(value: float) -> str:
+    usual = {1.0: "torch.ones(features)", 0.0: "torch.zeros(features)"}
+    return usual.get(value, f"torch.full((features,), {value!r})")
 
 
 TORCHS = NormLines(biased=True, inside=True, eps=TORCH_EPS)

@@ -34,7 +34,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 FIRST = "three tokens, layer norm"
-LIMITED = 0.99  # of the spread that a token would have without eps, below which the page says so
+LIMITED = 0.5  # of the spread that a token would have without eps, below which the page says so
 EPS = [0.0, 1e-8, 1e-5, 1e-3, 1e-1, 1.0]
 
 

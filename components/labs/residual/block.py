@@ -30,7 +30,7 @@ NAMES_PIXELS = 88  # the width of the operations' names
 ROW_PIXELS = 27  # the height of an operation in the picture
 MAX_WRITTEN = 4  # numbers of a row up to which the picture's cells show them
 SHOWN = {
-    "scores": "Q Kᵀ / √K",
+    "scores": "Q Kᵀ / √d_k",
     "weights": "softmax",
     "mix": "weights · V",
     "attention": "times W_O",

@@ -79,7 +79,7 @@ def access_chart(steps: list[Access]) -> Figure:
             "name": name,
             "x": places,
             "y": numbers(np.array(values)),
-            "text": [number(value, 3) for value in values],
+            "text": [number(value + 0.0, 3) for value in values],
             "textposition": "outside",
             "cliponaxis": False,
             "hue": SIGNAL,
@@ -88,7 +88,7 @@ def access_chart(steps: list[Access]) -> Figure:
             "hovertemplate": "%{y:.4g}<extra>%{fullData.name}</extra>",
         }
         for shade, (name, values) in enumerate(
-            (("read", [step.heard for step in steps]), ("written", [step.wrote for step in steps]))
+            (("read", [round(step.heard, 9) for step in steps]), ("written", [round(step.wrote, 9) for step in steps]))
         )
     ]
     return figure_of(bars, layout, "nothing is read or written")
