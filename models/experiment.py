@@ -5,7 +5,7 @@ Their words, nets and options are files of `content/` (see `models.content`); ho
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -219,6 +219,14 @@ def parts(
         "words": text.take("words", dict, {}),
         **heard,
     }
+
+
+def topic_of(text: Document, topics: Sequence[str]) -> str:
+    """What a file is about, or a fault."""
+    about = text.take("topic", str)
+    if about not in topics:
+        raise text.fault(f"the topic is one of {', '.join(topics)}", "topic")
+    return about
 
 
 def sources(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]]) -> dict[str, Source]:

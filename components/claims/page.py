@@ -39,13 +39,7 @@ def grid() -> None:
 
 def draw(claim: Claim) -> None:
     """Claim and experiment; the truth is shown after a guess and the run."""
-    keys = list(CLAIMS)
-    at = keys.index(claim.key)
-    with st.container(horizontal=True):
-        st.button("All claims", icon=":material/grid_view:", type="tertiary", on_click=_open, args=(None,))
-        if at + 1 < len(keys):
-            after, icon = keys[at + 1], ":material/arrow_forward:"
-            st.button("Next claim", icon=icon, type="tertiary", on_click=_open, args=(after,))
+    cards.leave("claim", list(CLAIMS), claim.key, _open)
     st.subheader(f"“{claim.title}”", anchor=False)
     st.markdown(f"**Experiment.** {explained(claim.question)}")
     waiting.poll_while(f"claim_{claim.key}", lambda: run.watch(claim))

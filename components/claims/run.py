@@ -31,7 +31,7 @@ def watch(claim: Claim) -> bool:
         if outcome is None:
             show_blocks(claim.nets, f"claim_{claim.key}")
         else:
-            picture(claim, outcome)
+            draw(outcome, claim.question, f"claim_{claim.key}")
     return running
 
 
@@ -83,11 +83,6 @@ def show(claim: Claim, outcome: Finding, guess: str) -> None:
     right = CLAIMS_GUESSED.get()[claim.key]
     scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
     st.markdown(f"{ICONS[outcome.answer]} **{scored}** {explained(outcome.sentence)} {badge(claim.badge)}")
-
-
-def picture(claim: Claim, outcome: Finding) -> None:
-    """The outcome's chart, if it has one, and its numbers."""
-    draw(outcome, claim.question, f"claim_{claim.key}")
 
 
 def _open(claim: Claim) -> None:

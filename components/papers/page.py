@@ -3,9 +3,11 @@
 import streamlit as st
 
 from components.papers import run
-from components.papers.words import TEXTS
 from components.shell import address, cards, session, waiting
+from models.content import Texts
 from models.papers.papers import PAPERS, TOPICS, Paper, on
+
+TEXTS = Texts("papers")
 
 KEY, CHOICE = "paper", "paper_choice"
 TOPIC = "paper_topic"
@@ -36,13 +38,7 @@ def grid() -> None:
 
 def draw(paper: Paper) -> None:
     """A result with its place in the paper, and its set-up here beside what comes of it."""
-    keys = list(PAPERS)
-    at = keys.index(paper.key)
-    with st.container(horizontal=True):
-        st.button("All papers", icon=":material/grid_view:", type="tertiary", on_click=_open, args=(None,))
-        if at + 1 < len(keys):
-            after, icon = keys[at + 1], ":material/arrow_forward:"
-            st.button("Next paper", icon=icon, type="tertiary", on_click=_open, args=(after,))
+    cards.leave("paper", list(PAPERS), paper.key, _open)
     st.subheader(paper.title, anchor=False)
     links = ", ".join(f"[{name}]({at})" for name, at in paper.papers.items())
     st.caption(TEXTS("paper", paper=paper.paper, papers=links))

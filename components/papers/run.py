@@ -3,15 +3,16 @@
 import streamlit as st
 
 from components.charts.diagram import show_blocks
-from components.papers.words import TEXTS
 from components.player.experiment import draw, gathered
 from components.shell.session import Key
 from components.shell.text import badge, explained, typed
 from components.shell.ways_on import to_compare, to_playground
+from models.content import Texts
 from models.experiment import Finding
 from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
 from models.papers.papers import Paper
 
+TEXTS = Texts("papers")
 NAME = "paper"
 ICONS = {HOLDS: ":material/check_circle:", NOT_HERE: ":material/cancel:", PARTLY: ":material/rule:"}
 MARKS = {HOLDS: "✓", NOT_HERE: "✗", PARTLY: "≈"}

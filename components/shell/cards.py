@@ -3,6 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
+import streamlit as st
+
 from components.shell import session
 from components.shell.component import component
 
@@ -48,3 +50,13 @@ def cards(
         "brief": brief,
     }
     _component(key=key, data=data, on_chosen_change=pressed)
+
+
+def leave(what: str, keys: Sequence[str], chosen: str, choose: Callable[[str | None], None]) -> None:
+    """Buttons above the chosen card's page: back to all cards, and on to the next one. `choose`: a callback."""
+    after = keys[keys.index(chosen) + 1 :]
+    with st.container(horizontal=True):
+        st.button(f"All {what}s", icon=":material/grid_view:", type="tertiary", on_click=choose, args=(None,))
+        if after:
+            icon = ":material/arrow_forward:"
+            st.button(f"Next {what}", icon=icon, type="tertiary", on_click=choose, args=(after[0],))

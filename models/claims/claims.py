@@ -7,7 +7,7 @@ from typing import Any
 from models.claims import depth, layers, numbers, runs  # noqa: F401 (they hold the judges)
 from models.claims.judging import FAILS, HOLDS, PARTLY
 from models.content import Content, Document
-from models.experiment import Experiment, all_is_said, links, parts
+from models.experiment import Experiment, all_is_said, links, parts, topic_of
 
 TOPICS = ("norms", "batch norm", "placement", "residual", "initialisation", "attention", "training", "reading charts")
 FUNCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -32,13 +32,11 @@ def claim(text: Document) -> Claim:
     """A claim from its file, or a fault."""
     made = Claim(
         question=text.section("Experiment"),
-        topic=text.take("topic", str),
+        topic=topic_of(text, TOPICS),
         badge=text.take("badge", str, "measured"),
         **parts(text, (HOLDS, FAILS, PARTLY), says="What is measured", condition="True only", functions=FUNCTIONS),
     )
     text.end()
-    if made.topic not in TOPICS:
-        raise text.fault(f"the topic is one of {', '.join(TOPICS)}", "topic")
     links(text, made.question)
     return made
 

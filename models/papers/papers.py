@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.content import Content, Document
-from models.experiment import Experiment, all_is_said, links, parts
+from models.experiment import Experiment, all_is_said, links, parts, topic_of
 from models.papers import numbers, results  # noqa: F401 (they hold numbers and judges)
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
 from models.spec import RunConfig
@@ -39,15 +39,13 @@ def paper(text: Document) -> Paper:
     made = Paper(
         question=text.section("Set-up"),
         paper=text.take("paper", str),
-        topic=text.take("topic", str),
+        topic=topic_of(text, TOPICS),
         result=text.section("The paper says"),
         cannot=text.section("What the toy cannot show"),
         opens=tuple(text.take("opens", list, [])),
         **parts(text, (HOLDS, PARTLY, NOT_HERE), says="What is measured", condition="Because", functions=FUNCTIONS),
     )
     text.end()
-    if made.topic not in TOPICS:
-        raise text.fault(f"the topic is one of {', '.join(TOPICS)}", "topic")
     for name in made.opens:
         if name not in made.nets:
             raise text.fault(f"there is no net “{name}”", name)

@@ -15,21 +15,19 @@ from components.player.experiment import chart
 from models.claims.claims import CLAIMS
 from models.claims.depth import PRESERVED_FACTOR
 from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
-from models.experiment import JUDGES, Computed, Finding, Source, Trained
+from models.experiment import JUDGES, Finding, Trained
 from models.insight.formula import geometric_mean
 from models.insight.theory import law
-from models.instruments import INSTRUMENTS
 from models.instruments.facts import FACTS, fact
 from models.nets import build_model
-from models.service.questions import QUESTIONS
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
 from models.trace import Trace
-from models.training import Replays, Run
+from models.training import Run
 from tests.app_page import address, charts, labels, press, sound, words
 from tests.drawn import drawn
+from tests.experiments import value
 from tests.labs_page import lab
-from tests.traces import finished
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -45,21 +43,6 @@ LONG = (
 @cache
 def gathered(key: str) -> dict[str, Any]:
     return {name: value(source) for name, source in CLAIMS[key].sources.items()}
-
-
-def value(source: Source) -> Any:
-    if isinstance(source, Computed):
-        return source.numbers()
-    if isinstance(source, Trained):
-        return finished(source.cfg)
-    if source.question.name in QUESTIONS:
-        return QUESTIONS[source.question.name](source.cfg, dict(source.args))
-    work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value
 
 
 def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Finding:

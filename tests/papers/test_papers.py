@@ -16,19 +16,18 @@ from components.player.experiment import chart
 from models import content
 from models.answers import Lesions, PathLengths, SignalAtInit
 from models.content import ContentError, read
-from models.experiment import JUDGES, Asked, Computed, Finding, Source, Trained
-from models.instruments import INSTRUMENTS
+from models.experiment import JUDGES, Computed, Finding, Trained
 from models.papers import numbers
 from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
 from models.papers.papers import PAPERS, TOPICS, on, paper
 from models.spec import RunConfig
 from models.spec.budget import PER_FURTHER_SEED, over_budget, step_seconds
 from models.trace import Trace
-from models.training import Replays, SeedRuns
+from models.training import SeedRuns
 from tests.app_page import address, charts, press, sound, words
 from tests.drawn import drawn
+from tests.experiments import value
 from tests.labs_page import lab, until
-from tests.traces import finished_seeds
 
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
@@ -47,19 +46,6 @@ CARD_SECONDS = 60.0  # that a card may take on two cores
 @cache
 def gathered(key: str) -> dict[str, Any]:
     return {name: value(source) for name, source in PAPERS[key].sources.items()}
-
-
-def value(source: Source) -> Any:
-    if isinstance(source, Computed):
-        return source.numbers()
-    if isinstance(source, Asked):
-        work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
-        while True:
-            try:
-                next(work)
-            except StopIteration as end:
-                return end.value
-    return finished_seeds(source.cfg, range(source.seeds))
 
 
 def outcome(key: str, change: Callable[[dict[str, Any]], None] = lambda values: None) -> Finding:
