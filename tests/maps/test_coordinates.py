@@ -84,6 +84,20 @@ def test_after_four_steps_the_standard_net_drifts_with_its_width_and_mup_is_flat
     assert mup.slope(0, "logits") == pytest.approx(-0.5, abs=0.1), "a drawn head whose logits fall as 1/sqrt(width)"
 
 
+@pytest.mark.full
+def test_a_transformers_logits_drift_with_a_drawn_head_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    transformer = RunConfig.arranged(
+        "pre-norm", net="transformer", task="copy", depth=4, optimizer="adam", lr=0.002, parametrization="muP"
+    )
+    drawn = check(transformer, "width", WIDE[1:4])
+    monkeypatch.setattr("models.nets.build.head_gain", lambda _: 0.0)
+    zero = check(transformer, "width", WIDE[1:4])
+    assert drawn.slope(4, "logits") < -0.15
+    assert abs(zero.slope(1, "logits")) < FLAT, "after the first update"
+    assert abs(zero.slope(4, zero.sites[-2])) < FLAT, "the end of the stream"
+    assert zero.size[0][0][0][-1] == 0, "no logits before training"
+
+
 @pytest.mark.parametrize(("optimizer", "lr"), [("adam", 0.003), ("sgd", 0.1)])
 def test_after_four_steps_only_branches_over_depth_are_flat_over_it(optimizer: str, lr: float) -> None:
     fields = {"width": 64, "optimizer": optimizer, "lr": lr}
