@@ -3,8 +3,9 @@
 Legend: T positions, D features, K features of a query or key.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 import numpy as np
 
@@ -87,10 +88,12 @@ def by_distance(dots: np.ndarray) -> ByDistance:
 
 def nearest_rows(table: np.ndarray) -> tuple[float, int, int]:
     """The two closest rows of a table (T, D): their distance and both positions."""
-    apart = np.linalg.norm(table[:, None] - table[None], axis=-1)
-    np.fill_diagonal(apart, np.inf)
-    first, second = np.unravel_index(int(apart.argmin()), apart.shape)
-    return float(apart[first, second]), int(first), int(second)
+    nearest = (np.inf, 0, 0)
+    for first, row in enumerate(table[:-1]):  # all at once, 1,024 rows of 64 features would be half a gigabyte
+        apart = np.linalg.norm(table[first + 1 :] - row, axis=1)
+        second = int(apart.argmin())
+        nearest = min(nearest, (float(apart[second]), first, first + 1 + second))
+    return nearest
 
 
 def order_difference(layer: Callable[[np.ndarray], np.ndarray], x: np.ndarray, order: np.ndarray) -> float:
@@ -118,6 +121,35 @@ def bias(kind: str, count: int, seed: int = 0) -> np.ndarray:
     if kind == "relative bias":
         return np.random.default_rng([seed, 4]).normal(0, 1, BUCKETS)[bucket(np.subtract.outer(places, places))]
     return np.empty((0, 0))
+
+
+def embedded(words: Sequence[str], width: int) -> np.ndarray:
+    """A row for each word, (T, D): random, as before training, and the same wherever the word stands."""
+    seeds = (crc32(word.casefold().encode()) for word in words)
+    return np.array([np.random.default_rng(seed).normal(0, MEAN_SQUARE**0.5, width).round(1) for seed in seeds])
+
+
+def differences(count: int) -> np.ndarray:
+    """i - j for each position i of a query (row) and j of a key (column), (T, T)."""
+    return np.subtract.outer(np.arange(count), np.arange(count))
+
+
+def between(kind: str, count: int, width: int, seed: int = 0) -> np.ndarray:
+    """What an encoding has for each pair of positions, (T, T).
+
+    Dot products of the rows that are added; for rotary by how many degrees the first pair of features of the query is
+    turned further than the key's; T5's buckets; ALiBi's penalties of the first head. (0, 0) if it has nothing.
+    """
+    ago = differences(count)
+    match kind:
+        case "rotary":
+            return np.degrees(ago * angles(np.ones(1), width)[0, 0])
+        case "relative bias":
+            return bucket(ago)
+        case "alibi":
+            return bias(kind, count)
+    rows = added(kind, count, width, seed)
+    return rows @ rows.T if len(rows) else np.empty((0, 0))
 
 
 def scores(kind: str, count: int, width: int, *, seed: int = 0, projected: bool = False) -> np.ndarray:

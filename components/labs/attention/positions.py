@@ -10,6 +10,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
+from components.labs.attention import placed_words
 from components.labs.attention.head import MAX_TERMS
 from components.labs.examples import choose
 from components.labs.maps import signed_map
@@ -25,8 +26,15 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_positions"
 SINES = "sinusoidal"
+MAX_POSITIONS = 1024
+MAX_DRAWN = 128  # positions along an axis of the table
 # Positions and features.
-EXAMPLES = {"32 positions, 16 features": (32, 16), "Four features": (8, 4), "128 positions, 64 features": (128, 64)}
+EXAMPLES = {
+    "32 positions, 16 features": (32, 16),
+    "Four features": (8, 4),
+    "128 positions, 64 features": (128, 64),
+    "1,024 positions, 64 features": (MAX_POSITIONS, 64),
+}
 TOKENS, FEATURES = 6, 8  # of the shuffling test
 ROUNDING = 1e-9  # share of the largest score below which a difference is rounding
 TABLES = {
@@ -49,15 +57,15 @@ SCORED = {  # what the chart by distance shows
 
 @dataclass(frozen=True)
 class ShownPositions(Settings):
-    columns = (1, 3)
+    columns = (3,)
 
     kind: Annotated[str, Knob("Position", choices=dict.fromkeys(POSITIONS), link="encoding", control="segments")] = (
         SINES
     )
-    count: Annotated[int, Knob("Positions", low=2, high=128, link="positions", control="slider")] = 32
+    count: Annotated[int, Knob("Positions", low=2, high=MAX_POSITIONS, link="positions", control="slider")] = 32
     width: Annotated[int, Knob("Features", 2, 64, 2, link="features", control="slider")] = 16
     seed: Annotated[int, Knob("Seed", high=999)] = 0
-    place: Annotated[int, Knob("Position written out", high=127)] = 1
+    place: Annotated[int, Knob("Position written out", high=MAX_POSITIONS - 1)] = 1
     projected: Annotated[bool, Knob("Through random W_Q and W_K")] = False
 
 
@@ -65,13 +73,16 @@ def draw() -> None:
     def load(example: tuple[int, int]) -> None:
         form.put(KEY, count=example[0], width=example[1], kind=SINES)
 
+    kind = form.draw(ShownPositions, KEY, only=["kind"]).kind
+    st.markdown(f"**{kind.capitalize()}**: {POSITIONS[kind].reading}.")
+    placed_words.draw(kind, form.keep(ShownPositions, KEY, only=["seed"]).seed)
+    st.subheader("Many positions", anchor=False)
     example = choose(KEY, EXAMPLES, load, name="table")
     if example == "Four features":
         st.info(slip())
     usual = ShownPositions(SINES, *EXAMPLES[example])
-    at = form.draw(ShownPositions, KEY, usual, only=["kind", "count", "width", "seed"])
-    kind, count, width, seed = at.kind, at.count, at.width, at.seed
-    st.markdown(f"**{kind.capitalize()}**: {POSITIONS[kind].reading}.")
+    at = form.draw(ShownPositions, KEY, usual, only=["count", "width", "seed"])
+    count, width, seed = at.count, at.width, at.seed
     if kind == SINES:
         place = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
@@ -82,6 +93,8 @@ def draw() -> None:
     left, right = st.columns(2)
     with left:
         charts(KEY, table_map(kind, count, width, seed), height=340)
+        if (every := _every(count)) > 1 and kind != "none":
+            st.caption(TEXTS("positions left out", every=every))
         if len(table := encodings.added(kind, count, width, seed)):
             st.caption(closest_rows(table))
     with right:
@@ -179,7 +192,8 @@ def longer(kind: str, count: int, width: int) -> str:
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
-    places = [str(at) for at in range(count)]
+    every = _every(count)
+    places = [str(at) for at in range(0, count, every)]
     how: dict[str, Any] = {"unit": "added", "x": "feature", "y": "position"}
     values, columns = encodings.added(kind, count, width, seed), [str(at + 1) for at in range(width)]
     if kind == "rotary":
@@ -190,7 +204,14 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     elif len(by_pair := encodings.bias(kind, count, seed)):
         values, columns = by_pair, places
         how |= {"x": "position of the key", "y": "of the query"}
+        values = values[:, ::every]
+    values = values[::every]
     return signed_map(TABLES[kind], rows=places[: len(values)], columns=columns, values=values, **how)
+
+
+def _every(count: int) -> int:
+    """Which of so many positions are drawn: every one, second, third, ..."""
+    return -(-count // MAX_DRAWN)
 
 
 def distance_chart(table: np.ndarray) -> Figure:
