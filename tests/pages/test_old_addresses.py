@@ -15,9 +15,10 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 # fmt: off
 OPENS: list[tuple[str, str, dict[str, Any]]] = [
     ("normalization", "example=six-tokens-and-two-pads&gain=2.5&bias=-1&eps=1&padding=2&leave=true&unbiased=true&token=4&mode=eval&shift=0.5&part=what-scale-costs&ratio=10", {'normalization_preset': 'six tokens and two pads', 'normalization_gain': 2.5, 'normalization_bias': -1.0, 'normalization_eps': 1.0, 'normalization_padding': [2], 'normalization_left_out': True, 'normalization_unbiased': True, 'normalization_row': 4, 'normalization_mode': 'eval', 'normalization_part': 'What scale costs', 'normalization_ratio': 10, 'normalization_shift': 0.5}),
-    ("normalization", "part=an-outlier&feature=1&far=30", {'normalization_part': 'An outlier', 'normalization_outlier_feature': 1, 'normalization_outlier_far': 30.0}),
-    ("normalization", "part=tanh-and-sigmoid&times=30", {'normalization_part': 'tanh and sigmoid', 'normalization_times': 30.0}),
-    ("normalization", "part=a-recurrent-net&batch=3&seed=7", {'normalization_part': 'A recurrent net', 'normalization_rnn_count': 3, 'normalization_rnn_seed': 7}),
+    ("normalization", "part=an-outlier&feature=1&far=30", {'normalization_part': 'What scale costs', 'normalization_outlier_feature': 1, 'normalization_outlier_far': 30.0}),
+    ("normalization", "part=tanh-and-sigmoid&times=30", {'normalization_part': 'What scale costs', 'normalization_times': 30.0}),
+    ("normalization", "part=a-recurrent-net&batch=3&seed=7", {'normalization_part': "A batch's statistics", 'normalization_rnn_count': 3, 'normalization_rnn_seed': 7}),
+    ("normalization", "part=what-it-swallows", {'normalization_part': 'What layer norm promises'}),
     ("normalization", "part=overfitting-and-landscape&digits=50&rate=0.02&level=false", {'normalization_part': 'Overfitting and landscape', 'normalization_few_samples': 50, 'normalization_few_lr': 0.02, 'normalization_few_level': False}),
     ("normalization", "example=salary-and-bonus&method=group-norm&table=1%2C2%2C3%2C4%3B-5%2C6%2C7.125%2C1e-07&groups=2", {'normalization_preset': 'salary and bonus', 'normalization_method': 'group norm', 'normalization_good': [[1.0, 2.0, 3.0, 4.0], [-5.0, 6.0, 7.125, 1e-07]], 'normalization_groups': 2}),
     ("normalization", "method=instance-norm&sequences=3", {'normalization_method': 'instance norm', 'normalization_sequences': 3}),

@@ -63,7 +63,7 @@ class Norming(Settings):
     ] = 1
     part: Annotated[str | None, Knob(
         "Look closer",
-        choices={part: part.replace("swallows", "throws away").replace("against", "vs.") for part in PARTS},
+        choices={part: part.replace("against", "vs.") for part in PARTS},
         control="segments"
     )] = None  # fmt: skip
 
@@ -101,7 +101,10 @@ def draw() -> None:
             steps(values, found, method, row, settings)
     st.subheader("Look closer", anchor=False)
     if part := form.draw(Norming, KEY, only=["part"], label_visibility="collapsed").part:
-        PARTS[part](values, row, float(settings["eps"]), names)
+        for heading, show in PARTS[part].items():
+            if heading:
+                st.subheader(heading, anchor=False)
+            show(values, row, float(settings["eps"]), names)
 
 
 def _normalised(values: np.ndarray, method: str, settings: dict[str, Any]) -> NormedTable | None:

@@ -9,10 +9,11 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, depth_profile
 from components.labs.examples import numbered
+from components.labs.normalization.batches import batches, recurrent
 from components.labs.normalization.beside import block, two_norms
 from components.labs.normalization.built import by_lines, rows_that_learn
 from components.labs.normalization.few import overfitting
-from components.labs.normalization.scale import outlier, recurrent, saturation, scale_and_descent
+from components.labs.normalization.scale import outlier, saturation, scale_and_descent
 from components.labs.parts import charts
 from components.shell.text import badge, number
 from models.content import Texts
@@ -114,15 +115,13 @@ def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) ->
     st.caption(f"{TEXTS('which tokens')} {badge('formula')}")
 
 
-PARTS: dict[str, Part] = {
-    "By hand against torch": by_lines,
-    "What layer norm promises": promised,
-    "What it swallows": discarded,
-    "Gain and bias": rows_that_learn,
-    "Who sees whom": who_sees_whom,
-    "What scale costs": scale_and_descent,
-    "An outlier": outlier,
-    "tanh and sigmoid": saturation,
-    "A recurrent net": recurrent,
-    "Overfitting and landscape": overfitting,
+# What each part shows, one below the other under their headings.
+PARTS: dict[str, dict[str, Part]] = {
+    "By hand against torch": {"": by_lines},
+    "What layer norm promises": {"": promised, "What it throws away": discarded},
+    "Gain and bias": {"": rows_that_learn},
+    "Who sees whom": {"": who_sees_whom},
+    "What scale costs": {"": scale_and_descent, "An outlier": outlier, "tanh and sigmoid": saturation},
+    "A batch's statistics": {"": batches, "A recurrent net": recurrent},
+    "Overfitting and landscape": {"": overfitting},
 }

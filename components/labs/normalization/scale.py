@@ -1,4 +1,4 @@
-"""Closer looks at sizes: what scale costs descent, what an outlier does, slopes, a recurrent net's statistics."""
+"""Closer looks at sizes: what scale costs descent, what an outlier does, and slopes."""
 
 from dataclasses import astuple, dataclass
 from typing import Annotated
@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, LOSS, SIGNAL
-from components.charts.depth import by_name, depth_profile, linear_profile
+from components.charts.depth import by_name, depth_profile
 from components.controls import form
 from components.labs.normalization.bowl import bowl
 from components.labs.parts import charts, say
@@ -29,7 +29,6 @@ from models.labs.normalization_laws import (
     squares,
     with_outlier,
 )
-from models.labs.recurrent import FEATURES, RecurrentStatistics, read
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -203,47 +202,3 @@ def saturation(values: np.ndarray, _row: int, eps: float, _names: list[str]) -> 
 def bounds(features: int) -> str:
     """What saturation means here, and how large a number after layer norm can be."""
     return TEXTS("saturated", share=SATURATED, bound=np.sqrt(features - 1))
-
-
-@dataclass(frozen=True)
-class ReadSequences(Settings):
-    """The batch that the cell reads."""
-
-    columns = (2,)
-
-    count: Annotated[int, Knob("Sequences", low=2, high=12, link="batch", control="slider")] = 6
-    seed: Annotated[int, Knob("Seed of lengths and weights", high=999)] = 0
-
-
-def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
-    """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
-    found = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
-    st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
-    say(lengths(found))
-    steps = range(1, len(found.left) + 1)
-    columns = {
-        "batch norm: mean": found.mean,
-        "batch norm: variance": found.variance,
-        "first sequence, batch norm": found.by_batch,
-        "first sequence, layer norm": found.by_layer,
-    }
-    numbers = {name: [number(one, 3) for one in values] for name, values in columns.items()}
-    named_table("Statistics by step", {"step": list(steps), "sequences left": found.left} | numbers)
-    series = by_name({"batch norm": found.batch_size, "layer norm": found.layer_size})
-    title = "Size after the norm by step"
-    charts(
-        KEY, linear_profile(title=title, x="step", sites=steps, unit="RMS", hue=SIGNAL, series=series, guides=(0, 1))
-    )
-    st.caption(f"{TEXTS('random cell', features=FEATURES)} {badge('formula')}")
-
-
-def lengths(found: RecurrentStatistics) -> str:
-    """What becomes of batch norm's statistics towards the end of the batch."""
-    alone, steps = found.left.count(1), len(found.left)
-    if alone:
-        when = "step" if alone == 1 else f"{alone} steps"
-        batch_norm = TEXTS("last sequence", steps=when, size=found.layer_size[-1])
-    else:
-        batch_norm = TEXTS("variances", least=min(found.variance), most=max(found.variance))
-    listed, left = ", ".join(map(str, found.lengths)), found.left
-    return TEXTS("lengths", lengths=listed, first=left[0], steps=steps, last=left[-1], batch_norm=batch_norm)
