@@ -36,6 +36,8 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "lens": (BOTH, {}),
     "continuation": (("transformer",), {"text": "Call me Ish", "count": 10}),
     "revision": (("transformer",), {"text": "Call me Ish"}),
+    "replacement": (("transformer",), {"text": "Call me Ish", "at": 5, "token": "o"}),
+    "cached": (("transformer",), {"text": "Call me Ish"}),
     "refinement": (("transformer",), {"text": "Call me Ish"}),
     "lookup": (("transformer",), {"text": "Call me Ish"}),
     "place": (("transformer",), {}),

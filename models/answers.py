@@ -361,21 +361,33 @@ class Continuation:
 
 @dataclass(frozen=True)
 class Change:
-    """What one more token changes at the T - 1 places before it."""
+    """What one more token changes at the K = T - 1 places before it, or another token at all K = T places."""
 
-    difference: np.ndarray  # the largest change of a logit, (T - 1,)
-    before: np.ndarray  # likeliest class without the token, (T - 1,)
-    after: np.ndarray  # likeliest class with it, (T - 1,)
+    difference: np.ndarray  # the largest change of a logit, (K,)
+    before: np.ndarray  # likeliest class without the change, (K,)
+    after: np.ndarray  # likeliest class with it, (K,)
 
 
 @dataclass(frozen=True)
 class Revision:
-    """What the last token of a text changes at the places before it, with a causal mask and without one."""
+    """What the last token of a text, or another in place of one, changes, with a causal mask and without one."""
 
-    tokens: tuple[str, ...]  # (T,)
+    tokens: tuple[str, ...]  # as they stand after the change, (T,)
     classes: tuple[str, ...]  # (C,)
     causal: Change
     none: Change
+
+
+@dataclass(frozen=True)
+class Cached:
+    """A text read token by token with kept keys and values, against reading it whole.
+
+    `slid`: the same at the last token once the window has slid by one, so that all kept keys are of other positions.
+    """
+
+    tokens: tuple[str, ...]  # (T,)
+    difference: np.ndarray  # the largest of a logit, (T,)
+    slid: float
 
 
 @dataclass(frozen=True)
@@ -528,6 +540,8 @@ FEW_SAMPLES = Question("few samples", Overfitting)
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)
 REVISION = Question("revision", Revision)
+REPLACEMENT = Question("replacement", Revision)
+CACHED = Question("cached", Cached)
 REFINEMENT = Question("refinement", Refinement)
 TRANSLATION = Question("translation", Translation)
 PLACE = Question("place", PositionProbe)

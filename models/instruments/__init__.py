@@ -7,12 +7,13 @@ returns the class of `models.answers` that its question names.
 from collections.abc import Callable, Generator
 from typing import Any
 
+from models.instruments.cache import cached
 from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.curvature import sharpness, stream_jacobian
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.few_samples import few_samples
-from models.instruments.generation import continuation, refinement, revision
+from models.instruments.generation import continuation, refinement, replacement, revision
 from models.instruments.health import health
 from models.instruments.landscape import landscape
 from models.instruments.lens import lens
@@ -59,6 +60,8 @@ INSTRUMENTS: dict[str, Instrument] = {
     "lens": of_still(lens),
     "continuation": of_still(continuation),
     "revision": of_still(revision),
+    "replacement": of_still(replacement),
+    "cached": of_still(cached),
     "refinement": of_still(refinement),
     "lookup": of_still(lookup),
     "place": of_still(place),

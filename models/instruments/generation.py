@@ -85,15 +85,34 @@ def revision(snapshot: Snapshot, *, text: str) -> Revision:
     ids = codes(snapshot.cfg, text)
     if len(ids) < 2:
         raise ValueError("text has one token; two are needed, one to be said first and one to be appended")
+    return _revised(snapshot, ids[:-1], ids, text)
+
+
+def replacement(snapshot: Snapshot, *, text: str, at: int, token: str) -> Revision:
+    """What another token at a place of a text, counted from 0, changes of what the net says at all places.
+
+    ValueError for a place that the text does not have, and for what is no token.
+    """
+    before, tokens = codes(snapshot.cfg, text), pieces(snapshot.cfg, text)
+    check_whole("at", at, 0, len(tokens) - 1)
+    if len(pieces(snapshot.cfg, token)) != 1:
+        raise ValueError(f"token is {token[:20]!r}; exactly one takes the place of another")
+    tokens[at] = token.strip() or token
+    changed = ("" if TASKS[snapshot.cfg.task].kind == "text" else " ").join(tokens)
+    return _revised(snapshot, before, codes(snapshot.cfg, changed), changed)
+
+
+def _revised(snapshot: Snapshot, before: list[int], after: list[int], text: str) -> Revision:
+    """What another text changes at the places that both have, in eval mode and float64."""
     model = snapshot.copy()
     device = next(model.parameters()).device
     model = model.to(accumulate_dtype(device))
-    x = torch.tensor([ids], device=device)
+    both = torch.tensor([before], device=device), torch.tensor([after], device=device)
     return Revision(
         tokens=tuple(pieces(snapshot.cfg, text)),
         classes=tuple(class_names(snapshot.cfg)),
-        causal=_changed(model, x, causal=True),
-        none=_changed(model, x, causal=False),
+        causal=_changed(model, *both, causal=True),
+        none=_changed(model, *both, causal=False),
     )
 
 
@@ -110,13 +129,14 @@ def _next_probabilities(model: Net, ids: list[int]) -> np.ndarray:
     return np.asarray(logits[0, -1].softmax(-1).cpu().numpy())
 
 
-def _changed(model: Net, x_1T: Tensor, *, causal: bool) -> Change:
+def _changed(model: Net, before_1T: Tensor, after_1T: Tensor, *, causal: bool) -> Change:
     for block in model.stream.blocks.values():
         attention = attention_in(block)
         if attention is not None:
             attention.causal = causal
     with torch.no_grad(), evaluating(model):
-        before, after = model(x_1T[:, :-1])[0], model(x_1T)[0, :-1]
+        before = model(before_1T)[0]
+        after = model(after_1T)[0, : len(before)]
     return Change(
         difference=(after - before).abs().amax(-1).double().cpu().numpy(),
         before=before.argmax(-1).int().cpu().numpy(),

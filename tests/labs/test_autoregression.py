@@ -20,7 +20,7 @@ from models.spec.budget import over_budget
 from models.training import Run, finished, snapshot_of
 from tests.app_page import charts, press, sound, words
 from tests.drawn import all_drawn
-from tests.labs_page import lab
+from tests.labs_page import lab, until
 from tests.player_page import panels, rests
 from tests.tables import table_of
 
@@ -231,7 +231,7 @@ def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_oth
     assert shown["later"] == {"step": 600, "picture": written(found.frame.picture)}
     assert text(page) == "Call me Ish"
     told = words(page)
-    assert told.count("Measured at step 0.") == 2  # over Earlier tokens and Block by block
+    assert told.count("Measured at step 0.") == 4  # over two of Earlier tokens, Block by block and KV cache
     assert told.index("This is the prompt. Press Next token or Generate.") < told.index("Measured at step 0.")
     page.slider(key="autoregression_depth_book").set_value(3)
     sound(page.run())
@@ -252,3 +252,38 @@ def test_the_recording_is_of_the_net_that_is_trained_here_and_writes_what_its_fr
     assert len(after["sample"]) == len(before["sample"]) == len(after["p"])
     assert after["p"].mean() > 3 * before["p"].mean()
     assert " the " in after["sample"]
+
+
+def test_a_replaced_token_moves_logits_from_its_place_on_and_the_slip_stays_when_the_net_goes_on(page):
+    assert "With the causal mask, 0 of the 5 earlier positions change" in words(page)
+    assert "without it 5 of the 5 earlier ones do too" in words(page)
+    page.selectbox(key="autoregression_replaced_book").select_index(8)
+    page.text_input(key="autoregression_instead_book").set_value("u")
+    page.toggle(key="autoregression_corrects").set_value(True)
+    sound(page.run())
+    until(page, lambda: "still stands at position 9" in words(page))
+    assert page.code[1].value.startswith("Call me ush; no, I mean ")
+    assert len(page.code[1].value) == len("Call me ush; no, I mean ") + 20
+
+
+@pytest.mark.parametrize(
+    ("typed", "problem"), [("ab", "exactly one character"), ("", "exactly one"), ("é", "exactly one")]
+)
+def test_what_is_no_token_gets_a_sentence_and_stays_typed(page, typed, problem):
+    page.text_input(key="autoregression_instead_book").set_value(typed)
+    sound(page.run())
+    assert problem in words(page)
+    assert page.text_input(key="autoregression_instead_book").value == typed
+    page.text_input(key="autoregression_instead_book").set_value("m")
+    assert "stands there already" in words(sound(page.run()))
+
+
+def test_keys_and_values_that_are_kept_cost_a_share_and_give_the_same_logits(page):
+    cfg = configuration("book", "pre-norm", 1, 50)
+    matrices = 12 * 64**2 + 64 * 75  # of one block of width 64 with four times as many hidden units, and the head
+    assert cfg.expansion == 4
+    assert f"takes {11 * matrices + 2 * 64 * 11**2:,} multiplications" in words(page)
+    assert f"kept, {matrices + 2 * 64 * 11:,}:" in words(page)
+    assert re.search(r"largest difference is (0|[\d.·]*10⁻¹[⁴⁵⁶])", words(page))
+    page.text_input(key="autoregression_prompt_book").set_value("ab")
+    assert "The text needs 3 tokens" in words(sound(page.run()))

@@ -24,7 +24,7 @@ from models.answers import Change, Refinement
 from models.content import Texts
 from models.insight.lens import lens_sentence, shown
 from models.insight.words import counted
-from models.spec import plan
+from models.spec import TASKS, RunConfig, plan
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -40,16 +40,26 @@ class LensHead(Settings):
     head: Annotated[str, Knob("Head", choices={})] = "mean of the heads"
 
 
-def revised(panel: InstrumentPanel, text: str, count: int) -> None:
-    """What the last token changes at earlier positions, with and without the mask."""
+def revised(panel: InstrumentPanel, text: str, count: int) -> Sequence[str]:
+    """What the last token changes at earlier positions, with and without the mask. Returns the symbols it can read."""
     if count < 2:
         st.info(TEXTS("one token"))
-    elif (answer := panel.ask(answers.REVISION, text=text)) is not None:
-        tokens, causal, bare = answer.value.tokens, answer.value.causal, answer.value.none
-        charts(NAME, revision_chart(tokens[:-1], causal.difference, bare.difference))
-        say(revision_sentence(causal, bare, tokens[-1]), "measured")
-        with st.expander("What is compared"):
-            st.markdown(TEXTS("what is compared"))
+        return ()
+    answer = panel.ask(answers.REVISION, text=text)
+    if answer is None:
+        return ()
+    tokens, causal, bare = answer.value.tokens, answer.value.causal, answer.value.none
+    charts(NAME, revision_chart(tokens[:-1], causal.difference, bare.difference))
+    say(revision_sentence(causal, bare, tokens[-1]), "measured")
+    with st.expander("What is compared"):
+        st.markdown(TEXTS("what is compared"))
+    return _symbols(answer.cfg, answer.value.classes) if answer.cfg == panel.cfg else ()
+
+
+def _symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
+    """What the net can read: the characters that it can also say, or the numbers of the task."""
+    task = TASKS[cfg.task]
+    return list(classes) if task.kind == "text" else [str(at) for at in range(task.vocabulary)]
 
 
 def refined(panel: InstrumentPanel, text: str) -> None:
@@ -114,11 +124,16 @@ def looks_sentence(tokens: Sequence[str], weights: np.ndarray, position: int) ->
 
 
 def revision_chart(tokens: Sequence[str], causal: np.ndarray, bare: np.ndarray) -> Figure:
-    """The largest change of a logit by position (T - 1,) when one more token is appended, on a log axis."""
+    """The largest change of a logit by position (T - 1,) when one more token is appended."""
+    return change_chart("Change by token", tokens, causal, bare)
+
+
+def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, bare: np.ndarray) -> Figure:
+    """The largest change of a logit by position, with the causal mask and without (`bare`), on a log axis."""
     names = [f"{at} {shown(token)}" for at, token in enumerate(tokens, start=1)]
     series = [Series("no mask", bare, "other"), Series("causal mask", causal)]
     unit = "largest change of a logit"
-    figure = depth_profile(title="Change by token", unit=unit, hue=SIGNAL, sites=names, series=series)
+    figure = depth_profile(title=title, unit=unit, hue=SIGNAL, sites=names, series=series)
     places = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
     ticks = {"tickvals": places, "ticktext": [shown(tokens[at]) for at in places], "tickangle": 0}
     figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}

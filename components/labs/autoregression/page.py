@@ -11,7 +11,7 @@ from components.charts import figures
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
-from components.labs.autoregression import inside, text, tokens
+from components.labs.autoregression import cache, edited, inside, text, tokens
 from components.labs.autoregression.text import EXAMPLES, NAME
 from components.labs.parts import parts
 from components.player.feed import written
@@ -94,15 +94,19 @@ def watch(cfg: RunConfig) -> bool:
 
 def _parts(panel: InstrumentPanel) -> bool:
     """What the net does with the prompt. Returns whether an answer is still to come."""
-    names = ("Continue a prompt", "Earlier tokens", "Block by block", "A token's row", "Pieces of words")
-    prompt, earlier, within, embedding, pieces = parts(NAME, names)
+    names = ("Continue a prompt", "Earlier tokens", "Block by block", "KV cache", "A token's row", "Pieces of words")
+    prompt, earlier, within, kept, embedding, pieces = parts(NAME, names)
     with prompt:
         read = text.draw(panel)
     if read is not None:
         with earlier:
-            inside.revised(panel, *read)
+            symbols = inside.revised(panel, *read)
+            if symbols:
+                edited.draw(panel, read[0], symbols)
         with within:
             inside.refined(panel, read[0])
+        with kept:
+            cache.draw(panel, *read)
         with embedding:
             tokens.looked_up(panel, read[0])
     with pieces:
