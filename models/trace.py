@@ -84,7 +84,8 @@ class Frame:
     sample_cosine (S,); update_to_weight (depth,); held-out loss and accuracy; the task's picture; dead_units (depth,),
     the share of a block's ReLU units that are 0 for all of a fixed subset, empty without ReLUs; head_input (3,), of
     what the head reads of that subset: its RMS, the RMS of its difference from its mean over the subset, and how many
-    directions that difference takes (participation ratio).
+    directions that difference takes (participation ratio). train_mode_loss: the held-out loss with each batch's own
+    statistics, in batches as large as in training; NaN without a batch norm.
     """
 
     step: int
@@ -95,6 +96,7 @@ class Frame:
     picture: dict[str, Any] = field(default_factory=dict)
     dead_units: np.ndarray = field(default_factory=lambda: np.empty(0, np.float32))
     head_input: np.ndarray = field(default_factory=lambda: np.full(3, np.nan, np.float32))
+    train_mode_loss: float = np.nan
 
 
 @dataclass(frozen=True)

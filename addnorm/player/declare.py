@@ -31,7 +31,7 @@ FOLDS = ("", "median")
 VECTORS = ("act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
 SCALARS = ("loss", "lr", "grad_norm", "clip_factor")
 FRAME_VECTORS = ("sample_cosine", "update_to_weight", "dead_units")
-FRAME_SCALARS = ("held_out_loss", "held_out_accuracy")
+FRAME_SCALARS = ("held_out_loss", "held_out_accuracy", "train_mode_loss")
 SENTENCES = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
 SENTENCES_OF_RECORDINGS = ("findings", "law", "notes", "update")
 

@@ -25,6 +25,7 @@ from components.charts.depth import Series, cosines_over, fixed_line, guessing_l
 from components.charts.parts import places
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
+from models.spec.plan import normed_over_batch
 
 THIN = " (thin lines: before training)"  # of a title: the nets before training are thin lines
 HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
@@ -42,7 +43,10 @@ def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), title: str = 
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
-    """The training loss up to the furthest step seen, the held-out loss at the frames, crosses where it diverged."""
+    """The training loss up to the furthest step seen, the held-out loss at the frames, crosses where it diverged.
+
+    With a batch norm the held-out loss is drawn in both modes.
+    """
     guessing = loss_of_guessing(cfg.task)
     layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
@@ -51,6 +55,8 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
         _line("held-out", "held-out", Frames("held_out_loss", run)),
         _line("diverged", "now", Crosses("loss", run)),
     ]
+    if normed_over_batch(cfg):
+        traces.append(_line("by batch", "formula", Frames("train_mode_loss", run)))
     how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": guessing_level(cfg.task)}
     return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **how)
 

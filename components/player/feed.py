@@ -59,6 +59,7 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
             "dead_units": rounded(frame.dead_units),
             "held_out_loss": rounded([frame.held_out_loss])[0],
             "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
+            "train_mode_loss": rounded([frame.train_mode_loss])[0],
             "picture": draw(frame.picture) if draw else written(frame.picture),
         }
     )

@@ -14,6 +14,7 @@ from models.insight.verdict import (
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
+    modes_sentence,
     verdicts,
     weight_sentence,
 )
@@ -32,7 +33,8 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
     return {
         "activation": activation_sentence(trace.sites, trace.act_rms[row]),
         "gradient": gradient_sentence(trace.sites, trace.grad_rms[row]) + clip_sentence(trace, row),
-        "loss": _template(loss_sentence(trace, row, cfg.task), trace, row) + ("" if row else _others(cfg, first.kind)),
+        "loss": _template(loss_sentence(trace, row, cfg.task), trace, row)
+        + (modes_sentence(frame, row) if row else _others(cfg, first.kind)),
         "weight": weight_sentence(trace.weight_grad_rms[row]),
         "cosine": cosine_sentence(cfg, frame.sample_cosine) if frame else "",
         "answers": _answers(frame) if frame and row else "",

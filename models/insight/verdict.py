@@ -66,6 +66,7 @@ LAST = 20  # rows whose mean loss counts: a single batch says less
 DEAD = 0.5  # share of a block's ReLU units that output 0 for every token of the subset
 INERT = 1e-3  # largest branch over largest stream, below which the branches add nothing yet
 FEW_TOKENS = 8  # of a batch, below which the statistics of batch norm are mostly noise
+MODES_APART, MODES_MARGIN = 1.5, 0.1  # from which the held-out loss is worse in eval mode: times, and nats
 
 TEXTS = Texts(
     "verdict",
@@ -79,6 +80,7 @@ TEXTS = Texts(
     inert=INERT,
     large_update=LARGE_UPDATE,
     dead=DEAD,
+    few_tokens=FEW_TOKENS,
 )
 
 
@@ -177,6 +179,15 @@ def loss_sentence(trace: Trace | None, row: int, task: str) -> str:
     return f"Step {row}: loss {number(loss)}{accuracy}; {guess}: {standing}."
 
 
+def modes_sentence(frame: Frame | None, row: int) -> str:
+    """The held-out loss of a net with a batch norm in both modes; empty for any other."""
+    if frame is None or not math.isfinite(frame.train_mode_loss):
+        return ""
+    own, running = frame.train_mode_loss, frame.held_out_loss
+    worse = f" {TEXTS('bad at inference')}" if running > max(MODES_APART * own, own + MODES_MARGIN) else ""
+    return f" {TEXTS('modes', own=number(own), running=number(running), of_step=_of_step(frame, row))}{worse}"
+
+
 def _standing(lately: float, held_out: float, first: float, guessing: float) -> str:
     """How a mean training loss stands against guessing, and the last held-out loss (NaN: not measured)."""
     if lately < LEARNT * guessing and held_out >= guessing:
@@ -265,9 +276,12 @@ class _Seen:
 
 
 def _signal(seen: _Seen) -> Verdict | None:
-    """The verdict on signal and gradient over depth, if something is wrong with them and the net has not learned."""
+    """The verdict on signal and gradient over depth, if something is wrong with them; of a net that has learned, on the
+    statistics of its batch norm alone.
+    """
     if seen.learned:
-        return None
+        noise = _noise(seen)
+        return Verdict("borderline", f"Borderline: {noise}; {seen.sizes}{seen.end}.") if noise else None
     lost = seen.gradient < math.log10(seen.least)
     if seen.size > seen.most or (seen.growth > math.log10(LOUD_GRADIENT) and not seen.normed):
         culprit = "the head reads a signal that is far too large" if seen.size > seen.most else "the gradient grows"
@@ -336,8 +350,18 @@ def _borderline(seen: _Seen) -> Iterator[str]:
         )
     if cfg.net == "transformer" and not seen.normed and cfg.optimizer not in ADAM:
         yield f"without norms, {cfg.optimizer} hardly trains a transformer"
-    if (tokens := cfg.batch * cfg.tokens) < FEW_TOKENS and normed_over_batch(cfg):
-        yield f"batch norm takes its mean and variance from {tokens} {seen.what}, which are mostly noise"
+    if noise := _noise(seen):
+        yield noise
+
+
+def _noise(seen: _Seen) -> str:
+    """What the statistics of a batch norm over a few samples are worth; empty for any other net."""
+    tokens = seen.cfg.batch * seen.cfg.tokens
+    if tokens >= FEW_TOKENS or not normed_over_batch(seen.cfg):
+        return ""
+    return TEXTS(
+        "statistics of two" if tokens == 2 else "statistics of few", tokens=tokens, what=seen.what, off=tokens**-0.5
+    )
 
 
 def _inert(seen: _Seen) -> Verdict | None:

@@ -1,7 +1,7 @@
 """The identities of runs, and dataclasses packed for the wire and unpacked."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -40,10 +40,11 @@ def packed(value: Any) -> Any:
 def unpacked(kind: Any, value: Any) -> Any:
     """The inverse of `packed`, from the class or annotation of the value.
 
-    It knows dataclasses, tuples and dicts of one type, and optional values.
+    It knows dataclasses, tuples and dicts of one type, and optional values. What an older log lacks has its default.
     """
     if isinstance(kind, type) and is_dataclass(kind):
-        return kind(**{name: unpacked(part, value[name]) for name, part in _kinds(kind).items()})
+        there = {name: part for name, part in _kinds(kind).items() if name in value or name in _required(kind)}
+        return kind(**{name: unpacked(part, value[name]) for name, part in there.items()})
     origin, parts = get_origin(kind), get_args(kind)
     if origin is UnionType:
         return None if value is None else unpacked(parts[0], value)
@@ -57,3 +58,9 @@ def _kinds(kind: type) -> dict[str, Any]:
     """The annotations of a dataclass's fields by name."""
     known = get_type_hints(kind)
     return {part.name: known[part.name] for part in fields(kind)}
+
+
+@cache
+def _required(kind: type) -> frozenset[str]:
+    """The fields of a dataclass without a default."""
+    return frozenset(part.name for part in fields(kind) if part.default is part.default_factory is MISSING)

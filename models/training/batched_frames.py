@@ -29,6 +29,7 @@ class BatchedFrameTaker(FrameTaker):
         self._tokens = cfg.tokens * self._samples
 
     def _frames(self, step: int) -> list[Frame]:
+        train_mode = [np.nan] * self.runs
         x, y = (part.expand(self.runs, *part.shape).flatten(1, 2) for part in self.task.held_out)
         with torch.no_grad():
             with evaluating(self.model):
@@ -36,11 +37,13 @@ class BatchedFrameTaker(FrameTaker):
             if self._modes_differ:
                 with statistics_kept(self.model):
                     seen, _ = self._pass(x[:, : self._tokens])
+                by_batch, of_batches = self._in_train_mode(x, y, self._cfg.batch * self._cfg.tokens, axis=1)
+                train_mode = cross_entropies(by_batch, of_batches).tolist()
         counted = y != NO_LOSS
         loss = cross_entropies(logits, y).tolist()
         accuracy = (((logits.argmax(-1) == y) & counted).sum(1) / counted.sum(1)).tolist()
         return [
-            Frame(step, cosine, self._no_update(), loss[run], accuracy[run], {}, dead, head)
+            Frame(step, cosine, self._no_update(), loss[run], accuracy[run], {}, dead, head, train_mode[run])
             for run, (cosine, dead, head) in enumerate(zip(*seen, strict=True))
         ]
 

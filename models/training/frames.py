@@ -19,10 +19,12 @@ from models.tasks import TaskData
 from models.tasks.base import NO_LOSS
 from models.trace import Frame
 from models.training.dead import counting_dead, shares
+from models.training.loss import cross_entropy
 from models.training.modes import evaluating, statistics_kept
 from models.training.ten import Ten
 
 COSINE_TOKENS = 128  # vectors whose directions are compared
+MAX_TRAIN_MODE_BATCHES = 32  # of held-out samples
 
 
 class OfSubset(NamedTuple):
@@ -90,10 +92,21 @@ class FrameTaker:
             accuracy = (logits.argmax(-1) == y)[counted].float().mean().item()
             picture = self.task.picture(lambda inputs: logits if inputs is x else self.model(inputs))
         picture |= self._ten.journey(self.model)
+        train_mode = np.nan
         if self._modes_differ:
             seen = self.fixed_subset()
+            by_batch, of_batches = self._in_train_mode(x, y, self._cfg.batch)
+            train_mode = cross_entropy(by_batch, of_batches).item()
         (cosine,), (dead,), (head,) = seen
-        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead, head)]
+        return [Frame(step, cosine, self._no_update(), loss, accuracy, picture, dead, head, train_mode)]
+
+    @torch.no_grad()
+    def _in_train_mode(self, x: Tensor, y: Tensor, size: int, axis: int = 0) -> tuple[Tensor, Tensor]:
+        """The logits in train mode of whole batches of `size` along an axis, and their targets."""
+        count = min(MAX_TRAIN_MODE_BATCHES, max(1, x.shape[axis] // size))
+        with statistics_kept(self.model):
+            logits = torch.cat([self.model(batch) for batch in x.split(size, axis)[:count]], axis)
+        return logits, y.narrow(axis, 0, logits.shape[axis])
 
     def _update_to_weight(self) -> Iterable[np.ndarray]:
         """|change| / |weights| by block since `before_update`, one array per run."""

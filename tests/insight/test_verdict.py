@@ -19,6 +19,7 @@ from models.insight.verdict import (
     cosine_sentence,
     gradient_sentence,
     loss_sentence,
+    modes_sentence,
     thresholds,
     verdict,
     verdicts,
@@ -510,6 +511,26 @@ def test_the_statistics_of_a_few_samples_are_not_healthy(batch):
     found = verdict(cfg, profile_at_init(cfg), 0)
     assert found.kind == ("healthy" if batch >= 8 else "borderline")
     assert (f"from {batch} samples" in found.sentence) == (batch < 8)
+
+
+def test_a_net_that_learns_from_statistics_of_two_is_not_healthy_either():
+    """An estimate of the mean from n samples is off by 1/√n of the spread."""
+    said = {}
+    for batch in (2, 4, 8):
+        said[batch] = headline(loss=1.0, held_out=1.0, cfg=replace(NORMED, norm="batch norm", batch=batch))
+        assert said[batch].kind == ("healthy" if batch == 8 else "borderline")
+    assert "off by 71% of the spread: of two numbers it passes on only which is larger" in said[2].sentence
+    assert "from 4 samples, so the mean is off by 50%" in said[4].sentence
+    assert headline(loss=1.0, held_out=1.0, cfg=replace(NORMED, batch=2)).kind == "healthy"
+
+
+@pytest.mark.parametrize(("own", "running", "bad"), [(0.4, 3.2, True), (0.4, 0.45, False), (0.01, 0.09, False)])
+def test_held_out_losses_of_both_modes_stand_side_by_side(own, running, bad):
+    blank = np.full(4, np.nan)
+    said = modes_sentence(Frame(8, blank, blank, running, 0.5, train_mode_loss=own), 8)
+    assert f"by batch (train mode) {number(own)}, by running statistics (eval mode) {number(running)}." in said
+    assert ("bad at inference" in said) == bad
+    assert modes_sentence(Frame(8, blank, blank, running, 0.5), 8) == modes_sentence(None, 8) == ""
 
 
 def test_a_vanishing_stream_gradient_says_when_the_weight_gradients_are_level():

@@ -157,6 +157,24 @@ def test_batch_norms_running_statistics_are_used_for_held_out_figures():
     assert abs(run.frames[-1].held_out_loss - cross_entropy(run.model(x), y).item()) > 1e-4
 
 
+@pytest.mark.parametrize("batch", [2, 64, 512])
+def test_the_held_out_loss_in_train_mode_is_that_of_batches_as_in_training(batch):
+    run = trained(replace(CONFIGS["batch norm"], batch=batch, steps=4))
+    before = [buffer.clone() for buffer in run.model.buffers()]
+    x, y = run.task.held_out
+    count = min(32, max(1, len(x) // batch))
+    losses, counts = [], []
+    for at in range(count):
+        part = slice(at * batch, min((at + 1) * batch, len(x)))
+        losses.append(cross_entropy(copy.deepcopy(run.model).train()(x[part]), y[part]).item())
+        counts.append(int((y[part] != -100).sum()))
+    assert run.frames[-1].train_mode_loss == pytest.approx(np.average(losses, weights=counts), rel=1e-4)
+    taken = run._taker.at_end(run.step)[0]
+    assert taken.train_mode_loss == run.frames[-1].train_mode_loss
+    assert all(torch.equal(old, new) for old, new in zip(before, run.model.buffers(), strict=True))
+    assert np.isnan(trained(CONFIGS["transformer"], 1).frames[0].train_mode_loss)
+
+
 def test_held_out_figures_of_a_sequence_leave_out_the_tokens_without_a_target():
     run = trained(CONFIGS["transformer"], 1)
     x, y = run.task.held_out

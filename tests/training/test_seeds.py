@@ -111,6 +111,7 @@ def test_every_norm_task_position_and_optimiser_is_batched_to_the_same_rows_and_
             np.testing.assert_allclose(a.dead_units, b.dead_units, atol=0.05)
             np.testing.assert_allclose(a.update_to_weight, b.update_to_weight, rtol=1e-2, atol=1e-6)
             np.testing.assert_allclose(a.held_out_loss, b.held_out_loss, rtol=1e-3)
+            np.testing.assert_allclose(a.train_mode_loss, b.train_mode_loss, rtol=1e-3)
             np.testing.assert_allclose(a.held_out_accuracy, b.held_out_accuracy, atol=0.01)
 
 
