@@ -195,7 +195,8 @@ const FILL = {
     const of = (one, track) => (one?.length ? folded(bind, one, (seed) => one.vector(track, place(one), seed)) : [])
     const over = bind.over ? log : now.logs[bind.against]
     const other = over ? of(over, bind.over || bind.track) : null
-    const values = against(of(log, bind.track), other, (value, base) => value / base)
+    const all = against(of(log, bind.track), other, (value, base) => value / base)
+    const values = all.filter((_, at) => at % (bind.every ?? 1) === (bind.start ?? 0))
     const step = now.playing ? null : log.steps[log.until(now.shown) - 1]
     return { ...trace, ...named(trace, log, step), values }
   },

@@ -173,11 +173,14 @@ class Row(Folded):
     """A vector of the row at the playhead: one value per site, branch or block. A log axis marks what it cannot show.
 
     `first`: of the net before training, wherever the playhead is. `over`: divided by this vector, entry by entry up to
-    the end of the shorter; entry i of `act_rms` is the stream that branch i reads.
+    the end of the shorter; entry i of `act_rms` is the stream that branch i reads. `start`, `every`: of these entries
+    alone, the attention of every block for example.
     """
 
     first: bool = False
     over: str = ""
+    start: int = 0
+    every: int = 1
 
     of: ClassVar[str] = "row"
     tracks: ClassVar[tuple[str, ...]] = VECTORS

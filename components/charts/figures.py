@@ -114,10 +114,20 @@ def profiles(
 
 
 def ratios(
-    title: str, track: str, over: str, sites: Sequence[str], lines: Sequence[tuple[str, str]], *, unit: str
+    title: str,
+    track: str,
+    over: str,
+    sites: Sequence[str],
+    lines: Sequence[tuple[str, str]],
+    *,
+    unit: str,
+    **entries: Any,
 ) -> Figure:
-    """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run."""
-    traces = [_line(label, role, Row(track, run, over=over)) for run, (label, role) in enumerate(lines)]
+    """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run.
+
+    `entries`: `start` and `every` of `Row`, where it is of some entries alone.
+    """
+    traces = [_line(label, role, Row(track, run, over=over, **entries)) for run, (label, role) in enumerate(lines)]
     return over_places(title, unit, HUES[track], sites, traces, x="block", axis="linear", guides=[0.0])
 
 

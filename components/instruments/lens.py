@@ -29,7 +29,7 @@ WORDS = Texts("instruments/lens")
 TEXTS = {
     "book": "Call me Ish",
     "recall": "3 17 1 20 4 30 5 25 9 16 2 22 6 28 8 19 5",
-    **dict.fromkeys(("copy", "reverse", "sort"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"),
+    **dict.fromkeys(("copy", "reverse", "sort", "successor"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"),
 }
 LONGEST = 500  # characters of a text
 ROW = 18  # pixels: the height of a site in the map of the lens

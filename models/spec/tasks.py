@@ -50,6 +50,7 @@ TASKS = {
     "copy": Task("sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
     "reverse": Task("sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
     "sort": Task("sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
+    "successor": Task("sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=SYMBOLS),
     "recall": Task("sequence", SYMBOLS, 2 * SYMBOLS, vocabulary=2 * SYMBOLS),
 }
 

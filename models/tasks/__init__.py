@@ -13,7 +13,7 @@ from models.tasks.base import Predict, TaskData
 from models.tasks.book import Book, alphabet
 from models.tasks.digits import Digits
 from models.tasks.points import CIRCLES, LINEAR, SPIRAL, XOR, Points
-from models.tasks.sequences import Sequences, copied, recalled, reversed_copy, sorted_copy
+from models.tasks.sequences import Sequences, copied, recalled, reversed_copy, sorted_copy, succeeded
 
 __all__ = ["DATASETS", "Predict", "TaskData", "alphabet", "open_task"]
 
@@ -27,6 +27,7 @@ DATASETS: dict[str, Callable[[RunConfig, torch.device], TaskData]] = {
     "copy": partial(Sequences, copied),
     "reverse": partial(Sequences, reversed_copy),
     "sort": partial(Sequences, sorted_copy),
+    "successor": partial(Sequences, succeeded),
     "recall": partial(Sequences, recalled),
 }
 

@@ -1,4 +1,4 @@
-"""`copy`, `reverse`, `sort`, `recall`: sequences that need attention, drawn afresh for every batch."""
+"""`copy`, `reverse`, `sort`, `recall` need attention, `successor` does not: sequences drawn afresh for every batch."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -36,6 +36,12 @@ def sorted_copy(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
     """Sixteen symbols, then the same in ascending order."""
     first = _symbols(count, source)
     return _answered(first, first.sort(dim=1).values)
+
+
+def succeeded(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Thirty-two symbols; the class of each is the symbol after its own, of the last the first."""
+    x = torch.cat((_symbols(count, source), _symbols(count, source)), dim=1)
+    return x, (x + 1) % SYMBOLS
 
 
 def recalled(count: int, source: torch.Generator) -> tuple[Tensor, Tensor]:

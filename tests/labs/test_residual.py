@@ -11,7 +11,19 @@ from torch import Tensor, nn
 from components.labs import several
 from components.labs.residual.memory import memory_chart, remembered, sizes
 from components.labs.residual.token import end_sentence, walk_map
-from components.labs.residual.trained import NETS, SIZE, TASKS, aside_sentence, configuration, share_figure, shares
+from components.labs.residual.trained import (
+    NETS,
+    SIZE,
+    SUBLAYERS,
+    SYMBOLS,
+    TASKS,
+    aside_sentence,
+    configuration,
+    share_figure,
+    shares,
+    sublayer_figure,
+    sublayer_sentence,
+)
 from components.labs.residual.variants import effective_weight, variants
 from components.player.view import View
 from components.server.tickets import At
@@ -38,6 +50,7 @@ from models.spec.placement import PLACEMENTS
 from models.training import Run
 from tests.app_page import sound, words
 from tests.drawn import all_drawn, drawn
+from tests.drawn import run as in_the_browser
 from tests.labs_page import lab
 from tests.player_page import declared, rests, runs
 from tests.tables import table_of
@@ -326,6 +339,61 @@ def test_the_chart_divides_what_a_share_is_made_of_block_by_block():
         assert (trace["name"], bind["run"]) == (name, run)
         found = getattr(seen.trace, bind["track"])[5] / getattr(seen.trace, bind["over"])[5, :3]
         np.testing.assert_array_equal(found, shares(seen))
+
+
+DIVIDED = """
+const one = new runlog.RunLog({ link: "", seeds: 1, last: 1 })
+const { branch_rms, act_rms } = vectors
+const tracks = [["loss", 0, 1], ["branch_rms", 1, branch_rms.length], ["act_rms", 1 + branch_rms.length, act_rms.length]]
+const width = 1 + branch_rms.length + act_rms.length
+one.describe({ last: 1, seeds: 1, width, tracks: tracks.map(([name, start, width]) => ({ name, start, width })) })
+one.put(0, Float32Array.from([1, ...branch_rms, ...act_rms]))
+const now = { ...STILL, logs: [one], shown: 0, position: 0, furthest: 0 }
+return bind.filled(figure, now, {}).data[0].y
+"""
+
+
+def test_shares_of_attention_and_feed_forward_are_drawn_apart_as_the_browser_divides_them():
+    cfg = configuration(next(iter(NETS)), "copy", 2, "transformer")
+    run = Run(cfg, frames=False)
+    run.advance(6)
+    shown = View(cfg, run.trace(), 5)
+    for at, kind in enumerate(SUBLAYERS):
+        figure = sublayer_figure(cfg, kind)
+        assert figure["layout"]["bind"]["places"]["labels"] == ["1", "2"]
+        vectors = {name: getattr(shown.trace, name)[5].tolist() for name in ("branch_rms", "act_rms")}
+        line = in_the_browser(DIVIDED, figure={**figure, "data": figure["data"][:1]}, vectors=vectors)
+        np.testing.assert_allclose(line, shares(shown)[at::2], rtol=1e-3)
+
+
+@pytest.mark.full
+def test_attention_that_no_token_needs_adds_less_than_where_one_does_and_not_nothing():
+    found = {}
+    for task in SYMBOLS:
+        run = Run(configuration(next(iter(NETS)), task, 4, "transformer"), frames=False)
+        run.advance(300)
+        trace = run.trace()
+        found[task] = shares(View(run.cfg, trace, 299))
+        assert task == "book" or trace.loss[-1] < 0.1
+    assert 0.05 < np.linalg.norm(found["successor"][::2]) / np.linalg.norm(found["copy"][::2]) < 0.6
+    assert "attention that no token needs adds" in sublayer_sentence(found, 300, True)
+
+
+@pytest.mark.parametrize(
+    ("attention", "residual", "expected"),
+    [
+        ((0.1, 1.0), True, "adds little, 10% of its share"),
+        ((0.6, 1.0), True, "adds less, 60%"),
+        ((0.9, 1.0), True, "adds as much"),
+        ((0.0, 0.0), True, "every block is the identity"),
+        ((0.1, 1.0), False, "no layer can step aside"),
+        ((np.nan, 1.0), True, "not all of them are finite"),
+    ],
+)
+def test_the_sentence_on_attention_says_what_the_shares_are(attention, residual, expected):
+    pairs = {"successor": attention[0], "copy": attention[1], "book": 0.5}
+    found = {task: np.tile([size, 0.3], 3) for task, size in pairs.items()}
+    assert expected in sublayer_sentence(found, 10, residual)
 
 
 def test_branches_that_start_off_share_nothing_before_training_and_something_after():

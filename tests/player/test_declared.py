@@ -75,7 +75,8 @@ def test_a_binding_takes_tracks_of_its_kind_and_names_them(kind, track):
 def test_bindings_travel_as_json():
     said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
     folded = {"fold": "median", "log": True, "against": None}
-    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, "first": False, "over": ""}
+    every = {"first": False, "over": "", "start": 0, "every": 1}
+    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, **every}
     kinds = (Row, Past, Crosses, Frames, AtFrame, Map)
     assert [one.of for one in kinds] == ["row", "past", "crosses", "frames", "frame", "map"]
 

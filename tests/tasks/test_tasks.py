@@ -182,6 +182,13 @@ def test_an_answer_follows_its_question(name, rule):
     assert (y[:, 31] == -100).all()
 
 
+def test_a_successor_depends_on_its_own_symbol_alone():
+    x, y = (part.numpy() for part in task_of("successor").batch(0))
+    following = dict(zip(range(16), [*range(1, 16), 0], strict=True))
+    assert [[following[symbol] for symbol in row] for row in x.tolist()] == y.tolist()
+    assert abs(np.corrcoef(x[:, :16].ravel(), x[:, 16:].ravel())[0, 1]) < 0.2
+
+
 def test_recall_asks_for_the_value_that_stood_beside_the_key():
     x, y = (part.numpy() for part in task_of("recall").batch(0))
     for row, target in zip(x, y, strict=True):

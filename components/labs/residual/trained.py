@@ -29,6 +29,8 @@ SHARES = "Branch share by block"
 LESS, ASIDE = 0.8, 0.4
 TASKS = {"linear": "a straight line", "copy": "random sequences", "spiral": "a spiral"}
 ROLES = ("other", "formula", "now")
+SYMBOLS = {"successor": "symbols alone", "copy": "a copied half", "book": "the book"}  # of the transformers
+SUBLAYERS = {"attn": "Attention's share by block", "ffn": "Feed-forward's share by block"}
 NETS: dict[str, tuple[str, dict[str, object]]] = {
     "pre-norm, branches off at first": ("pre-norm", {"init": "zero last"}),
     "pre-norm, random branches at first": ("pre-norm", {}),
@@ -36,6 +38,11 @@ NETS: dict[str, tuple[str, dict[str, object]]] = {
     "norm, no skip": ("plain + norm", {}),
 }
 SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
+TRANSFORMER: dict[str, object] = {
+    "net": "transformer", "width": 32, "heads": 4, "batch": 16, "optimizer": "adam", "lr": 0.003, "warmup": 20,
+    "steps": 300, "seed": 0,
+}  # fmt: skip
+DEPTHS = {"mlp": 12, "transformer": 4}  # by kind of net
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Nets(Settings):
 
     columns = (2,)
 
+    kind: Annotated[str, Knob("Kind of net", choices=dict.fromkeys(DEPTHS), link="kind", control="segments")] = "mlp"
     net: Annotated[str, Knob(
         "Trained net", choices={name: name.replace("no skip", "no residual") for name in NETS}
     )] = next(iter(NETS))  # fmt: skip
@@ -52,15 +60,18 @@ class Nets(Settings):
 
 def draw() -> None:
     """The section."""
-    st.markdown(TEXTS("three nets"))
-    at = form.draw(Nets, NAME)
-    cfgs = [configuration(at.net, task, at.depth) for task in TASKS]
+    kind = form.draw(Nets, NAME, only=["kind"]).kind
+    st.markdown(TEXTS("three nets") if kind == "mlp" else TEXTS("three transformers"))
+    at = form.draw(Nets, NAME, Nets(depth=DEPTHS[kind]), only=["net", "depth"])
+    cfgs = [configuration(at.net, task, at.depth, kind) for task in (TASKS if kind == "mlp" else SYMBOLS)]
     poll_while(NAME, lambda: watch(cfgs))
 
 
-def configuration(net: str, task: str, depth: int) -> RunConfig:
+def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:
     """One of the three. A sequence has 32 tokens, so its batch is smaller."""
     arrangement, fields = NETS[net]
+    if kind == "transformer":
+        return RunConfig.arranged(arrangement, **TRANSFORMER | fields | {"task": task, "depth": depth})
     return RunConfig.arranged(
         arrangement, **SIZE | fields | {"task": task, "depth": depth, "batch": 8 if task == "copy" else 64}
     )
@@ -68,8 +79,14 @@ def configuration(net: str, task: str, depth: int) -> RunConfig:
 
 def watch(cfgs: list[RunConfig]) -> bool:
     """The player, and a verdict where the playhead rests. Returns whether more is to come."""
-    chart = Chart(SHARES, figure=share_figure(cfgs[0]), span=COLUMNS, height=280)
-    at = player(NAME, cfgs, [chart], shared=" all three")
+    if cfgs[0].net == "mlp":
+        drawn = [Chart(SHARES, figure=share_figure(cfgs[0]), span=COLUMNS, height=280)]
+    else:
+        drawn = [
+            Chart(title, figure=sublayer_figure(cfgs[0], kind), span=COLUMNS // 2, height=280)
+            for kind, title in SUBLAYERS.items()
+        ]
+    at = player(NAME, cfgs, drawn, shared=" all three")
     views, waiting = several.views(cfgs, at)
     if views:
         _show(views)
@@ -89,23 +106,39 @@ def share_figure(cfg: RunConfig) -> Figure:
     return figures.ratios(SHARES, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
 
 
+def sublayer_figure(cfg: RunConfig, kind: str) -> Figure:
+    """The branch shares of one kind of sublayer, attn or ffn, of the three transformers over their blocks."""
+    entries = {"start": [*SUBLAYERS].index(kind), "every": len(SUBLAYERS)}
+    lines, sites = list(zip(SYMBOLS.values(), ROLES, strict=True)), plan(cfg).sites[1:]
+    own = sites[entries["start"] :: entries["every"]]
+    return figures.ratios(SUBLAYERS[kind], "branch_rms", "act_rms", own, lines, unit="branch over stream", **entries)
+
+
 def _show(views: list[View]) -> None:
     by_task = {view.cfg.task: shares(view) for view in views}
-    st.markdown(f"**{aside_sentence(by_task, max(view.row for view in views), views[0].cfg.residual)}**")
+    step, residual = max(view.row for view in views), views[0].cfg.residual
+    if views[0].cfg.net == "mlp":
+        said, names = aside_sentence(by_task, step, residual), TASKS
+        measured = {"branch share, RMS over blocks": by_task}
+    else:
+        said, names = sublayer_sentence(by_task, step, residual), SYMBOLS
+        apart = {kind: {task: values[at::2] for task, values in by_task.items()} for at, kind in enumerate(SUBLAYERS)}
+        measured = {"attention, RMS over blocks": apart["attn"], "feed-forward": apart["ffn"]}
+    st.markdown(f"**{said}**")
     named_table(
         "The three nets",
         {
-            "task": [TASKS[view.cfg.task] for view in views],
+            "task": [names[view.cfg.task] for view in views],
             "step": [view.row for view in views],
             "loss": [number(float(view.trace.loss[view.row]), 3) for view in views],
             "best constant guess": [number(chance(view.cfg), 3) for view in views],
-            "branch share, RMS over blocks": [number(rms(by_task[view.cfg.task]), 3) for view in views],
-        },
+        }
+        | {name: [number(rms(one[view.cfg.task]), 3) for view in views] for name, one in measured.items()},
     )
     st.caption(TEXTS("measured shares", measured=badge("measured")))
     with st.container(horizontal=True):
         for view in views:
-            to_playground(view.cfg, f"{TASKS[view.cfg.task].capitalize()} in the playground")
+            to_playground(view.cfg, f"{names[view.cfg.task].capitalize()} in the playground")
 
 
 def rms(values: np.ndarray) -> float:
@@ -116,6 +149,26 @@ def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> 
     """How much the branches add on `linear`, `copy` and `spiral`, from branch over stream by block (depth,)."""
     share = {task: rms(values) for task, values in shares.items()}
     return TEXTS("shares", step=step, share=share, verdict=_verdict(share, residual))
+
+
+def sublayer_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
+    """How much attention and feed-forward nets add on SYMBOLS, from branch over stream by sublayer (2 depth,)."""
+    attn, ffn = ({task: rms(values[at::2]) for task, values in shares.items()} for at in range(2))
+    return TEXTS("shares of sublayers", step=step, attn=attn, ffn=ffn, verdict=_of_attention(attn, residual))
+
+
+def _of_attention(share: dict[str, float], residual: bool) -> str:
+    """Whether attention does nothing where no token needs another."""
+    if not residual:
+        return TEXTS("shares without residual")
+    if not all(map(np.isfinite, share.values())):
+        return "not all of them are finite"
+    if share["copy"] == 0:
+        return TEXTS("shares of 0")
+    ratio = share["successor"] / share["copy"]
+    if ratio < ASIDE:
+        return TEXTS("attention is quiet", ratio=ratio)
+    return TEXTS("attention does less", ratio=ratio) if ratio < LESS else TEXTS("attention does as much", ratio=ratio)
 
 
 def _verdict(share: dict[str, float], residual: bool) -> str:
