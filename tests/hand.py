@@ -97,6 +97,11 @@ def no_skip(x: Tensor) -> Tensor:
     return torch.zeros(x.shape, dtype=x.dtype)
 
 
+def dropout(x: Tensor, kept: Tensor, rate: float) -> Tensor:
+    """What is kept, divided by the share that is (Srivastava 2014)."""
+    return torch.where(kept, x / (1 - rate), torch.zeros(x.shape, dtype=x.dtype))
+
+
 def linear(x: Tensor, layer: nn.Module) -> Tensor:
     return x @ layer.weight.T + layer.bias
 

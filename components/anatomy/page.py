@@ -19,7 +19,7 @@ from components.player.view import look, trouble
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
-from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, plan
+from models.spec import ACTIVATIONS, ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
 from models.spec.knob import Knob
@@ -66,6 +66,7 @@ def one_block(cfg: RunConfig) -> int:
         _switch("Residual in this block", block, "residual", residual, cfg.residual, disabled=out)
         unset = out or cfg.norm == "none"
         _switch("Norm in this block", block, "norm", norm, cfg.norm != "none", off="none", disabled=unset)
+        _activation(block, str(own.get("activation", cfg.activation)), cfg.activation, disabled=out)
         if cfg.net == "transformer":
             _taken_out(block, own.get("identity", False))
         else:
@@ -128,6 +129,22 @@ def _taken_out(block: int, now: str | bool) -> None:
         put({"overrides": with_override(session.field("overrides"), block, "identity", value)})
 
     st.segmented_control("Taken out", list(values), key=state, on_change=change, required=True)
+
+
+def _activation(block: int, now: str, usual: str, *, disabled: bool) -> None:
+    """The activation of a block's own; that of the net is no exception. Not drawn where its field is hidden."""
+    if any_hidden(("overrides", "activation")):
+        return
+    state = "anatomy_activation"
+    put({state: now})
+
+    def change() -> None:
+        put_again()
+        wanted = str(session.widget_value(state))
+        value = None if wanted == usual else wanted
+        put({"overrides": with_override(session.field("overrides"), block, "activation", value)})
+
+    st.selectbox("Activation in this block", ACTIVATIONS, key=state, on_change=change, disabled=disabled, width=190)
 
 
 def _switch(

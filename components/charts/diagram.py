@@ -261,6 +261,8 @@ def _sublayer(
         label, kind = _norm(sublayer.norm_add, slots.norm_add)
         if label:
             drawing.box(label, skip, kind)
+    if sublayer.drop_stream:
+        drawing.box(f"dropout {sublayer.drop_stream:g}", skip, "scale")
     return fork, meets
 
 
@@ -293,14 +295,16 @@ def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> l
         words = ["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]
         boxes += [(", ".join(words), "branch"), mid, ("W", "branch") if mid[0] else ("", "")]
     elif sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
-        boxes += [("W", "branch"), mid, (cfg.activation, "branch")]
+        boxes += [("W", "branch"), mid, (sublayer.activation, "branch")]
     else:
-        boxes += [("W₁", "branch"), mid, (cfg.activation, "branch"), ("W₂", "branch")]
+        boxes += [("W₁", "branch"), mid, (sublayer.activation, "branch"), ("W₂", "branch")]
     boxes.append(_norm(sublayer.norm_out, slots.norm_out))
     if sublayer.gate:
         boxes.append((f"× {sublayer.gate}", "scale"))
     elif sublayer.scale != 1:
         boxes.append((f"× {sublayer.scale:.3g}", "scale"))
+    if sublayer.drop_branch:
+        boxes.append((f"dropout {sublayer.drop_branch:g}", "scale"))
     return [box for box in boxes if box[0]]
 
 

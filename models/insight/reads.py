@@ -46,7 +46,7 @@ def _normed(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
         return True
     if sublayer.kind == "attn":
         return False  # its scores grow with the input
-    return sublayer.norm_mid in BOUNDING or (sublayer.norm_out in BOUNDING and cfg.activation in SCALE_FREE)
+    return sublayer.norm_mid in BOUNDING or (sublayer.norm_out in BOUNDING and sublayer.activation in SCALE_FREE)
 
 
 def first_update(cfg: RunConfig, trace: Trace) -> np.ndarray:

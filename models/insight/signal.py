@@ -12,6 +12,7 @@ from models.spec import TASKS, RunConfig, plan
 from models.spec.tasks import MAX_TOKENS
 from models.training import cross_entropy, statistics_kept, watching
 from models.training.device import resolve_device
+from models.training.modes import dropouts, masked
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Signal:
 def signal_at_init(cfg: RunConfig, seeds: Sequence[int] = (0, 1), rows: int = 256) -> Signal:
     """The signal for Gaussian x_0 of unit mean square, fed to the stream without embedding, and random labels.
 
-    `rows` tokens in all, in sequences of MAX_TOKENS for transformers. Norms run in train mode; their statistics are
-    restored.
+    `rows` tokens in all, in sequences of MAX_TOKENS for transformers. Norms run in train mode, and their statistics are
+    restored; dropout draws the masks of step 0.
     """
     measured = [_measure(replace(cfg, seed=seed), rows) for seed in seeds]
     mean_square, grad_norm = (np.stack(series) for series in zip(*measured, strict=True))
@@ -46,7 +47,11 @@ def _measure(cfg: RunConfig, rows: int) -> tuple[np.ndarray, np.ndarray]:
     labels = torch.randint(TASKS[cfg.task].classes, x.shape[:2], generator=source)
     x = x / x.square().mean().sqrt()
     x, labels = x.to(device), labels.to(device)
-    with statistics_kept(model), watching(model.stream.stream_taps, gradients=True) as probe:
+    with (
+        masked(dropouts(model), 0, cfg.seed),
+        statistics_kept(model),
+        watching(model.stream.stream_taps, gradients=True) as probe,
+    ):
         loss = cross_entropy(model.read_out(model.stream(x.requires_grad_())), labels)
         loss.backward()
         mean_square = [tensor.cpu().double().square().mean() for tensor in probe.tensors()]

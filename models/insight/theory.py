@@ -15,7 +15,7 @@ from models.insight.words import number
 from models.spec import INITS, NORMS, RunConfig, plan
 from models.spec.knob import Matrix
 from models.spec.parametrization import branch_gain
-from models.spec.plan import SublayerPlan, one_layer
+from models.spec.plan import SublayerPlan, activations_of, one_layer
 
 
 def weight_variance(init: str, inputs: int, outputs: int, *, last: bool, sublayers: int) -> float:
@@ -75,10 +75,12 @@ def law(cfg: RunConfig) -> Law:
 
 def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
     """v_f and v_b of a branch's function fed with unit mean square; None for attention and norms without a law."""
-    slots = {sub.norm_mid for sub in plan(cfg).sublayers if sub.kind == kind and not sub.identity}
-    if kind == "attn" or len(slots) != 1 or not slots <= WITH_LAW:
+    alike = {
+        (sub.norm_mid, sub.activation): sub for sub in plan(cfg).sublayers if sub.kind == kind and not sub.identity
+    }
+    if kind == "attn" or len(alike) != 1 or not {norm for norm, _ in alike} <= WITH_LAW:
         return None
-    passed = _function(cfg, kind, slots.pop(), 1.0)
+    passed = _function(cfg, next(iter(alike.values())), 1.0)
     return passed.square, passed.back
 
 
@@ -88,7 +90,8 @@ def he_twice(cfg: RunConfig) -> str:
     gains = branch_gains(cfg, "mlp")
     if (
         cfg.net != "mlp"
-        or (cfg.init, cfg.activation, cfg.layers_per_branch) != ("he", "relu", 2)
+        or activations_of(cfg) != {"relu"}
+        or (cfg.init, cfg.layers_per_branch) != ("he", 2)
         or not bare
         or not gains
         or gains[0] <= 1
@@ -133,7 +136,7 @@ def _unknown_gradient(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> st
     if cfg.net == "transformer" and adding:
         return "norms fix what every sublayer adds; no law of the gradient through attention is known"
     bare = [sub for sub in adding if sub.skip and set(sub.norms) == {"none"}]
-    if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED and bare:
+    if cfg.layers_per_branch == 1 and any(abs(moments(sub.activation).mean) > CENTRED for sub in bare):
         # The mean of act(Wx) grows with |x|: its slope along x adds up over blocks, which independent factors miss.
         return (
             "mean and variance of the stream, iterated; the mean makes the gradient coherent, and no law of it is known"
@@ -151,7 +154,7 @@ def _reading(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> str:
 
 def _branch_weight(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     """The weight of a branch; 0 if at initialisation the sublayer adds exactly nothing."""
-    silent = cfg.init == "zero last" and (not one_layer(cfg, sublayer.kind) or cfg.activation != "sigmoid")
+    silent = cfg.init == "zero last" and (not one_layer(cfg, sublayer.kind) or sublayer.activation != "sigmoid")
     return 0.0 if sublayer.identity or silent else sublayer.scale
 
 
@@ -164,29 +167,38 @@ def _step(cfg: RunConfig, sublayer: SublayerPlan, x: _Passed) -> _Passed:
     mean = sublayer.skip * x.mean + weight * branch.mean
     variance = sublayer.skip**2 * x.variance + weight**2 * branch.variance
     normed = _norm(cfg, sublayer.norm_add, mean, variance)
-    return _Passed(normed.mean, normed.variance, normed.back * (sublayer.skip**2 + weight**2 * branch.back))
+    added = _Passed(normed.mean, normed.variance, normed.back * (sublayer.skip**2 + weight**2 * branch.back))
+    return _dropped(sublayer.drop_stream, added)
 
 
 def _branch(cfg: RunConfig, sublayer: SublayerPlan, x: _Passed) -> _Passed:
     """N_out(F(c_in N_in(x)))."""
     if sublayer.kind != "mlp":  # in a transformer only normed outputs are known, whatever F does
-        return _norm(cfg, sublayer.norm_out, 0.0, 1.0) if sublayer.norm_out != "none" else _Passed(0.0, 1.0, 1.0)
+        whole = _norm(cfg, sublayer.norm_out, 0.0, 1.0) if sublayer.norm_out != "none" else _Passed(0.0, 1.0, 1.0)
+        return _dropped(sublayer.drop_branch, whole)
     read = _norm(cfg, sublayer.norm_in, x.mean, x.variance)
-    function = _function(cfg, sublayer.kind, sublayer.norm_mid, sublayer.input_scale**2 * read.square)
+    function = _function(cfg, sublayer, sublayer.input_scale**2 * read.square)
     out = _norm(cfg, sublayer.norm_out, function.mean, function.variance)
-    return _Passed(out.mean, out.variance, read.back * sublayer.input_scale**2 * function.back * out.back)
+    whole = _Passed(out.mean, out.variance, read.back * sublayer.input_scale**2 * function.back * out.back)
+    return _dropped(sublayer.drop_branch, whole)
 
 
-def _function(cfg: RunConfig, kind: str, norm_mid: str, square: float) -> _Passed:
+def _dropped(rate: float, x: _Passed) -> _Passed:
+    """Dropout keeps the mean and divides mean squares, of what passes and of a gradient, by 1 - rate."""
+    square = x.square / (1 - rate)
+    return _Passed(x.mean, square - x.mean * x.mean, x.back / (1 - rate)) if rate else x
+
+
+def _function(cfg: RunConfig, sublayer: SublayerPlan, square: float) -> _Passed:
     """F of one or two layers, fed with this mean square.
 
     E|Wx|^2 and E|W^T g|^2 both carry the factor inputs times the weights' variance.
     """
-    single = one_layer(cfg, kind)
+    single = one_layer(cfg, sublayer.kind)
     hidden = cfg.width if single else cfg.expansion * cfg.width
     first = _gain(cfg, cfg.width, hidden, last=single)
-    inside = _norm(cfg, norm_mid, 0.0, first * square)
-    act = moments(cfg.activation, inside.variance)
+    inside = _norm(cfg, sublayer.norm_mid, 0.0, first * square)
+    act = moments(sublayer.activation, inside.variance)
     if single:
         return _Passed(act.mean, act.variance, first * inside.back * act.slope)
     second = _gain(cfg, hidden, cfg.width, last=True)

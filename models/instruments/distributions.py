@@ -38,9 +38,10 @@ def distributions(snapshot: Snapshot) -> Work[Distributions]:
         histograms.append(histogram(x))
         tails.append(kurtosis(x))
         yield len(tails) / len(points)
-    units = [shares_of_units(a, snapshot.cfg.activation) for a in activations]
+    kinds = [plan(snapshot.cfg).sublayers[at - 1].activation for at in inside]
+    units = [shares_of_units(a, kind) for a, kind in zip(activations, kinds, strict=True)]
     dead, always_on, saturated = (
-        np.array([shares[key] for shares in units if key in shares], np.float32)
+        np.array([shares.get(key, np.nan) for shares in units] if any(key in one for one in units) else [], np.float32)
         for key in ("dead", "always_on", "saturated")
     )
     return Distributions(

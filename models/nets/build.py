@@ -9,7 +9,7 @@ from models.nets.embedding import embedding, positions
 from models.nets.initialisation import initialise
 from models.nets.norms import build_norm
 from models.nets.stacks import STACKS, Stack
-from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, skip_path, weighted
+from models.nets.sublayer import Gate, IdentitySublayer, RecursiveSublayer, Sublayer, dropped, skip_path, weighted
 from models.spec import TASKS, RunConfig, plan
 from models.spec.parametrization import branch_gain, head_gain, output_factor, score_scale
 from models.spec.plan import SublayerPlan, block_name
@@ -78,6 +78,8 @@ def build_sublayer(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
         "norm_in": norm(sublayer.norm_in),
         "norm_out": norm(sublayer.norm_out),
         "norm_add": norm(sublayer.norm_add),
+        "drop_branch": dropped(sublayer.drop_branch),
+        "drop_stream": dropped(sublayer.drop_stream),
     }
     if sublayer.repeats > 1:
         return RecursiveSublayer(build_branch(cfg, sublayer), norm_again=norm(sublayer.norm_add), **parts)
@@ -100,9 +102,9 @@ def build_branch(cfg: RunConfig, sublayer: SublayerPlan) -> nn.Module:
             relative=relative(cfg.position, cfg.heads, causal=cfg.mask == "causal"),
         )
     if sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
-        return OneLayer(cfg.width, cfg.activation, norm(cfg.width))
+        return OneLayer(cfg.width, sublayer.activation, norm(cfg.width))
     hidden = cfg.expansion * cfg.width
-    return TwoLayers(cfg.width, hidden, cfg.activation, norm(hidden))
+    return TwoLayers(cfg.width, hidden, sublayer.activation, norm(hidden))
 
 
 def relative(position: str, heads: int, *, causal: bool) -> nn.Module | None:

@@ -16,11 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from models.generator import generator
 from models.nets.branches import Attention, RelativeBias
 from models.nets.build import Net
 from models.nets.embedding import Positions
 from models.nets.norms import NORM_TYPES, TokenBatchNorm
-from models.nets.sublayer import Gate
+from models.nets.sublayer import Dropout, Gate
 
 
 def stacked(nets: Sequence[Net], tokens: int) -> Net:
@@ -135,6 +136,20 @@ class StackedBatchNorm(nn.Module):
         return normed.unflatten(1, (len(x_KND), -1)).transpose(0, 1).contiguous()
 
 
+class StackedDropout(Dropout):
+    """Dropout with a mask for each of the K seeds that `drawn_by` begins with."""
+
+    def __init__(self, dropouts: Sequence[Dropout]) -> None:
+        super().__init__(dropouts[0].rate)
+
+    def forward(self, x_KND: Tensor) -> Tensor:
+        if not (self.training and self.drawn_by):
+            return x_KND
+        seeds, *words = self.drawn_by
+        masks = [torch.rand(x_KND.shape[1:], generator=generator(seed, *words)) >= self.rate for seed in seeds]
+        return x_KND * (torch.stack(masks) / (1 - self.rate)).to(x_KND)
+
+
 class StackedAttention(nn.Module):
     """Attention in which seeds and samples share the batch axis of the product."""
 
@@ -184,5 +199,6 @@ LEAVES: dict[type[nn.Module], Callable[..., nn.Module]] = {
     RelativeBias: _broadcasting,
     TokenBatchNorm: StackedBatchNorm,
     Gate: _broadcasting,
+    Dropout: StackedDropout,
     nn.ParameterList: _parameter_lists,
 }

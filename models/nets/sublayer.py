@@ -1,9 +1,15 @@
-"""The one equation: y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ). Empty slots are identities."""
+"""The one equation: y = N_add( skip(x) + scale * N_out( F( c_in * N_in(x) ) ) ). Empty slots are identities.
+
+In a training pass dropout may follow the branch and the whole.
+"""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from models.generator import generator
 
 
 class Tap(nn.Identity):
@@ -55,6 +61,32 @@ class Gate(nn.Module):
         return self.gate * x
 
 
+class Dropout(nn.Module):
+    """Drops numbers at a rate and divides the rest by 1 - rate (Srivastava 2014), or passes x unchanged.
+
+    It drops in train mode, once `drawn_by` has the seed and the words of the mask's generator.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.drawn_by: tuple[Any, ...] = ()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not (self.training and self.drawn_by):
+            return x
+        kept = torch.rand(x.shape, generator=generator(*self.drawn_by)) >= self.rate
+        return x * (kept / (1 - self.rate)).to(x)
+
+    def extra_repr(self) -> str:
+        return f"{self.rate:g}"
+
+
+def dropped(rate: float) -> nn.Module:
+    """The cheapest module that drops numbers at that rate."""
+    return Dropout(rate) if rate else nn.Identity()
+
+
 def weighted(weight: float) -> nn.Module:
     """The cheapest module that multiplies by a fixed number."""
     return nn.Identity() if weight == 1 else Weighted(weight)
@@ -78,6 +110,8 @@ class Sublayer(nn.Module):
         norm_in: nn.Module | None = None,
         norm_out: nn.Module | None = None,
         norm_add: nn.Module | None = None,
+        drop_branch: nn.Module | None = None,
+        drop_stream: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.function = function
@@ -87,13 +121,16 @@ class Sublayer(nn.Module):
         self.norm_in = norm_in or nn.Identity()
         self.norm_out = norm_out or nn.Identity()
         self.norm_add = norm_add or nn.Identity()
+        self.drop_branch = drop_branch or nn.Identity()
+        self.drop_stream = drop_stream or nn.Identity()
         self.branch_tap, self.stream_tap = Tap(), Tap()
 
     def branch(self, x: Tensor) -> Tensor:
-        return self.branch_tap(self.scale(self.norm_out(self.function(self.input_scale(self.norm_in(x))))))
+        branch = self.scale(self.norm_out(self.function(self.input_scale(self.norm_in(x)))))
+        return self.branch_tap(self.drop_branch(branch))
 
     def add(self, x: Tensor, branch: Tensor) -> Tensor:
-        return self.stream_tap(self.norm_add(self.skip(x) + branch))
+        return self.stream_tap(self.drop_stream(self.norm_add(self.skip(x) + branch)))
 
     def forward(self, x: Tensor) -> Tensor:
         return self.add(x, self.branch(x))
@@ -108,7 +145,7 @@ class RecursiveSublayer(Sublayer):
 
     def add(self, x: Tensor, branch: Tensor) -> Tensor:
         once = self.norm_add(self.skip(x) + branch)
-        return self.stream_tap(self.norm_again(self.skip(x) + once))
+        return self.stream_tap(self.drop_stream(self.norm_again(self.skip(x) + once)))
 
 
 class IdentitySublayer(nn.Module):

@@ -31,6 +31,7 @@ PER_FACTOR = 0.036e-3
 PER_POSITION = {"rotary": 0.225e-3, "alibi": 0.17e-3, "relative bias": 0.3e-3}  # where attention itself adds positions
 PER_NUMBER = 2.3e-9  # in the stream and inside a branch
 PER_NORMED, PER_COSTLY = 2.5e-9, 1.6e-9  # on top: for a number that is normed, or takes more than one kernel
+PER_DROPOUT, PER_DROPPED = 0.045e-3, 5e-9  # a mask, and a number in it
 PER_HEAD, PER_BIASED_HEAD = 2.2e-7, 4.8e-8  # per token; the second on top, where positions are added
 PER_WEIGHT = {"sgd": 1.8e-9, "momentum": 1.8e-9, "adam": 2.8e-9, "adamw": 2.8e-9}  # however small the batch
 PER_MULTIPLY_ADD = 1 / 44e9
@@ -91,7 +92,7 @@ def _fixed(cfg: RunConfig, sublayer: SublayerPlan) -> float:
     norms = sum(norm != "none" for norm in sublayer.norms) + (sublayer.repeats - 1) + 2 * (attention and cfg.qk_norm)
     positions = PER_POSITION.get(cfg.position, 0.0) * attention
     costly = sum(norm not in ONE_KERNEL for norm in sublayer.norms)
-    factors = PER_FACTOR * _factors(sublayer)
+    factors = PER_FACTOR * _factors(sublayer) + PER_DROPOUT * _masks(sublayer)
     return PER_SUBLAYER[kind] + PER_NORM * norms + PER_COSTLY_NORM * costly + factors + positions
 
 
@@ -105,7 +106,7 @@ def _growing(cfg: RunConfig, sublayer: SublayerPlan) -> float:
         normed[norm] += size
     normed["none"] = 0
     costly = sum(size for norm, size in normed.items() if norm != "layer norm") + features * _factors(sublayer)
-    costly += hidden * (not attention and cfg.activation not in CHEAP) + 4 * features * (
+    costly += hidden * (not attention and sublayer.activation not in CHEAP) + 4 * features * (
         attention and cfg.position == "rotary"
     )
     weights = _weights(cfg, sublayer.kind)
@@ -113,6 +114,7 @@ def _growing(cfg: RunConfig, sublayer: SublayerPlan) -> float:
         PER_NUMBER * (features + hidden)
         + PER_NORMED * (sum(normed.values()) + features * (sublayer.repeats - 1))
         + PER_COSTLY * costly
+        + PER_DROPPED * features * _masks(sublayer)
         + (PER_HEAD + PER_BIASED_HEAD * (cfg.position in ("alibi", "relative bias"))) * tokens * cfg.heads * attention
         + PER_WEIGHT[cfg.optimizer] * weights
         + PER_MULTIPLY_ADD * 3 * tokens * weights
@@ -124,9 +126,14 @@ def _factors(sublayer: SublayerPlan) -> int:
     return bool(sublayer.gate or sublayer.scale != 1) + (sublayer.skip not in (0, 1)) + (sublayer.input_scale != 1)
 
 
+def _masks(sublayer: SublayerPlan) -> int:
+    return (sublayer.drop_branch > 0) + (sublayer.drop_stream > 0)
+
+
 def memory_bytes(cfg: RunConfig) -> float:
     """The bytes of weights, gradients, optimiser state, kept activations and rows."""
-    per_block = sum(6 + 2 * _hidden(cfg, kind) for kind in SUBLAYER_KINDS[cfg.net])
+    masks = (cfg.branch_dropout > 0) + (cfg.stream_dropout > 0)  # each with what it leaves
+    per_block = sum(6 + 2 * _hidden(cfg, kind) + 2 * masks for kind in SUBLAYER_KINDS[cfg.net])
     activations = cfg.batch * cfg.tokens * cfg.width * cfg.depth * per_block
     return 4.0 * activations + held_bytes(cfg)
 

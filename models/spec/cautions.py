@@ -1,7 +1,7 @@
 """Cautions: configurations that are legal yet misleading."""
 
 from models.spec.config import RunConfig
-from models.spec.plan import normed_over_batch, one_layer, plan
+from models.spec.plan import activations_of, drops, normed_over_batch, one_layer, plan
 from models.spec.tasks import TASKS
 from models.spec.vocabulary import NORMS
 
@@ -10,10 +10,16 @@ ZERO_LAST = (
     "first update each branch adds a vector of full size."
 )
 
+SHIFT = (
+    "In training, dropout raises the variance that batch norm learns; at inference nothing is dropped, and what the "
+    "norm passes on is too small (Li 2018, 1801.05134)."
+)
+
 
 def note(cfg: RunConfig) -> str | None:
     """Why a configuration misleads, in sentences for the page; None without a reason."""
     sentences = [ZERO_LAST] if cfg.init == "zero last" and _branch_normed(cfg) else []
+    sentences += [SHIFT] * (drops(cfg) and normed_over_batch(cfg))
     return " ".join(sentences + _of_task(cfg)) or None
 
 
@@ -26,7 +32,7 @@ def _of_task(cfg: RunConfig) -> list[str]:
     """Why a configuration cannot learn its task, or need not."""
     sentences: list[str] = []
     kind = TASKS[cfg.task].kind
-    if kind == "points" and cfg.activation == "identity" and cfg.task != "linear":
+    if kind == "points" and activations_of(cfg) == {"identity"} and cfg.task != "linear":
         sentences.append(
             "Without an activation only norms bend what this net computes: it can hardly tell these points apart."
         )

@@ -11,6 +11,7 @@ from models.spec.vocabulary import NORMS
 Name = Callable[[str], str]
 
 SLOTS = ("norm_in", "norm_mid", "norm_out", "norm_add")
+DROPOUTS = ("drop_branch", "drop_stream")
 RULE_CODE = {"deepnorm": "M**0.25", "depth": "M", "1/sqrt(depth)": "1 / math.sqrt(M)", "1/sqrt(2)": "1 / math.sqrt(2)"}
 
 
@@ -60,6 +61,9 @@ def named_parts(cfg: RunConfig, block: int | None = None) -> dict[str, tuple[str
                 path,
                 norm_code(norm, str(width), repr(cfg.eps), affine=cfg.affine),
             )
+        for slot in DROPOUTS:
+            if rate := getattr(sublayer, slot):
+                parts[slot + number] = f"{sublayer.kind}.{slot}", f"nn.Dropout({rate:g})"
         if sublayer.gate:
             channels = 1 if sublayer.gate == "zero gate" else cfg.width
             code = f"nn.Parameter(torch.full(({channels},), {sublayer.scale!r}))"
@@ -79,15 +83,17 @@ def branch_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, function: Ca
     if cfg.input_scale != "one" and (sublayer.norm_in, sublayer.input_scale) != ("none", 1.0):
         inner = f"{name('l')}**-0.5 * {inner}"
     branch = wrapped(sublayer.norm_out, name("norm_out"), function(inner))
-    if sublayer.gate:
-        return f"{name('gate')} * {branch}"
-    return branch_factor_code(cfg) + branch
+    branch = f"{name('gate')} * {branch}" if sublayer.gate else branch_factor_code(cfg) + branch
+    return f"{name('drop_branch')}({branch})" if sublayer.drop_branch else branch
 
 
 def sum_code(cfg: RunConfig, sublayer: SublayerPlan, name: Name, branch: str, slot: str = "norm_add") -> str:
     """The code of the new stream, N_add(skip * x + branch); `slot` is norm_again the second time."""
-    total = f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
-    return wrapped(sublayer.norm_add, name(slot), total)
+    total = wrapped(
+        sublayer.norm_add, name(slot), f"{_factor(cfg.skip_scale)}x + {branch}" if sublayer.skip else branch
+    )
+    last = sublayer.repeats == 1 or slot == "norm_again"
+    return f"{name('drop_stream')}({total})" if last and sublayer.drop_stream else total
 
 
 def wrapped(norm: str, name: str, inner: str) -> str:
@@ -136,7 +142,7 @@ def _slot_name(sublayer: SublayerPlan, number: str) -> Name:
     def name(slot: str) -> str:
         if slot == "l":
             return slot
-        return (slot if several or slot == "gate" else "norm") + number
+        return (slot if several or slot in ("gate", *DROPOUTS) else "norm") + number
 
     return name
 
@@ -161,8 +167,8 @@ def _function(cfg: RunConfig, sublayer: SublayerPlan, name: Name, inner: str) ->
         return f"attention({inner})"
     first = "W1" if _has_hidden(cfg, sublayer) else "W"
     hidden = wrapped(sublayer.norm_mid, name("norm_mid"), f"{first}({inner})")
-    if cfg.activation != "identity":
-        hidden = f"{cfg.activation.replace(' ', '_')}({hidden})"
+    if sublayer.activation != "identity":
+        hidden = f"{sublayer.activation.replace(' ', '_')}({hidden})"
     return hidden if first == "W" else f"W2({hidden})"
 
 

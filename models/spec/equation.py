@@ -3,7 +3,7 @@
 from models.spec.config import RunConfig
 from models.spec.knob import Entry
 from models.spec.parametrization import BASE_DEPTH, BASE_WIDTH, branch_factor, output_factor, score_scale
-from models.spec.plan import SublayerPlan, one_layer, plan
+from models.spec.plan import SublayerPlan, drops, one_layer, plan
 from models.spec.scales import BRANCH_SCALES, SKIP_SCALES
 from models.spec.vocabulary import NORMS
 
@@ -13,6 +13,8 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
     left = plan(cfg).left_of_block(block or cfg.depth)
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
+    if drops(cfg):
+        lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p),\quad m_i = 0\text{ with probability }p\text{, else }1"]
     end = "x_M"
     if cfg.stack == "residual":
         lines += [rf"y \leftarrow y + {branch_equation(cfg, left[-1])},\qquad y_0 = x_0"]
@@ -37,7 +39,9 @@ def sublayer_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
         return "x"
     skip = f"{_weight(cfg.skip_scale, SKIP_SCALES)}x + " if sublayer.skip else ""
     total = normed(sublayer.norm_add, skip + branch_equation(cfg, sublayer))
-    return normed(sublayer.norm_add, skip + total) if sublayer.repeats > 1 else total
+    if sublayer.repeats > 1:
+        total = normed(sublayer.norm_add, skip + total)
+    return _dropped(sublayer.drop_stream, total)
 
 
 def branch_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
@@ -48,12 +52,17 @@ def branch_equation(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     if cfg.input_scale != "one":
         inner = rf"{inner}/\sqrt{{l}}"
     by_depth = rf"\tfrac{{{BASE_DEPTH}}}{{{cfg.depth}}}\," if branch_factor(cfg) != 1 else ""
-    return by_depth + _weight(cfg.branch_scale, BRANCH_SCALES) + normed(sublayer.norm_out, f"F({inner})")
+    branch = by_depth + _weight(cfg.branch_scale, BRANCH_SCALES) + normed(sublayer.norm_out, f"F({inner})")
+    return _dropped(sublayer.drop_branch, branch)
 
 
 def normed(norm: str, inner: str) -> str:
     """LaTeX of a slot: the norm's symbol around its input; the input itself for an empty slot."""
     return inner if norm == "none" else rf"{NORMS[norm].symbol}({inner})"
+
+
+def _dropped(rate: float, inner: str) -> str:
+    return rf"\operatorname{{D}}_{{{rate:g}}}({inner})" if rate else inner
 
 
 def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
@@ -63,8 +72,8 @@ def _weight(scale: float | str, rules: dict[str, Entry]) -> str:
 
 
 def _branch_lines(cfg: RunConfig, sublayer: SublayerPlan) -> list[str]:
-    name = cfg.activation.replace(" ", r"\ ")
-    activation = "" if cfg.activation == "identity" else rf"\operatorname{{{name}}}"
+    name = sublayer.activation.replace(" ", r"\ ")
+    activation = "" if sublayer.activation == "identity" else rf"\operatorname{{{name}}}"
     hidden = rf"{activation}({normed(sublayer.norm_mid, 'W_1 z')})"
     if one_layer(cfg, sublayer.kind):
         return [rf"F(z) = {activation}({normed(sublayer.norm_mid, 'W z')})"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from models.spec.knob import whole
 from models.spec.placement import PLACEMENTS
-from models.spec.vocabulary import NORMS
+from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 Override = tuple[int, str, str | bool]
 
@@ -18,6 +18,7 @@ OVERRIDE_KEYS = {
     "residual": (False, True),
     "norm": tuple(NORMS),
     "placement": tuple(PLACEMENTS),
+    "activation": tuple(ACTIVATIONS),
     "identity": (False, True, *PARTS),
 }
 _LEGAL = {(key, value) for key, values in OVERRIDE_KEYS.items() for value in values}

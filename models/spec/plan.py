@@ -16,8 +16,9 @@ SUBLAYER_KINDS = {"mlp": ("mlp",), "transformer": ("attn", "ffn")}
 class SublayerPlan:
     """One sublayer with every slot named and every number resolved: y = N_add(skip x + scale N_out(F(c_in N_in x))).
 
-    `scale` is the initial branch weight; `gate` names its kind if it is learned, else it is "". An `identity` sublayer
-    passes the stream on unchanged.
+    `scale` is the initial branch weight; `gate` names its kind if it is learned, else it is "". `drop_branch` and
+    `drop_stream` are the shares of numbers that a training pass drops, from what is added and from y. `activation` is
+    "" for attention. An `identity` sublayer passes the stream on unchanged.
     """
 
     site: str
@@ -33,6 +34,9 @@ class SublayerPlan:
     input_scale: float
     repeats: int
     identity: bool
+    activation: str
+    drop_branch: float
+    drop_stream: float
 
     @property
     def norms(self) -> tuple[str, str, str, str]:
@@ -93,6 +97,16 @@ def norms_of(cfg: RunConfig) -> set[str]:
     return (slots | {arranged.final_norm, cfg.norm if cfg.stack != "single" else "none"}) - {"none"}
 
 
+def activations_of(cfg: RunConfig) -> set[str]:
+    """The activations of a net's branches."""
+    return {sublayer.activation for sublayer in plan(cfg).sublayers if not sublayer.identity} - {""}
+
+
+def drops(cfg: RunConfig) -> bool:
+    """Whether a training pass drops numbers."""
+    return cfg.branch_dropout > 0 or cfg.stream_dropout > 0
+
+
 def normed_over_batch(cfg: RunConfig) -> bool:
     """Whether some norm of a net takes its statistics over the batch."""
     return any(NORMS[norm].over == "batch" for norm in norms_of(cfg))
@@ -129,4 +143,7 @@ def _sublayer(cfg: RunConfig, block: int, kind: str) -> SublayerPlan:
         input_scale=block**-0.5 if cfg.input_scale == "1/sqrt(block)" else 1.0,
         repeats=cfg.skip_repeats,
         identity=overridden_here.get("identity", False) in (True, kind),
+        activation="" if kind == "attn" else str(overridden_here.get("activation", cfg.activation)),
+        drop_branch=cfg.branch_dropout,
+        drop_stream=cfg.stream_dropout,
     )

@@ -16,6 +16,7 @@ from models.training.batched_frames import BatchedFrameTaker
 from models.training.batched_rows import BatchedRowWriter
 from models.training.loop import Loop
 from models.training.loss import cross_entropies
+from models.training.modes import masked
 from models.training.optimizers import Rates, build_optimizer, scaled
 
 # Fields that change neither the shape of a net nor what a step computes.
@@ -64,7 +65,8 @@ class Batched(Loop):
     def _measure(self, k: int) -> None:
         batches = [task.batch(k) for task in self.tasks]
         x, y = (torch.stack(part).flatten(1, 2) for part in zip(*batches, strict=True))
-        losses = cross_entropies(self.model(x), y)
+        with masked(self._dropouts, k, self.seeds):
+            losses = cross_entropies(self.model(x), y)
         self.optimizer.zero_grad()
         losses.sum().backward()  # no seed's loss depends on another's weights, so the gradients do not mix
         grad_norm, weight_grad_rms = self._writer.gradient_norms()

@@ -3,18 +3,20 @@
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from models.nets import Net, count_parameters
+from models.nets.sublayer import Dropout
 from models.spec import RunConfig
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
 from models.training.device import resolve_device
 from models.training.divergence import where
 from models.training.frames import FrameTaker
-from models.training.modes import statistics_kept
+from models.training.modes import dropouts, statistics_kept
 from models.training.optimizers import Rates
 from models.training.rows import RowWriter
 
@@ -69,6 +71,10 @@ class Loop(ABC):
     def columns(self) -> Columns:
         """The layout of one run's row."""
         return self._writer.columns
+
+    @cached_property
+    def _dropouts(self) -> dict[str, Dropout]:
+        return dropouts(self.model)
 
     def advance(self, n: int, seconds: float | None = None) -> int:
         """Trains up to n steps, or for `seconds` (at least one step); returns how many rows were added."""

@@ -1,10 +1,12 @@
 """In which mode a net is measured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 from torch import nn
+
+from models.nets.sublayer import Dropout
 
 
 @contextmanager
@@ -27,3 +29,23 @@ def statistics_kept(model: nn.Module) -> Iterator[None]:
         with torch.no_grad():
             for buffer, value in before:
                 buffer.copy_(value)
+
+
+def dropouts(model: nn.Module) -> dict[str, Dropout]:
+    """The dropout modules of a net by name."""
+    return {name: part for name, part in model.named_modules() if isinstance(part, Dropout)}
+
+
+@contextmanager
+def masked(parts: Mapping[str, Dropout], step: int, seed: int | tuple[int, ...]) -> Iterator[None]:
+    """Draws the masks of a step within a `with` block, each from a generator of its own; one for each seed of several.
+
+    Outside of it nothing is dropped, in train mode neither.
+    """
+    for name, part in parts.items():
+        part.drawn_by = (seed, "dropout", step, name)
+    try:
+        yield
+    finally:
+        for part in parts.values():
+            part.drawn_by = ()

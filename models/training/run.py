@@ -11,6 +11,7 @@ from models.trace import Divergence, Frame, Trace, frame_steps
 from models.training.frames import FrameTaker
 from models.training.loop import Loop
 from models.training.loss import cross_entropy
+from models.training.modes import masked
 from models.training.optimizers import Rates, build_optimizer, scaled
 from models.training.rows import RowWriter, block_matrices
 
@@ -66,7 +67,8 @@ class Run(Loop):
 
     def _measure(self, k: int) -> None:
         x, y = self.task.batch(k)
-        loss = cross_entropy(self.model(x), y)
+        with masked(self._dropouts, k, self.cfg.seed):
+            loss = cross_entropy(self.model(x), y)
         self.optimizer.zero_grad()
         loss.backward()
         if self._probing or self.cfg.clip:

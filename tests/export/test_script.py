@@ -78,6 +78,13 @@ CASES = {
             )
         }
     ),
+    "dropout": RunConfig(**SMALL | {"branch_dropout": 0.3, "stream_dropout": 0.1, "norm": "batch norm", "batch": 8}),
+    "dropout, ResiDual": RunConfig.arranged(
+        "ResiDual", **TRANSFORMER | {"branch_dropout": 0.25, "stream_dropout": 0.1, "task": "copy"}
+    ),
+    "an activation of its own": RunConfig(
+        **TRANSFORMER | {"overrides": ((2, "activation", "tanh"), (3, "activation", "identity"))}
+    ),
     "a run that diverges": RunConfig(
         **SMALL | {"norm": "none", "init_gain": 10.0, "lr": 10.0, "steps": 40, "depth": 12}
     ),
@@ -203,12 +210,20 @@ def configurations(draw: st.DrawFn) -> RunConfig:
         "schedule": ("constant", "cosine"),
         "init_gain": (1.0, 0.7),
         "parametrization": ("standard", "muP"),
+        "branch_dropout": (0.0, 0.3),
+        "stream_dropout": (0.0, 0.1),
     }
     fields: dict[str, Any] = {name: draw(st.sampled_from(list(choices))) for name, choices in one_of.items()}
     fields["skip_scale"] = draw(st.one_of(scales, st.sampled_from(["deepnorm", "depth"])))
     fields["branch_scale"] = draw(st.one_of(scales, st.sampled_from(["zero gate", "layer scale"])))
     keys = st.sampled_from(
-        [("identity", True), ("norm", "dynamic tanh"), ("placement", "post-norm"), ("residual", False)]
+        [
+            ("identity", True),
+            ("norm", "dynamic tanh"),
+            ("placement", "post-norm"),
+            ("residual", False),
+            ("activation", "tanh"),
+        ]
     )
     fields["overrides"] = tuple(
         (block, *pair) for block, pair in draw(st.lists(st.tuples(st.integers(1, 3), keys), max_size=3))

@@ -57,6 +57,9 @@ LAWS: dict[str, tuple[str, dict, float, float, float, float]] = {
         (1 + V * (2 / L) ** 2) ** (L / 2),
         0.03,
     ),
+    # Dropping numbers at a rate p divides the mean square, forward and back, by 1 - p.
+    "branch dropout": ("residual only", {"branch_dropout": 0.5}, (1 + 2 * V) ** L, 0.4, (1 + 2 * V) ** (L / 2), 0.1),
+    "stream dropout": ("plain", {"stream_dropout": 0.2}, (V / 0.8) ** L, 0.6, (V / 0.8) ** (L / 2), 0.2),
     "post-norm": ("post-norm", {}, 1, 1e-4, 1, 0.15),
     "scaled skip": ("scaled skip", {}, 1, 1e-4, 1, 0.1),
     "pre-norm": ("pre-norm", {}, 1 + V * L, 0.1, math.sqrt(1 + V * L), 0.05),

@@ -45,6 +45,7 @@ ASIDE = {
     "skip_scale": 4.0,
     "branch_scale": 0.01,
     "eps": 0.1,
+    "branch_dropout": 0.1,
     "affine": False,
     "expansion": 2,
     "task": "circles",

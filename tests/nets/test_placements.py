@@ -147,6 +147,7 @@ def test_an_overridden_block_differs_and_the_others_do_not():
             (2, "norm", "rms norm"),
             (3, "residual", False),
             (4, "identity", True),
+            (5, "activation", "tanh"),
         ),
     )
     x = hand.stream_of()
@@ -155,7 +156,7 @@ def test_an_overridden_block_differs_and_the_others_do_not():
         {"placement": "pre-norm", "norm": "rms norm"},
         {"placement": "pre-norm", "norm": "layer norm", "residual": False},
         None,
-        {"placement": "pre-norm", "norm": "layer norm"},
+        {"placement": "pre-norm", "norm": "layer norm", "activation": "tanh"},
     ]
     for module, fields in zip(stream.sublayers, own, strict=True):
         x = x if fields is None else hand.sublayer(x, module, "two layers", **fields)

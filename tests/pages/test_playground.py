@@ -51,6 +51,8 @@ MOVED = {
     "skip_scale": "deepnorm",
     "branch_scale": 0.5,
     "input_scale": "1/sqrt(block)",
+    "branch_dropout": 0.25,
+    "stream_dropout": 0.125,
     "stack": "dlcl",
     "skip_repeats": 2,
     "init": "orthogonal",

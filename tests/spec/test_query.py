@@ -144,7 +144,7 @@ def test_no_more_is_expanded_than_a_net_has_blocks_and_keys(monkeypatch):
     every = [f"1-128.{key}.{values[0]}".lower() for key, values in overrides.OVERRIDE_KEYS.items()]
     from_text(",".join(every), 128)
     assert expanded == [overrides.most_overrides(128)]
-    with pytest.raises(ValueError, match="more than 512"):
+    with pytest.raises(ValueError, match="more than 640"):
         from_text(",".join(every * 400), 128)
     with pytest.raises(ValueError, match="block 9999"):
         from_text("1-9999.norm.none", 128)

@@ -47,6 +47,8 @@ NUMBERS = {
     "skip_scale": (0.0, 256.0),
     "branch_scale": (0.0, 256.0),
     "init_gain": (0.01, 10.0),
+    "branch_dropout": (0.0, 0.9),
+    "stream_dropout": (0.0, 0.9),
     "lr": (1e-6, 10.0),
     "clip": (0.0, 1000.0),
     "weight_decay": (0.0, 1.0),
@@ -114,8 +116,9 @@ def test_a_whole_number_takes_no_fraction_not_even_a_round_one(name):
 
 @pytest.mark.parametrize("name", REAL)
 def test_a_real_field_takes_a_whole_number_and_keeps_it_as_a_float(name):
-    value = getattr(RunConfig(**{name: 1}), name)
-    assert value == 1
+    whole = min(1, int(NUMBERS[name][1]))
+    value = getattr(RunConfig(**{name: whole}), name)
+    assert value == whole
     assert isinstance(value, float)
 
 
@@ -161,7 +164,7 @@ def test_an_unknown_field_is_an_error():
         (((5, "norm", "none"),), "block 5; legal is 1 to 4"),
         (((True, "norm", "none"),), "block True"),
         (((1.0, "norm", "none"),), "block 1.0"),
-        (((1, "width", 8),), "'width'; legal is one of residual, norm, placement, identity"),
+        (((1, "width", 8),), "'width'; legal is one of residual, norm, placement, activation, identity"),
         (((1, "norm", "nonsense"),), "norm of block 1 to 'nonsense'"),
         (((1, "residual", 1),), "residual of block 1 to 1"),
         (((1, "identity", "true"),), "identity of block 1 to 'true'"),
@@ -397,6 +400,21 @@ def test_the_equation_has_the_norms_where_the_placement_puts_them(placement):
         expected = equation_of(placement, NORMS[norm].symbol)
         assert shown(placement=placement, norm=norm) == expected
         assert shown(placement=placement, norm=norm, residual=False) == expected.replace("x + ", "")
+
+
+def test_the_equation_says_where_numbers_are_dropped_and_what_that_means():
+    assert shown(branch_dropout=0.25) == r"x + \operatorname{D}_{0.25}(F(\operatorname{LN}(x)))"
+    assert shown(stream_dropout=0.1, placement="post-norm") == r"\operatorname{D}_{0.1}(\operatorname{LN}(x + F(x)))"
+    dropping = equation(RunConfig.arranged("ResiDual", branch_dropout=0.5))
+    assert r"y \leftarrow y + \operatorname{D}_{0.5}(F(x))" in dropping
+    assert r"\operatorname{D}_p(z) = m \odot z/(1-p)" in dropping
+    assert "operatorname{D}" not in equation(RunConfig())
+
+
+def test_a_blocks_equation_has_its_own_activation():
+    cfg = RunConfig(depth=3, overrides=((2, "activation", "tanh"),))
+    assert r"\operatorname{tanh}(W_1 z)" in equation(cfg, 2)
+    assert r"\operatorname{relu}(W_1 z)" in equation(cfg, 3)
 
 
 def test_every_norm_has_its_symbol():

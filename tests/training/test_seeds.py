@@ -92,6 +92,9 @@ OTHERS = {
     "DLCL, batch norm, warm-up": TRANSFORMER
     | {"stack": "dlcl", "norm": "batch norm", "warmup": 5, "schedule": "cosine"},
     "some blocks otherwise": TRANSFORMER | {"overrides": ((1, "identity", True), (2, "norm", "batch norm"))},
+    "dropout": TRANSFORMER | {"branch_dropout": 0.3, "stream_dropout": 0.1},
+    "dropout, batch norm, an activation of its own": SMALL
+    | {"branch_dropout": 0.2, "norm": "batch norm", "overrides": ((2, "activation", "tanh"),)},
     "all blocks out": SMALL | {"overrides": ((1, "identity", True), (2, "identity", True))},
     "wide": SMALL | {"width": 264, "expansion": 2, "depth": 1},
 }

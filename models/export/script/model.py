@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from models.export.script.quote import Definition, quoted
 from models.spec import RunConfig, plan
-from models.spec.code import RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
+from models.spec.code import DROPOUTS, RELATIVE, branch_code, filled, norm_code, sum_code, wrapped
 from models.spec.parametrization import score_scale
-from models.spec.plan import SublayerPlan, norms_of, one_layer
+from models.spec.plan import SublayerPlan, activations_of, drops, norms_of, one_layer
 from models.spec.vocabulary import ACTIVATIONS, NORMS
 
 CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
@@ -15,7 +15,9 @@ CLASS_NAMES = {"mlp": "MLP", "attn": "Attention", "ffn": "FeedForward"}
 def model_code(cfg: RunConfig) -> str:
     """The code that defines the norms, branches and sublayers of a configuration, one class per kind."""
     kinds = kinds_of(cfg)
-    branches = dict.fromkeys((kind.kind, kind.norm_mid) for kind in kinds.values() if not kind.identity)
+    branches = dict.fromkeys(
+        (kind.kind, kind.norm_mid, kind.activation) for kind in kinds.values() if not kind.identity
+    )
     parts = [_quoted_parts(cfg)]
     parts += [_branch_class(cfg, *branch) for branch in branches]
     parts += [_sublayer_class(cfg, name, kind) for name, kind in kinds.items()]
@@ -26,8 +28,9 @@ def _quoted_parts(cfg: RunConfig) -> str:
     """The app's own code for norms, activations, rotations, biases and position tables."""
     classes = {NORMS[norm].code.partition("(")[0] for norm in norms_of(cfg)}
     wanted: list[Definition] = [("models.nets.norms", name) for name in sorted(classes) if not name.startswith("nn.")]
-    if ACTIVATIONS[cfg.activation].code.endswith("()"):
-        wanted.append(("models.nets.branches", ACTIVATIONS[cfg.activation].code.removesuffix("()")))
+    used = [ACTIVATIONS[activation].code for activation in sorted(activations_of(cfg))]
+    wanted += [("models.nets.branches", code.removesuffix("()")) for code in used if code.endswith("()")]
+    wanted += [("models.nets.sublayer", "Dropout")] * drops(cfg)
     if cfg.net == "transformer":
         wanted += [("models.nets.branches", "Rotary")] * (cfg.position == "rotary")
         wanted += [("models.nets.branches", RELATIVE[at][0]) for at in RELATIVE if at == cfg.position]
@@ -50,17 +53,18 @@ def kinds_of(cfg: RunConfig) -> dict[str, SublayerPlan]:
 def kind_of(sublayer: SublayerPlan) -> SublayerPlan:
     """A sublayer's plan without its place in the net, which its class does not know."""
     if sublayer.identity:
-        return SublayerPlan("", 0, "", "none", "none", "none", "none", 1.0, 1.0, "", 1.0, 1, True)
+        return SublayerPlan("", 0, "", "none", "none", "none", "none", 1.0, 1.0, "", 1.0, 1, True, "", 0.0, 0.0)
     # Without a norm, block 1 reads the stream itself, not 1 * x: autograd would add up gradients in another order.
     same = 1.0 if sublayer.norm_in != "none" or sublayer.input_scale == 1 else 0.0
     return replace(sublayer, site="", block=0, input_scale=same)
 
 
-def _branch_name(kind: str, norm_mid: str) -> str:
-    return CLASS_NAMES[kind] + ("" if norm_mid == "none" else "".join(word.capitalize() for word in norm_mid.split()))
+def _branch_name(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> str:
+    words = norm_mid.split() * (norm_mid != "none") + activation.split() * (activation not in ("", cfg.activation))
+    return CLASS_NAMES[kind] + "".join(word.capitalize() for word in words)
 
 
-def _branch_class(cfg: RunConfig, kind: str, norm_mid: str) -> str:
+def _branch_class(cfg: RunConfig, kind: str, norm_mid: str, activation: str) -> str:
     """The class of F: attention, one layer or two."""
     if kind == "attn":
         return _attention_class(cfg, norm_mid)
@@ -70,11 +74,13 @@ def _branch_class(cfg: RunConfig, kind: str, norm_mid: str) -> str:
     made += [f"self.norm_mid = {norm_of(cfg, norm_mid, width)}"] * (norm_mid != "none")
     made += [] if single else ["self.w2 = nn.Linear(HIDDEN, WIDTH)"]
     inner = wrapped(norm_mid, "self.norm_mid", f"self.{first}(x)")
-    if cfg.activation != "identity":
-        inner = f"{ACTIVATIONS[cfg.activation].code}({inner})"
+    if activation != "identity":
+        inner = f"{ACTIVATIONS[activation].code}({inner})"
     formula = inner if single else f"self.w2({inner})"
     title = "one layer" if single else "two layers, token by token"
-    return class_code(_branch_name(kind, norm_mid), f"The branch: {title}.", made, [f"return {formula}"])
+    return class_code(
+        _branch_name(cfg, kind, norm_mid, activation), f"The branch: {title}.", made, [f"return {formula}"]
+    )
 
 
 def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
@@ -106,7 +112,7 @@ def _attention_class(cfg: RunConfig, norm_mid: str) -> str:
     title = "The branch: attention of every token to itself and what came before."
     if cfg.mask == "none":
         title = "The branch: attention of every token to all tokens."
-    return class_code(_branch_name("attn", norm_mid), title, made, body)
+    return class_code(_branch_name(cfg, "attn", norm_mid, ""), title, made, body)
 
 
 def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
@@ -115,11 +121,12 @@ def _sublayer_class(cfg: RunConfig, name: str, kind: SublayerPlan) -> str:
     if kind.identity:
         passed = ["return x, 0.0"] if cfg.stack == "residual" else ["return x"]
         return class_code(name, "A sublayer taken out: the stream passes untouched.", [], passed, argument)
-    made = [f"self.function = {_branch_name(kind.kind, kind.norm_mid)}()"]
+    made = [f"self.function = {_branch_name(cfg, kind.kind, kind.norm_mid, kind.activation)}()"]
     slots = [slot for slot in filled(kind) if slot != "norm_mid"]
     made += [
         f"self.{s} = {norm_of(cfg, kind.norm_add if s == 'norm_again' else getattr(kind, s), 'WIDTH')}" for s in slots
     ]
+    made += [f"self.{slot} = Dropout({rate!r})" for slot in DROPOUTS if (rate := getattr(kind, slot))]
     if kind.gate:
         channels = "1" if kind.gate == "zero gate" else "WIDTH"
         made.append(f"self.gate = nn.Parameter(torch.full(({channels},), {kind.scale!r}))")

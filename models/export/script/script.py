@@ -10,6 +10,7 @@ from models.export.script.quote import quoted
 from models.spec import RunConfig, arrangement_of
 from models.spec.code import block_code
 from models.spec.parametrization import ADAM, depth_ratio, uniform, width_ratio
+from models.spec.plan import drops
 
 HEADER = '''\
 """{title}
@@ -37,6 +38,7 @@ IMPORTS = {
     "": r"",
     "import torch": r"",
     "import torch.nn.functional as F": r"",
+    "from typing import Any": r"\bAny\b",
     "from torch import Tensor, nn": r"\bTensor\b",
     "from torch import nn": r"",
 }
@@ -82,7 +84,7 @@ def train(every):
 {optimizer}
     for k in range(STEPS):
         x, y = (tensor.to(DEVICE) for tensor in batch(k))
-        loss = F.cross_entropy(net(x).flatten(0, 1), y.flatten(), ignore_index=-100)
+{masks}        loss = F.cross_entropy(net(x).flatten(0, 1), y.flatten(), ignore_index=-100)
         optimizer.zero_grad()
         loss.backward()
         finite = loss.isfinite().item()
@@ -194,7 +196,7 @@ def _train(cfg: RunConfig) -> str:
         rate,
         quote,
         CLIP.format(dtype=_dtype(cfg)) if cfg.clip else "",
-        TRAIN.format(optimizer=optimizer, update=update),
+        TRAIN.format(optimizer=optimizer, update=update, masks=MASKS * drops(cfg)),
     ]
     return "\n\n\n".join(part.strip("\n") for part in parts if part)
 
@@ -205,6 +207,12 @@ SCALED = """\
         rate, decay, eps = scaling(name, p.numel(), {ratios})
         group = {{"params": [], "rate": rate, "lr": LR * rate}}{decay}{eps}
         groups.setdefault(tuple(group.values())[1:], group)["params"].append(p)
+"""
+
+MASKS = """\
+        for name, part in net.named_modules():
+            if isinstance(part, Dropout):
+                part.drawn_by = (SEED, "dropout", k, name)
 """
 
 CLIP = '''\
