@@ -60,6 +60,7 @@ def header(
                 "side": site.place.side,
                 "key": site.place.key,
                 "call": site.place.call,
+                **({"whole": True} if site.place.whole else {}),
                 "shape": list(site.shape),
                 "dtype": site.dtype,
             }

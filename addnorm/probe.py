@@ -30,13 +30,21 @@ Key = int | str | None
 class Place:
     """A tensor at the boundary of a module: an output or input of its nth call in a forward pass.
 
-    `key` says which of several it is: an index, a name, or None for the only one.
+    `key` says which of several it is: an index, a name, or None for the only one. `whole`: the module gets or gives a
+    view, and watched is what that is a view of.
     """
 
     module: nn.Module
     side: str = "output"
     key: Key = None
     call: int = 0
+    whole: bool = False
+
+    def tensor(self, value: Any) -> Tensor | None:
+        """What is watched, from what the module gets or gives there; None where that is no tensor or no view."""
+        if not isinstance(value, Tensor):
+            return None
+        return value._base if self.whole else value
 
 
 class Hook:
@@ -203,7 +211,7 @@ class Probe:
                 return
             for at in wanted:
                 place = self.places[at]
-                if place.call == call and isinstance(tensor := value(place.key), Tensor):
+                if place.call == call and (tensor := place.tensor(value(place.key))) is not None:
                     self._keep(at, tensor)
         except Exception as error:
             self._fail(error)
@@ -213,8 +221,8 @@ class Probe:
         if len({self.places[at].call for at in wanted}) > 1:
             return  # of a module used twice nobody knows which call this is
         for at in wanted:
-            tensor = value(self.places[at].key)
-            if at in self._waiting and isinstance(tensor, Tensor) and tensor.requires_grad:
+            tensor = self.places[at].tensor(value(self.places[at].key))
+            if at in self._waiting and tensor is not None and tensor.requires_grad:
                 self._waiting.discard(at)
                 tensor.register_hook(partial(self.receive, (self.number, at)))
 

@@ -49,7 +49,8 @@ def whereabouts(site: Site) -> str:
     """Where a site is hooked, in words."""
     which = f" {site.place.key}" if site.place.key is not None else ""
     call = f", call {site.place.call + 1}" if site.place.call else ""
-    return f"{site.place.side}{which} of {site.module}{call}, {' x '.join(map(str, site.shape))}"
+    whole = ", before it is sliced" if site.place.whole else ""
+    return f"{site.place.side}{which} of {site.module}{call}{whole}, {' x '.join(map(str, site.shape))}"
 
 
 def find_sites(graph: Graph, model: nn.Module) -> Sites:
@@ -96,8 +97,12 @@ def _equal_nodes(node: Node) -> list[Node]:
 
 
 def _boundary_of(graph: Graph, point: Node, residual: Residual | None) -> Boundary | None:
-    """Where to hook a point: the output of the module that adds, else the outermost output, else an input."""
+    """Where to hook a point: the output of the module that adds, else the outermost output, else an input.
+
+    Where it reaches no module but as a view (`x[:, -1]`), that view's.
+    """
     known = [boundary for node in _equal_nodes(point) for boundary in graph.boundaries.get(node.at, ())]
+    known = [boundary for boundary in known if not boundary.place.whole] or known
     outputs = [boundary for boundary in known if boundary.place.side == "output"]
     if residual is not None:
         adding = [boundary for boundary in outputs if boundary.name == residual.node.owner]
@@ -116,7 +121,8 @@ def _branch_name(graph: Graph, residual: Residual, modules: Mapping[str, nn.Modu
         inner = [
             boundary.name
             for boundary in graph.boundaries.get(node.at, ())
-            if boundary.place.side == "output" and boundary.name != owner and within(boundary.name, owner)
+            if boundary.place.side == "output" and not boundary.place.whole
+            if boundary.name != owner and within(boundary.name, owner)
         ]
         with_weights = [name for name in inner if _has_weights(modules[name])]
         if with_weights:
@@ -158,7 +164,9 @@ def outputs_of(graph: Graph, names: Mapping[str, nn.Module], model: nn.Module) -
         for boundary in boundaries:
             place = boundary.place
             first = by_place.get((place.module, place.call))
-            if place.module not in chosen or place.side != "output" or (first and first[1].place.key in (None, 0)):
+            if place.module not in chosen or place.side != "output" or place.whole:
+                continue
+            if first and first[1].place.key in (None, 0):
                 continue
             node, name = graph.nodes[at], plain_name(chosen[place.module])
             site = Site(name, "output", place, plain_name(known.get(place.module, name)), node.shape, node.dtype, at)

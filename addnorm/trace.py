@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -50,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A tensor that enters or leaves a module. `order` counts through the pass."""
+    """A tensor that enters or leaves a module, or whose view does (`place.whole`). `order` counts through the pass."""
 
     order: int
     name: str
@@ -244,14 +244,22 @@ class Tracer(TorchFunctionMode):
                 continue
             if id(tensor) in self._names or tensor in self._made_of:
                 continue
-            node = self._node(tensor)
             place = Place(module, side, key, self._calls.get(id(module), 0))
-            known = self.graph.boundaries.setdefault(node.at, [])
-            known.append(Boundary(self._order, name, place, node.at))
-            if len(known) == 1 and self._measure is not None:
-                self._measuring = True
-                self._measure(node.at, tensor)
-                self._measuring = False
+            self._reaches(name, place, self._node(tensor), tensor)
+            self._measuring = True  # for a getter is a call, too
+            whole = tensor._base
+            node = None if whole is None else self._node_of.get(whole)
+            self._measuring = False
+            if whole is not None and node is not None and node.version == whole._version:
+                self._reaches(name, replace(place, whole=True), node, whole)
+
+    def _reaches(self, name: str, place: Place, node: Node, tensor: Tensor) -> None:
+        known = self.graph.boundaries.setdefault(node.at, [])
+        known.append(Boundary(self._order, name, place, node.at))
+        if len(known) == 1 and self._measure is not None:
+            self._measuring = True
+            self._measure(node.at, tensor)
+            self._measuring = False
 
 
 def floating(tensor: Tensor) -> bool:

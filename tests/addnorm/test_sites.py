@@ -1,14 +1,21 @@
 """The sites of models that other people wrote, as their source has them, and of the playground's own nets."""
 
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 import torch
 from torch import Tensor, nn
 
+from addnorm import watch
+from addnorm.recording import read
 from addnorm.sites import find_sites
 from addnorm.trace import Graph, Tracer
 from models.nets import build_model
 from models.spec import ARRANGEMENTS, RunConfig
 from models.tasks import open_task
+from tests.addnorm.loops import rms
 from tests.addnorm.other_peoples import CASES
 
 
@@ -149,6 +156,77 @@ def test_a_kernel_that_torch_does_not_see_is_bridged_by_its_module() -> None:
             return x + self.kernel(x)
 
     assert names(nn.Sequential(nn.Linear(8, 8), Residual()), torch.ones(2, 8)) == ["0", "1"]
+
+
+class Recurrent(nn.Module):
+    """A residual LSTM stack of which the head reads a part; it keeps its last sum."""
+
+    def __init__(self, part: Callable[[Tensor], Tensor], norm: nn.Module | None = None) -> None:
+        super().__init__()
+        self.stem, self.head, self.part, self.norm = nn.Linear(4, 8), nn.Linear(8, 3), part, norm
+        self.layers = nn.ModuleList([nn.LSTM(8, 8, batch_first=True) for _ in range(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        for layer in self.layers:
+            x = x + layer(x)[0]
+        self.last = x
+        return self.head(self.part(x if self.norm is None else self.norm(x)))
+
+
+class ClassToken(nn.Module):
+    """An encoder that adds in its own forward and gives its first token away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem, self.layers = nn.Linear(4, 8), nn.ModuleList([nn.Linear(8, 8) for _ in range(2)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.stem(x)
+        for layer in self.layers:
+            x = x + layer(x).relu()
+        self.last = x
+        return x[:, 0]
+
+
+SLICED = {
+    "the last step of an LSTM stack": lambda: Recurrent(lambda x: x[:, -1]),
+    "one of all steps": lambda: Recurrent(lambda x: x.unbind(1)[2]),
+    "a class token": lambda: nn.Sequential(ClassToken(), nn.Linear(8, 3)),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_a_sum_of_which_only_a_slice_is_read_is_a_site_with_its_own_numbers(name: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = SLICED[name]()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    expected = []
+    with warnings.catch_warnings(), watch(model, tmp_path / "run.jsonl", optimizer=optimizer) as recorder:
+        warnings.simplefilter("error")  # as a note that a sum is left out would be
+        for _ in range(3):
+            optimizer.zero_grad()
+            output = model(torch.randn(2, 5, 4))
+            last = next(one.last for one in model.modules() if hasattr(one, "last"))
+            last.retain_grad()
+            output.square().mean().backward()
+            expected.append((rms(last), rms(last.grad)))
+            optimizer.step()
+    found = read(recorder.path)
+    assert [site.kind for site in found.sites] == ["start", "sum", "sum"]
+    assert "before it is sliced" in str(recorder.sites).splitlines()[2]
+    assert "before" not in str(recorder.sites).splitlines()[1]
+    for at, (act, grad) in enumerate(expected):
+        assert found.row("act_rms", at)[-1] == pytest.approx(act, rel=1e-5)
+        assert found.row("grad_rms", at)[-1] == pytest.approx(grad, rel=1e-5)
+
+
+def test_a_sum_that_a_module_reads_whole_is_watched_there_and_one_that_is_copied_in_part_is_noted() -> None:
+    whole, copied = Recurrent(lambda x: x[:, -1], nn.LayerNorm(8)), Recurrent(lambda x: x.mean(1))
+    sites = find_sites(traced(whole, torch.ones(2, 5, 4)), whole)
+    assert [site.place.whole for site in sites] == [False] * 3
+    lost = find_sites(traced(copied, torch.ones(2, 5, 4)), copied)
+    assert (len(lost), lost.notes) == (2, ("1 sums of the stream reach no module and are left out.",))
 
 
 def test_tracing_changes_no_number_and_leaves_nothing_behind() -> None:
