@@ -65,10 +65,10 @@ class Document:
         """The file's name without its number."""
         return re.sub(r"^\d+-", "", self.path.stem)
 
-    def fault(self, what: str, at: str = "") -> ContentError:
-        """A fault in the first line that holds `at`."""
+    def fault(self, what: str, at: str = "", line: int = 1) -> ContentError:
+        """A fault in the first line that holds `at`, or in the line given."""
         lines = self.path.read_text(encoding="utf-8").splitlines()
-        line = next((count for count, text in enumerate(lines, start=1) if at and at in text), 1)
+        line = next((count for count, text in enumerate(lines, start=1) if at and at in text), line)
         return ContentError(f"{self.path.relative_to(FOLDER.parents[1])}, line {line}: {what}.")
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
@@ -296,7 +296,7 @@ class Texts:
     """The sections of a file, each called by its heading with what fills its placeholders.
 
     `TEXTS = Texts("labs/residual")`, then `TEXTS("what is left", blocks=24)`. `constants` fill those of any section.
-    tests/test_content.py compares every call with its section.
+    tests/test_content.py compares every call with its section, also where the heading is a variable.
     """
 
     def __init__(self, name: str, **constants: Any) -> None:

@@ -19,6 +19,7 @@ from models.content import ContentError, Document, bound, fill, placeholders
 from models.lessons.glossary import ENTRIES, PAGES, key_of
 from models.spec import RunConfig
 from models.spec.bounds import MAX_SEEDS_PER_RUN
+from models.stated import check as numbers_named
 
 AT_END = " at the end"  # of a measure: of the trained net, not of the net before training
 ROOT = Path(__file__).parents[1]
@@ -219,6 +220,13 @@ def parts(
         "words": text.take("words", dict, {}),
         **heard,
     }
+
+
+def stated(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]] = {}) -> None:
+    """A fault where a sentence states a number that is neither measured nor named; `functions` as in `parts`."""
+    settings = text.front.get("judge")
+    judged = JUDGES.get(str(settings.get("by"))) if isinstance(settings, dict) else None
+    numbers_named(text, [*functions.values(), *([judged.function] if judged else [])])
 
 
 def topic_of(text: Document, topics: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from models.claims import depth, layers, numbers, runs  # noqa: F401 (they hold the judges)
 from models.claims.judging import FAILS, HOLDS, PARTLY
 from models.content import Content, Document
-from models.experiment import Experiment, all_is_said, links, parts, topic_of
+from models.experiment import Experiment, all_is_said, links, parts, stated, topic_of
 
 TOPICS = ("norms", "batch norm", "placement", "residual", "initialisation", "attention", "training", "reading charts")
 FUNCTIONS: dict[str, Callable[[], dict[str, Any]]] = {
@@ -30,6 +30,7 @@ class Claim(Experiment):
 
 def claim(text: Document) -> Claim:
     """A claim from its file, or a fault."""
+    stated(text, FUNCTIONS)
     made = Claim(
         question=text.section("Experiment"),
         topic=topic_of(text, TOPICS),

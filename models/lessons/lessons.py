@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from models.content import Content, Document
-from models.experiment import ROOT, Experiment, all_is_said, links, net, parts
+from models.experiment import ROOT, Experiment, all_is_said, links, net, parts, stated
 from models.lessons import judges  # noqa: F401 (they decide)
 from models.lessons.challenges import GOALS, Challenge
 
@@ -30,6 +30,7 @@ class Lesson(Experiment):
 
 def lesson(text: Document) -> Lesson:
     """A lesson from its file, or a fault."""
+    stated(text)
     options = text.front.pop("options", ())
     path, _, name = text.take("code", str).partition(" ")
     made = Lesson(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.content import Content, Document
-from models.experiment import Experiment, all_is_said, links, parts, topic_of
+from models.experiment import Experiment, all_is_said, links, parts, stated, topic_of
 from models.papers import numbers, results  # noqa: F401 (they hold numbers and judges)
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
 from models.spec import RunConfig
@@ -36,6 +36,7 @@ class Paper(Experiment):
 
 def paper(text: Document) -> Paper:
     """A paper from its file, or a fault."""
+    stated(text, FUNCTIONS)
     made = Paper(
         question=text.section("Set-up"),
         paper=text.take("paper", str),
