@@ -1,33 +1,43 @@
 """The page Common claims: claims as a grid of cards; the open one asks for a guess, then runs its experiment."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import streamlit as st
 
 from components.claims import run
-from components.shell import address, cards, session, waiting
+from components.controls import form
+from components.shell import cards, session, waiting
 from components.shell.text import explained
 from models.claims.claims import CLAIMS, TOPICS, Claim, matching
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY, CHOICE = "claim", "claim_choice"
-TEXT, TOPIC = "claim_search", "claim_topic"
 ALL = "all topics"
-LONGEST = 100  # characters of a search
+
+
+@dataclass(frozen=True)
+class ClaimsShown(Settings):
+    """The open claim, and which ones the grid has."""
+
+    choice: Annotated[str | None, Knob("Claim", choices={}, link=KEY)] = None
+    search: Annotated[str, Knob("Search", high=100, width=320)] = ""
+    topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
 def chosen() -> Claim | None:
     """The claim that the address names."""
-    address.url_param(CHOICE, None, name=KEY, among=CLAIMS)
-    return CLAIMS.get(str(session.widget_value(CHOICE)))
+    return CLAIMS.get(str(form.keep(ClaimsShown, KEY, only=["choice"], legal={"choice": list(CLAIMS)}).choice))
 
 
 def grid() -> None:
     """Search, topic, and the cards that match."""
-    topics = [ALL, *TOPICS]
-    search = address.url_param(TEXT, "", name="search", bounds=(0, LONGEST))
-    about = address.url_param(TOPIC, ALL, name="topic", among=topics)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        text = st.text_input("Search", max_chars=LONGEST, placeholder="warm-up, eps, batch ...", width=320, **search)
-        topic = st.selectbox("Topic", topics, width=200, **about)
-        left_over = matching(text, "" if topic == ALL else topic)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        shown = form.draw(ClaimsShown, KEY, only=["search"], places=[row], placeholder="warm-up, eps, batch ...")
+        topic = form.draw(ClaimsShown, KEY, only=["topic"], places=[row]).topic
+        left_over = matching(shown.search, "" if topic == ALL else topic)
         st.caption(f"{len(left_over)} of {len(CLAIMS)} claims")
     if not left_over:
         st.info("No claim contains all these words.")

@@ -2,35 +2,41 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import streamlit as st
 
-from components.shell import address, session
+from components.controls import form
+from components.shell import session
 from components.shell.link import PAGES
 from models.content import Texts
 from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, search
 from models.papers.papers import by_number
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 TEXTS = Texts("papers")
-KEY = "word"
-CHOSEN, SEARCH = "glossary_word", "glossary_search"
-LONGEST = 100  # characters of a search
+KEY, CHOSEN = "glossary", "glossary_word"
 MET = {page.stem: page for page in PAGES.glob("*.py")}  # by its address
 BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # of every page
 PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 
+@dataclass(frozen=True)
+class GlossaryShown(Settings):
+    """The open term, and what the list is searched for."""
+
+    word: Annotated[str | None, Knob("Term", choices={})] = None
+    search: Annotated[str, Knob("Search", high=100)] = ""
+
+
 def draw() -> None:
     """The open term, and the list."""
-    choice = address.url_param(CHOSEN, None, name=KEY, among=ENTRIES, near=_nearest)
-    word = st.selectbox(
-        "Term",
-        list(ENTRIES),
-        index=None,
-        format_func=lambda key: ENTRIES[key].word,
-        placeholder="Choose a term, or type a part of it",
-        **choice,
-    )
+    terms = {"word": {key: entry.word for key, entry in ENTRIES.items()}}
+    form.keep(GlossaryShown, KEY, only=["word"], legal=terms, near=_nearest)
+    tip = "Choose a term, or type a part of it"
+    word = form.draw(GlossaryShown, KEY, kept=True, only=["word"], legal=terms, index=None, placeholder=tip).word
     _ways("Begin with", BASICS, "glossary_basics")
     if word is not None:
         _open(ENTRIES[word])
@@ -85,9 +91,7 @@ def _ways(label: str, words: Sequence[str], key: str) -> None:
 
 def _list() -> None:
     tip = "Any part of a term or of its meaning"
-    kept = address.url_param(SEARCH, "", name="search", bounds=(0, LONGEST))
-    text = st.text_input("Search", max_chars=LONGEST, placeholder=tip, **kept)
-    found = search(text)
+    found = search(form.draw(GlossaryShown, KEY, only=["search"], placeholder=tip).search)
     if not found:
         st.info(f"None of the {len(ENTRIES)} terms or their meanings contains all of that.")
         return

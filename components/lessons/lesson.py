@@ -1,9 +1,13 @@
 """The lessons page: one lesson, chosen by the address, from its question to its code."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import streamlit as st
 
 from components.charts.diagram import show_blocks
 from components.classroom import board, following
+from components.controls import form
 from components.lessons import attempt, progress, runs, source
 from components.lessons.progress import TEXTS
 from components.shell import address, projector, session, waiting
@@ -13,13 +17,22 @@ from models.experiment import Finding
 from models.lessons.board import Now
 from models.lessons.board import board as board_of_class
 from models.lessons.lessons import LESSONS, Lesson
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 KEY, CHOICE, BOX = "lesson", "lesson_choice", "lesson_box"
 
 
+@dataclass(frozen=True)
+class LessonShown(Settings):
+    """The open lesson."""
+
+    choice: Annotated[str, Knob("Lesson", choices={}, link=KEY)] = ""
+
+
 def chosen() -> Lesson:
     """The lesson of the class that this visit is held in, else that in the address; the first where it names none."""
-    address.url_param(CHOICE, next(iter(LESSONS)), name=KEY, among=LESSONS)
+    form.keep(LessonShown, KEY, LessonShown(next(iter(LESSONS))), legal={"choice": list(LESSONS)})
     if (now := following.held()) and now.stop in LESSONS:
         session.set_widget(CHOICE, now.stop)
     return LESSONS[str(session.widget_value(CHOICE))]

@@ -1,31 +1,42 @@
 """The page Papers: published results as a grid of cards; the open one says what the paper says and runs it in small."""
 
+from dataclasses import dataclass
+from typing import Annotated
+
 import streamlit as st
 
+from components.controls import form
 from components.papers import run
-from components.shell import address, cards, session, waiting
+from components.shell import cards, session, waiting
 from models.content import Texts
 from models.papers.papers import PAPERS, TOPICS, Paper, on
+from models.spec.knob import Knob
+from models.spec.settings import Settings
 
 TEXTS = Texts("papers")
 
 KEY, CHOICE = "paper", "paper_choice"
-TOPIC = "paper_topic"
 ALL = "all topics"
+
+
+@dataclass(frozen=True)
+class PapersShown(Settings):
+    """The open paper, and which ones the grid has."""
+
+    choice: Annotated[str | None, Knob("Paper", choices={}, link=KEY)] = None
+    topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
 def chosen() -> Paper | None:
     """The paper that the address names."""
-    address.url_param(CHOICE, None, name=KEY, among=PAPERS)
-    return PAPERS.get(str(session.widget_value(CHOICE)))
+    return PAPERS.get(str(form.keep(PapersShown, KEY, only=["choice"], legal={"choice": list(PAPERS)}).choice))
 
 
 def grid() -> None:
     """The topic, and the cards of its papers."""
-    topics = [ALL, *TOPICS]
-    about = address.url_param(TOPIC, ALL, name="topic", among=topics)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        topic = st.selectbox("Topic", topics, width=200, **about)
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    with row:
+        topic = form.draw(PapersShown, KEY, only=["topic"], places=[row]).topic
         shown = on("" if topic == ALL else topic)
         st.caption(TEXTS("count", shown=len(shown), all=len(PAPERS)))
     titles = {paper.title: paper for paper in shown}

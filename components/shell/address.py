@@ -4,8 +4,7 @@ Changes are *collected* while the page is drawn and written at its end, so that 
 visitor comes back to a page through the navigation, its address is restored, and the page adopts it like a link.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from components.shell.session import Key, has_value, set_widget, widget_value
 from components.shell.streamlits_own import from_history
 from models.log import event
 from models.spec.knob import Knob
-from models.spec.query import FOREIGN, MAX_VALUE_CHARS, Near, taken, written
+from models.spec.query import FOREIGN, Near, taken, written
 
 ONE_NET = ("playground", "anatomy")  # pages that show the same net
 MAX_ECHOES = 8
@@ -159,31 +158,6 @@ def keep(widget: str, name: str, kinds: tuple[type, ...], knob: Knob, default: A
     if wrong and widget_value(widget) == instead:
         st.info(wrong)
     KEPT.mutable()[name] = (widget, default, partial(written, knob=knob))
-
-
-def url_param(
-    key: str,
-    default: Any,
-    *,
-    name: str,
-    among: Iterable[Any] | None = None,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
-    many: bool = False,
-    exact: bool = False,
-    near: Near = None,
-) -> dict[str, Any]:
-    """As `keep`, for a widget that no form declares: the arguments of the widget."""
-    high = bounds[1] if bounds[1] < math.inf else MAX_VALUE_CHARS if isinstance(default, str) else math.inf
-    choices = None if among is None else dict.fromkeys(among)
-    keep(
-        key,
-        name,
-        (type(default),),
-        Knob("", bounds[0], high, choices=choices, many=many, exact=exact),
-        default,
-        near=near,
-    )
-    return {"key": key, "persist_state": "session"}
 
 
 def base(page: str) -> str:
