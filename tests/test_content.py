@@ -1,6 +1,5 @@
 """The loader of `content/`: a fault is one sentence with file and line, and a change is seen at the next look."""
 
-import ast
 import re
 import shutil
 from collections import defaultdict
@@ -17,10 +16,10 @@ from models import content
 from models.claims.claims import CLAIMS, claim
 from models.content import Content, ContentError, fill, folded, placeholders, read, tables, translated
 from models.experiment import JUDGES
-from models.insight.surgery import OPERATIONS
 from models.lessons.glossary import ENTRIES, _entries
 from models.lessons.lessons import LESSONS, lesson
 from models.papers.papers import PAPERS, paper
+from tests.headings import Module, modules
 
 
 @pytest.fixture
@@ -54,6 +53,20 @@ SPOILT = [  # file, what is replaced, by what, where the fault is, and what it s
     ("claims/18-unchanged.md", "+++\ntopic", "topic", "", "does not begin with TOML"),
     ("claims/18-unchanged.md", "above = 0.5", "above = = 0.5", "above", "invalid value"),
     ("claims/02-spread-of-one.md", '"spreads"', '"spraeds"', "spraeds", "nothing computes “spraeds”"),
+    ("claims/18-unchanged.md", "six seeds, 32 blocks", "six seeds, 33 blocks", "33", "the number 33 is neither"),
+    (
+        "lessons/03-skip.md",
+        "size of its input, with",
+        "size of its input, 40 %, with",
+        "40 %",
+        "the number 40 % is neither",
+    ),
+    ("lessons/01-vanishing.md", "1.5e-5", "1.6e-5", "1.6e-5", "the number 1.6e-5 is neither"),
+    ("claims/02-spread-of-one.md", "+ 1e-5)", "+ 1e-4)", "0.688", "the number 0.688 is neither"),
+    ("claims/02-spread-of-one.md", '"FEATURES"', '"FEATURE"', "features =", "cannot be computed: KeyError"),
+    ("claims/02-spread-of-one.md", '"FEATURES"', "\"open('x')\"", "features =", "cannot be computed: KeyError"),
+    ("claims/09-covariate-shift.md", "tokens = 256", "tokens = 256\nrows = 9", "rows", "no sentence states “rows”"),
+    ("papers/02-order-and-chaos.md", '"WIDE"', '"PLANE_WIDTH"', "width 400", "the number 400 is neither"),
     ("lessons/03-skip.md", '= ["without"]', '= ["with out"]', "with out", "there is no net “with out”"),
     ("lessons/03-skip.md", "loss_within", "loss_without", "loss_without", "there is no goal “loss_without”"),
     ("lessons/03-skip.md", "Sublayer.forward", "Sublayer.nowhere", "code", "has no Sublayer.nowhere"),
@@ -205,40 +218,53 @@ def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
             assert longest in said, pattern
 
 
-EVERYWHERE = {"instruments": {"explanation", *OPERATIONS}}  # headings that the files of a folder share
-
-
 def test_every_call_of_a_text_fills_its_placeholders_and_every_text_is_called() -> None:
+    """The headings of every call, also of one with a variable, and what is given for the placeholders."""
     called, faults = defaultdict(set), []
-    paths = [path for room in ("models", "components", "pages") for path in ROOT.glob(f"{room}/**/*.py")]
-    trees = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in paths
-    }
-    files = {
-        f"{module}.{ast.unparse(node.targets[0])}": node.value
-        for module, tree in trees.items()
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "Texts"
-    }
-    for module, tree in trees.items():
-        names = {node.id: f"{module}.{node.id}" for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        for node in [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]:
-            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-        strings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-        for node in ast.walk(tree):
-            first, _, rest = ast.unparse(node.func if isinstance(node, ast.Call) else node).partition(".")
-            made = files.get(".".join(filter(None, (names.get(first), rest))))
-            if made is None:
-                continue
-            file = ast.literal_eval(made.args[0])
-            called[file] |= strings | EVERYWHERE.get(file.partition("/")[0], set())
-            if not isinstance(node, ast.Call) or not isinstance(node.args[0], ast.Constant):
-                continue
-            given, constants = {word.arg for word in node.keywords}, {word.arg for word in made.keywords}
-            text = read(content.FOLDER / f"{file}.md").sections[str(node.args[0].value)]
-            if None not in given and not given <= set(placeholders(text)) <= given | constants:
-                faults.append((module, node.lineno, node.args[0].value))
+    for module in modules():
+        for call in module.calls():
+            sections = read(content.FOLDER / f"{call.file}.md").sections
+            called[call.file] |= call.headings
+            faults += [(call.at, f"no “{heading}”") for heading in call.headings - sections.keys()]
+            asked = [set(placeholders(sections.get(heading, ""))) for heading in call.headings]
+            unused, filled = call.given.difference(*asked), call.given | call.constants
+            unfilled = set() if call.open else set().union(*asked) - filled
+            if not call.headings or unused or unfilled:
+                faults.append((call.at, f"{sorted(call.headings)} {sorted(unused)} {sorted(unfilled)}"))
     assert faults == []
     assert len(called) > 10
-    for file, strings in called.items():
-        assert set(read(content.FOLDER / f"{file}.md").sections) - strings == set(), file
+    for file, headings in called.items():
+        assert set(read(content.FOLDER / f"{file}.md").sections) - headings == set(), file
+
+
+SAID = """
+from models.content import Texts
+
+TEXTS = Texts("labs/gradients")
+KINDS = {1: "cancels", 2: "stays"}
+
+def draw(kind, way):
+    heading = "cancels" if kind else "stays" if way else "tamed"
+    TEXTS(heading, needs=1)
+    TEXTS(KINDS[kind])
+    TEXTS(way)
+    more = {"needs": 1} | {"paths": 2}
+    TEXTS("paths", **more)
+    TEXTS("paths", **way)
+
+draw(1, "vanishes")
+"""
+
+
+def test_a_variable_heading_is_read_from_what_it_may_be() -> None:
+    """Of a choice, a table of the module, a parameter, and a mapping of placeholders."""
+    calls = list(Module("made", SAID).calls())
+    assert [call.headings for call in calls] == [
+        {"cancels", "stays", "tamed"},
+        {"cancels", "stays"},
+        {"vanishes"},
+        {"paths"},
+        {"paths"},
+    ]
+    assert [call.given for call in calls] == [{"needs"}, set(), set(), {"needs", "paths"}, set()]
+    assert [call.open for call in calls] == [False, False, False, False, True]

@@ -26,7 +26,7 @@ from models.spec import TASKS, RunConfig, plan
 WORDS = Texts("instruments/lens")
 
 # The start of the book, or the 16 symbols of a task; `recall` ends with the first key that is asked for.
-TEXTS = {
+PROMPTS = {
     "book": "Call me Ish",
     "recall": "3 17 1 20 4 30 5 25 9 16 2 22 6 28 8 19 5",
     **dict.fromkeys(("copy", "reverse", "sort", "successor"), "3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3"),
@@ -55,7 +55,7 @@ def draw(panel: InstrumentPanel) -> None:
     with likeliest:
         panel.chart(candidates_chart("Likeliest next", value.classes, value.probabilities[position]))
     with going_on:
-        if cfg.task in TEXTS and cfg.task == panel.cfg.task:
+        if cfg.task in PROMPTS and cfg.task == panel.cfg.task:
             _go_on(panel, found)
 
 
@@ -66,12 +66,12 @@ def _asked(panel: InstrumentPanel) -> Measured[Lens] | None:
     with where:
         block = panel.choose("Attention of block", range(1, cfg.depth + 1))
     with what:
-        if cfg.task not in TEXTS:
+        if cfg.task not in PROMPTS:
             sample = st.number_input("Held-out sample", 0, value=0, step=1, key=panel.key("sample"))
             return panel.ask(answers.LENS, sample=int(sample), block=block)
         characters = TASKS[cfg.task].kind == "text"
         key = _text_key(panel)
-        session.begin(key, TEXTS[cfg.task])
+        session.begin(key, PROMPTS[cfg.task])
         ways = "characters, ↵ for a new line" if characters else "symbols as numbers with spaces between"
         typed = st.text_input(WORDS("text", tokens=cfg.tokens, ways=ways), key=key, max_chars=LONGEST)
     return panel.ask(answers.LENS, text=typed.replace("↵", "\n"), block=block)
@@ -102,7 +102,7 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
     """What a reader must know about the numbers of this configuration and position."""
     cfg, value = found.cfg, found.value
     lines = []
-    if cfg.task not in TEXTS:
+    if cfg.task not in PROMPTS:
         lines.append(WORDS("sample", sample=found.args["sample"], last=value.samples - 1))
     if not value.asked[position]:
         lines.append(WORDS("no loss here"))

@@ -10,7 +10,7 @@ import streamlit as st
 
 from components.charts.tokens import candidates_chart
 from components.controls import form
-from components.instruments.lens import TEXTS as PROMPTS
+from components.instruments.lens import PROMPTS
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.parts import charts
 from components.player.answer import answer
