@@ -2,9 +2,11 @@
 hypothesis without a clock, and the order of the files.
 """
 
+import gc
 import json
 import logging
 import os
+import sys
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -32,8 +34,12 @@ from tests.load.server import Server, serving
 
 torch.set_num_threads(1)
 
+# What modules and tests are made of stays: the collector would look through it again and again.
+gc.disable()
+
 # Processes that tests start read what others have compiled, also in a container's image, which often forbids to keep it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # Derandomised: a run of the tests is repeatable, and no machine is too slow for them.
 settings.register_profile(
@@ -131,6 +137,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return not serial, file.rpartition("/")[0] if serial else "", -seconds.get(file, 0), file
 
     items.sort(key=place)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,7 +6,8 @@ from models.experiment import Computed, Source, Trained
 from models.instruments import INSTRUMENTS
 from models.service.questions import QUESTIONS
 from models.training import Replays
-from tests.traces import finished, finished_seeds
+from models.training import finished as finished_work
+from tests.traces import finished, finished_seeds, kept
 
 
 def value(source: Source) -> Any:
@@ -15,11 +16,11 @@ def value(source: Source) -> Any:
         return source.numbers()
     if isinstance(source, Trained):
         return finished(source.cfg) if source.seeds == 1 else finished_seeds(source.cfg, range(source.seeds))
+    return kept((source.question.name, source.cfg.to_query(), sorted(source.args.items())), lambda: answer(source))
+
+
+def answer(source: Source) -> Any:
+    """What an instrument or a question says."""
     if source.question.name in QUESTIONS:
         return QUESTIONS[source.question.name](source.cfg, dict(source.args))
-    work = INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args)
-    while True:
-        try:
-            next(work)
-        except StopIteration as end:
-            return end.value
+    return finished_work(INSTRUMENTS[source.question.name](Replays(), source.cfg, **source.args))

@@ -204,6 +204,7 @@ print(log.in_memory, len(log.rows()), [frame.step for frame in log.frames()] == 
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bounds the size of files")
 def test_a_disk_that_takes_a_part_only_is_full(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FILLED, str(tmp_path / "run")]

@@ -26,15 +26,15 @@ Value = TypeVar("Value")
 _folders: list[Path] = []  # which `keep_in` fills
 
 
-def keep_in(kept: Path) -> None:
+def keep_in(cache: Path) -> None:
     """Keeps the runs of this engine below a folder, and removes those of others."""
     sources = [*Path(addnorm.__file__).parent.glob("*.py"), *FILE.parent.iterdir()]
     data = [file.read_bytes() for file in sorted(sources)]
     libraries = torch.__version__, np.__version__, torch.backends.cpu.get_cpu_capability()
-    folder = kept / sha256(repr((fingerprint(), libraries, data)).encode()).hexdigest()[:16]
+    folder = cache / sha256(repr((fingerprint(), libraries, data)).encode()).hexdigest()[:16]
     folder.mkdir(exist_ok=True)
     _folders[:] = [folder]
-    for other in set(kept.iterdir()) - {folder}:
+    for other in set(cache.iterdir()) - {folder}:
         shutil.rmtree(other, ignore_errors=True)
 
 
@@ -57,15 +57,15 @@ def _finished(cfg: RunConfig, seeds: tuple[int, ...], rows: int) -> list[Trace]:
         runs.close()
         return traces
 
-    return list(_kept((cfg.to_query(), seeds, rows), trained))
+    return list(kept((cfg.to_query(), seeds, rows), trained))
 
 
 def signal(cfg: RunConfig, seeds: Sequence[int], rows: int = 256) -> Signal:
     """`signal_at_init`."""
-    return _kept(("signal", cfg.to_query(), tuple(seeds), rows), lambda: signal_at_init(cfg, seeds, rows))
+    return kept(("signal", cfg.to_query(), tuple(seeds), rows), lambda: signal_at_init(cfg, seeds, rows))
 
 
-def _kept(asked: object, compute: Callable[[], Value]) -> Value:
+def kept(asked: object, compute: Callable[[], Value]) -> Value:
     """What was computed for this once, by whichever session or process."""
     path = _folders[0] / sha256(repr(asked).encode()).hexdigest()
     with FileLock(f"{path}.lock"):

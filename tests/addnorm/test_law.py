@@ -95,7 +95,7 @@ FAMILIES: dict[str, tuple[set[str], float]] = {
     "plain": ({"plain"}, 0.2),
     "plain + norm": ({"plain + norm"}, 0.0),
 }
-IN_SHORT = ("pre-norm", "residual only")  # what is most often taken for another
+IN_SHORT = ("residual only",)  # what is most often taken for another
 SHAPES = [(depth, layers, activation) for depth in (7, 24) for layers in (1, 2) for activation in ("relu", "tanh")]
 
 

@@ -533,9 +533,10 @@ def test_a_watched_model_goes_to_another_process(how: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("told", ["shares", "losses"])
-@pytest.mark.parametrize("as_number", [False, True])
-@pytest.mark.parametrize("scaled", [False, True])
-@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize(
+    ("as_number", "scaled", "before"),
+    [(False, False, False), (True, True, False), (True, False, True), (False, True, True)],
+)  # every pair of the three
 def test_the_loss_of_small_batches_is_right_in_both_habits_of_telling_it(
     told: str, as_number: bool, scaled: bool, before: bool, tmp_path: Path
 ) -> None:

@@ -135,7 +135,6 @@ def test_a_foreign_name_for_this_machine_reads_nothing_that_is_here(tmp_path: Pa
     assert found == [421, 421, 421, 403, 403]
 
 
-@pytest.mark.first
 def test_a_page_says_what_it_may_load_and_nobody_hears_how_many_visitors_there_are(server: Server) -> None:
     assert set(done(connections.metrics, server)) == {404}
     for path in ("/", "/healthz", "/playground"):

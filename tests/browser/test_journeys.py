@@ -53,7 +53,6 @@ def does(student: Person, title: str) -> None:
     student.reads(f"{title}. Guess: {guess} (right)")
 
 
-@pytest.mark.first
 def test_a_student_does_a_lesson_goes_on_and_comes_back(person):
     student = person("Lessons", "lesson=final", fears="loss")  # what a challenge still lacks is a warning
     first, *_ = LESSONS
@@ -325,7 +324,6 @@ def test_no_empty_sidebar_stays_where_a_list_of_it_was_opened_before(person):
     expect(visitor.tab.get_by_test_id("stSidebar")).to_be_visible()
 
 
-@pytest.mark.first
 def test_a_finished_run_is_scrubbed_and_plays_again_from_the_start(person):
     visitor = person("Playground", SMALL + "&seed=33").trains(last=STEPS)
     visitor.reads(f"step {STEPS} of {STEPS}", "done", f"Step {STEPS}: loss")

@@ -111,7 +111,6 @@ def test_the_start_page_trains_four_nets_after_one_button(visitors):
     page.get_by_text("Guess, then train").wait_for()
 
 
-@pytest.mark.first
 def test_the_gradient_of_all_four_is_on_one_axis_and_a_line_under_the_pointer_marks_its_cell(visitors):
     page = drawn(visitors("/"), "Gradient by depth")
     gradient = chart(page, "Gradient by depth")

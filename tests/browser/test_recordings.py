@@ -101,7 +101,6 @@ def test_a_file_of_ones_own_is_read_in_the_browser_and_the_server_is_not_given_i
     shows(drawn(page, *DEPTH), recording, STEPS - 1)
 
 
-@pytest.mark.first
 def test_a_hostile_file_draws_no_link_and_what_was_whole_is_shown(visitors, tmp_path):
     evil = "<a href='https://evil.example/'>here</a><img src=x onerror=alert(1)>\u202e" + "x" * 300
     header = {**V2, "model": evil, "notes": [evil], "sites": [{**SITE, "name": evil}, {**SITE, "name": evil}]}

@@ -24,8 +24,6 @@ from tests.browser.page import SMALL
 from tests.load.server import Server, family
 from tests.load.viewer import Viewer
 
-pytestmark = pytest.mark.first  # what a stranger sends belongs to the first tier
-
 
 @dataclass
 class Watched(Viewer):
@@ -65,6 +63,7 @@ async def to_step(viewer: Viewer, step: int) -> None:
     await viewer.rested()
 
 
+@pytest.mark.first
 def test_two_sessions_on_one_log_cannot_read_or_steer_each_other(server):
     async def meet() -> None:
         async with watched(server, 81) as anna, watched(server, 81) as ben:
@@ -135,6 +134,7 @@ ROOMS = (
 )
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_path_leads_to_a_file_outside_of_the_page(server, room):
     for climb in CLIMBS:

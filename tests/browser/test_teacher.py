@@ -117,7 +117,6 @@ def diagrams_are_whole(page, count):
     expect(place).to_be_in_viewport(ratio=0.99)
 
 
-@pytest.mark.first
 def test_a_class_of_three_phones_goes_where_its_teacher_and_the_projectors_keys_lead(visitors):
     """Nobody touches a phone but to guess: what is led, revealed or let go comes to it by itself."""
     teacher, code = opened(visitors, "start,vanishing")

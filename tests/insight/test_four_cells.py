@@ -78,6 +78,7 @@ def preset(name: str) -> tuple[RunConfig, str]:
     return PRESETS[name], TEXTS(name)
 
 
+@pytest.mark.full
 def test_what_works_is_healthy_and_what_to_look_for_is_there():
     cfg, look = preset("works")
     trace = finished(cfg, 300)

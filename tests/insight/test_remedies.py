@@ -88,6 +88,7 @@ def test_what_diverges_in_its_trial_is_not_offered_and_a_single_change_comes_bef
     assert best.start == rows[0]
 
 
+@pytest.mark.full
 def test_a_trial_of_a_warm_up_ends_after_it():
     cfg = RunConfig(**(SHORT | {"lr": 1.0}), placement="post-norm")
     _, tried = offered(cfg, ("warmup",))

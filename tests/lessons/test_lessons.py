@@ -57,7 +57,7 @@ SOLVED: dict[str, tuple[dict[str, object], dict[str, object]]] = {
 
 
 # Whose nets train in a few seconds; those of the others belong to the full suite.
-SHORT = ("vanishing", "final")
+SHORT = ("vanishing",)
 BY_LESSON = [pytest.param(key, marks=() if key in SHORT else pytest.mark.full) for key in LESSONS]
 
 

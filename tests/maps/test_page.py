@@ -253,6 +253,7 @@ def made_works(tmp_path):
         one.close()
 
 
+@pytest.mark.full
 def test_a_wanted_map_is_computed_by_a_process_and_ends(made_works, tmp_path):
     these = made_works()
     assert these.standing(SMALL).state == "ended"

@@ -40,6 +40,7 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
     assert over_budget(cfg) is None
 
 
+@pytest.mark.full
 def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
     told: list[Machine] = []
     monkeypatch.setitem(Trainer._hear.__globals__, "calibrated", told.append)

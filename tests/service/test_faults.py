@@ -288,7 +288,6 @@ def test_a_visitor_who_forges_values_spoils_at_most_an_own_page(server: Server) 
     played(forge())
 
 
-@pytest.mark.first
 def test_whoever_speaks_to_the_log_without_a_page_trains_nothing_and_harms_nobody(server: Server) -> None:
     """What the route says to each of these is in tests/player/test_route.py."""
 

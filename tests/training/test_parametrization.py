@@ -56,7 +56,10 @@ NETS = {
 
 
 @pytest.mark.parametrize("net", NETS)
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+@pytest.mark.parametrize(
+    "optimizer",
+    ["sgd", pytest.param("momentum", marks=pytest.mark.full), pytest.param("adam", marks=pytest.mark.full), "adamw"],
+)
 @pytest.mark.parametrize("parametrization", ["muP", "muP + 1/depth"])
 def test_every_parameter_has_the_rate_decay_and_epsilon_of_the_papers_tables(net, optimizer, parametrization):
     cfg = RunConfig(**{**SMALL, "parametrization": parametrization, "optimizer": optimizer} | NETS[net])

@@ -375,6 +375,7 @@ def test_three_steps_of_an_optimiser_are_its_formula(optimizer, decay, clip):
         )
 
 
+@pytest.mark.full
 def test_training_loads_nothing_of_what_compiles_nets():
     """torch._dynamo and sympy take as long to import as torch, and as much memory as a run."""
     trains = """
