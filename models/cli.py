@@ -206,11 +206,11 @@ def _shown(path: Path, given: str) -> tuple[dict[str, str], str]:
 
 
 def _open(given: argparse.Namespace) -> int:
-    told, page = _shown(Path(given.path).resolve(), given.path)
+    message, page = _shown(Path(given.path).resolve(), given.path)
     app = Path(__file__).parents[1] / "app.py"
     flags = ("--server.headless=true", "--server.address=localhost")
     command = [sys.executable, "-m", "streamlit", "run", str(app), *flags]
-    environment = os.environ | told
+    environment = os.environ | message
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` ends the server too
     with subprocess.Popen(command, cwd=app.parent, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None

@@ -73,19 +73,19 @@ class Document:
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
         """What the front matter says under a name; a fault where it is missing or of another type."""
-        found = self.front.pop(name, default)
-        if found is None:
+        value = self.front.pop(name, default)
+        if value is None:
             raise self.fault(f"{name} is missing")
-        if not isinstance(found, kind):
+        if not isinstance(value, kind):
             raise self.fault(f"{name} must be {_kind(kind)}", name)
-        return found
+        return value
 
     def section(self, name: str, default: str | None = None) -> str:
         """The text under a heading; a fault where there is none."""
-        found = self.sections.pop(name, default)
-        if found is None:
+        text = self.sections.pop(name, default)
+        if text is None:
             raise self.fault(f"the section “{name}” is missing")
-        return found
+        return text
 
     def end(self) -> None:
         """After all is taken: a fault where something is left over, or misspelled."""
@@ -193,29 +193,30 @@ def editions() -> dict[str, str]:
 
 def translated(text: Document, own: Document) -> Document:
     """An English file in the words of another edition's; a fault where the two do not fit."""
-    found = Document(own.path, dict(text.front), own.title or text.title, text.sections | own.sections)
+    document = Document(own.path, dict(text.front), own.title or text.title, text.sections | own.sections)
     for heading in own.sections.keys() - text.sections.keys():
         raise own.fault(f"nothing is called “{heading}” in English", heading)
-    for heading, said in own.sections.items():
-        _same_placeholders(own, text.sections[heading], said)
+    for heading, text_of_section in own.sections.items():
+        _same_placeholders(own, text.sections[heading], text_of_section)
     if own.path.suffix == ".md":
-        found.front |= {"words": own.take("words", dict, {})}
+        document.front |= {"words": own.take("words", dict, {})}
     for name, table in own.front.items():
         if not isinstance(table, dict) or not isinstance(text.front.get(name), dict):
             raise own.fault(f"no table is called “{name}” in English", name)
-        for key, said in table.items():
+        for key, text_of_section in table.items():
             english = text.front[name].get(key)
-            if type(english) is not type(said):
+            if type(english) is not type(text_of_section):
                 raise own.fault(f"nothing is called “{name}.{key}” in English", key)
-            _same_placeholders(own, str(english), str(said))
-        found.front[name] = text.front[name] | table
-    return found
+            _same_placeholders(own, str(english), str(text_of_section))
+        document.front[name] = text.front[name] | table
+    return document
 
 
-def _same_placeholders(own: Document, english: str, said: str) -> None:
-    for name in {*placeholders(english)} ^ {*placeholders(said)}:
+def _same_placeholders(own: Document, english: str, translation: str) -> None:
+    for name in {*placeholders(english)} ^ {*placeholders(translation)}:
         raise own.fault(
-            f"“{name}” is filled in on one side only, here or in English", f"{{{name}" if name in said else said[:9]
+            f"“{name}” is filled in on one side only, here or in English",
+            f"{{{name}" if name in translation else translation[:9],
         )
 
 
@@ -285,11 +286,11 @@ class Content(Mapping[str, T]):
 def tables(texts: list[Document]) -> dict[str, dict[str, str]]:
     """The tables of a TOML file, whose values are all texts, or a fault."""
     (text,) = texts
-    found = {}
+    by_name = {}
     for name in list(text.front):
         own = Document(text.path, text.take(name, dict))
-        found[name] = {key: folded(own.take(key, str)) for key in list(own.front)}
-    return found
+        by_name[name] = {key: folded(own.take(key, str)) for key in list(own.front)}
+    return by_name
 
 
 class Texts:

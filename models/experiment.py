@@ -147,21 +147,21 @@ class Experiment:
     @property
     def nets(self) -> dict[str, RunConfig]:
         """The nets involved, by name; none where numbers or torch's own layers decide."""
-        found: dict[str, RunConfig] = {}
+        configs: dict[str, RunConfig] = {}
         for name, one in self.sources.items():
             of_net = isinstance(one, Trained) or (isinstance(one, Asked) and one.question not in OF_TORCH)
-            if of_net and not isinstance(one, Computed) and one.cfg not in found.values():
-                found[name] = one.cfg
-        return found
+            if of_net and not isinstance(one, Computed) and one.cfg not in configs.values():
+                configs[name] = one.cfg
+        return configs
 
     def finding(self, values: Values, *, trained: bool = True) -> Finding:
         """What the values say; if not `trained`, of the nets before training."""
-        said = self.judge(values)
-        sentence = fill(f"{self.early} {self.says}".strip() if trained else self.early, said.numbers)
+        finding = self.judge(values)
+        sentence = fill(f"{self.early} {self.says}".strip() if trained else self.early, finding.numbers)
         for name in self.words:
             sentence = sentence.replace(name, self.words[name])
-        condition = fill(self.condition, said.numbers)
-        return Finding(said.answer, sentence, condition, said.table, said.lines, said.plane)
+        condition = fill(self.condition, finding.numbers)
+        return Finding(finding.answer, sentence, condition, finding.table, finding.lines, finding.plane)
 
 
 @dataclass(frozen=True)
@@ -242,11 +242,11 @@ def sources(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]
 
     `seeds`: how many seeds are trained of each net.
     """
-    found: dict[str, Source] = {}
+    by_name: dict[str, Source] = {}
     for name, what in text.take("numbers", dict, {}).items():
         if what not in {**functions, **QUESTIONS}:
             raise text.fault(f"nothing computes “{what}”", str(what))
-        found[name] = Computed(functions[what]) if what in functions else Asked(QUESTIONS[what])
+        by_name[name] = Computed(functions[what]) if what in functions else Asked(QUESTIONS[what])
     seeds, shared = text.take("seeds", int, 1), text.take("every_net", dict, {})
     if not 1 <= seeds <= MAX_SEEDS_PER_RUN:
         raise text.fault(f"seeds is 1 to {MAX_SEEDS_PER_RUN}", "seeds")
@@ -255,20 +255,20 @@ def sources(text: Document, functions: Mapping[str, Callable[[], dict[str, Any]]
         how, ended, _ = own.pop("measure", "trained").partition(AT_END)
         cfg = net(text, own, name)
         if how == "trained":
-            found[name] = Trained(cfg, seeds)
+            by_name[name] = Trained(cfg, seeds)
         elif how == "before training":
-            found[name] = Asked(SIGNAL, cfg, {"step": 0})
+            by_name[name] = Asked(SIGNAL, cfg, {"step": 0})
         elif how in QUESTIONS:
-            found[name] = Asked(QUESTIONS[how], cfg, {"step": cfg.steps if ended else 0})
+            by_name[name] = Asked(QUESTIONS[how], cfg, {"step": cfg.steps if ended else 0})
         else:
             raise text.fault(f"a net is not measured by “{how}”", str(how))
-    return found
+    return by_name
 
 
 def net(text: Document, fields: Mapping[str, Any], at: str) -> RunConfig:
     """A net from its fields as in a link, with `arrangement`; a fault where a link would be corrected."""
-    said = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()}
-    cfg, notes = RunConfig.from_query(said)
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in fields.items()}
+    cfg, notes = RunConfig.from_query(texts)
     for note in notes:
         raise text.fault(f"the net “{at}”: {note}", at)
     return cfg
@@ -290,10 +290,10 @@ def links(text: Document, *texts: str) -> None:
 
 def all_is_said(experiments: Iterable[Experiment]) -> None:
     """ContentError where a judge measures what no text says."""
-    said: dict[str, set[str]] = {}
+    mentioned: dict[str, set[str]] = {}
     for one in experiments:
-        used = said.setdefault(getattr(one.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bound`)
+        used = mentioned.setdefault(getattr(one.judge, "func").__name__, set())  # noqa: B009 (a partial, from `bound`)
         used.update(name for text in (one.says, one.early, one.condition) for name in placeholders(text))
-    for name, used in said.items():
+    for name, used in mentioned.items():
         for unsaid in set(JUDGES[name].numbers) - used:
             raise ContentError(f"No text says what the judge “{name}” measures as “{unsaid}”.")

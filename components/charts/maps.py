@@ -128,23 +128,23 @@ def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
     return figure_of(traces, layout, "no arrangement is done at all learning rates yet")
 
 
-def sizes_range(found: Coordinates) -> Scale:
+def sizes_range(check: Coordinates) -> Scale:
     """The least and the greatest size of all steps and sites, log10."""
-    sizes = [size for step in range(found.steps + 1) for site in found.sites for size in found.mean(step, site)]
+    sizes = [size for step in range(check.steps + 1) for site in check.sites for size in check.mean(step, site)]
     logs = [math.log10(size) for size in sizes if math.isfinite(size)]
     return (min(logs) - 0.05, max(logs) + 0.05) if logs else (-1.0, 1.0)
 
 
-def sizes_panel(found: Coordinates, step: int, reach: Scale) -> Figure:
+def sizes_panel(check: Coordinates, step: int, reach: Scale) -> Figure:
     """The size of every site over the width (or depth) after so many updates, on log-log axes."""
     title = f"After {counted(step, 'step')}" if step else "Before training"
-    layout = frame_of(title, x=found.over, y="RMS", hue=SIGNAL)
-    layout["xaxis"] |= _ticks(found.values) | {"showgrid": True}
+    layout = frame_of(title, x=check.over, y="RMS", hue=SIGNAL)
+    layout["xaxis"] |= _ticks(check.values) | {"showgrid": True}
     layout["yaxis"] |= {"type": "log", "range": list(reach), "tickmode": "array", "tickvals": SIZE_TICKS}
     traces = []
-    for at, site in enumerate(found.sites):
+    for at, site in enumerate(check.sites):
         hue, shade, dash, symbol = STYLES[at % len(STYLES)]
-        sizes = found.mean(step, site)
+        sizes = check.mean(step, site)
         traces.append(
             {
                 "type": "scatter",
@@ -247,14 +247,14 @@ def _hover(spec: MapSpec, runs: Sequence[Outcome], x: float, y: float) -> str:
     if not runs:
         return lines[0] + "<br>not computed yet"
     lost = [run for run in runs if run.diverged is not None]
-    kept = [run for run in runs if run.diverged is None]
+    finished = [run for run in runs if run.diverged is None]
     if lost:
         first = min(lost, key=lambda run: run.diverged or 0)
         lines.append(f"diverged at step {first.diverged}, {first.site or 'loss'} ({len(lost)} of {len(runs)} seeds)")
-    if kept:
-        lines.append("final loss " + _range([run.final_loss for run in kept], number))
-        lines.append("held-out accuracy " + _range([run.accuracy for run in kept], "{:.0%}".format))
-        reached = [run.steps_to_target for run in kept if run.steps_to_target is not None]
+    if finished:
+        lines.append("final loss " + _range([run.final_loss for run in finished], number))
+        lines.append("held-out accuracy " + _range([run.accuracy for run in finished], "{:.0%}".format))
+        reached = [run.steps_to_target for run in finished if run.steps_to_target is not None]
         steps = f"{_range(reached, str)} ({len(reached)} of {len(runs)} seeds)" if reached else "never"
         lines.append(f"steps to a loss of {spec.target:g}: {steps}")
     ratios = [run.gradient_ratio for run in runs if math.isfinite(run.gradient_ratio)]

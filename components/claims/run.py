@@ -44,15 +44,21 @@ def _experiment(claim: Claim) -> tuple[bool, Finding | None]:
 
     guess = f"claim_{claim.key}_guess"
     running = CLAIM_RUNNING.of(claim.key).get()
-    held: dict[str, Any] = {"key": guess, "disabled": running, "persist_state": "session"}
-    said = st.segmented_control("True or false?", list(GUESSES), **held)
+    guess_settings: dict[str, Any] = {"key": guess, "disabled": running, "persist_state": "session"}
+    answer = st.segmented_control("True or false?", list(GUESSES), **guess_settings)
     if not running:
         label, icon = "Run", ":material/play_arrow:"
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
-                label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,), disabled=said is None
+                label,
+                key=f"{key}_run",
+                icon=icon,
+                type="primary",
+                on_click=press,
+                args=(True,),
+                disabled=answer is None,
             )
-            if said is None:
+            if answer is None:
                 st.caption("Guess first.")
         _open(claim)
         return False, None
@@ -62,8 +68,8 @@ def _experiment(claim: Claim) -> tuple[bool, Finding | None]:
     if values is None:
         return running, None
     outcome = claim.finding(values)
-    CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(said)) == outcome.answer
-    show(claim, outcome, str(said))
+    CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(answer)) == outcome.answer
+    show(claim, outcome, str(answer))
     with st.expander("What is true"):
         explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
     _open(claim)
@@ -79,9 +85,9 @@ def mark(claim: Claim) -> str:
 def show(claim: Claim, outcome: Finding, guess: str) -> None:
     """The verdict beside the guess, and its sentence."""
     condition = f" {outcome.condition}" if outcome.answer == PARTLY else ""
-    said = f"{outcome.answer}{condition}."
+    sentence = f"{outcome.answer}{condition}."
     right = CLAIMS_GUESSED.get()[claim.key]
-    scored = f"You were right: {said}" if right else f"You guessed “{guess}”. Not quite: {said}"
+    scored = f"You were right: {sentence}" if right else f"You guessed “{guess}”. Not quite: {sentence}"
     st.markdown(f"{ICONS[outcome.answer]} **{scored}** {explained(outcome.sentence)} {badge(claim.badge)}")
 
 

@@ -22,7 +22,7 @@ def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
 def right(question: str) -> str:
     """The option that is right at a key of QUESTIONS; empty until it is known."""
     if question in LESSONS:
-        found = finding(LESSONS[question])
-        return found.answer if found else ""
+        measured = finding(LESSONS[question])
+        return measured.answer if measured else ""
     view, _ = look(OF_START[question].net)
     return path_outcome(view.trace.frames[0].picture) if view and view.trace.frames else ""

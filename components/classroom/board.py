@@ -45,8 +45,8 @@ def _options(question: str, title: str) -> None:
     """
     code, member = following.code(), following.member()
     mine = board().guess_of(code, question, member)
-    said = f"Your guess is in: **{mine}**" if mine else "What is your guess?"
-    st.markdown(f"{title} · {said}" if title else said)
+    label = f"Your guess is in: **{mine}**" if mine else "What is your guess?"
+    st.markdown(f"{title} · {label}" if title else label)
 
     def settle(option: str) -> None:
         CLASS_REFUSED.put(board().guess(code, question, member, option, visitor.address()))
@@ -85,8 +85,8 @@ def numbers(now: Now, here: int) -> None:
     st.html(_numbers(answered(here, now.answered)))
 
 
-def _numbers(said: str) -> str:
-    return f'<p class="class-numbers">{said}</p>'
+def _numbers(text: str) -> str:
+    return f'<p class="class-numbers">{text}</p>'
 
 
 def answered(here: int, guesses: Sequence[int]) -> str:
@@ -96,9 +96,9 @@ def answered(here: int, guesses: Sequence[int]) -> str:
         return "Nobody is here yet"
     if not guesses:
         return f"{of} here"
-    said = [f"{number} question {at}" for at, number in enumerate(guesses, start=1)]
-    first = f" {said[0].partition(' ')[2]}" if len(said) > 1 else ""
-    return ", ".join([f"{guesses[0]} of {of} answered{first}", *said[1:]])
+    lines = [f"{number} question {at}" for at, number in enumerate(guesses, start=1)]
+    first = f" {lines[0].partition(' ')[2]}" if len(lines) > 1 else ""
+    return ", ".join([f"{guesses[0]} of {of} answered{first}", *lines[1:]])
 
 
 def results(code: str, questions: Sequence[str], right: Callable[[str], str] | None = None, member: str = "") -> None:

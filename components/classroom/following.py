@@ -99,18 +99,18 @@ def code() -> str:
 
 def member() -> str:
     """This visitor's token on the boards."""
-    kept = visitor.cookie(MEMBER_COOKIE)
-    if not valid_member(kept):
-        kept = CLASS_MEMBER.get() or secrets.token_hex(8)
-        CLASS_MEMBER.put(kept)
-    return kept
+    token = visitor.cookie(MEMBER_COOKIE)
+    if not valid_member(token):
+        token = CLASS_MEMBER.get() or secrets.token_hex(8)
+        CLASS_MEMBER.put(token)
+    return token
 
 
 def key() -> str:
     """The key of this visit's class, if the browser is its teacher's and shows it to a projector."""
-    code, _, found = visitor.cookie(KEY_COOKIE).partition(".")
+    code, _, secret = visitor.cookie(KEY_COOKIE).partition(".")
     mine = CLASS_WALL.get() and code == CLASS_CODE.get()
-    return found if mine and board().look_after(code, found) else ""
+    return secret if mine and board().look_after(code, secret) else ""
 
 
 def listen(code: str, now: Now | None, who: str, *, keys: bool = False) -> None:

@@ -188,9 +188,9 @@ def controls() -> bool:
 def warn() -> None:
     """Says that nothing differs, or that a link hides some of what does."""
     names = differing(COLUMNS.get())
-    told = [name for name in names if not hide.hidden(name)]
-    if len(told) < len(names):
-        st.caption(TEXTS("hides the rest") if told else TEXTS("hides all"))
+    shown = [name for name in names if not hide.hidden(name)]
+    if len(shown) < len(names):
+        st.caption(TEXTS("hides the rest") if shown else TEXTS("hides all"))
     if not names:
         st.info(TEXTS("equal"))
 
@@ -200,14 +200,14 @@ def differences() -> None:
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
-    told = [name for name in names if not hide.hidden(name)]
+    shown = [name for name in names if not hide.hidden(name)]
     with st.expander("What differs and what is equal"):
-        if told:
+        if shown:
             rows = "\n".join(
                 f"| {knobs()[name][1].label} | "
                 + " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
                 + " |"
-                for name in told
+                for name in shown
             )
             head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
             st.markdown(f"{head}\n{rows}")

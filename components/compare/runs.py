@@ -86,9 +86,9 @@ def _said(step: int, traces: dict[str, list[Trace]], task: str, *, without: Coll
     if hidden("verdict") or len(traces) < 2:
         st.empty()  # what stood in this place was said of other columns
         return
-    said = [f"**{ahead(traces, step, task)}**"] if step and "loss" not in without else []
-    said += [sizes(traces, step)] if "depth" not in without else []
-    st.markdown(explained(" ".join(said)))
+    sentences = [f"**{ahead(traces, step, task)}**"] if step and "loss" not in without else []
+    sentences += [sizes(traces, step)] if "depth" not in without else []
+    st.markdown(explained(" ".join(sentences)))
 
 
 def _texts(configurations: list[RunConfig]) -> list[Panel]:
@@ -142,7 +142,7 @@ def _told(configurations: list[RunConfig]) -> list[str]:
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
     """A column: its stack, its verdict unless hidden, and a link to the playground."""
     letter = LETTERS[run]
-    said = (
+    sentence = (
         Heading(letter, run, span, 2)
         if hidden("verdict")
         else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
@@ -151,6 +151,6 @@ def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
         StackPanel(
             f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"
         ),
-        said,
+        sentence,
         Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}"),
     ]

@@ -26,12 +26,12 @@ def draw(panel: InstrumentPanel) -> None:
     cfg = panel.cfg
     block = panel.choose("Block to check", range(1, cfg.depth + 1), index=cfg.depth - 1)
     if branch_weights(cfg) * cfg.batch * cfg.tokens <= QUICK:
-        found = panel.ask(answers.CHECK, block=block)
+        measured = panel.ask(answers.CHECK, block=block)
     else:
-        found = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=block)
-    if found is None:
+        measured = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=block)
+    if measured is None:
         return
-    value = found.value
+    value = measured.value
     chosen = np.arange(len(value.what)), value.chosen
     difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
     analytic, floor = value.analytic, rounding(value.loss, step)
@@ -41,12 +41,12 @@ def draw(panel: InstrumentPanel) -> None:
         with left:
             panel.chart(error_chart(value))
         with right:
-            log = pd.DataFrame(log_rows(found, panel.view.trace))
+            log = pd.DataFrame(log_rows(measured, panel.view.trace))
             st.dataframe(log, hide_index=True, alt="Log beside float64, table")
     panel.say(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
     if not finite:
         return  # the sentence has said so: charts and tables of NaN add nothing
-    if normed_over_batch(found.cfg):
+    if normed_over_batch(measured.cfg):
         st.caption(WORDS("batch norm"))
     table = {
         "gradient of": value.what,
@@ -79,16 +79,16 @@ def error_chart(value: GradientCheck) -> Figure:
     )
 
 
-def log_rows(found: Measured[GradientCheck], trace: Trace) -> dict[str, list[str]]:
+def log_rows(measured: Measured[GradientCheck], trace: Trace) -> dict[str, list[str]]:
     """RMS of the gradients of the block's weights and of the stream at its last site, in float64 and in the log."""
-    block, rows = found.args["block"], []
-    site = max(at for at, one in enumerate(plan(found.cfg).sublayers, 1) if one.block == block)
+    block, rows = measured.args["block"], []
+    site = max(at for at, one in enumerate(plan(measured.cfg).sublayers, 1) if one.block == block)
     on_log = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
-    for name, exact in found.value.rms.items():
+    for name, exact in measured.value.rms.items():
         series, at = on_log[name]
-        label = site_word(block_name(block) if name == "weights" else plan(found.cfg).sites[site])
-        if found.step < len(series) and at < series.shape[1]:
-            single = float(series[found.step, at])
+        label = site_word(block_name(block) if name == "weights" else plan(measured.cfg).sites[site])
+        if measured.step < len(series) and at < series.shape[1]:
+            single = float(series[measured.step, at])
             rows.append((f"{name} of {label}", f"{exact:.8g}", f"{single:.8g}", single_sentence(single, exact)))
         else:
             rows.append((f"{name} of {label}", f"{exact:.8g}", "no row of the log", ""))

@@ -23,20 +23,20 @@ PATHS = 320  # pixels
 
 def draw(panel: InstrumentPanel) -> None:
     below(panel.player, "collapse", [ten_samples(PATHS)])
-    found = panel.ask(answers.COLLAPSE)
-    if found is None:
+    measured = panel.ask(answers.COLLAPSE)
+    if measured is None:
         return
-    value, sites = found.value, plan(found.cfg).sites
-    most = min(value.vectors, found.cfg.width)
-    whose = "Tokens of one sample" if value.within else f"The batch's {vectors(found.cfg)}"
+    value, sites = measured.value, plan(measured.cfg).sites
+    most = min(value.vectors, measured.cfg.width)
+    whose = "Tokens of one sample" if value.within else f"The batch's {vectors(measured.cfg)}"
     text = collapse_sentence(sites, whose, most, value.cosine, value.rank)
     attends = len(value.entropy) > 0
     if attends:
         text += " " + attention_sentence(value.entropy, value.query_key_share)
     panel.say(text)
-    _stream(panel, found, sites)
+    _stream(panel, measured, sites)
     if attends:
-        _attention(panel, found)
+        _attention(panel, measured)
 
 
 def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
@@ -45,17 +45,17 @@ def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participati
     return depth_profile(title=title, unit="directions", hue=SIGNAL, sites=sites, series=series)
 
 
-def _stream(panel: InstrumentPanel, found: Measured[Collapse], sites: tuple[str, ...]) -> None:
+def _stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[str, ...]) -> None:
     """Draws what MLP and transformer have at every site."""
-    value = found.value
-    count = f"{value.vectors} {vectors(found.cfg) if value.vectors > 1 else vectors(found.cfg).removesuffix('s')}"
+    value = measured.value
+    count = f"{value.vectors} {vectors(measured.cfg) if value.vectors > 1 else vectors(measured.cfg).removesuffix('s')}"
     whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
-    alone = "" if value.within or found.cfg.net != "transformer" else WORDS("one token each")
+    alone = "" if value.within or measured.cfg.net != "transformer" else WORDS("one token each")
     st.caption(f"Compared: {whose}. {alone}".strip())
     spread = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
     panel.row(
         cosine_chart(
-            title=f"Cosine of {vectors(found.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
+            title=f"Cosine of {vectors(measured.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
         ),
         linear_profile(
             title="Distance from the mean by depth", unit="share", hue=SIGNAL, sites=sites, series=spread, bounds=SHARE
@@ -64,14 +64,17 @@ def _stream(panel: InstrumentPanel, found: Measured[Collapse], sites: tuple[str,
     )
 
 
-def _attention(panel: InstrumentPanel, found: Measured[Collapse]) -> None:
+def _attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> None:
     """Draws what only blocks with attention have; a block whose attention was taken out is left out."""
-    gone = {one.block for one in plan(found.cfg).sublayers if one.kind == "attn" and one.identity}
-    kept = [at for at in range(found.cfg.depth) if at + 1 not in gone]
-    blocks, value = block_names(at + 1 for at in kept), found.value
-    entropy = [Series("mean of heads", value.entropy[kept]), Series("sharpest head", value.sharpest[kept], "other")]
-    logits = [Series("largest logit", value.max_logit[kept])]
-    share = [Series("queries and keys", value.query_key_share[kept])]
+    gone = {one.block for one in plan(measured.cfg).sublayers if one.kind == "attn" and one.identity}
+    with_attention = [at for at in range(measured.cfg.depth) if at + 1 not in gone]
+    blocks, value = block_names(at + 1 for at in with_attention), measured.value
+    entropy = [
+        Series("mean of heads", value.entropy[with_attention]),
+        Series("sharpest head", value.sharpest[with_attention], "other"),
+    ]
+    logits = [Series("largest logit", value.max_logit[with_attention])]
+    share = [Series("queries and keys", value.query_key_share[with_attention])]
     panel.row(
         linear_profile(
             title="Attention entropy by block", unit="of ln n", hue=SIGNAL, sites=blocks, series=entropy, bounds=SHARE

@@ -29,9 +29,9 @@ UNIT_SHARES = {
 
 
 def draw(panel: InstrumentPanel) -> None:
-    found = panel.ask(answers.DISTRIBUTIONS)
-    if found is not None:
-        _shapes(panel, found)
+    measured = panel.ask(answers.DISTRIBUTIONS)
+    if measured is not None:
+        _shapes(panel, measured)
     _over_time(panel)
 
 

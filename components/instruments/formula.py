@@ -26,13 +26,13 @@ QUICK = 1e7  # weights of the branches up to which building six nets needs no bu
 def draw(panel: InstrumentPanel) -> None:
     start = InstrumentPanel(panel.name, replace(panel.view, row=0), panel.at)  # whatever step is shown
     if branch_weights(panel.cfg) <= QUICK:
-        found = start.ask(answers.SIGNAL)
+        measured = start.ask(answers.SIGNAL)
     else:
-        found = start.ask_by_button(answers.SIGNAL, "Build and run six nets")
+        measured = start.ask_by_button(answers.SIGNAL, "Build and run six nets")
     panel.waiting |= start.waiting
-    if found is None:
+    if measured is None:
         return
-    value, sites, predicted = found.value, plan(found.cfg).sites, law(found.cfg)
+    value, sites, predicted = measured.value, plan(measured.cfg).sites, law(measured.cfg)
     stream = value.mean_square, predicted.mean_square
     gradient = relative(value.grad_norm), predicted.gradient
     panel.row(
@@ -41,7 +41,7 @@ def draw(panel: InstrumentPanel) -> None:
     )
     panel.say(formula_sentence(predicted, value.mean_square, value.grad_norm))
     panel.table("Factor per sublayer", **factors(predicted, value.mean_square, value.grad_norm))
-    gains = _gains(found.cfg, value.v_f, value.v_b)
+    gains = _gains(measured.cfg, value.v_f, value.v_b)
     panel.table("Branch gains", gains, sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
 
 

@@ -23,29 +23,29 @@ ROLES = ("now", "formula", "other")
 
 
 def draw(panel: InstrumentPanel) -> None:
-    found = panel.ask(answers.HEALTH)
+    measured = panel.ask(answers.HEALTH)
     trace, row = panel.view.trace, panel.view.row
     update = last_update(trace, row)
     charts = []
     if update is not None:
-        kept = whole_blocks(panel.cfg)
-        ratios = update[1][np.array(kept, int) - 1]
-        charts.append(update_chart("Update to weight by block", block_names(kept), ratios))
-    if found is not None:
-        kept = whole_blocks(found.cfg)
-        ratios = found.value.noise.snr[np.array(kept, int) - 1]
-        charts.append(signal_chart("Gradient signal to noise by block", block_names(kept), ratios))
+        blocks = whole_blocks(panel.cfg)
+        ratios = update[1][np.array(blocks, int) - 1]
+        charts.append(update_chart("Update to weight by block", block_names(blocks), ratios))
+    if measured is not None:
+        blocks = whole_blocks(measured.cfg)
+        ratios = measured.value.noise.snr[np.array(blocks, int) - 1]
+        charts.append(signal_chart("Gradient signal to noise by block", block_names(blocks), ratios))
     if charts:
         panel.row(*charts)
-    noise = "" if found is None else " " + _noise_sentence(found)
+    noise = "" if measured is None else " " + _noise_sentence(measured)
     panel.say(update_sentence(trace, row) + noise)
-    if found is None:
+    if measured is None:
         return
-    _say_parts(found)
-    learned = [*_gates(found), *_gains(found), *_adam(found)]
+    _say_parts(measured)
+    learned = [*_gates(measured), *_gains(measured), *_adam(measured)]
     if learned:
         panel.row(*learned)
-    gains = found.value.gains
+    gains = measured.value.gains
     if len(gains.gains):
         mean, least, greatest = gains.gains.T
         panel.table("Gain of every norm", norm=gains.gain_names, mean=mean, least=least, greatest=greatest)
@@ -86,38 +86,38 @@ def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, gu
     )
 
 
-def _noise_sentence(found: Measured[Health]) -> str:
-    noise = found.value.noise
-    return noise_sentence(found.cfg.batch, noise.parts, noise.gradient_square, noise.noise_trace)
+def _noise_sentence(measured: Measured[Health]) -> str:
+    noise = measured.value.noise
+    return noise_sentence(measured.cfg.batch, noise.parts, noise.gradient_square, noise.noise_trace)
 
 
-def _say_parts(found: Measured[Health]) -> None:
-    noise = found.value.noise
+def _say_parts(measured: Measured[Health]) -> None:
+    noise = measured.value.noise
     parts, size = noise.parts, noise.part_size
     if not parts:
         least = WORDS("two micro-batches") if noise.batch_norm else "two samples"
-        st.caption(WORDS("too small", batch=found.cfg.batch, least=least))
+        st.caption(WORDS("too small", batch=measured.cfg.batch, least=least))
         return
-    said = WORDS(
-        "micro-batches", parts=parts, samples=counted(size, "sample"), total=parts * size, batch=found.cfg.batch
+    sentence = WORDS(
+        "micro-batches", parts=parts, samples=counted(size, "sample"), total=parts * size, batch=measured.cfg.batch
     )
-    st.caption(f"{said} {WORDS('batch norm') if noise.batch_norm else ''}".strip())
+    st.caption(f"{sentence} {WORDS('batch norm') if noise.batch_norm else ''}".strip())
 
 
-def _gates(found: Measured[Health]) -> list[Figure]:
+def _gates(measured: Measured[Health]) -> list[Figure]:
     """The learned gates by branch, if there are any."""
-    gates, names = found.value.gains.gates, list(plan(found.cfg).branches)
+    gates, names = measured.value.gains.gates, list(plan(measured.cfg).branches)
     there = ~np.isnan(gates).all(axis=1)
     if not there.any():
         return []
     gated = [name for name, is_there in zip(names, there, strict=True) if is_there]
-    start = next(one.scale for one in plan(found.cfg).sublayers if one.gate)
+    start = next(one.scale for one in plan(measured.cfg).sublayers if one.gate)
     return [spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS)]
 
 
-def _gains(found: Measured[Health]) -> list[Figure]:
+def _gains(measured: Measured[Health]) -> list[Figure]:
     """The gains of the norms by block and the slopes of dynamic tanh, if there are any."""
-    gains, blocks = found.value.gains, block_names(whole_blocks(found.cfg))
+    gains, blocks = measured.value.gains, block_names(whole_blocks(measured.cfg))
     charts = []
     if len(gains.gains):
         spread = by_block(blocks, gains.gain_names, gains.gains)
@@ -141,16 +141,16 @@ def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -
     return spread
 
 
-def _adam(found: Measured[Health]) -> list[Figure]:
+def _adam(measured: Measured[Health]) -> list[Figure]:
     """Adam's moments by block, for Adam and AdamW once they have made an update."""
-    state = found.value.adam
+    state = measured.value.adam
     if state is None:
         return []
-    blocks = whole_blocks(found.cfg)
-    kept = np.array(blocks, int) - 1
+    blocks = whole_blocks(measured.cfg)
+    rows = np.array(blocks, int) - 1
     series = [
-        Series("RMS(m) / RMS(√v)", state.ratio[kept], hue=GRADIENT),
-        Series("|update| within 10% of lr", state.near[kept], "other"),
+        Series("RMS(m) / RMS(√v)", state.ratio[rows], hue=GRADIENT),
+        Series("|update| within 10% of lr", state.near[rows], "other"),
     ]
     return [
         linear_profile(

@@ -95,12 +95,12 @@ def _slice(panel: InstrumentPanel) -> None:
     asked: dict[str, Any] = {"cells": cells, "reach": reach}
     with picture:
         if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK:
-            found = panel.ask(answers.LANDSCAPE, **asked)
+            measured = panel.ask(answers.LANDSCAPE, **asked)
         else:
-            found = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **asked)
-        if found is None:
+            measured = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **asked)
+        if measured is None:
             return
-        value = found.value
+        value = measured.value
         panel.chart(slice_map(value.axis, value.loss), height=340)
         panel.say(slice_sentence(value.axis, value.loss))
         st.caption(WORDS("directions", weights=value.moved))
@@ -108,10 +108,10 @@ def _slice(panel: InstrumentPanel) -> None:
 
 def _sharpness(panel: InstrumentPanel) -> None:
     panel.say(edge_sentence(panel.cfg.optimizer, panel.cfg.lr), bold=False)
-    found = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
-    if found is None:
+    measured = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
+    if measured is None:
         return
-    value, cfg = found.value, found.cfg
+    value, cfg = measured.value, measured.cfg
     columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
     panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), height=340)
     panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
@@ -139,17 +139,17 @@ def _jacobian(panel: InstrumentPanel) -> None:
     if panel.cfg.width > WIDEST:
         st.info(WORDS("too wide", widest=WIDEST))
         return
-    found = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
-    if found is None:
+    measured = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
+    if measured is None:
         return
-    panel.chart(spectrum_chart(found.value.singular_values))
-    panel.say(jacobian_sentence(found.value.singular_values), bold=False)
-    said = [WORDS("token", token=found.value.token) if found.cfg.tokens > 1 else WORDS("sample")]
-    if found.cfg.stack != "single":
-        said.append(WORDS("end of residual") if found.cfg.stack == "residual" else WORDS("end of dlcl"))
-    if found.value.samples > 1:
-        said.append(WORDS("batch norm", samples=found.value.samples))
-    st.caption(" ".join(said))
+    panel.chart(spectrum_chart(measured.value.singular_values))
+    panel.say(jacobian_sentence(measured.value.singular_values), bold=False)
+    sentences = [WORDS("token", token=measured.value.token) if measured.cfg.tokens > 1 else WORDS("sample")]
+    if measured.cfg.stack != "single":
+        sentences.append(WORDS("end of residual") if measured.cfg.stack == "residual" else WORDS("end of dlcl"))
+    if measured.value.samples > 1:
+        sentences.append(WORDS("batch norm", samples=measured.value.samples))
+    st.caption(" ".join(sentences))
 
 
 LANDSCAPE = Instrument(draw, WORDS, "measured")

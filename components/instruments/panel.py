@@ -140,40 +140,40 @@ class InstrumentPanel:
         While the run plays, the last measurement stays: an instrument never slows the run that it looks at. `tells`: a
         caption names the step measured; without, what the caller draws names it.
         """
-        kept = MEASURED.of(self.key(question.name)).get()
-        same = kept is not None and (kept.cfg, kept.args) == (self.cfg, args)
-        if kept is not None and same and (self.at.playing or kept.step == self.step):
+        stored = MEASURED.of(self.key(question.name)).get()
+        same = stored is not None and (stored.cfg, stored.args) == (self.cfg, args)
+        if stored is not None and same and (self.at.playing or stored.step == self.step):
             if tells:
-                self._caption(kept.step, "; pause to measure the step shown" if kept.step != self.step else "")
-            return kept
-        before = "" if kept is None else f" What is shown is step {kept.step}{'' if same else OTHER_SETTINGS}."
+                self._caption(stored.step, "; pause to measure the step shown" if stored.step != self.step else "")
+            return stored
+        before = "" if stored is None else f" What is shown is step {stored.step}{'' if same else OTHER_SETTINGS}."
         if self.at.playing and self.step:  # the trainer would train a second run up to that step, beside the first
             st.caption(f"Pause to measure the step shown.{before}")
-            return kept
+            return stored
         reply = self._answer(question, self.step, args)
         if reply.waiting:
             st.caption(f"Measuring step {self.step}: {reply.share:.0%}.{before}")
-            return kept
+            return stored
         return self._measured(question, reply, self.step, args, tells=tells)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
         """As `ask`, for work that takes long: it starts at a button, shows its progress, and can be cancelled."""
         begun = MEASURED_WANTED.of(self.key(question.name))
-        kept = MEASURED.of(self.key(question.name)).get()
+        stored = MEASURED.of(self.key(question.name)).get()
         under_way = begun.get()
         if under_way is None or under_way[0] != self.cfg:
             wanted = (self.cfg, self.step, args)
-            if kept is not None:
-                self._caption(kept.step, "" if (kept.cfg, kept.args) == (self.cfg, args) else OTHER_SETTINGS)
-            fresh = kept is not None and (kept.cfg, kept.step, kept.args) == wanted
+            if stored is not None:
+                self._caption(stored.step, "" if (stored.cfg, stored.args) == (self.cfg, args) else OTHER_SETTINGS)
+            fresh = stored is not None and (stored.cfg, stored.step, stored.args) == wanted
             start = self.key(f"{question.name}_start")
             st.button(label, key=start, icon=":material/labs:", on_click=begun.put, args=(wanted,), disabled=fresh)
-            return kept
+            return stored
         _, step, args = under_way
         reply = self._answer(question, step, args)
         if not reply.waiting:
             begun.pop()
-            return self._measured(question, reply, step, args) or kept
+            return self._measured(question, reply, step, args) or stored
         reply.show(f"Measuring step {step}")
 
         def cancel() -> None:
@@ -181,7 +181,7 @@ class InstrumentPanel:
             trainer().cancel(question, self.cfg, step=step, **args)
 
         st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
-        return kept
+        return stored
 
     def owner(self, question: str) -> Requester:
         """This visitor with this instrument; the trainer works for one screen at a time."""

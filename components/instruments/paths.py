@@ -22,9 +22,9 @@ QUICK = 1e9  # multiplications up to which the split needs no button
 
 
 def draw(panel: InstrumentPanel) -> None:
-    found = panel.ask(answers.GRADIENT_SHARES)
-    if found is not None:
-        _adds(panel, found)
+    measured = panel.ask(answers.GRADIENT_SHARES)
+    if measured is not None:
+        _adds(panel, measured)
     cfg = panel.cfg
     if cfg.sublayers**2 * cfg.width**2 * cfg.batch * cfg.tokens <= QUICK:
         lengths = panel.ask(answers.PATH_LENGTHS)
@@ -54,8 +54,8 @@ def length_chart(share: np.ndarray, projection: np.ndarray, counts: np.ndarray |
     )
 
 
-def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
-    value, sites = found.value, plan(found.cfg).branches
+def _adds(panel: InstrumentPanel, measured: Measured[GradientShares]) -> None:
+    value, sites = measured.value, plan(measured.cfg).branches
     parts = [
         Series("through the residual", value.skip_rms),
         Series("through the branch", value.branch_rms, "other"),
@@ -69,22 +69,22 @@ def _adds(panel: InstrumentPanel, found: Measured[GradientShares]) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = value.skip_rms / (value.skip_rms + value.branch_rms)
     panel.table("The residual's share of the gradient's length", sublayer=sites, share=lengths)
-    _samples(found)
+    _samples(measured)
 
 
-def _lengths(panel: InstrumentPanel, found: Measured[PathLengths]) -> None:
-    value = found.value
-    panel.chart(length_chart(value.share, value.projection, path_counts(found.cfg)))
+def _lengths(panel: InstrumentPanel, measured: Measured[PathLengths]) -> None:
+    value = measured.value
+    panel.chart(length_chart(value.share, value.projection, path_counts(measured.cfg)))
     panel.say(lengths_sentence(value.share))
     panel.table("Length of what passed k branches", k=range(len(value.length)), length=value.length)
-    _samples(found)
+    _samples(measured)
 
 
-def _samples(found: Measured[GradientShares] | Measured[PathLengths]) -> None:
-    samples, batch = found.value.samples, found.cfg.batch
+def _samples(measured: Measured[GradientShares] | Measured[PathLengths]) -> None:
+    samples, batch = measured.value.samples, measured.cfg.batch
     if samples == batch:
         return
-    apart = WORDS("batch norm") if normed_over_batch(found.cfg) else ""
+    apart = WORDS("batch norm") if normed_over_batch(measured.cfg) else ""
     st.caption(f"{WORDS('fewer samples', samples=samples, batch=batch)} {apart}".strip())
 
 

@@ -51,8 +51,8 @@ def found(view: View) -> Found:
     owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
     if reply.value is None:
-        said = WORDS("trying", share=reply.share)
-        return Found([], said if reply.waiting else literal(reply.refusal), waiting=reply.waiting)
+        sentence = WORDS("trying", share=reply.share)
+        return Found([], sentence if reply.waiting else literal(reply.refusal), waiting=reply.waiting)
     tried = reply.value.tried
     helped = ranked(every, tried, diverged=trace.divergence is not None)
     offers = [(every[at], _result(tried[at])) for at in helped]

@@ -13,10 +13,10 @@ WORDS = Texts("instruments/stream")
 
 
 def draw(panel: InstrumentPanel) -> None:
-    found = panel.ask(answers.STREAM)
-    if found is None:
+    measured = panel.ask(answers.STREAM)
+    if measured is None:
         return
-    value, sites = found.value, panel.view.trace.sites
+    value, sites = measured.value, panel.view.trace.sites
     branches = np.concatenate([[np.nan], value.branch_rms])  # no branch before the input
     sizes = [Series("stream", value.stream_rms), Series("branch", branches, "other", start=1)]
     share = [Series("branch over stream", value.share)]

@@ -35,9 +35,11 @@ def draw(panel: InstrumentPanel) -> None:
 def _operated(panel: InstrumentPanel) -> None:
     """An operation on a block of the visitor's choice, and what it does to loss and accuracy."""
     args = _chosen(panel)
-    found = None if args is None else _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
-    if found is not None:
-        panel.say(cut_sentence(_named(found.args), found.value.loss, found.value.accuracy, found.value.changed))
+    measured = None if args is None else _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
+    if measured is not None:
+        panel.say(
+            cut_sentence(_named(measured.args), measured.value.loss, measured.value.accuracy, measured.value.changed)
+        )
 
 
 def loss_chart(names: Sequence[str], value: Lesions, task: str) -> Figure:
@@ -108,8 +110,8 @@ def _named(args: dict[str, Any]) -> str:
     return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
 
 
-def _lesions(panel: InstrumentPanel, found: Measured[Lesions]) -> None:
-    value, cfg = found.value, found.cfg
+def _lesions(panel: InstrumentPanel, measured: Measured[Lesions]) -> None:
+    value, cfg = measured.value, measured.cfg
     names = block_names(range(1, cfg.depth + 1))
     panel.row(loss_chart(names, value, cfg.task), accuracy_chart(names, value))
     panel.say(lesion_sentence(names, value.loss, value.skipped_loss, loss_of_guessing(cfg.task)))
@@ -119,12 +121,12 @@ def _lesions(panel: InstrumentPanel, found: Measured[Lesions]) -> None:
 def _cautions(cfg: RunConfig) -> list[str]:
     """What a cut means in nets whose parts depend on each other in other ways."""
     cautions: list[str] = []
-    kept = [one for one in plan(cfg).sublayers if not one.identity]
+    sublayers = [one for one in plan(cfg).sublayers if not one.identity]
     if cfg.stack == "residual":
         cautions.append(WORDS("residual stack"))
     if cfg.stack == "dlcl":
         cautions.append(WORDS("dlcl stack"))
-    if any(one.skip == 0 for one in kept):
+    if any(one.skip == 0 for one in sublayers):
         cautions.append(WORDS("no residual"))
     if normed_over_batch(cfg):
         cautions.append(WORDS("batch norm"))

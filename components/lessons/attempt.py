@@ -47,8 +47,8 @@ def draw(lesson: Lesson) -> None:
         if problem := ATTEMPT_PROBLEM.of(name).pop():
             st.error(problem)
         astray = out_of_bounds(one, cfg)
-        for said in astray:
-            st.warning(said)
+        for sentence in astray:
+            st.warning(sentence)
         if refusal := over_budget(cfg):
             st.error(refusal)
         elif not astray:
@@ -87,9 +87,9 @@ def _changed(key: str, knob: str, value: Any) -> None:
 
 def _brought(lesson: Lesson) -> None:
     name = f"attempt_{lesson.key}"
-    kept = settled.last()
+    answer = settled.last()
     label, tip = TEXTS("from the playground"), TEXTS("from the playground: help")
-    st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, kept))
+    st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, answer))
     text = st.text_input(
         TEXTS("link"),
         key=f"{name}_text",
@@ -128,14 +128,14 @@ def _verdict(lesson: Lesson, cfg: RunConfig, log: WantedLog | None) -> None:
     if log is None:
         st.caption(TEXTS("not judged yet"))
         return
-    found = check(lesson.challenge, cfg, log.trace())
-    for said in found.reached:
-        st.markdown(f":material/check: {said}")
-    for said in found.missing:
-        st.warning(said)
-    if found.hint:
-        st.markdown(found.hint)
-    if found.passed:
+    checked = check(lesson.challenge, cfg, log.trace())
+    for condition in checked.reached:
+        st.markdown(f":material/check: {condition}")
+    for condition in checked.missing:
+        st.warning(condition)
+    if checked.hint:
+        st.markdown(checked.hint)
+    if checked.passed:
         one, link = progress.done(lesson.key), cfg.to_query()
         new = one.passed != link
         one.passed = link

@@ -71,14 +71,14 @@ def draw(lesson: Lesson) -> None:
     with left:
         st.markdown(f"**{number}. {lesson.title}.** {explained(lesson.question)}")
         guessed = _guessed(lesson)
-    found = runs.finding(lesson) if guessed else None
+    finding = runs.finding(lesson) if guessed else None
     with right:
         with st.container(key="lesson_guessed" if guessed else None):
             _blocks(lesson)
         if guessed:
-            runs.happened(lesson, found)
+            runs.happened(lesson, finding)
     if guessed:
-        _watch(lesson, found)
+        _watch(lesson, finding)
     one = progress.done(lesson.key)
     if one.watched and one.right is not None and not hidden("answers"):
         with st.expander(TEXTS("why"), expanded=True):
@@ -90,13 +90,13 @@ def draw(lesson: Lesson) -> None:
 def project(lesson: Lesson) -> None:
     """Question, guess and run for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
-    found = runs.finding(lesson)
+    finding = runs.finding(lesson)
     if progress.done(lesson.key).guess:
-        _watch(lesson, found)
+        _watch(lesson, finding)
     else:
         _blocks(lesson)
     _guessed(lesson)
-    runs.happened(lesson, found)
+    runs.happened(lesson, finding)
 
 
 def in_class(lesson: Lesson, now: Now) -> None:
@@ -109,19 +109,19 @@ def in_class(lesson: Lesson, now: Now) -> None:
         st.markdown(f"**{lesson.question}**")
     progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
     left, right = st.columns([2, 3], gap="medium")
-    found = runs.finding(lesson)
+    finding = runs.finding(lesson)
     with left:
         st.markdown("The class guessed")
-        board.result(following.code(), lesson.key, found.answer if found else "", following.member())
+        board.result(following.code(), lesson.key, finding.answer if finding else "", following.member())
     with left if wall else right:
-        runs.happened(lesson, found, everybody=True)
+        runs.happened(lesson, finding, everybody=True)
     if wall:  # where all that moves stands on one screen
         with right, st.container(key="lesson_wall"):
             runs.samples(lesson)
-    _watch(lesson, found, f"{following.code()} {now.led} {lesson.key}")
+    _watch(lesson, finding, f"{following.code()} {now.led} {lesson.key}")
 
 
-def _watch(lesson: Lesson, found: Finding | None, start: str = "") -> None:
+def _watch(lesson: Lesson, finding: Finding | None, start: str = "") -> None:
     """The nets, which play by themselves once for a `start`. `found`: with which the page was drawn; it is drawn again
     once they have answered the question.
     """
@@ -129,7 +129,7 @@ def _watch(lesson: Lesson, found: Finding | None, start: str = "") -> None:
     def waits() -> bool:
         if runs.watch(lesson, start) or runs.unmeasured(lesson):
             return True
-        if found is None and runs.finding(lesson):
+        if finding is None and runs.finding(lesson):
             st.rerun()
         return False
 

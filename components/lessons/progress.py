@@ -37,8 +37,8 @@ LESSONS_RECALLED = Key("lessons_recalled", False)
 
 def done(key: str) -> Done:
     """The progress in a lesson; empty for a new one."""
-    kept = LESSONS_DONE.mutable()
-    return kept.setdefault(key, Done())
+    stored = LESSONS_DONE.mutable()
+    return stored.setdefault(key, Done())
 
 
 def asked(page: str) -> bool:
@@ -67,13 +67,13 @@ def remember() -> None:
         tour.done("lesson")
 
 
-def _from_memory(lesson: Lesson, said: object) -> Done:
+def _from_memory(lesson: Lesson, stored: object) -> Done:
     """The progress in a lesson as a browser says it: what cannot be is left out."""
-    kept = said if isinstance(said, dict) else {}
-    guess, passed = kept.get("guess"), kept.get("passed")
+    fields = stored if isinstance(stored, dict) else {}
+    guess, passed = fields.get("guess"), fields.get("passed")
     one = Done(guess) if isinstance(guess, str) and guess in lesson.options else Done()
-    if one.guess and kept.get("watched") is True and isinstance(kept.get("right"), bool):
-        one.watched, one.right = True, kept["right"]
+    if one.guess and fields.get("watched") is True and isinstance(fields.get("right"), bool):
+        one.watched, one.right = True, fields["right"]
     if isinstance(passed, dict):
         one.passed = RunConfig.from_query({str(name): str(value) for name, value in passed.items()})[0].to_query()
     return one
@@ -95,8 +95,8 @@ def line() -> None:
     """How many lessons are guessed and solved, and what the signs in their list mean."""
     all_done = [done(key) for key in LESSONS]
     guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
-    said = TEXTS("progress", guessed=guessed, lessons=len(LESSONS), solved=passed)
-    st.caption(said, help=TEXTS("signs"))
+    sentence = TEXTS("progress", guessed=guessed, lessons=len(LESSONS), solved=passed)
+    st.caption(sentence, help=TEXTS("signs"))
 
 
 def as_text() -> str:
@@ -106,9 +106,9 @@ def as_text() -> str:
         one = done(key)
         verdict = {None: "run not finished", True: "right", False: "not quite"}[one.right]
         verdict = "answer hidden by the link" if hidden("answers") else verdict
-        said = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
+        guess = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
         passed = "open" if one.passed is None else f"passed with {urlencode(one.passed) or 'the default network'}"
-        lines.append(f"{number}. {lesson.title}. {said[:1].upper()}{said[1:]}. Challenge: {passed}.")
+        lines.append(f"{number}. {lesson.title}. {guess[:1].upper()}{guess[1:]}. Challenge: {passed}.")
     return "\n".join(lines)
 
 

@@ -122,8 +122,8 @@ def _panels(lesson: Lesson) -> list[Panel]:
         for kind in lesson.charts
     }
     upper = [] if large else [_sample_paths(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
-    told = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
-    named = enumerate(lettered(lesson)) if told else ()
+    with_verdict = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
+    named = enumerate(lettered(lesson)) if with_verdict else ()
     return [*upper, *charts.values(), *(Headline(f"Verdict of {name[2:]}", run, label=name) for run, name in named)]
 
 
@@ -132,7 +132,7 @@ def unmeasured(lesson: Lesson) -> bool:
     return bool(lesson.early) and any(look(cfg)[0] is None for cfg in lesson.nets.values())
 
 
-def happened(lesson: Lesson, found: Finding | None, *, everybody: bool = False) -> None:
+def happened(lesson: Lesson, finding: Finding | None, *, everybody: bool = False) -> None:
     """What was `found`, and whether the guess was right. `everybody`: also for who has not guessed."""
     if not progress.done(lesson.key).guess and not everybody:
         return
@@ -140,8 +140,8 @@ def happened(lesson: Lesson, found: Finding | None, *, everybody: bool = False) 
     if hidden("answers"):
         if over:
             st.info(TEXTS("answer hidden"))
-    elif found:
-        _judge(lesson, TEXTS("what happened") if over else TEXTS("before training"), found)
+    elif finding:
+        _judge(lesson, TEXTS("what happened") if over else TEXTS("before training"), finding)
     if not (over or everybody or hidden("answers")):  # nets of a class play by themselves
         st.caption(TEXTS("train to see") if lesson.early else TEXTS("train to check"))
 

@@ -14,13 +14,13 @@ def excerpt(code: Code) -> str:
     """The source of a class or function, "Class.method" for a method. ValueError if the file has none."""
     text = (ROOT / code.path).read_text(encoding="utf-8")
     body: list[ast.stmt] = ast.parse(text).body
-    found: ast.stmt | None = None
+    definition: ast.stmt | None = None
     for part in code.name.split("."):
-        found = next((node for node in body if getattr(node, "name", "") == part), None)
-        if found is None:
+        definition = next((node for node in body if getattr(node, "name", "") == part), None)
+        if definition is None:
             raise ValueError(f"{code.path} has no {code.name}")
-        body = getattr(found, "body", [])
-    assert found is not None
-    lines = text.splitlines()[found.lineno - 1 : found.end_lineno]
+        body = getattr(definition, "body", [])
+    assert definition is not None
+    lines = text.splitlines()[definition.lineno - 1 : definition.end_lineno]
     indent = len(lines[0]) - len(lines[0].lstrip())
     return "\n".join(line[indent:] for line in lines)

@@ -184,8 +184,8 @@ def _others(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
     """The profiles to compare with, by role: the one before the last change and the pinned one, of the same net and
     task.
     """
-    kept = [(role.name, role.get()) for role in (PREVIOUS, PINNED)]
-    return [(role, profile) for role, profile in kept if profile is not None and profile.beside(cfg)]
+    others = [(role.name, role.get()) for role in (PREVIOUS, PINNED)]
+    return [(role, profile) for role, profile in others if profile is not None and profile.beside(cfg)]
 
 
 def _remedy(view: View) -> bool:

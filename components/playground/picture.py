@@ -57,9 +57,9 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
         if not others:
             figure["layout"]["margin"]["t"] = TITLE
     span = 6 if large else 4
-    found = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
+    drawn = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
     texts = [text_of()] if writes(cfg) else []
-    return [*texts, *found] if large else [*texts, *found, ten_samples(PATHS, span)]
+    return [*texts, *drawn] if large else [*texts, *drawn, ten_samples(PATHS, span)]
 
 
 def panels(cfg: RunConfig) -> tuple[str, ...]:

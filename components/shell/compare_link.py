@@ -37,9 +37,9 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
     notes: list[str] = []
     columns: list[RunConfig] = []
     for letter in sorted(set(query) & set(LETTERS)):
-        cfg, said = RunConfig.from_query(dict(parse_qsl(query[letter][:4000], keep_blank_values=True)[:60]))
+        cfg, warnings = RunConfig.from_query(dict(parse_qsl(query[letter][:4000], keep_blank_values=True)[:60]))
         columns.append(cfg)
-        notes += [f"column {letter.upper()}: {note}" for note in said]
+        notes += [f"column {letter.upper()}: {note}" for note in warnings]
     extra = [key for key in query if len(key) == 1 and key.isalpha() and key not in LETTERS]
     if extra:
         notes.append(f"a comparison has at most {MAX_COLUMNS} columns: {len(extra)} more were ignored")

@@ -42,8 +42,8 @@ def adopt() -> None:
 
 def query() -> dict[str, str]:
     """What is hidden in this visit, for the address: a reload is a new visit and knows nothing else."""
-    kept = HIDDEN.get()
-    return {KEY: ",".join(sorted(kept))} if kept else {}
+    hidden_names = HIDDEN.get()
+    return {KEY: ",".join(sorted(hidden_names))} if hidden_names else {}
 
 
 def hidden(name: str) -> bool:

@@ -62,9 +62,9 @@ def _said(what: str) -> Any:
 
 def _hear() -> None:
     """Takes over what the browser remembers, except for what this session knows better."""
-    said = _said("kept")
-    if isinstance(said, dict) and len(said) <= MOST and len(json.dumps(said, ensure_ascii=False)) <= LONGEST:
-        MEMORY.put(said | MEMORY_NEW.get())
+    message = _said("kept")
+    if isinstance(message, dict) and len(message) <= MOST and len(json.dumps(message, ensure_ascii=False)) <= LONGEST:
+        MEMORY.put(message | MEMORY_NEW.get())
         MEMORY_HEARD.put(True)
 
 

@@ -23,12 +23,12 @@ def name_of(cfg: RunConfig) -> str:
 
 def names_of(nets: Sequence[RunConfig]) -> list[str]:
     """The short names of several configurations; equal ones also say what differs, without what a link hides."""
-    names, told = [name_of(cfg) for cfg in nets], []
+    names, differences = [name_of(cfg) for cfg in nets], []
     for cfg, name in zip(nets, names, strict=True):
         equal = [other for other, own in zip(nets, names, strict=True) if own == name]
         more = [field for field in differing(equal) if not hidden(field)]
-        told.append(", ".join(filter(None, (name, settings(cfg, more)))))
-    return told
+        differences.append(", ".join(filter(None, (name, settings(cfg, more)))))
+    return differences
 
 
 def settings(cfg: RunConfig, fields: Iterable[str]) -> str:

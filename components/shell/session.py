@@ -41,13 +41,13 @@ class Key(Generic[Value]):
 
     def get(self) -> Value:
         """Its value, or the default; not to be changed in place."""
-        found: Value = st.session_state.get(self.name, self.default)
-        return found
+        value: Value = st.session_state.get(self.name, self.default)
+        return value
 
     def mutable(self) -> Value:
         """Its value, to be changed in place; at first a copy of the default."""
-        found: Value = st.session_state.setdefault(self.name, copy(self.default))
-        return found
+        value: Value = st.session_state.setdefault(self.name, copy(self.default))
+        return value
 
     def put(self, value: Value) -> None:
         """Sets its value."""
@@ -55,8 +55,8 @@ class Key(Generic[Value]):
 
     def pop(self) -> Value:
         """Removes and returns its value, or the default."""
-        found: Value = st.session_state.pop(self.name, self.default)
-        return found
+        value: Value = st.session_state.pop(self.name, self.default)
+        return value
 
 
 def widget_value(widget: str, default: Any = None) -> Any:

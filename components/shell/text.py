@@ -52,8 +52,8 @@ def explained(text: str) -> str:
         says = ENTRIES[word].senses[0].text.replace('"', "'")
         link = rf'[\g<0>](glossary?word={quote(word)} "{says}")'
         for at in range(0, len(parts), 2):
-            parts[at], found = re.subn(rf"\b{spelled}\b", link, parts[at], count=1)
-            if found:
+            parts[at], replaced = re.subn(rf"\b{spelled}\b", link, parts[at], count=1)
+            if replaced:
                 # A later word must not be looked for in this link's text.
                 parts[at : at + 1] = re.split(f"({LINK})", parts[at])
                 break

@@ -30,5 +30,5 @@ def address() -> str:
 
 def cookie(name: str) -> str:
     """A cookie of this visitor's browser; empty where it has none of this name."""
-    found: object = st.context.cookies.get(name) if visitor() else ""
-    return found if isinstance(found, str) else ""
+    value: object = st.context.cookies.get(name) if visitor() else ""
+    return value if isinstance(value, str) else ""

@@ -68,10 +68,10 @@ def ended() -> list[Ended]:
     return [Ended(cell.title, cell.cfg, trace) for cell, trace in zip(CELLS, traces, strict=True) if trace is not None]
 
 
-def draw(found: list[Ended]) -> None:
+def draw(ended: list[Ended]) -> None:
     """The player and the four cells. `found`: the outcomes, if known. A projector shows less, and larger."""
     large = projector.on()
-    of: list[Ended | None] = [*found] or [None] * len(CELLS)
+    of: list[Ended | None] = [*ended] or [None] * len(CELLS)
     cells = list(enumerate(zip(CELLS, of, strict=True)))
     losses = [panel for run, (cell, end) in cells for panel in _losses(run, cell, end, large=large)]
     panels = [*losses, *(panel for run, (cell, _) in cells for panel in _blocks(run, cell, large=large))]
@@ -116,10 +116,10 @@ def _open(run: int) -> None:
 
 def _losses(run: int, cell: Combination, end: Ended | None, *, large: bool) -> list[Panel]:
     """What training makes of one cell, under its digits: its name and outcome, and its loss."""
-    found, diverged = end.outcome if end else "", "" if hidden("verdict") else BLOWS_UP
+    outcome, diverged = end.outcome if end else "", "" if hidden("verdict") else BLOWS_UP
     height = projector.CURVE if large else 80
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=chance(cell.cfg), height=height)
-    return [RunHeading(cell.title, run, SPAN, 0, found=found, diverged=diverged), curve]
+    return [RunHeading(cell.title, run, SPAN, 0, found=outcome, diverged=diverged), curve]
 
 
 def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:

@@ -38,10 +38,10 @@ def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str
     ends = (neither, residual, norm, both)
     learned = [end.title for end in ends if end.outcome == LEARNS]
     if learned == [both.title]:
-        found = TEXTS("only both", share=both.trace.frames[-1].held_out_accuracy)
+        sentence = TEXTS("only both", share=both.trace.frames[-1].held_out_accuracy)
     elif learned:
-        found = TEXTS("some learn", count=len(learned), nets=len(ends), titles="; ".join(learned))
+        sentence = TEXTS("some learn", count=len(learned), nets=len(ends), titles="; ".join(learned))
     else:
-        found = TEXTS("none learns", count=0, nets=len(ends))
+        sentence = TEXTS("none learns", count=0, nets=len(ends))
     outcomes = {"neither": neither, "residual": residual, "norm": norm, "both": both}
-    return TEXTS("conclusion", learned=found, **{name: phrase(end.path_outcome) for name, end in outcomes.items()})
+    return TEXTS("conclusion", learned=sentence, **{name: phrase(end.path_outcome) for name, end in outcomes.items()})

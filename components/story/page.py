@@ -50,10 +50,10 @@ def draw() -> None:
     own = _own()
     runs = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(own)]
     seen = [words.Seen(cfg, look(cfg)[0], trainer().log(cfg)) for cfg in runs]
-    said = words.scenes(seen, digit=DIGIT)
+    texts = words.scenes(seen, digit=DIGIT)
     scenes = [
         Scene(title, text, run, _picture(runs[run], run), plays, whole)
-        for run, ((title, text), (plays, whole)) in enumerate(zip(said, HOW, strict=True))
+        for run, ((title, text), (plays, whole)) in enumerate(zip(texts, HOW, strict=True))
     ]
     scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
     keys = "" if not projector.on() else words.TEXTS("in class") if following.key() else projector.SCENES
@@ -119,9 +119,9 @@ def _own() -> Choice:
     return STORY_OWN.get() or FIRST
 
 
-def _choose(said: dict[str, Any]) -> None:
+def _choose(texts: dict[str, Any]) -> None:
     """Takes over a choice reported by a browser, if it is legal."""
-    depth, residual, norm = (said.get(name) for name in ("depth", "residual", "norm"))
+    depth, residual, norm = (texts.get(name) for name in ("depth", "residual", "norm"))
     if type(depth) is not int or not 1 <= depth <= MOST or not isinstance(residual, bool) or not isinstance(norm, bool):
         return
     STORY_OWN.put(Choice(depth, MOST, residual, norm))

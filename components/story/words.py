@@ -97,10 +97,10 @@ def _merges(seen: Seen) -> str:
 
 def _levels(seen: Seen, merged: Seen, shallow: Seen) -> str:
     if seen.whole and seen.last:
-        said = TEXTS("levels, trained", learns=_learns(seen), steps=seen.cfg.steps, digits=_right(seen))
+        sentences = TEXTS("levels, trained", learns=_learns(seen), steps=seen.cfg.steps, digits=_right(seen))
         if shallow.last:
-            said += " " + TEXTS("why depth", blocks=shallow.cfg.depth, share=shallow.last.held_out_accuracy)
-        return said
+            sentences += " " + TEXTS("why depth", blocks=shallow.cfg.depth, share=shallow.last.held_out_accuracy)
+        return sentences
     if seen.cosine and merged.cosine:
         return TEXTS("levels, measured", cosine=seen.cosine, alone=merged.cosine)
     return TEXTS("levels, unmeasured")

@@ -261,10 +261,10 @@ def _planned() -> tuple[str, ...]:
         asked = st.query_params.get(PLAN)
         if fresh and asked is not None:
             TEACHER_PLAN.put(",".join(stops.plan_from(asked)))
-    kept = TEACHER_PLAN.get()
-    if kept:
-        address.change({PLAN: kept})
-    return stops.plan_from(kept) or stops.USUAL
+    plan = TEACHER_PLAN.get()
+    if plan:
+        address.change({PLAN: plan})
+    return stops.plan_from(plan) or stops.USUAL
 
 
 # --- links for whoever learns alone ---
@@ -341,7 +341,7 @@ def own_address() -> str:
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.connect(("192.0.2.1", 9))  # of no machine: only the way there is looked up
-            found = str(asked.getsockname()[0])
+            host = str(asked.getsockname()[0])
     except OSError:
         return ""
-    return "" if found.startswith("127.") else found
+    return "" if host.startswith("127.") else host

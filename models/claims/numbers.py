@@ -53,13 +53,13 @@ def scores() -> dict[str, Any]:
 
     Embeddings have variance 1/d, as in a matrix shared with the output head.
     """
-    found = {
+    values = {
         name: sampled(D_K, by=by) for name, by in (("nothing", 1.0), ("√d_model", D_MODEL**0.5), ("√d_k", D_K**0.5))
     }
     embedding = np.random.default_rng(22).standard_normal((512, D_MODEL)) / D_MODEL**0.5
     position = sinusoids(np.arange(32), D_MODEL)
     return {
-        "variance": {name: one.variance for name, one in found.items()},
+        "variance": {name: one.variance for name, one in values.items()},
         "embedding": float(np.sqrt((embedding**2).mean())),
         "scaled": float(np.sqrt(D_MODEL * (embedding**2).mean())),
         "position": float(np.sqrt((position**2).mean())),
@@ -153,9 +153,9 @@ def linear() -> dict[str, Any]:
     source = np.random.default_rng(29)
     x, y = source.standard_normal((2, 5, 8))
     w_q, w_k, w_v = (source.standard_normal((8, 4)) / np.sqrt(8) for _ in range(3))
-    held, own = straightness(x, y, (w_q, w_k, w_v), 2.0)
+    with_relation, without_relation = straightness(x, y, (w_q, w_k, w_v), 2.0)
     output = attend(x @ w_q, x @ w_k, x @ w_v, by=2.0).output
-    return {"held": held, "own": own, "size": float(np.abs(output).max())}
+    return {"held": with_relation, "own": without_relation, "size": float(np.abs(output).max())}
 
 
 def outlier() -> dict[str, Any]:
@@ -181,12 +181,12 @@ def shifted() -> dict[str, Any]:
     seen = source.standard_normal((256, 8))
     used = seen + 3.0 * (np.arange(8) == 0)
     memory = remembered(fresh(8), seen, batches=100)
-    found = {}
+    outputs = {}
     for name, settings in (("batch norm", {"running": memory}), ("layer norm", {})):
         train, use = (normalised(x, name, **settings).values[:, 0].mean() for x in (seen, used))  # type: ignore[arg-type]
-        found[name] = (float(train), float(use))
+        outputs[name] = (float(train), float(use))
     everywhere = normalised(seen + 3.0, "layer norm").values - normalised(seen, "layer norm").values
-    return found | {"token shift": float(np.abs(everywhere).max())}
+    return outputs | {"token shift": float(np.abs(everywhere).max())}
 
 
 def rows() -> dict[str, Any]:

@@ -20,8 +20,8 @@ def same_winner(values: Values, *, pair: list[str], rates: list[str]) -> Judgeme
     signs = [0 if abs(gap) < DRAW_RATIO else int(np.sign(gap)) for gap in gaps]
     winner = ["a draw" if sign == 0 else f"{pair[sign < 0]} ahead" for sign in signs]
     table = {"net and learning rate": list(ends), "loss": list(ends.values())}
-    said = {"ends": ends, "winner": dict(zip(rates, winner, strict=True))}
-    return Judgement(verdict([len(set(signs)) == 1]), said, table)
+    numbers = {"ends": ends, "winner": dict(zip(rates, winner, strict=True))}
+    return Judgement(verdict([len(set(signs)) == 1]), numbers, table)
 
 
 @judge("ends chance nets")
@@ -35,25 +35,25 @@ def needs_warmup(values: Values, *, warmed: str) -> Judgement:
         "loss": list(ends.values()),
         "learns": ["yes" if one else "no" for one in learns.values()],
     }
-    said = {
+    numbers = {
         "ends": ends,
         "chance": DIGITS,
         "nets": " or ".join(one.replace(", ", " at a learning rate of ") for one in failed),
     }
-    return Judgement(verdict([name in failed for name in learns if name != warmed]), said, table)
+    return Judgement(verdict([name in failed for name in learns if name != warmed]), numbers, table)
 
 
 @judge("by_length by_rms numbers")
 def largest_gradient(values: Values) -> Judgement:
     """Which tensor has the largest gradient, by length and by RMS."""
-    found = values["torch"]
+    reference = values["torch"]
     by_length, by_rms = (
-        [name for _, name in sorted(zip(sizes, found.tensor, strict=True), reverse=True)]
-        for sizes in (found.length, found.rms)
+        [name for _, name in sorted(zip(sizes, reference.tensor, strict=True), reverse=True)]
+        for sizes in (reference.length, reference.rms)
     )
-    table = {"tensor": found.tensor, "numbers": found.numbers, "length": found.length, "RMS": found.rms}
-    said = {"by_length": by_length, "by_rms": by_rms, "numbers": found.numbers}
-    return Judgement(verdict([by_length == by_rms]), said, table)
+    table = {"tensor": reference.tensor, "numbers": reference.numbers, "length": reference.length, "RMS": reference.rms}
+    numbers = {"by_length": by_length, "by_rms": by_rms, "numbers": reference.numbers}
+    return Judgement(verdict([by_length == by_rms]), numbers, table)
 
 
 @judge("seeds mean median geometric below")
@@ -62,10 +62,16 @@ def log_normal(values: Values) -> Judgement:
     gains = np.asarray(values["numbers"]["gains"], float)
     mean, median = float(gains.mean()), float(np.median(gains))
     geometric = float(np.exp(np.log(gains[gains > 0]).mean()))
-    said = {"seeds": len(gains), "mean": mean, "median": median, "geometric": geometric, "below": (gains < mean).mean()}
+    numbers = {
+        "seeds": len(gains),
+        "mean": mean,
+        "median": median,
+        "geometric": geometric,
+        "below": (gains < mean).mean(),
+    }
     averages = ["mean", "median", "geometric mean", "largest"]
     table = {"average": averages, "gain": [mean, median, geometric, float(gains.max())]}
-    return Judgement(verdict([1 / TYPICAL < mean / median < TYPICAL]), said, table)
+    return Judgement(verdict([1 / TYPICAL < mean / median < TYPICAL]), numbers, table)
 
 
 @judge("ends accuracies matrix count apart")
@@ -77,7 +83,7 @@ def depth_computes_more(values: Values, *, bent: str) -> Judgement:
     ends = {name: final_loss(value) for name, value in nets.items()}
     first, *deeper = (loss for name, loss in ends.items() if name != bent)
     rows = "; ".join(" ".join(f"{cell:.3f}" for cell in row) for row in product["product"])
-    said = {
+    numbers = {
         "ends": ends,
         "accuracies": accuracies,
         "matrix": f"[{rows}]",
@@ -85,4 +91,4 @@ def depth_computes_more(values: Values, *, bent: str) -> Judgement:
         "apart": product["apart"],
     }
     table = {"net": list(nets), "loss": list(ends.values()), "accuracy": list(accuracies.values())}
-    return Judgement(verdict([loss < BETTER * first for loss in deeper]), said, table)
+    return Judgement(verdict([loss < BETTER * first for loss in deeper]), numbers, table)

@@ -61,5 +61,5 @@ def _setting(cfg: RunConfig, field: str) -> str:
     _, knob = knobs()[field]
     value = getattr(cfg, field)
     mark = ' class="changed"' if value != getattr(RunConfig, field) else ""
-    said = in_words(value) if field == "overrides" else str(value)
-    return f"<tr{mark}><td>{escape(knob.label)}</td><td>{escape(field)}</td><td>{escape(said) or 'none'}</td></tr>"
+    text = in_words(value) if field == "overrides" else str(value)
+    return f"<tr{mark}><td>{escape(knob.label)}</td><td>{escape(field)}</td><td>{escape(text) or 'none'}</td></tr>"

@@ -89,9 +89,9 @@ def _stand(traces: Sequence[Trace], row: int) -> _Stand:
 
 def _middle(traces: Sequence[Trace], row: int, series: str, at: int) -> float:
     """The median over seeds, of logarithms as in the charts, of one number of a row or else the last row."""
-    found = np.array([getattr(trace, series)[min(row, len(trace) - 1), at] for trace in traces], float)
+    values = np.array([getattr(trace, series)[min(row, len(trace) - 1), at] for trace in traces], float)
     with np.errstate(divide="ignore"):
-        logs = np.log(found[np.isfinite(found)])
+        logs = np.log(values[np.isfinite(values)])
     return float(np.exp(np.median(logs))) if len(logs) else float("nan")
 
 

@@ -39,11 +39,11 @@ def update_sentence(trace: Trace, row: int) -> str:
         if len(known) > 1
         else number(most, 2)
     )
-    said = [f"The update of step {step} changed the blocks' weights by {span} of their size{_size(least, most)}."]
+    sentences = [f"The update of step {step} changed the blocks' weights by {span} of their size{_size(least, most)}."]
     gradient = decades(float(trace.grad_rms[row, -1]), float(trace.grad_rms[row, 0]))
     if gradient < -math.log10(VANISHING):
-        said.append(f"{change_in_words('The gradient behind it', gradient, 'on the way back')}.")
-    return " ".join(said)
+        sentences.append(f"{change_in_words('The gradient behind it', gradient, 'on the way back')}.")
+    return " ".join(sentences)
 
 
 def _size(least: float, most: float) -> str:

@@ -37,13 +37,13 @@ def candidates(cfg: RunConfig, first: Iterable[str] = (), without: Iterable[str]
 
     `first` names the changes that the cause suggests (of ORDER), `without` fields that must stay as they are.
     """
-    single, kept = _changes(cfg), set(without)
+    single, unchanged = _changes(cfg), set(without)
     changes = [single[name] for name in dict.fromkeys((*first, *ORDER))]
     whole = architecture_fields("pre-norm", cfg.depth) | single["init_gain"]
     offered: dict[str, Remedy] = {}
     for at, change in enumerate([*changes, whole, whole | single["lr"]]):
         fields = {name: value for name, value in change.items() if value != getattr(cfg, name)}
-        if fields and not kept & set(fields) and _legal(cfg, fields):
+        if fields and not unchanged & set(fields) and _legal(cfg, fields):
             label = ", ".join(
                 f"{knobs()[name][1].label.lower()} {value_in_words(value, 3)}" for name, value in fields.items()
             )

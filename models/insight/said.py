@@ -48,8 +48,8 @@ def said_at(cfg: RunConfig, trace: Trace, row: int) -> dict[str, str]:
 
 def _others(cfg: RunConfig, start: str) -> str:
     """What became of other nets that started like this one, where that was counted."""
-    told = became(cfg, start)
-    return f" {told}" if told else ""
+    start_sentences = became(cfg, start)
+    return f" {start_sentences}" if start_sentences else ""
 
 
 def _answers(frame: Frame) -> str:
@@ -67,8 +67,8 @@ def _template(sentence: str, trace: Trace, row: int) -> str:
 def changes(cfg: RunConfig, trace: Trace, rows: range, last: Mapping[str, str]) -> dict[str, list[tuple[int, str]]]:
     """The sentences of some rows that differ from those of the row before, by kind. `last`: those before the first."""
     found: dict[str, list[tuple[int, str]]] = {}
-    said = dict(last)
+    previous = dict(last)
     for row in rows:
-        for kind, new in changed(said, said_at(cfg, trace, row), row).items():
+        for kind, new in changed(previous, said_at(cfg, trace, row), row).items():
             found.setdefault(kind, []).extend(new)
     return found

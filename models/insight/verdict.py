@@ -376,16 +376,16 @@ def _inert(seen: _Seen) -> Verdict | None:
 def _updates(seen: _Seen) -> list[Verdict]:
     """The verdict that an update changes much of a block's weights: the first, later the last that was measured."""
     if seen.row == 0:
-        sizes, said = first_update(seen.cfg, seen.trace), "the first one will change"
+        sizes, verb = first_update(seen.cfg, seen.trace), "the first one will change"
     else:
-        said = "the last one that was measured changed"
+        verb = "the last one that was measured changed"
         earlier = (past.update_to_weight for past in reversed(seen.trace.frames) if past.step < seen.row)
         sizes = next((sizes for sizes in earlier if np.isfinite(sizes).any()), np.empty(0))
     sizes = np.where(np.isfinite(sizes), sizes, 0.0)
     if sizes.max(initial=0.0) <= LARGE_UPDATE:
         return []
     block, size = int(sizes.argmax()) + 1, float(sizes.max())
-    return [Verdict("large updates", f"Large updates: {said} the weights of block {block} by {of_their_size(size)}.")]
+    return [Verdict("large updates", f"Large updates: {verb} the weights of block {block} by {of_their_size(size)}.")]
 
 
 def _dead_units(seen: _Seen) -> Verdict | None:

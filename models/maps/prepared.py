@@ -140,8 +140,8 @@ def recorded_check(check: CoordinateCheck) -> RecordedCheck | None:
     """The recording of a prepared check; None if the file is missing or lacks it."""
     try:
         stored = json.loads(file_of(CHECKS_KEY).read_text(encoding="utf-8"))
-        found = coordinates_of(check, stored["checks"][check.to_json()])
-        return RecordedCheck(found, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
+        check_sizes = coordinates_of(check, stored["checks"][check.to_json()])
+        return RecordedCheck(check_sizes, str(stored["torch"]), str(stored["python"]), str(stored["day"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

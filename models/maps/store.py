@@ -76,9 +76,9 @@ class MapStore:
         finally:
             lock.release()
 
-    def add(self, kept: dict[str, Any]) -> None:
+    def add(self, record: dict[str, Any]) -> None:
         """Writes the result of a unit. On OSError (such as a full disk) earlier results are safe."""
-        line = json.dumps(kept, allow_nan=False).encode() + b"\n"
+        line = json.dumps(record, allow_nan=False).encode() + b"\n"
         with self._lines.open("ab", buffering=0) as file:  # a buffer would retry what a full disk has refused
             end = file.seek(0, os.SEEK_END)
             try:
@@ -106,9 +106,9 @@ class MapStore:
 
 def _read(line: bytes) -> dict[str, Any] | None:
     try:
-        kept = json.loads(line)
-        for run in kept["runs"]:
+        record = json.loads(line)
+        for run in record["runs"]:
             Outcome.unpacked(run)
-        return kept if isinstance(kept["unit"], int) and isinstance(kept["seconds"], float) else None
+        return record if isinstance(record["unit"], int) and isinstance(record["seconds"], float) else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -37,8 +37,8 @@ def opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Messa
         run.advance(1)
     trace = replace(run.traces()[0], frames=tuple(first.frames))
     ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
-    said = said_event(1, changes(cfg, trace, range(1), {}))
-    return head_of(run), run.rows()[:1], [frame_event(first.frames[0], 0, draft=True), *ends, said]
+    event = said_event(1, changes(cfg, trace, range(1), {}))
+    return head_of(run), run.rows()[:1], [frame_event(first.frames[0], 0, draft=True), *ends, event]
 
 
 def append_to_log(run: Run | SeedRuns, log: RunLog) -> None:
@@ -69,5 +69,5 @@ def _new_words(cfg: RunConfig, log: RunLog) -> list[Message]:
     """What is to be said of rows that nothing has been said of yet, for the first seed as far as it got."""
     if (trace := log.trace()) is None or log.spoken >= log.length:
         return []
-    last = {kind: said[-1][1] for kind, said in log.said().items()}
+    last = {kind: texts[-1][1] for kind, texts in log.said().items()}
     return [said_event(log.length, changes(cfg, trace, range(log.spoken, len(trace)), last))]
