@@ -91,13 +91,14 @@ def _ways(label: str, words: Sequence[str], key: str) -> None:
 
 def _list() -> None:
     tip = "Any part of a term or of its meaning"
-    found = search(form.draw(GlossaryShown, KEY, only=["search"], placeholder=tip).search)
-    if not found:
+    entries = search(form.draw(GlossaryShown, KEY, only=["search"], placeholder=tip).search)
+    if not entries:
         st.info(f"None of the {len(ENTRIES)} terms or their meanings contains all of that.")
         return
-    st.caption(f"{len(found)} of {len(ENTRIES)} terms")
+    st.caption(f"{len(entries)} of {len(ENTRIES)} terms")
     lines = [
-        f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses) for key in found
+        f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses)
+        for key in entries
     ]
     st.markdown("\n".join(lines))
 

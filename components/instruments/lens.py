@@ -40,23 +40,23 @@ LENS_WRITTEN: Key[tuple[RunConfig | None, str, list[dict[str, Any]]]] = Key("{}_
 
 
 def draw(panel: InstrumentPanel) -> None:
-    found = _asked(panel)
-    if found is None:
+    measured = _asked(panel)
+    if measured is None:
         return
-    value, cfg = found.value, found.cfg
+    value, cfg = measured.value, measured.cfg
     position, head = _looked_at(panel, value)
-    _attention(panel, found, position, head)
-    looks = attention_sentence(value.tokens, value.attention[:, position], found.args["block"])
+    _attention(panel, measured, position, head)
+    looks = attention_sentence(value.tokens, value.attention[:, position], measured.args["block"])
     panel.say(f"{lens_sentence(value, plan(cfg).sites, position)} {looks}")
-    for note in notes(found, position):
+    for note in notes(measured, position):
         st.caption(note)
-    _lens(panel, found, position)
+    _lens(panel, measured, position)
     likeliest, going_on = st.columns(2)
     with likeliest:
         panel.chart(candidates_chart("Likeliest next", value.classes, value.probabilities[position]))
     with going_on:
         if cfg.task in PROMPTS and cfg.task == panel.cfg.task:
-            _go_on(panel, found)
+            _go_on(panel, measured)
 
 
 def _asked(panel: InstrumentPanel) -> Measured[Lens] | None:
@@ -98,12 +98,12 @@ def _looked_at(panel: InstrumentPanel, value: Lens) -> tuple[int, int]:
     return int(position), int(head)
 
 
-def notes(found: Measured[Lens], position: int) -> list[str]:
+def notes(measured: Measured[Lens], position: int) -> list[str]:
     """What a reader must know about the numbers of this configuration and position."""
-    cfg, value = found.cfg, found.value
+    cfg, value = measured.cfg, measured.value
     lines = []
     if cfg.task not in PROMPTS:
-        lines.append(WORDS("sample", sample=found.args["sample"], last=value.samples - 1))
+        lines.append(WORDS("sample", sample=measured.args["sample"], last=value.samples - 1))
     if not value.asked[position]:
         lines.append(WORDS("no loss here"))
     if cfg.mask == "none" and len(value.tokens) > 1:
@@ -117,14 +117,14 @@ def notes(found: Measured[Lens], position: int) -> list[str]:
     return lines
 
 
-def _attention(panel: InstrumentPanel, found: Measured[Lens], position: int, head: int) -> None:
+def _attention(panel: InstrumentPanel, measured: Measured[Lens], position: int, head: int) -> None:
     """Draws the map of one attention head, and all heads at the position."""
-    value = found.value
+    value = measured.value
     if not len(value.attention):
         return
     tokens, weights = [shown(token) for token in value.tokens], value.attention
-    count, block = len(tokens), f"block {found.args['block']}"
-    later = np.triu(np.ones((count, count), bool), 1) & (found.cfg.mask == "causal")
+    count, block = len(tokens), f"block {measured.args['block']}"
+    later = np.triu(np.ones((count, count), bool), 1) & (measured.cfg.mask == "causal")
     heads = [f"head {at + 1}" for at in range(len(weights))]
     panel.row(
         token_map(
@@ -148,9 +148,9 @@ def _attention(panel: InstrumentPanel, found: Measured[Lens], position: int, hea
     )
 
 
-def _lens(panel: InstrumentPanel, found: Measured[Lens], position: int) -> None:
+def _lens(panel: InstrumentPanel, measured: Measured[Lens], position: int) -> None:
     """Draws the likeliest class at every site and token, and at the position how it comes about."""
-    value, sites = found.value, plan(found.cfg).sites
+    value, sites = measured.value, plan(measured.cfg).sites
     height = max(240, min(560, ROW * len(sites) + 90))
     panel.chart(lens_map("Lens by site and token", sites, value, position), height=height)
     with st.expander(f"Token {position + 1}, site by site", key=panel.key("sites")):
@@ -222,11 +222,11 @@ def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFram
     )
 
 
-def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
+def _go_on(panel: InstrumentPanel, measured: Measured[Lens]) -> None:
     """Continues the text, one token at a press."""
-    value = found.value
+    value = measured.value
     key, written_key = _text_key(panel), panel.key("written")
-    text, count, p = found.args["text"], len(value.tokens), value.probabilities[-1]
+    text, count, p = measured.args["text"], len(value.tokens), value.probabilities[-1]
     temperature = st.number_input("Temperature (0: the likeliest)", 0.0, 5.0, 0.0, 0.1, key=panel.key("temperature"))
     answered = session.widget_value(key).replace("↵", "\n") == text
     why_not = ""
@@ -237,20 +237,20 @@ def _go_on(panel: InstrumentPanel, found: Measured[Lens]) -> None:
     elif not np.isfinite(p).all():
         why_not = WORDS("not finite")
     written = LENS_WRITTEN.of(written_key).get()
-    done = written[2] if written[:2] == (found.cfg, text) else []
+    done = written[2] if written[:2] == (measured.cfg, text) else []
 
     def append() -> None:
         at = next_class(p, temperature, count)
         name = value.classes[at]
-        longer = text + name if TASKS[found.cfg.task].kind == "text" else f"{text.strip()} {name}"
+        longer = text + name if TASKS[measured.cfg.task].kind == "text" else f"{text.strip()} {name}"
         session.set_widget(key, longer.replace("\n", "↵"))
         entry = {
             "token": shown(name),
             "probability": float(p[at]),
             "at the temperature": float(tempered(p, temperature)[at]),
-            "step of the net": found.step,
+            "step of the net": measured.step,
         }
-        LENS_WRITTEN.of(written_key).put((found.cfg, longer, [*done, entry]))
+        LENS_WRITTEN.of(written_key).put((measured.cfg, longer, [*done, entry]))
 
     blocked = bool(why_not) or not answered
     st.button("Next", key=panel.key("next"), icon=":material/keyboard_tab:", on_click=append, disabled=blocked)
