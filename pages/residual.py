@@ -19,7 +19,7 @@ token, block, memory, variants, widths, bend, trained = parts(
     (
         "Add & norm on a token",
         "A whole block",
-        "A memory",
+        "Memory and subspaces",
         "Other skips",
         "Equal widths",
         "Learning a bend",

@@ -31,7 +31,7 @@ LEADS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "norm": (("normalization", "", "Norms on a table of tokens"),),
     "add": (("residual", "", "A residual by hand"),),
     "final norm": (("residual", "", "Pre-norm by hand, with its final norm"),),
-    "attention": (("attention", "", "One head, number by number"),),
+    "attention": (("attention", "", "Single and multi-head, number by number"),),
     "masked attention": (
         ("attention", "", "One head; switch its mask"),
         ("autoregression", "Earlier tokens", "Earlier tokens never change"),

@@ -134,10 +134,7 @@ def sampled_over(
     d_k: int, divisors: Sequence[float], *, draws: int = DRAWS, seed: int = 0, mean: float = 0.0
 ) -> list[Sampled]:
     """The same draws over each of the divisors. Their mean is mean² d_k, their variance (1 + 2 mean²) d_k, over by."""
-    source = np.random.default_rng([seed, d_k])
-    entries = source.standard_normal((draws, d_k)) + mean
-    entries *= source.standard_normal((draws, d_k)) + mean
-    products = entries.sum(1)
+    products = score_draws(d_k, draws=draws, seed=seed, mean=mean)
     results = []
     for by in divisors:
         dots = products / by
@@ -146,6 +143,30 @@ def sampled_over(
         spread = float(entropy(weights).mean()), float(top.mean()), float((top * (1 - top)).mean())
         results.append(Sampled(d_k, draws, float(dots.mean()), float(dots.var()), *spread))
     return results
+
+
+FACES = 6
+
+
+def score_draws(d_k: int, *, draws: int = DRAWS, seed: int = 0, mean: float = 0.0) -> np.ndarray:
+    """Random q·k of size d_k, of independent normal entries of this mean and variance 1, (draws,)."""
+    source = np.random.default_rng([seed, d_k])
+    entries = source.standard_normal((draws, d_k)) + mean
+    entries *= source.standard_normal((draws, d_k)) + mean
+    return np.asarray(entries.sum(1))
+
+
+def dice_draws(count: int, *, draws: int = DRAWS, seed: int = 0) -> np.ndarray:
+    """Totals of so many dice, (draws,)."""
+    return np.asarray(np.random.default_rng([seed, count, FACES]).integers(1, FACES + 1, (draws, count)).sum(1))
+
+
+def dice_shares(count: int) -> np.ndarray:
+    """The probability of each total of so many dice, from the smallest to the largest."""
+    shares = np.ones(1)
+    for _ in range(count):
+        shares = np.convolve(shares, np.full(FACES, 1 / FACES))
+    return shares
 
 
 # --- what attention is and is not ---

@@ -44,6 +44,7 @@ SCORES, WEIGHTS = "scores", "weights"
 TOKENS = np.arange(1, 13).reshape(3, 4) / 10
 MATRIX = np.arange(1, 17).reshape(4, 4) / 10
 PRINTED_Q = (0.3, 0.7, 1.1, 1.5)
+# Not printed themselves: vectors that give the printed dot products 4.04, 8.44 and 12.84.
 PRINTED_KEYS = ((0.3, 0.7, 1.1, 1.5), (0.7, 1.5, 2.3, 3.1), (1.1, 2.3, 3.5, 4.7))
 PRINTED_POSITION = (0.0001, 0.9999, 0.0002, 0.9998)  # of position 1 with four features
 

@@ -42,6 +42,14 @@ RENAMED = {
     "a-sequence-that-is-said-again": "a-repeated-sequence",
     "a-sequence-that-is-said-in-order": "a-sequence-in-order",
     "skip": "residual",  # a topic of the claims
+    "one-head": "single-and-multi-head",
+    "shapes": "single-and-multi-head",
+    "several-heads": "multi-head-attention",
+    "one-row-of-scores": "softmax-and-d-k",
+    "why-d-k": "softmax-and-d-k",
+    "inside-trained-nets": "positions-in-trained-nets",
+    "one-by-one-or-at-once": "recurrence-or-attention",
+    "a-memory": "memory-and-subspaces",
     # Parts of the Normalisation lab that stand in others by now.
     "what-it-swallows": "what-layer-norm-promises",
     "an-outlier": "what-scale-costs",

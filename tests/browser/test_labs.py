@@ -51,7 +51,7 @@ def test_three_nets_of_one_page_are_trained_to_the_end(visitors):
 
 def test_trained_nets_are_found_from_the_first_page_left_and_come_back_to_where_they_were(visitors):
     visitor = Person(settled(visitors("/"))).arrives("Start").goes("Attention")
-    visitor.picks("Inside trained nets")
+    visitor.picks("Positions in trained nets")
     visitor.types("Training steps", "20")
     visitor.tab.wait_for_url("**steps=20**")
     press(settled(visitor.tab), "Train both")

@@ -352,7 +352,7 @@ def test_a_bad_table_gets_a_sentence_and_the_last_good_one_stays(page):
 
 
 def test_the_size_of_the_keys_is_chosen_and_the_draws_are_drawn_anew(page):
-    opened(page, "Why √d_k")
+    opened(page, "Softmax and √d_k")
     before = charts(page)["Variance of the scores"]
     page.select_slider(key="attention_scaling_size").set_value(256)
     page.number_input(key="attention_scaling_seed").set_value(5)
@@ -364,7 +364,7 @@ def test_the_size_of_the_keys_is_chosen_and_the_draws_are_drawn_anew(page):
 
 @pytest.mark.full
 def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
-    opened(page, "Inside trained nets")
+    opened(page, "Positions in trained nets")
     page.slider(key="attention_trained_depth").set_value(2)
     page.number_input(key="attention_trained_steps").set_value(20)
     sound(page.run())

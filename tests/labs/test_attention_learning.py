@@ -107,7 +107,7 @@ def test_a_long_key_wins_by_dot_product_and_not_by_cosine():
 
 def test_a_head_that_is_switched_off_takes_its_write_from_the_stream(trainer_in_this_process):
     page = lab("attention")
-    page.segmented_control(key="attention_head_closer").set_value("Several heads")
+    page.segmented_control(key="attention_head_closer").set_value("Multi-head attention")
     sound(page.run())
     example = PROJECTIONS["A sentence"]
     parts = heads(example.x, example.w_q, example.w_k, example.w_v, 2)

@@ -100,7 +100,7 @@ CHOICES: dict[str, tuple[str, str, str, Any, dict[str, str]]] = {
     "looked up": (GLOSSARY, "text_input", "glossary_search", "norm", {"search": "norm"}),
     "map": (MAPS, "selectbox", "map_choice", "your own", {"map": "your-own"}),
     "colour": (MAPS, "selectbox", "map_measure", "gradient ratio", {"colour": "gradient-ratio"}),
-    "part": (ATTENTION, "segmented_control", "attention_part", "Shapes", {"part": "shapes"}),
+    "part": (ATTENTION, "segmented_control", "attention_part", "Positions", {"part": "positions"}),
     "tab": (RESIDUAL, "cards", "residual_part", "Other skips", {"part": "other-skips"}),
     "closer look": (
         NORMALIZATION,

@@ -12,7 +12,7 @@ from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.attention import head_learning, heads
+from components.labs.attention import head_learning, heads, two_layers
 from components.labs.examples import choose, numbered
 from components.labs.parts import charts, matrix, say
 from components.shell.session import Key
@@ -26,7 +26,8 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_head"
 CLOSER = {
-    "Several heads": heads.draw,
+    "Multi-head attention": heads.draw,
+    "Two layers": two_layers.draw,
     "How the matrices learn": head_learning.draw,
     "Dot product or cosine": head_learning.draw_cosine,
 }

@@ -20,16 +20,14 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 KEY = "attention"
-PARTS: dict[str, Callable[[], None]] = {
-    "One head": head.draw,
-    "One row of scores": rows.draw,
-    "Why √d_k": scaling.draw,
-    "Shapes": shapes.draw,
-    "Positions": positions.draw,
-    "Inside trained nets": trained.draw,
-    "Without feed-forward": feed_forward.draw,
-    "Encoder and decoder": translation.draw,
-    "One by one or at once": recurrence.draw,
+PARTS: dict[str, tuple[Callable[[], None], ...]] = {
+    "Single and multi-head": (head.draw, shapes.draw),
+    "Softmax and √d_k": (rows.draw, scaling.draw),
+    "Positions": (positions.draw,),
+    "Positions in trained nets": (trained.draw,),
+    "Without feed-forward": (feed_forward.draw,),
+    "Encoder and decoder": (translation.draw,),
+    "Recurrence or attention": (recurrence.draw,),
 }
 
 
@@ -39,4 +37,5 @@ class AttentionPart(Settings):
 
 
 def draw() -> None:
-    PARTS[form.draw(AttentionPart, KEY).part]()
+    for section in PARTS[form.draw(AttentionPart, KEY).part]:
+        section()

@@ -34,6 +34,7 @@ class ShownRow(Settings):
 
 
 def draw() -> None:
+    st.subheader("Softmax of one row of scores", anchor=False)
     example = _example()
     numbers, *others = table.table(
         f"{KEY}_row",

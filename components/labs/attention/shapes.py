@@ -32,6 +32,7 @@ class Given(Settings):
 
 
 def draw() -> None:
+    st.subheader("Shapes", anchor=False)
     sizes = Sizes(**asdict(form.draw(Given, KEY)))
     again = partial(form.put, KEY, **asdict(Given()))
     st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
