@@ -287,7 +287,7 @@ export class SamplePaths {
     this.bar = made(el, "div", "sample-paths-bar")
     this.play = made(this.bar, "button", "player-main")
     this.play.type = "button"
-    this.play.onclick = () => (this.began === null ? this.begin(this.nets.map((_, at) => at)) : this.pause())
+    this.play.onclick = () => (this.began === null ? this.begin(this.open()) : this.pause())
     const depth = made(this.bar, "div", "sample-paths-depth") // in one line
     const label = made(depth, "label", "player-scrub")
     made(label, "span").textContent = "Block"
@@ -355,6 +355,11 @@ export class SamplePaths {
     return this.nets[at].covered(this.revealed.has(at))
   }
 
+  // The nets that do not wait for a guess.
+  open() {
+    return [...this.nets.keys()].filter((at) => !this.covered(at))
+  }
+
   // Plays a pass through these nets, of which those that waited for a guess are shown from now on.
   begin(which) {
     if (this.panel.reveals) for (const at of which) this.revealed.add(at)
@@ -407,7 +412,7 @@ export class SamplePaths {
     const rests = this.trains && !now.playing && now.shown > 0
     this.trains = now.playing
     if (rests || (!this.played && this.away === false)) {
-      const open = [...this.nets.keys()].filter((at) => !this.covered(at))
+      const open = this.open()
       if (open.length) return this.begin(open)
     }
     this.paint()

@@ -98,6 +98,8 @@ dominant-baseline:central}}
 .block-diagram .plus{{font-size:19px}}.block-diagram .side,.block-diagram .caption{{font-size:13px}}
 .block-diagram .caption{{text-anchor:start}}
 .block-diagram .wire{{stroke:currentColor;stroke-width:2}}.block-diagram .skip{{stroke:{SIGNAL};stroke-width:5}}
+.block-diagram .reach{{stroke:transparent;stroke-width:18}}
+.block-diagram [data-box]:is(:hover,[aria-pressed="true"],:focus-visible) .skip{{stroke-width:8}}
 .block-diagram .norm{{fill:{NORM}33;stroke:{NORM};stroke-width:2.5}}
 .block-diagram .branch{{fill:{WEIGHTS}26;stroke:{WEIGHTS};stroke-width:2}}
 .block-diagram .scale,.block-diagram .head{{fill:none;stroke:currentColor;stroke-dasharray:4 3}}

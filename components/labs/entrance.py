@@ -26,6 +26,7 @@ LABS = ("normalization", "attention", "gradients", "residual", "autoregression")
 LEADS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "add & norm": (
         ("residual", "", "Add and norm on one token"),
+        ("residual", "A whole block", "A whole block, number by number"),
         ("normalization", "", "Norms on a table of tokens"),
     ),
     "norm": (("normalization", "", "Norms on a table of tokens"),),
@@ -40,7 +41,14 @@ LEADS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "feed-forward": (("attention", "Without feed-forward", "A net without feed-forward"),),
     "embedding": (("autoregression", "A token's row", "A token's row of numbers"),),
     "positions": (("attention", "Positions", "Positions"),),
-    "× N": (("gradients", "", "A gradient through many blocks"),),
+    "residual": (
+        ("residual", "Memory and subspaces", "What a stream keeps"),
+        ("gradients", "", "A gradient through many blocks"),
+    ),
+    "× N": (
+        ("residual", "A whole block", "A whole block, number by number"),
+        ("gradients", "", "A gradient through many blocks"),
+    ),
     "linear, softmax": (("autoregression", "", "A text, token by token"),),
 }
 # What is shown where the chosen box is not drawn.
@@ -161,12 +169,14 @@ class _Column:
             self._add("add")
             joins, reach = self.y + SIZE.add, SIZE.add
         outer = self.x + self.side * SKIP
-        for ends in (
-            (self.x, fork, outer, fork),
-            (outer, fork, outer, joins),
-            (outer, joins, self.x + self.side * reach, joins),
-        ):
-            self.drawing.wire(*ends, "skip")
+        corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
+
+        def line() -> None:
+            for kind in ("skip", "reach"):  # the second is unseen and wide enough for a finger
+                for (x1, y1), (x2, y2) in pairwise(corners):
+                    self.drawing.wire(x1, y1, x2, y2, kind)
+
+        self._touchable("residual", line)
 
     def _wire(self, up: float) -> None:
         self.drawing.wire(self.x, self.y, self.x, self.y - up)

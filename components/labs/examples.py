@@ -42,7 +42,7 @@ def choose(
     line = st.container(horizontal=True, vertical_alignment="bottom")
     chosen = form.draw(Examples, key, usual, places=[line], legal={"preset": knob}, on_change=put).preset
     if again:
-        line.button("Load example", key=f"{key}_again", on_click=put)
+        line.button("Reset to the example", key=f"{key}_again", on_click=put)
     return chosen
 
 

@@ -125,6 +125,8 @@ def test_a_head_that_is_switched_off_takes_its_write_from_the_stream(trainer_in_
     page.button(key="attention_heads_wo_use").click()
     sound(page.run())
     assert "W_O needs 4 rows" in words(page)
+    assert {"Head 1", "Head 2, off"} <= {*charts(page)}
+    assert not charts(page)["Head 2, off"]["data"]
     page.text_area(key="attention_head_w_v_paste").set_value("\n".join(["1 2 3"] * 4))
     page.button(key="attention_head_w_v_use").click()
     sound(page.run())

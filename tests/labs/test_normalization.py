@@ -582,7 +582,7 @@ def test_a_pasted_table_is_used_and_a_wrong_one_leaves_the_last(page):
     press(page, "Use it")
     assert "'x' is not a number. The table is unchanged." in words(page)
     assert page.session_state["normalization_good"].shape == (2, 4)
-    press(page, "Load example")
+    press(page, "Reset to the example")
     np.testing.assert_array_equal(page.session_state["normalization_good"], THREE)
 
 

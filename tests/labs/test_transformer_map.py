@@ -50,6 +50,7 @@ def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(ar
     assert {*buttons} == {*boxes} <= {*LEADS}
     norm = "norm" if arrangement == "pre-norm" else "add & norm"
     assert buttons.count(norm) == sum(stack.norms for stack in drawn)
+    assert buttons.count("residual") == sum(len(stack.sublayers) for stack in drawn)
     assert buttons.count("final norm") == sum(stack.final_norm for stack in drawn)
     assert ("cross-attention" in boxes) is not alone
     assert {INSTEAD[name] for name in LEADS.keys() - {*boxes}} <= {*boxes} | {"add & norm", "norm"}

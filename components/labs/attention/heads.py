@@ -54,7 +54,8 @@ def draw(head: Head, at: int, x: np.ndarray, matrices: Matrices) -> None:
     names = numbered("head", count)
     off = form.draw(SeveralHeads, KEY, only=["off"], legal={"off": dict(enumerate(names))}, places=[right]).off
     parts = heads(x, *matrices, count, seen=head.seen, scaled=head.divisor != 1)
-    charts(KEY, *(head_map(part, name) for part, name in zip(parts, names, strict=True)), height=240)
+    maps = (head_map(part, name, off=at in off) for at, (part, name) in enumerate(zip(parts, names, strict=True)))
+    charts(KEY, *maps, height=240)
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
         st.markdown(f"**W_O** ({d_v}, {x.shape[1]})")
@@ -68,7 +69,8 @@ def draw(head: Head, at: int, x: np.ndarray, matrices: Matrices) -> None:
         charts(KEY, writes_chart(written, off), height=320)
         say(writes_sentence(written, off, at))
     with beside:
-        shown = {"writes into the stream": [*names, "all"], "features": list(map(vector, [*written, written.sum(0)]))}
+        called = [f"{name}{', off' * (at in off)}" for at, name in enumerate(names)]
+        shown = {"writes into the stream": [*called, "all"], "features": list(map(vector, [*written, written.sum(0)]))}
         named_table("What each head writes", shown)
 
 
@@ -77,13 +79,14 @@ def first_w_o(d_v: int, d: int) -> np.ndarray:
     return np.random.default_rng(W_O_SEED).standard_normal((d_v, d)).round(1)
 
 
-def head_map(head: Head, name: str) -> Figure:
-    """The weights of one of the heads, masked cells empty."""
+def head_map(head: Head, name: str, *, off: bool = False) -> Figure:
+    """The weights of one of the heads, masked cells empty; of one that is off, all."""
     tokens = [str(token + 1) for token in range(len(head.q))]
     texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist()
-    how: dict[str, Any] = {"tokens": tokens, "rows": tokens, "y": "query token", "hidden": ~head.seen, "unit": "share"}
+    how: dict[str, Any] = {"tokens": tokens, "rows": tokens, "y": "query token", "unit": "share"}
+    how |= {"hidden": np.ones_like(head.seen) if off else ~head.seen}
     how |= {"texts": texts} if len(tokens) <= MAX_WRITTEN_TOKENS else {}
-    return token_map(title=name.capitalize(), values=head.weights, **how)
+    return token_map(title=f"{name.capitalize()}{', off' * off}", values=head.weights, **how)
 
 
 def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:

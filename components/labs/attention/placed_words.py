@@ -26,12 +26,19 @@ MIN_WORDS, MAX_WORDS = 2, 6
 MAX_NAME = 12  # characters of a word on an axis
 EXAMPLE = "I like pizza"
 WORD = re.compile(r"[^\W\d_][\w'’-]*")
-BECOMES = {  # by encoding, what the map of pairs shows, and the heading of its sentence
-    "sinusoidal": ("Position row i · row j", "between words, sinusoidal"),
-    "learned": ("Position row i · row j", "between words, learned"),
-    "rotary": ("Rotated apart, degrees", "between words, rotary"),
-    "relative bias": ("T5's bucket", "between words, relative bias"),
-    "alibi": ("ALiBi's penalty", "between words, alibi"),
+BECOMES = {  # by encoding, what the map of pairs shows
+    "sinusoidal": "Position row i · row j",
+    "learned": "Position row i · row j",
+    "rotary": "Rotated apart, degrees",
+    "relative bias": "T5's bucket",
+    "alibi": "ALiBi's penalty",
+}
+SAID = {  # of it
+    "sinusoidal": "between words, sinusoidal",
+    "learned": "between words, learned",
+    "rotary": "between words, rotary",
+    "relative bias": "between words, relative bias",
+    "alibi": "between words, alibi",
 }
 
 
@@ -50,7 +57,7 @@ def draw(kind: str, seed: int) -> None:
     embedding = encodings.embedded(words, FEATURES)
     pairs = [_pairs("i - j", encodings.differences(len(words)), words)]
     if kind in BECOMES:
-        pairs.append(_pairs(BECOMES[kind][0], encodings.between(kind, len(words), FEATURES, seed), words))
+        pairs.append(_pairs(BECOMES[kind], encodings.between(kind, len(words), FEATURES, seed), words))
     if len(table):
         rows = {"Embedding": embedding, "+ Position": table, "= What enters": embedding + table}
         charts(KEY, *(_rows(title, values, words) for title, values in rows.items()), height=90 + 36 * len(words))
@@ -75,7 +82,7 @@ def between_sentence(kind: str, words: Sequence[str], seed: int) -> str:
         "far": values[-1, 0],
         "second": values[1, 1],
     }
-    return TEXTS(BECOMES[kind][1], slow=slow, distance=len(words) - 1, **ends)
+    return TEXTS(SAID[kind], slow=slow, distance=len(words) - 1, **ends)
 
 
 def repeated(words: Sequence[str]) -> str:

@@ -35,7 +35,7 @@ def draw() -> None:
     st.subheader("Shapes", anchor=False)
     sizes = Sizes(**asdict(form.draw(Given, KEY)))
     again = partial(form.put, KEY, **asdict(Given()))
-    st.button("Load example: 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
+    st.button("Reset to 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
     st.markdown(f"**Many heads** {badge('formula')}")
     try:
         steps = many_heads(sizes)

@@ -19,6 +19,7 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_layers"
+WRITTEN = 0.05  # from which a weight is written into its cell
 TICK_DEGREES = -50
 DECIDED = 0.6  # of a weight on one noun
 
@@ -48,7 +49,7 @@ def it_map(layers: LayersOfIt, tokens: tuple[str, ...], *, second_head: bool) ->
     values = np.array([head.weights[IT] for head in heads.values()])
     hidden = np.zeros(values.shape, bool)
     hidden[1] = not second_head
-    texts = np.where(hidden, "", np.char.mod("%.2f", values)).tolist()
+    texts = np.where(hidden | (values < WRITTEN), "", np.char.mod("%.2f", values)).tolist()
     how: dict[str, Any] = {"rows": list(heads), "hidden": hidden, "texts": texts, "unit": "share"}
     figure = token_map(
         title="Where “it” looks", tokens=list(tokens), values=values, y="heads of layer 1, layer 2", **how
