@@ -17,7 +17,7 @@ from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
 from components.shell.naming import names_of, settings
 from components.shell.text import explained
-from models.insight.compared import ahead, sizes
+from models.insight.compared import ahead, learners, sizes
 from models.service.client import key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
@@ -54,7 +54,8 @@ def watch(*, against: bool = False) -> None:
     step = place(NAME, configurations, seeds).step
     # A column that was added may still be on its way there.
     there = {letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)}
-    _said(step, there, configurations[0].task, without=clash.keys())
+    ended = all(log.done and step >= min(names[letter].steps, log.length - 1) for letter, log in logs.items())
+    _said(step, there, configurations[0].task, without=clash.keys(), ended=ended and seeds > 1)
     panels, large = _texts(configurations) if seeds == 1 else [], projector.on()  # several seeds at once write none
     panels += _charts(configurations, seeds, against=against, without=clash.keys())
     for run, cfg in enumerate([] if large else configurations):
@@ -81,12 +82,16 @@ def watch(*, against: bool = False) -> None:
         share.share(names, traces, seeds, panels)
 
 
-def _said(step: int, traces: dict[str, list[Trace]], task: str, *, without: Collection[str]) -> None:
-    """What the columns show where the playhead rests: who is ahead and by what, and how their sizes compare."""
+def _said(step: int, traces: dict[str, list[Trace]], task: str, *, without: Collection[str], ended: bool) -> None:
+    """What the columns show where the playhead rests: who is ahead and by what, and how their sizes compare.
+
+    At the end of several seeds, first how many of them learned.
+    """
     if hidden("verdict") or len(traces) < 2:
         st.empty()  # what stood in this place was said of other columns
         return
-    sentences = [f"**{ahead(traces, step, task)}**"] if step and "loss" not in without else []
+    sentences = [f"**{learners(traces, task)}**"] if ended and "loss" not in without else []
+    sentences += [f"**{ahead(traces, step, task)}**"] if step and "loss" not in without else []
     sentences += [sizes(traces, step)] if "depth" not in without else []
     st.markdown(explained(" ".join(sentences)))
 

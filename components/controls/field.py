@@ -30,6 +30,8 @@ def widget(
         st.selectbox(phrase(knob.label), options, accept_new_options=True, **fixed)
         return
     choices = None if knob.choices is None else dict.fromkeys([*before, *knob.choices])
+    if knob.stops:
+        choices, control = dict.fromkeys(sorted({*knob.stops, int(value)})), knob.control
     step = knob.step if int in kinds else step
     form.control(key, name, kinds, of_run(name, choices=choices, step=step, control=control), **more)
 

@@ -10,7 +10,7 @@ from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 
 LETTERS = "abcd"
 KEYS = (*LETTERS, "seeds")  # of the address
-MAX_SEEDS = 8
+MAX_SEEDS = 10
 FIRST = "residual on and off"
 
 COMPARE_BEGUN = Key("compare_begun", "")  # the last request to play the comparison

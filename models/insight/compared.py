@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from models.insight.baseline import BETTER, LEARNT, guess_in_words, loss_of_guessing
+from models.insight.outcome import learned
 from models.insight.words import number
 from models.trace import Trace
 
@@ -33,6 +34,13 @@ class _Stand:
             return f"{name} diverged at step {min(self.lost)}" if self.lost else f"{name} has no finite loss"
         lost = f", {len(self.lost)} of {len(self.loss)} seeds diverged" if self.lost else ""
         return f"{name} {number(self.middle)} ({float(np.median(self.accuracy)):.0%} right{lost})"
+
+
+def learners(runs: Runs, task: str) -> str:
+    """How many seeds of each finished run learned."""
+    guessing = loss_of_guessing(task)
+    counts = {name: sum(learned(trace, guessing) for trace in traces) for name, traces in runs.items()}
+    return "; ".join(f"{name} learned in {count} of {len(runs[name])} seeds" for name, count in counts.items()) + "."
 
 
 def ahead(runs: Runs, row: int, task: str) -> str:

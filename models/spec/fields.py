@@ -23,6 +23,7 @@ from models.spec.vocabulary import (
     STACKS,
 )
 
+WIDTHS = (*range(1, 8), *range(8, 513, 8))  # on the slider
 MLP, TRANSFORMER = ("mlp",), ("transformer",)
 BY_DEPTH = "muP + 1/depth"  # the parametrization whose branches are divided by the depth
 
@@ -40,7 +41,7 @@ class Fields:
         int,
         Knob("Depth", 1, 128, group="network", control="slider"),
     ] = 32
-    width: Annotated[int, Knob("Width", 8, 512, 8, group="network", control="slider")] = 64
+    width: Annotated[int, Knob("Width", 1, 512, 8, group="network", control="steps", stops=WIDTHS)] = 64
     heads: Annotated[int, Knob("Heads", 1, 16, nets=TRANSFORMER, control="slider")] = 4
     expansion: Annotated[
         int,

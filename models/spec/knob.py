@@ -108,8 +108,8 @@ class Knob:
     how each is shown where it is shown otherwise; with `many` a value is a tuple of them. Scales have numbers and named
     `rules`. `link`: the field's name in an address, where it is another; `exact`: choices are written there letter by
     letter. `control`: "slider", "segments" (choices side by side) or "steps" (choices on a slider) in place of the
-    usual one; `width` in pixels. `word`: the term of the glossary to which its help leads. `place`: form and field, by
-    which `content/en/help.toml` has its help.
+    usual one; `stops`: the numbers on such a slider, beside the one that is set; `width` in pixels. `word`: the term of
+    the glossary to which its help leads. `place`: form and field, by which `content/en/help.toml` has its help.
     """
 
     label: str
@@ -125,6 +125,7 @@ class Knob:
     link: str = ""
     exact: bool = False
     control: str = ""
+    stops: tuple[int, ...] = ()
     width: int | None = None
     word: str = ""
     place: tuple[str, str] = ("", "")

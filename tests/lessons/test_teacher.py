@@ -71,7 +71,7 @@ def drawn(page: AppTest) -> set[str | None]:
     """The keys of all controls of configuration fields that are on the page."""
     return {
         one.key
-        for kind in (page.slider, page.number_input, page.selectbox, page.toggle, page.menu_button)
+        for kind in (page.slider, page.select_slider, page.number_input, page.selectbox, page.toggle, page.menu_button)
         for one in kind
     }
 
@@ -99,7 +99,7 @@ def test_a_hidden_control_is_not_there_keeps_its_value_and_the_others_stay() -> 
     page = unfolded(playground(**SMALL, hide="depth,lr,optimizer"))
     assert not {"depth", "lr", "optimizer"} & drawn(page)
     assert {"width", "norm", "batch", "steps"} <= drawn(page)
-    page.slider(key="width").set_value(24)
+    page.select_slider(key="width").set_value(24)
     sound(page.run())
     assert configuration(page) == RunConfig(depth=4, width=24, batch=16, steps=40)
     assert address_bar(page) == SMALL | {"width": "24", "hide": "depth,lr,optimizer"}

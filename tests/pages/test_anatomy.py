@@ -150,3 +150,20 @@ def test_an_exception_for_a_block_that_does_not_exist_is_ignored_and_said() -> N
     page = anatomy(overrides="9.norm.none")
     assert page.session_state["overrides"] == ()
     assert "overrides ignored" in words(page)
+
+
+def test_a_block_gets_an_activation_of_its_own_and_dropout_stands_in_all_three_views() -> None:
+    page = anatomy(branch_dropout="0.25", stream_dropout="0.125")
+    page.selectbox(key="anatomy_activation").select("tanh")
+    sound(page.run())
+    assert page.session_state["overrides"] == ((2, "activation", "tanh"),)
+    assert "**pre-norm**, except block 2: tanh." in words(page)
+    assert "x = drop_stream(x + drop_branch(W2(tanh(W1(norm(x))))))" in page.code[0].value
+    assert "drop_branch = nn.Dropout(0.25)" in page.code[0].value
+    assert r"\operatorname{tanh}(W_1 z)" in page.latex[0].value
+    assert r"\operatorname{D}_{0.125}(x + \operatorname{D}_{0.25}(F(\operatorname{LN}(x))))" in page.latex[0].value
+    for label in (">tanh<", ">dropout 0.25<", ">dropout 0.125<"):
+        assert label in drawn(page)
+    page.selectbox(key="anatomy_activation").select("relu")
+    sound(page.run())
+    assert page.session_state["overrides"] == ()

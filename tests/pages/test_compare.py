@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import re
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
@@ -26,6 +27,7 @@ from models.spec import RunConfig
 from models.spec.budget import over_budget
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS, clashes, differing
 from models.trace import Columns, Divergence, Frame, Trace, trace_of
+from models.training import Run
 from tests.app_page import address, arrange, by_link, charts, press, repeated, sound, words
 from tests.player_page import bound, declared, drawn_first, logs, panels, rests, runs, says
 from tests.traces import finished
@@ -385,7 +387,7 @@ def test_a_hostile_link_is_said_in_harmless_words() -> None:
     page = compare(a="depth=9999&width=8&batch=1&<b>=1", b="norm=![x](http://evil)", e="depth=3", seeds="99")
     said = words(page)
     assert "column A: depth 9999 became 128" in said
-    assert "seeds became 8" in said
+    assert "seeds became 10" in said
     assert "evil)" not in said
     assert "<b>" not in said
 
@@ -426,6 +428,19 @@ def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
     assert "none has a finite loss" in both
     before = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2.1, 3])]}, 0, "digits")
     assert "diverged" not in before
+
+
+def test_of_narrow_nets_that_die_in_some_seeds_those_that_learn_are_counted_at_the_end() -> None:
+    narrow = {"width": 2, "depth": 2, "task": "linear", "norm": "none", "steps": 60, "optimizer": "adam", "lr": 0.03}
+    counts = []
+    for residual in (False, True):
+        alone = [Run(RunConfig(**SMALL | narrow, residual=residual, seed=seed)) for seed in range(10)]  # type: ignore[arg-type]
+        for run in alone:
+            run.advance(60)
+        counts.append(sum(float(run.trace().loss[-20:].mean()) < 0.9 * math.log(2) for run in alone))
+    assert 0 < counts[0] < 10, "some die without a residual"
+    page = rests(compare(**columns(narrow | {"residual": False}, narrow) | {"seeds": "10"}))
+    assert f"A learned in {counts[0]} of 10 seeds; B learned in {counts[1]} of 10 seeds." in words(page)
 
 
 def test_a_comparison_is_taken_home_as_configurations_numbers_and_a_link_that_checks_itself() -> None:

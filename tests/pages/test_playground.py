@@ -88,7 +88,7 @@ def move(page: AppTest, field: str, value: object) -> AppTest:
     elif knob.choices is not None or knob.rules is not None:
         control = page.selectbox(key=field)
     else:
-        control = next(one for one in (*page.slider, *page.number_input) if one.key == field)
+        control = next(one for one in (*page.slider, *page.select_slider, *page.number_input) if one.key == field)
     control.set_value(value)
     return sound(page.run())
 

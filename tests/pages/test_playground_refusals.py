@@ -166,9 +166,11 @@ CLASHES = {
 def test_an_impossible_combination_is_refused_and_its_button_repairs_it(query, field, value, sentence, repair):
     page = unfolded(playground(**query))
     good, picture, link = configuration(page), now(page), address(page)
-    next(w for w in (*page.slider, *page.selectbox, *page.number_input, *page.toggle) if w.key == field).set_value(
-        value
-    )
+    next(
+        w
+        for w in (*page.slider, *page.select_slider, *page.selectbox, *page.number_input, *page.toggle)
+        if w.key == field
+    ).set_value(value)
     sound(page.run())
     assert len(page.error) == 1
     assert sentence in page.error[0].value

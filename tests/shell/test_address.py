@@ -171,7 +171,7 @@ def test_a_browser_that_repeats_an_address_from_before_a_change_takes_nothing_ba
         del page.query_params[key]
     for key, value in before.items():
         page.query_params[key] = value  # said by a browser that has not heard of the change yet
-    page.slider(key="width").set_value(24)
+    page.select_slider(key="width").set_value(24)
     page = sound(page.run())
     assert address(page) == SMALL | {"depth": "6", "width": "24"}
     assert (configuration(page).depth, configuration(page).width) == (6, 24)

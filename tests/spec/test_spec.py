@@ -34,7 +34,7 @@ from tests import hand
 
 NUMBERS = {
     "depth": (1, 128),
-    "width": (8, 512),
+    "width": (1, 512),
     "heads": (1, 16),
     "expansion": (1, 8),
     "layers_per_branch": (1, 2),
@@ -211,6 +211,7 @@ def test_the_defaults_are_the_first_minutes_lesson():
 
 CLASHES = [
     ({"net": "transformer", "depth": 49}, "depth is 49; legal for a transformer is 1 to 48", {"depth": 48}),
+    ({"net": "transformer", "width": 1, "heads": 4}, "width 1 does not divide into 4 heads", {"heads": 1}),
     ({"net": "transformer", "width": 64, "heads": 7}, "width 64 does not divide into 7 heads", {"heads": 4}),
     (
         {"net": "transformer", "width": 12, "heads": 4, "position": "rotary"},
