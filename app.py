@@ -75,5 +75,5 @@ app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes(), *classroom.routes(), *old_addresses.routes()],
-    middleware=[Middleware(Door), compressed, Middleware(Styled, modules=PRELOADED)],
+    middleware=[Middleware(Door), compressed, Middleware(Styled, modules=PRELOADED, plotly=PLOTLY_ADDRESS)],
 )

@@ -16,18 +16,22 @@ from components.server.headers import policy
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 SCRIPTS = [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("history.js", "links.js")]
+# Plotly is compiled and run while the browser waits for the page's first elements, not when the first chart needs it.
+EARLY = 'addEventListener("load", () => import("./{}"))'
+WITHOUT_CHARTS = ("/", "/story", "/glossary", "/teacher", "/join")
 UNASKED = {b"accept-encoding", b"if-none-match", b"if-modified-since"}  # Streamlit's page is not the one that is sent
 END = b"</body>"  # after Streamlit's own styles, over which these win
 
 
 class Styled:
-    """Middleware that puts CSS and SCRIPTS into every page, and has it load `modules` by their addresses."""
+    """Middleware that puts CSS and SCRIPTS into every page, and has it load `modules`, and plotly, by their addresses."""
 
-    def __init__(self, inner: ASGIApp, modules: Iterable[str] = ()) -> None:
+    def __init__(self, inner: ASGIApp, modules: Iterable[str] = (), plotly: str = "") -> None:
         self.inner = inner
         links = "".join(f'<link rel="modulepreload" href="./{address}">' for address in modules)
         scripts = "".join(f"<script>{script}</script>" for script in SCRIPTS)
         self._added = f"{links}<style>{CSS}</style>{scripts}".encode()
+        self._plotly = f"<script>{EARLY.format(plotly)}</script>".encode() if plotly else b""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends a page with them in it, and everything else as it is."""
@@ -51,7 +55,8 @@ class Styled:
                 parts.append(message.get("body", b""))
                 if message.get("more_body"):
                     return
-                body = b"".join(parts).replace(END, self._added + END)
+                early = b"" if scope["path"].endswith(WITHOUT_CHARTS) else self._plotly
+                body = b"".join(parts).replace(END, self._added + early + END)
                 headers = MutableHeaders(scope=start[0])
                 headers["content-length"] = str(len(body))
                 headers["content-security-policy"] = policy(body)

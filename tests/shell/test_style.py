@@ -1,5 +1,9 @@
 """The rules of style and of the history stand in every page's own HTML, and nowhere else."""
 
+from base64 import b64encode
+from hashlib import sha256
+
+import pytest
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -7,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from components.shell.style import CSS, SCRIPTS, Styled
+from components.shell.style import CSS, EARLY, SCRIPTS, Styled
 from tests.shell.test_assets import answer
 
 PAGE = "<html><head><style>its own</style></head><body>" + "a page " * 200 + "</body></html>"
@@ -36,6 +40,18 @@ def test_a_page_has_the_rules_after_its_own() -> None:
 def test_a_page_loads_the_players_modules_at_once() -> None:
     body = answer(Styled(Starlette(routes=ROUTES), modules=["player/1/log.js"]), "/page", **BROWSER)[1]
     assert b'<link rel="modulepreload" href="./player/1/log.js"><style>' in body
+
+
+@pytest.mark.parametrize(
+    ("path", "early"), [("/page", True), ("/class/page", True), ("/", False), ("/class/story", False)]
+)
+def test_a_page_with_charts_runs_plotly_before_the_first_and_its_policy_allows_that(path: str, early: bool) -> None:
+    pages = Starlette(routes=[Route("/{path:path}", lambda _: HTMLResponse(PAGE))])
+    headers, body = answer(Styled(pages, plotly="player/1/plotly.js"), path, **BROWSER)
+    script = EARLY.format("player/1/plotly.js").encode()
+    assert (body.count(b"<script>" + script + b"</script>") == 1) is early
+    named = f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
+    assert (named in headers["content-security-policy"]) is early
 
 
 def test_a_browser_that_has_the_page_without_them_gets_it_again() -> None:
