@@ -49,7 +49,12 @@ SIZES = {
 def test_a_number_has_one_notation_in_python_and_in_the_browser():
     assert {value: number(value) for value in SIZES} == SIZES
     random = np.random.default_rng(0)
-    values = [*SIZES, -0.0, *(10 ** random.uniform(-12, 12, 200) * random.choice([-1, 1], 200)).tolist()]
+    scales = 10 ** random.uniform(-300, 300, 500), 10 ** random.uniform(-12, 12, 2000), random.uniform(0, 100, 500)
+    # Exactly between two roundings, or next to that: Python takes the even one.
+    halves = np.concatenate([np.arange(1, 4000) / 16, np.arange(5, 100_000, 370.0), np.arange(1, 1000) / 4096])
+    sizes = np.concatenate([*scales, halves, np.nextafter(halves, np.inf), halves.astype("f4") / 3])
+    signed = np.unique(np.concatenate([sizes, -sizes]))
+    values = [*SIZES, -0.0, 5e-324, 1e307, *signed.tolist()]
     for digits in (2, 3, 4):
         written = [number(value, digits) for value in values]
         assert run("return values.map((value) => number.brief(value, digits))", values=values, digits=digits) == written
@@ -58,7 +63,7 @@ def test_a_number_has_one_notation_in_python_and_in_the_browser():
             sign, mantissa, power = re.fullmatch(r"(-?)([\d,.]*)·?(?:10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?", said).groups()
             exponent = int((power or "0").translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
             read = float(f"{sign}{mantissa.replace(',', '') or 1}") * 10.0**exponent
-            assert read == pytest.approx(value, rel=0.5 * 10 ** (1 - digits), abs=0)
+            assert abs(read - value) <= 0.5000001 * 10 ** (1 - digits) * abs(value) + 5e-324
 
 
 def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with_a_recordings():
