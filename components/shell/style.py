@@ -24,7 +24,7 @@ END = b"</body>"  # after Streamlit's own styles, over which these win
 
 
 class Styled:
-    """Middleware that puts CSS and SCRIPTS into every page, and has it load `modules`, and plotly, by their addresses."""
+    """Puts CSS and SCRIPTS into every page, and has it load `modules` and `plotly` by their addresses."""
 
     def __init__(self, inner: ASGIApp, modules: Iterable[str] = (), plotly: str = "") -> None:
         self.inner = inner
