@@ -27,6 +27,10 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "trial": (BOTH, {"first": [], "without": []}),
     "translation": ((), {}),  # trains a net of its own, on a task that neither of these has
     "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own
+    "update": (BOTH, {}),
+    "smoothness": (BOTH, {}),
+    "smoothness with noise": (BOTH, {}),
+    "edge of stability": (BOTH, {}),
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),

@@ -314,6 +314,36 @@ class Trial:
     tried: tuple[Tried, ...]
 
 
+# --- steps of gradient descent, of K seeds ---
+
+
+@dataclass(frozen=True)
+class Update:
+    """The RMS of the change of the logits by one step of gradient descent."""
+
+    matrices: np.ndarray  # where the blocks' matrices alone take it, (K,)
+    everything: np.ndarray  # where all parameters do, (K,)
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """The largest change of the gradient along the step that a run takes, over its length, at F steps."""
+
+    steps: np.ndarray  # (F,)
+    change: np.ndarray  # (K, F); NaN once a run has diverged
+    loss: np.ndarray  # of every step, (K, steps)
+
+
+@dataclass(frozen=True)
+class EdgeOfStability:
+    """The largest eigenvalue of the Hessian under full-batch gradient descent, at F steps."""
+
+    steps: np.ndarray  # (F,)
+    sharpness: np.ndarray  # (K, F); NaN once a run has diverged
+    loss: np.ndarray  # of every step, (K, steps)
+    rate: float
+
+
 # --- tokens ---
 
 
@@ -536,6 +566,11 @@ SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
 FEW_SAMPLES = Question("few samples", Overfitting)
+
+UPDATE = Question("update", Update)
+SMOOTHNESS = Question("smoothness", Smoothness)
+NOISY_SMOOTHNESS = Question("smoothness with noise", Smoothness)
+EDGE_OF_STABILITY = Question("edge of stability", EdgeOfStability)
 
 LENS = Question("lens", Lens)
 CONTINUATION = Question("continuation", Continuation)

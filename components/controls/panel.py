@@ -14,6 +14,7 @@ from components.shell.hide import any_hidden, hidden
 from components.shell.link import defined, help_of
 from components.shell.naming import ARRANGED
 from components.shell.session import Key
+from components.shell.sources import cited
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
@@ -152,7 +153,7 @@ def _arrangement_menu(made: str, arrange: Callable[[], None]) -> None:
     """Draws the menu of arrangements, last of all: it is called by the name of what the other controls make."""
     own = ARRANGEMENTS.get(made)
     unnamed = "The columns differ." if made == SEVERAL else "What is set has no name."
-    read = f"{own.reading} ({own.source})" if own else unnamed
+    read = f"{own.reading} ({cited(own.source)})" if own else unnamed
     tip = f"{read} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
     st.menu_button(
         f"Arrangement: {made}",

@@ -10,17 +10,14 @@ import streamlit as st
 from components.controls import form
 from components.shell import session
 from components.shell.link import PAGES
-from models.content import Texts
+from components.shell.sources import cited
 from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, search
-from models.papers.papers import by_number
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-TEXTS = Texts("papers")
 KEY, CHOSEN = "glossary", "glossary_word"
 MET = {page.stem: page for page in PAGES.glob("*.py")}  # by its address
 BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # of every page
-PAPER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 
 @dataclass(frozen=True)
@@ -47,15 +44,8 @@ def meaning(sense: Term) -> str:
     """A sense as Markdown: category, text, formula, and source with links to the papers."""
     of = f"*{sense.of}* · " if sense.of else ""
     formula = f" ${sense.formula}$" if sense.formula else ""
-    linked = PAPER.sub(_linked, _plain(sense.source))
+    linked = cited(_plain(sense.source))
     return f"{of}{_plain(sense.text)}{formula}" + (f" ({linked})" if linked else "")
-
-
-def _linked(number: re.Match[str]) -> str:
-    """A paper's number with its address, and the card that runs its result here."""
-    card = by_number(number[1])
-    here = f", [{TEXTS('run here')}](papers?paper={card.key})" if card else ""
-    return f"[{number[1]}](https://arxiv.org/abs/{number[1]}){here}"
 
 
 def _nearest(asked: str) -> str:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from components.charts.diagram import show_blocks
 from components.player.experiment import draw, gathered
+from components.shell.link import MAPS
 from components.shell.session import Key
 from components.shell.text import badge, explained, typed
 from components.shell.ways_on import to_compare, to_playground
@@ -51,7 +52,8 @@ def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
     running, values = False, None
     if not PAPER_RUNNING.of(paper.key).get():
         icon = ":material/play_arrow:"
-        st.button(TEXTS("run"), key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,))
+        run = TEXTS("read" if paper.recorded else "run")
+        st.button(run, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,))
     else:
         running, values = gathered(paper, NAME)
         word = "Stop" if running else "Clear"
@@ -59,7 +61,7 @@ def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
     outcome = paper.finding(values) if values is not None else None
     if outcome is not None:
         PAPER_VERDICTS.mutable()[paper.key] = outcome.answer
-        show(outcome)
+        show(outcome, "recorded" if paper.recorded else "measured")
     st.markdown(TEXTS("cannot", cannot=explained(paper.cannot)))
     if outcome is not None:
         with st.expander(TEXTS("why")):
@@ -68,18 +70,21 @@ def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
     return running, outcome
 
 
-def show(outcome: Finding) -> None:
-    """The verdict, its numbers, and which statements did not come out so."""
+def show(outcome: Finding, kind: str) -> None:
+    """The verdict, its numbers, which statements did not come out so, and how they were made, a key of badges."""
     verdict = outcome.answer[0].upper() + outcome.answer[1:]
     said = TEXTS("verdict", verdict=verdict, sentence=explained(outcome.sentence))
     if outcome.condition:
         said += " " + TEXTS("not so", missed=outcome.condition)
-    st.markdown(f"{ICONS[outcome.answer]} {said} {badge('measured')}")
+    st.markdown(f"{ICONS[outcome.answer]} {said} {badge(kind)}")
 
 
 def _open(paper: Paper) -> None:
-    """A link to the nets of a paper, if it has any."""
+    """Links to the nets of a paper and to the map that shows it, where it has them."""
     if len(paper.opened) == 1:
         to_playground(paper.opened[0])
     elif paper.opened:
         to_compare(paper.opened, seeds=MIN_SEEDS)
+    if paper.map:
+        label = TEXTS("again" if paper.recorded else "map")
+        st.page_link(MAPS, label=label, icon=":material/grid_on:", query_params={"map": paper.map})

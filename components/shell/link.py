@@ -24,6 +24,7 @@ PLAYGROUND, COMPARE = PAGES / "playground.py", PAGES / "compare.py"
 ANATOMY = PAGES / "anatomy.py"
 START, STORY = PAGES / "start.py", PAGES / "story.py"
 LESSONS = PAGES / "lessons.py"
+MAPS = PAGES / "maps.py"
 TAUGHT = ("init",)  # fields with a lesson of the same key
 
 put = address.put

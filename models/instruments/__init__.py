@@ -11,6 +11,7 @@ from models.instruments.cache import cached
 from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.curvature import sharpness, stream_jacobian
+from models.instruments.descent import edge_of_stability, noisy_smoothness, smoothness, update
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.few_samples import few_samples
 from models.instruments.generation import continuation, refinement, replacement, revision
@@ -72,4 +73,8 @@ INSTRUMENTS: dict[str, Instrument] = {
     "trial": trial,
     "translation": translation,
     "few samples": few_samples,
+    "update": update,
+    "smoothness": smoothness,
+    "smoothness with noise": noisy_smoothness,
+    "edge of stability": edge_of_stability,
 }

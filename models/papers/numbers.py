@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from models.insight.gaussian import moments
+from models.maps.prepared import CHECKS, recorded_check
 
-__all__ = ["batch_norm_explodes", "fluctuations", "order_and_chaos", "shattered"]
+__all__ = ["batch_norm_explodes", "coordinate_checks", "fluctuations", "order_and_chaos", "shattered"]
 
 SEEDS = 3
 WEIGHT_VARIANCES, BIAS_VARIANCE = (1.0, 1.761, 4.0), 0.05
@@ -185,3 +186,10 @@ def shattered() -> dict[str, Any]:
         for kind in kinds
     }
     return {"layers": PAIRED_LAYERS, "correlation": found}
+
+
+@cache
+def coordinate_checks() -> dict[Any, Any]:
+    """The recorded sizes of the coordinate checks of the page Maps, by the field that varies and parametrisation."""
+    recorded = {key: recorded_check(check) for key, check in CHECKS.items()}
+    return {key: one.coordinates for key, one in recorded.items() if one is not None}

@@ -6,7 +6,8 @@ from typing import Any
 
 from models.content import Content, Document
 from models.experiment import Experiment, all_is_said, links, parts, stated, topic_of
-from models.papers import numbers, results  # noqa: F401 (they hold numbers and judges)
+from models.maps.prepared import CHECKS_KEY, PREPARED
+from models.papers import numbers, results, updates  # noqa: F401 (they hold numbers and judges)
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
 from models.spec import RunConfig
 
@@ -19,7 +20,8 @@ class Paper(Experiment):
     """A published result (its title) and a toy set-up of it (its question).
 
     `paper`: authors and year. `says`: the result, with its place in the paper; `cannot`: what the toy cannot show.
-    `opens`: the names of the nets that the link opens.
+    `opens`: the names of the nets that the link opens. `map`: the map that shows it too, by its key in the address of
+    the page Maps; empty if there is none. `recorded`: whether its numbers are a recording.
     """
 
     paper: str
@@ -27,6 +29,8 @@ class Paper(Experiment):
     result: str
     cannot: str
     opens: tuple[str, ...]
+    map: str
+    recorded: bool
 
     @property
     def opened(self) -> list[RunConfig]:
@@ -44,12 +48,16 @@ def paper(text: Document) -> Paper:
         result=text.section("The paper says"),
         cannot=text.section("What the toy cannot show"),
         opens=tuple(text.take("opens", list, [])),
+        map=text.take("map", str, ""),
+        recorded=text.take("recorded", bool, False),
         **parts(text, (HOLDS, PARTLY, NOT_HERE), says="What is measured", condition="Because", functions=FUNCTIONS),
     )
     text.end()
     for name in made.opens:
         if name not in made.nets:
             raise text.fault(f"there is no net “{name}”", name)
+    if made.map not in {"", CHECKS_KEY, *PREPARED}:
+        raise text.fault(f"there is no map “{made.map}”", made.map)
     links(text, made.question, made.result, made.cannot)
     return made
 

@@ -38,8 +38,13 @@ LONG = {
     "short-paths",
     "curse-of-depth",
     "zero-gates",
+    "dynamic-tanh",
+    "bounded-update",
+    "qk-norm",
+    "smoother",
+    "edge-of-stability",
 }  # judged on made-up losses, and run in the full suite
-IN_PART = {"curse-of-depth", "zero-gates"}
+IN_PART = {"curse-of-depth", "zero-gates", "dynamic-tanh"}
 CARD_SECONDS = 60.0  # that a card may take on two cores
 
 
@@ -82,6 +87,7 @@ def test_a_file_that_names_a_net_that_there_is_not_or_no_topic_is_refused(tmp_pa
         ('"pre-LN, 16"]', '"pre-LN, 17"]', "there is no net “pre-LN, 17”"),
         ('"placement"', '"weather"', "the topic is one of"),
         ("seeds = 3", "seeds = 99", "seeds is 1 to 8"),
+        ("seeds = 3", 'seeds = 3\nmap = "nowhere"', "there is no map “nowhere”"),
         ("## What the toy cannot show", "## Else", "the section “What the toy cannot show” is missing"),
     ):
         path.write_text(text.replace(right, wrong), "utf-8")
@@ -462,6 +468,26 @@ def both_fall(values: dict[str, Any]) -> None:
         values[name] = [replace(one, weight_grad_rms=np.full_like(one.weight_grad_rms, factor)) for one in traces]
 
 
+def of_checks(width: dict[str, float], depth: dict[str, float]) -> Callable[[dict[str, Any]], None]:
+    """Sizes that are all these powers of width and of depth, by parametrisation."""
+
+    def change(values: dict[str, Any]) -> None:
+        values["numbers"] = {
+            (field, name): replace(
+                one,
+                size=tuple(
+                    tuple(tuple(tuple(at**power for _ in row) for row in seed) for seed in of)
+                    for at, of in zip(one.values, one.size, strict=True)
+                ),
+            )
+            for (field, name), one in values["numbers"].items()
+            for power in [(width if field == "width" else depth)[name]]
+        }
+
+    return change
+
+
+STANDARD, MUP, BY_DEPTH = "standard", "muP", "muP + 1/depth"
 CONTRARY: dict[str, list[tuple[str, Callable[[dict[str, Any]], None]]]] = {
     "order-and-chaos": [
         (PARTLY, profiles(low=0.759, edge=1.1, high=1.342)),
@@ -479,6 +505,12 @@ CONTRARY: dict[str, list[tuple[str, Callable[[dict[str, Any]], None]]]] = {
         (PARTLY, correlated(plain=lambda d: 0.5**d, residual=lambda d: 0.8**d, normed=lambda d: 1 / d)),
         (PARTLY, correlated(plain=lambda d: 0.9**d, residual=lambda d: 0.95**d, normed=lambda d: d**-0.5)),
         (NOT_HERE, correlated(plain=lambda d: 0.7**d, residual=lambda d: 0.6**d, normed=lambda d: 0.5**d)),
+    ],
+    "mup": [
+        (PARTLY, of_checks({STANDARD: 0.5, MUP: 0.2, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.0})),
+        (PARTLY, of_checks({STANDARD: -0.5, MUP: 0.0, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.0})),
+        (PARTLY, of_checks({STANDARD: 0.5, MUP: 0.0, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.0, BY_DEPTH: 0.0})),
+        (NOT_HERE, of_checks({STANDARD: 0.0, MUP: 0.5, BY_DEPTH: 0.0}, {STANDARD: 0.5, MUP: 0.5, BY_DEPTH: 0.5})),
     ],
     "last-gradient": [(PARTLY, alike), (NOT_HERE, both_fall)],
 }
@@ -554,6 +586,13 @@ def test_run_ends_with_verdict_figure_and_numbers(key: str) -> None:
     assert charts(page)
     page = press(page, "Clear")
     assert "holds here" not in words(page).casefold()
+
+
+def test_a_recorded_card_says_so_and_leads_to_the_map_where_it_runs_again() -> None:
+    page = press(opened("mup"), "Read the recording")
+    assert "holds here" in words(page).casefold()
+    assert "[recorded]" in words(page)
+    assert "[measured]" not in words(page)
 
 
 def test_a_class_that_presses_together_waits_for_one_computation() -> None:

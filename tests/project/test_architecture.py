@@ -150,6 +150,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *NUMPY_SIDE,
     ),
     "models.papers": (
+        "models.maps",
         "models.answers",
         "models.content",
         "models.experiment",

@@ -1,0 +1,20 @@
+"""Sources as links: a paper's number leads to arXiv, and to the card that runs its result here."""
+
+import re
+
+from models.content import Texts
+from models.papers.papers import by_number
+
+TEXTS = Texts("papers")
+NUMBER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
+
+
+def cited(source: str) -> str:
+    """A source as Markdown, its numbers at arXiv as links."""
+    return NUMBER.sub(_linked, source)
+
+
+def _linked(number: re.Match[str]) -> str:
+    card = by_number(number[1])
+    here = f", [{TEXTS('run here')}](papers?paper={card.key})" if card else ""
+    return f"[{number[1]}](https://arxiv.org/abs/{number[1]}){here}"
