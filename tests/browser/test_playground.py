@@ -14,7 +14,6 @@ from tests.browser.page import (
     chart,
     choose,
     drawn,
-    laid_out,
     line,
     link,
     press,
@@ -215,15 +214,6 @@ def test_two_viewers_share_a_log_and_one_pauses_while_the_other_goes_on(visitors
     expect(status(anna)).to_contain_text("step 60 of 60")
     for name in (*PROFILES, "Loss"):
         until_line(anna, name, line(ben, name))
-
-
-def test_a_phone_shows_everything_in_its_width_and_train_can_be_reached(visitors):
-    page = drawn(visitors(link(seed=9), viewport={"width": 390, "height": 844}))
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    wide = page.get_by_test_id("stMain").evaluate("el => [el.scrollWidth, el.clientWidth]")
-    assert wide[0] <= wide[1] <= 390
-    laid_out(page, button(page, "Train"))
-    train(page)
 
 
 def test_everything_has_the_name_that_people_and_tools_go_by(visitors):

@@ -5,7 +5,6 @@ a file that outlives a restart, and nothing that grows or stays for ever.
 import json
 import stat
 import threading
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -145,25 +144,6 @@ def test_who_is_let_go_is_called_back_and_going_on_calls_back_too(board: Board, 
     ):
         change()
         assert (shown(board).loose, shown(board).led) == (loose, again)
-
-
-def test_pages_hear_of_everything_that_they_show_and_guesses_change_nothing_on_them(board: Board, key: str) -> None:
-    heard: list[str] = []
-    board.listen(heard.append)
-    versions = []
-    for change in (
-        lambda: board.guess(CODE, LESSON, "one", FIRST),
-        lambda: board.reveal(CODE, key),
-        lambda: board.clear(CODE, key),
-        lambda: board.let_go(CODE, key, True),
-        lambda: board.move(CODE, key, 1),
-    ):
-        change()
-        versions.append(shown(board).version)
-    assert heard == [CODE] * 5
-    assert [after - before for before, after in pairwise(versions)] == [1, 1, 1, 1]
-    board.close(CODE, key)
-    assert len(heard) == 6
 
 
 @given(st.text(max_size=80))

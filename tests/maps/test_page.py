@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from components.charts.maps import BEYOND, panel, shared_scale, widths_chart
 from components.maps.specification import FIRST
 from models.maps import Axis, Cell, MapStore, Outcome, process
-from models.maps.cells import cells, configs, outcome, refused, units
+from models.maps.cells import cells, configs, outcome, refused
 from models.maps.prepared import PREPARED, recording
 from models.maps.process import MapWorks, Standing, prune, works
 from models.maps.sensitivity import Warmed, sentence, warmed, warmup_sentence, widths
@@ -30,7 +30,7 @@ from models.spec.limits import LIMITS
 from models.training import Run
 from tests.app_page import PATIENCE, by_link, charts, labels, press, sound, words
 from tests.drawn import drawn
-from tests.maps.test_maps import BASE, SMALL, made
+from tests.maps.test_maps import SMALL, made
 from tests.tables import table_of
 from tests.waiting import until
 
@@ -434,25 +434,6 @@ def test_a_map_whose_unit_is_longer_than_patience_hands_over_and_is_waited_for_l
         these.begin(spec, viewer)
     assert first() == ["a", "b", "a", "b"]
     assert these._wanted[stubborn.digest].patience > 0.2
-
-
-@pytest.mark.full
-@pytest.mark.slow
-def test_three_small_maps_are_done_long_before_a_long_one_that_began_first(made_works):
-    """With the command itself, which hands over between two units and loses none."""
-    these = made_works(turn=5.0)
-    long = replace(SMALL, x=Axis("batch", tuple(range(8, 20))), base=(*BASE[:2], ("steps", 200)))
-    small = [replace(SMALL, y=Axis("depth", (2,)), arrangements=(name,)) for name in ("plain", "pre-norm", "ReZero")]
-    these.begin(long, "me", "one")
-    until(lambda: MapStore(long, these.folder).done(), "the first unit of the long one")
-    for at, spec in enumerate(small):
-        these.begin(spec, f"viewer {at}", f"address {at}")
-    stores = [MapStore(spec, these.folder) for spec in small]
-    until(lambda: not any(store.missing() for store in stores), "the small ones")
-    kept = MapStore(long, these.folder)
-    assert 0 < len(kept.done()) < len(units(long))
-    lines = (kept.path / "units.jsonl").read_text().splitlines()
-    assert len(lines) == len({json.loads(line)["unit"] for line in lines}), "no unit is computed twice"
 
 
 def begun_with_a_unit(made_works):

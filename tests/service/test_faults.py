@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -36,10 +35,8 @@ from tests.load.viewer import PAGE, Viewer
 from tests.waiting import PATIENCE
 
 SILENCE = 10
-END_SECONDS = 10.0  # after a tab was closed
 SMALL = "depth=4&width=16&batch=16&steps=5000"
 LONG = "depth=32&width=64&batch=64&steps=5000"  # longer than a test
-NO_FILES = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")  # whoever writes to a file is told that it cannot grow
 
 
 @pytest.fixture(scope="module")
@@ -140,53 +137,6 @@ def test_a_step_that_hangs_is_ended_said_and_computed_again(alone: Server) -> No
     played(hang())
 
 
-def test_after_a_restart_of_the_server_the_link_brings_back_the_configuration_and_the_same_run() -> None:
-    async def before(left: Viewer) -> list[float]:
-        async with left:
-            await left.ready()
-            await left.slide("Depth", 6)
-            await left.until(lambda: left.sites == 7, "seven points")
-            await left.settled()
-            await trains(left, 20)
-            return left.losses
-
-    async def after(url: str, query: str, seen: list[float]) -> None:
-        async with Viewer(url, PAGE, query) as back:
-            await back.ready()
-            assert (back.sites, back.step) == (7, 0)
-            await trains(back, len(seen) - 1)
-            assert back.losses[: len(seen)] == seen
-            assert back.exceptions == []
-
-    with serving() as first:
-        first.wait_for(b'"ready"')
-        left = Viewer(first.url, PAGE, "depth=4&width=16&batch=16&steps=200&seed=2")
-        seen = asyncio.run(before(left))
-    with serving() as second:
-        second.wait_for(b'"ready"')
-        played(after(second.url, left.query, seen))
-
-
-def test_whoever_loses_both_connections_comes_back_to_the_same_place_and_gets_the_rows_that_are_missing(
-    alone: Server,
-) -> None:
-    async def cut() -> None:
-        async with visit(alone, own_run()) as neighbour, visit(alone, f"{LONG}&seed=3") as viewer:
-            for times in range(1, 4):
-                before = await trains(viewer, 5)
-                arrivals = len(viewer.player.runs[0].arrivals)
-                await viewer.cut()
-                await trains(neighbour)
-                await viewer.settled()
-                await trains(viewer, 5)
-                assert (viewer.playing, viewer.player.connections) == (True, times + 1)
-                assert viewer.player.runs[0].arrivals[arrivals][1] > before
-            assert as_computed(viewer)
-            assert [viewer.exceptions, neighbour.exceptions] == [[], []]
-
-    played(cut())
-
-
 def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(alone: Server) -> None:
     async def deaf() -> None:
         async with Viewer(alone.url, PAGE, f"{SMALL}&seed=4") as viewer, visit(alone, own_run()) as neighbour:
@@ -212,25 +162,6 @@ def test_a_visitor_who_never_reads_holds_up_nobody_and_is_let_go(alone: Server) 
             await viewer.until(let_go, "the end of the connection", PATIENCE)
 
     played(deaf())
-
-
-def test_the_work_of_a_run_ends_soon_after_its_tab_was_closed(alone: Server) -> None:
-    async def close() -> None:
-        while alone.health()["training"]:  # of tests before this
-            await asyncio.sleep(0.1)
-        async with Viewer(alone.url, PAGE, f"{LONG}&seed=10") as viewer:
-            await viewer.ready()
-            await trains(viewer, 5)
-            assert alone.health()["training"] == 1
-        closed = time.monotonic()
-        while alone.health()["training"]:
-            await asyncio.sleep(0.1)
-            assert time.monotonic() < closed + END_SECONDS
-        async with Viewer(alone.url, PAGE, f"{LONG}&seed=10") as again:
-            await again.until(lambda: again.losses, "what is there")
-            assert not again.player.over
-
-    played(close())
 
 
 def forged(viewer: Viewer) -> Iterator[WidgetState]:
@@ -335,24 +266,6 @@ def test_clearing_the_cache_takes_nothing_from_anybody(alone: Server) -> None:
     played(clear())
 
 
-def test_a_hundred_sessions_that_open_and_close_leave_the_server_as_it_was(alone: Server) -> None:
-    async def come_and_go(seed: int) -> None:
-        async with Viewer(alone.url, PAGE, f"{SMALL}&seed={seed}") as viewer:
-            if seed % 2:
-                await viewer.until(lambda: viewer.player.connected, "the player")
-
-    async def hundred() -> None:
-        async with visit(alone, own_run()) as neighbour:
-            await trains(neighbour)
-            for first in range(0, 100, 10):
-                await asyncio.gather(*(come_and_go(seed) for seed in range(first, first + 10)))
-            await trains(neighbour, 5)
-            async with visit(alone, f"{SMALL}&seed=7") as newcomer:
-                assert (newcomer.sites, newcomer.exceptions, neighbour.exceptions) == (5, [], [])
-
-    played(hundred())
-
-
 @pytest.mark.first
 def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server: Server) -> None:
     query = {name: f"{knob.high:.15g}" for name, (_, knob) in knobs().items() if knob.high}
@@ -383,15 +296,3 @@ def test_a_configuration_at_every_limit_at_once_is_refused_with_what_fits(server
         assert server.worker() == worker
 
     played(every_limit())
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="a shell's limit")
-def test_a_full_disk_stops_nobody() -> None:
-    async def scene(full: Server) -> None:
-        async with visit(full, f"{SMALL}&seed=8") as viewer:
-            await trains(viewer, 5)
-            assert viewer.exceptions == []
-
-    with serving(before=NO_FILES) as full:
-        full.wait_for(b'"ready"')
-        played(scene(full))

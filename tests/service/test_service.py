@@ -189,16 +189,6 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None
     assert (log.head.parameters, log.head.device, log.error) == (run.parameters, "cpu", "")
 
 
-def test_a_wish_for_some_rows_is_not_exceeded(worker: Trainer) -> None:
-    cfg = RunConfig(depth=2, width=16, batch=16, steps=40, seed=11, device="cpu")
-    other = RunConfig(depth=2, width=16, batch=16, steps=40, seed=12, device="cpu")
-    log = worker.want(cfg, 9)
-    until(lambda: log.length == 9, "nine rows")
-    finished(worker.want(other, 40))  # the worker has had every chance to go on
-    assert log.length == 9
-    assert not log.done
-
-
 def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=300, seed=13, device="cpu")
     log = worker.want(cfg, 5)
@@ -211,44 +201,6 @@ def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> No
     assert len(early) == 5
     np.testing.assert_array_equal(early.act_rms, before)
     assert not early.loss.flags.writeable
-
-
-def test_two_logs_advance_in_turn(worker: Trainer) -> None:
-    one = worker.want(LONG, LONG.steps, seconds=PATIENCE)
-    two = worker.want(RunConfig(depth=2, width=16, batch=16, steps=5000, seed=1, device="cpu"), 5000, seconds=PATIENCE)
-    for _ in range(3):
-        before = one.length, two.length
-        until(lambda before=before: one.length > before[0] and two.length > before[1], "both to move")  # type: ignore[misc]
-    assert not one.done
-    assert not two.done
-    for log in (one, two):
-        worker.want(log.cfg, log.cfg.steps, seconds=0)
-
-
-def test_training_stops_when_the_wish_expires(worker: Trainer) -> None:
-    cfg = RunConfig(depth=2, width=16, batch=16, steps=5000, seed=21, device="cpu")
-    log = worker.want(cfg, 5000, seconds=PATIENCE)
-    until(lambda: log.length, "rows")
-    worker.want(cfg, 5000, seconds=0.3)
-    until(lambda: not log.wanted, "the request to expire")
-    for seed in (22, 23):  # its turn would come again before these are through
-        reached = log.length
-        finished(worker.want(RunConfig(depth=2, width=16, batch=16, steps=100, seed=seed, device="cpu"), 100))
-    assert log.length == reached < 5000
-    assert not log.done
-
-
-def test_divergence_ends_the_log_and_says_where(worker: Trainer) -> None:
-    cfg = RunConfig(depth=16, width=32, norm="none", steps=200, lr=1.0, device="cpu")
-    log = finished(worker.want(cfg, 200))
-    run = Run(cfg)
-    run.advance(200)
-    assert run.divergence is not None
-    assert log.divergences == [run.divergence]
-    assert log.done
-    trace = answered(log.trace())
-    assert trace.divergence == run.divergence
-    assert len(trace) == run.step
 
 
 # Errors
@@ -431,35 +383,6 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer)
 
 
 # Death and resurrection
-
-
-@pytest.mark.full
-def test_a_killed_worker_leaves_the_picture_and_the_rows_come_out_equal(monkeypatch: pytest.MonkeyPatch) -> None:
-    logged: list[tuple[str, object]] = []
-    monkeypatch.setattr(client, "event", lambda what, *_, **facts: logged.append((what, facts.get("how"))))
-    with closing(Trainer(back_off=[0.05])) as trainer:
-        cfg = RunConfig(depth=4, width=32, batch=32, steps=400, device="cpu")
-        log = trainer.want(cfg, 400)
-        until(lambda: log.length >= 20, "some rows")
-        first_pid = trainer.status().pid
-        os.kill(first_pid, signal.SIGKILL)
-        until(lambda: trainer.status().state != "ready", "the death to be noticed")
-        drawn = rows_of(log)
-        assert len(drawn) >= 20
-        assert not log.done
-        assert log.recomputing
-        assert trainer.status().state == "restarting"
-        assert trainer.log(cfg) is log
-        finished(log)
-        assert trainer.status().pid != first_pid
-        assert logged[:3] == [("trainer_ready", None), ("trainer_ended", "by SIGKILL"), ("trainer_ready", None)]
-        assert not log.recomputing
-        assert rows_of(log).tobytes() == expected(cfg).tobytes()
-        assert drawn.tobytes() == rows_of(log)[: len(drawn)].tobytes()
-        trace = answered(log.trace())
-        steps = [frame.step for frame in trace.frames]
-        assert steps == sorted(set(steps))
-        assert steps[-1] == 400
 
 
 @pytest.mark.full

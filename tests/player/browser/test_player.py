@@ -23,7 +23,6 @@ from tests.browser.page import (
     ranges,
     row,
     scrubber,
-    still,
     until,
     until_at_rest,
     until_row,
@@ -266,19 +265,6 @@ def test_step_goes_one_row_on_and_rests_there(visitors):
     expect(button(page, "Train")).to_be_visible()
 
 
-def test_a_pause_stops_the_picture_and_the_work(visitors, demo):
-    page = drawn(visitors(link(seed=4) + LOOP))
-    press(page, "Train")
-    until_row(page, 20)
-    press(page, "Pause")
-    stands, seen = row(page), draws(page)
-    until(page, lambda: demo.health()["training"] == 0, "the end of the work")
-    assert row(page) == stands
-    at_rest(page, stands)
-    still(page)
-    assert draws(page) <= seen + 2  # at rest, and with the server's answer; not with every row that was under way
-
-
 def test_zoom_and_hover_hold_while_the_run_plays(visitors):
     page = drawn(visitors(link(seed=7) + LOOP))
     press(page, "Train")
@@ -296,19 +282,6 @@ def test_two_runs_move_under_one_player_to_the_longest_end(visitors):
     until_row(page, last(page))
     expect(status(page)).to_contain_text("all are done")
     assert len(chart(page, "Loss").evaluate(NAMES)) == 2
-
-
-def test_a_run_that_diverges_says_so_at_the_step_where_it_did_and_not_before(visitors):
-    page = drawn(visitors(link(depth=24, residual="false", norm="none", lr=30, steps=40, seed=1)))
-    press(page, "Train")
-    headline = page.locator(".player-headline").first
-    expect(headline).to_contain_text("Diverged at step")
-    until_at_rest(page)
-    step = int(re.search(r"step (\d+)", headline.inner_text())[1])  # type: ignore[index]
-    assert row(page) == max(step - 1, 0)
-    expect(status(page)).to_contain_text("diverged")
-    press(page, "Reset")
-    expect(headline).not_to_contain_text("Diverged")
 
 
 def test_the_keys_of_the_projector_move_the_playhead_outside_of_fields(visitors):
