@@ -32,7 +32,7 @@ def widget(
     choices = None if knob.choices is None else dict.fromkeys([*before, *knob.choices])
     if knob.stops:
         choices, control = dict.fromkeys(sorted({*knob.stops, int(value)})), knob.control
-    step = knob.step if int in kinds else step
+    step = knob.step if int in kinds else knob.step or step
     form.control(key, name, kinds, of_run(name, choices=choices, step=step, control=control), **more)
 
 

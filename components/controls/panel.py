@@ -15,6 +15,7 @@ from components.shell.link import defined, help_of
 from components.shell.naming import ARRANGED
 from components.shell.session import Key
 from components.shell.sources import cited
+from models.insight.theory import keeping_gain
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
@@ -120,6 +121,10 @@ def _field(name: str, knob: Knob) -> None:
     if name in FOLLOWED:
         more["on_change"] = FOLLOWED[name]
     widget(name, session.field(name, 1.0), key=name, control=knob.control, **more)
+    if name == "init_gain" and (cfg := assemble()[0]) and (gain := keeping_gain(cfg)):
+        st.button(
+            f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=({name: float(f"{gain:.4g}")},)
+        )
 
 
 def _idle(name: str) -> bool:

@@ -4,7 +4,7 @@ Mean-field averages over wide random layers, exact as the width grows, up to the
 arXiv 1606.05340; Schoenholz 2017, arXiv 1611.01232; Yang & Schoenholz 2017, arXiv 1712.08969). Legend: M sublayers.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import sqrt
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from models.insight.gaussian import moments
 from models.insight.words import number
-from models.spec import INITS, NORMS, RunConfig, plan
+from models.spec import INITS, NORMS, RunConfig, knobs, plan
 from models.spec.knob import Matrix
 from models.spec.parametrization import branch_gain
 from models.spec.plan import SublayerPlan, activations_of, one_layer
@@ -82,6 +82,29 @@ def branch_gains(cfg: RunConfig, kind: str) -> tuple[float, float] | None:
         return None
     passed = _function(cfg, next(iter(alike.values())), 1.0)
     return passed.square, passed.back
+
+
+@lru_cache(maxsize=256)
+def keeping_gain(cfg: RunConfig) -> float | None:
+    """The init gain with which a branch of layers passes on the mean square of 1 that it is fed, to 1 in 100,000.
+
+    The root of E[F(x)^2] = 1: for two fan-in matrices g^2 E[act(g z)^2] = 1. None where there is none, or no law.
+    """
+    kind = "mlp" if cfg.net == "mlp" else "ffn"
+    if branch_gains(cfg, kind) is None:
+        return None
+    knob, sublayer = knobs()["init_gain"][1], next(s for s in plan(cfg).sublayers if s.kind == kind and not s.identity)
+
+    def passed(gain: float) -> float:
+        return _function(replace(cfg, init_gain=gain), sublayer, 1.0).square
+
+    low, high = knob.low, knob.high
+    if not passed(low) < 1 < passed(high):
+        return None
+    for _ in range(20):
+        middle = sqrt(low * high)
+        low, high = (middle, high) if passed(middle) < 1 else (low, middle)
+    return sqrt(low * high)
 
 
 def he_twice(cfg: RunConfig) -> str:

@@ -14,7 +14,7 @@ def equation(cfg: RunConfig, block: int | None = None) -> str:
     lines = [rf"x \leftarrow {sublayer_equation(cfg, left[-1])}"]
     lines += [line for sublayer in left if not sublayer.identity for line in _branch_lines(cfg, sublayer)]
     if drops(cfg):
-        lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p),\quad m_i = 0\text{ with probability }p\text{, else }1"]
+        lines += [r"\operatorname{D}_p(z) = m \odot z/(1-p)", r"m_i = 0\text{ with probability }p\text{, else }1"]
     end = "x_M"
     if cfg.stack == "residual":
         lines += [rf"y \leftarrow y + {branch_equation(cfg, left[-1])},\qquad y_0 = x_0"]

@@ -78,8 +78,8 @@ class Fields:
         Knob("Branch scale", 0.0, 256.0, rules=BRANCH_SCALES),
     ] = 1.0
     input_scale: Annotated[str, Knob("Input scale", choices=INPUT_SCALES)] = "one"
-    branch_dropout: Annotated[float, Knob("Branch dropout", 0.0, 0.9)] = 0.0
-    stream_dropout: Annotated[float, Knob("Stream dropout", 0.0, 0.9)] = 0.0
+    branch_dropout: Annotated[float, Knob("Branch dropout", 0.0, 0.9, 0.05)] = 0.0
+    stream_dropout: Annotated[float, Knob("Stream dropout", 0.0, 0.9, 0.05)] = 0.0
     stack: Annotated[str, Knob("Stack", choices=STACKS)] = "single"
     skip_repeats: Annotated[
         int,

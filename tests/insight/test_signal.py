@@ -11,11 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
 from models.insight import signal_at_init
 from models.insight.signal import Signal
+from models.insight.theory import keeping_gain
 from models.spec import NETS, NORMS, RunConfig, plan
-from tests import traces
+from tests import hand, traces
 
 SEEDS = tuple(range(6))
 L, WIDTH = 16, 256
@@ -240,3 +242,39 @@ def test_the_signal_depends_on_the_net_and_not_on_how_it_is_trained():
     other = signal_at_init(RunConfig(depth=2, width=16, batch=7, steps=2, lr=1.0, optimizer="adam", clip=0.1))
     assert plain.mean_square.tobytes() == other.mean_square.tobytes()
     assert plain.grad_norm.tobytes() == other.grad_norm.tobytes()
+
+
+# --- the gain that keeps the mean square ---
+
+KEEPING = {
+    ("identity", 2, "fan-in"): 1.0,
+    ("relu", 2, "fan-in"): 2**0.25,
+    ("relu", 1, "fan-in"): 2**0.5,
+    ("relu", 2, "he"): 0.5**0.25,
+    ("relu", 1, "he"): 1.0,
+    ("selu", 2, "fan-in"): 1.0,  # its fixed point
+}
+
+
+@pytest.mark.parametrize(("activation", "layers", "init"), KEEPING)
+def test_the_gain_that_keeps_the_mean_square_is_the_closed_form_where_there_is_one(activation, layers, init):
+    cfg = RunConfig(activation=activation, layers_per_branch=layers, init=init)
+    assert keeping_gain(cfg) == pytest.approx(KEEPING[activation, layers, init], rel=1e-4)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "selu", "tanh", "sigmoid", "identity"])
+def test_with_the_offered_gain_a_branch_passes_on_the_mean_square_of_random_numbers(activation):
+    gain = keeping_gain(RunConfig(activation=activation))
+    cfg = arranged("plain", depth=1, activation=activation, init_gain=gain)
+    assert mean_square(traces.signal(cfg, seeds=SEEDS))[-1] == pytest.approx(1, rel=0.06)
+    z = np.random.default_rng(0).standard_normal(400_000)
+    values = torch.tensor(gain * z)
+    act = hand.ACTIVATIONS[activation](values).numpy()
+    assert gain**2 * (act**2).mean() == pytest.approx(1, rel=0.01)
+
+
+def test_no_gain_is_offered_where_none_keeps_the_mean_square():
+    assert keeping_gain(RunConfig(activation="tanh", layers_per_branch=1)) is None  # below 1 however large
+    assert keeping_gain(RunConfig(init="zero last")) is None
+    assert keeping_gain(RunConfig(norm="batch norm", placement="mid-norm")) is None
+    assert keeping_gain(RunConfig(overrides=((1, "activation", "tanh"),))) is None
