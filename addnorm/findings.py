@@ -53,7 +53,7 @@ def is_lost(last: float, first: float) -> bool:
 def stalled(losses: Sequence[float]) -> tuple[int, float, float] | None:
     """The row since which the loss has not fallen by FALL, with the mean loss there and now; None if it has lately."""
     window = max(LAST, len(losses) // PART)
-    if len(losses) < 2 * window:
+    if len(losses) < STALL * window:  # in fewer a slow start and a stalled loss look alike
         return None
     sums = [0.0, *accumulate(losses)]
     means = [(sums[at] - sums[at - window]) / window for at in range(window, len(sums))]

@@ -33,7 +33,7 @@ RULES = {
     "AN-W1": Criterion("warning", 20, "Shazeer 2017, 1701.06538"),
     "AN-I1": Criterion("warning", 0, "Goodfellow 2016, Deep Learning, 8.4"),
     "AN-C2": Criterion("warning", 100, "Pascanu 2013, 1211.5063"),
-    "AN-C1": Criterion("warning", 10, "Zhang 2020, 1905.11881"),
+    "AN-C1": Criterion("warning", 30, "Zhang 2020, 1905.11881"),
     "AN-L1": Criterion("warning", 0.02, "Prechelt 1998, Early Stopping - But When?"),
     "AN-U1": Criterion("warning", 1e-5, "You 2017, 1708.03888"),
     "AN-G1": Criterion("warning", 30, "Bengio 1994; Pascanu 2013, 1211.5063"),

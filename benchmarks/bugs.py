@@ -345,6 +345,12 @@ def warm_up(training: Training) -> None:
     )
 
 
+def clipped_momentum(training: Training) -> None:
+    """Gradient descent with momentum; unclipped, it leaves some of the transformers at the loss of guessing."""
+    sgd(training, 0.005, momentum=0.9)
+    clip(training, 1.0)
+
+
 def zero_by_data(training: Training) -> None:
     """Gradients are zeroed as they were before `zero_grad`."""
 
@@ -420,7 +426,7 @@ def evaluated(training: Training) -> None:
 
 HEALTHY: dict[str, Case] = {
     "Adam": lambda _: None,
-    "SGD with momentum": lambda one: sgd(one, 0.01, momentum=0.9),
+    "SGD with momentum, clipped at 1": clipped_momentum,
     "AdamW with warm-up": warm_up,
     "four small batches to an update": lambda one: setattr(one, "accumulate", 4),
     "clipped at 1": lambda one: clip(one, 1.0),

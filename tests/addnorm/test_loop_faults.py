@@ -17,7 +17,7 @@ from benchmarks.bugs import ARCHITECTURES, BUGS, HEALTHY, Changed, Training, tra
 from tests.addnorm.loops import batch, net, rms, train
 
 
-def recording_of(case: Any, architecture: str, folder: Path) -> Recording:
+def recording_of(case: Any, architecture: str, folder: Path, seed: int = 0) -> Recording:
     """What is recorded of a case of the benchmark."""
 
     @contextmanager
@@ -26,7 +26,7 @@ def recording_of(case: Any, architecture: str, folder: Path) -> Recording:
             yield recorder.loss
 
     torch.set_num_threads(1)
-    trained(case, architecture, 0, watched)
+    trained(case, architecture, seed, watched)
     found = read(folder / "run.jsonl")
     assert found.problem == ""
     return found
@@ -64,7 +64,11 @@ def test_a_bug_is_found_and_said_in_report_and_file(bug: str, architecture: str,
     "loop", [pytest.param(loop, marks=() if loop in HEALTHY_FIRST else pytest.mark.full) for loop in HEALTHY]
 )
 def test_a_healthy_loop_has_no_findings(loop: str, architecture: str, tmp_path: Path) -> None:
-    assert recording_of(HEALTHY[loop], architecture, tmp_path).findings == []
+    found = recording_of(HEALTHY[loop], architecture, tmp_path)
+    losses = list(found.scalars["loss"])
+    quarter = len(losses) // 4
+    assert sum(losses[-quarter:]) < 0.97 * sum(losses[:quarter]), "it is healthy: it learns"
+    assert found.findings == []
 
 
 def only(found: Recording, rule: str) -> addnorm.Diagnostic:
@@ -86,6 +90,14 @@ def test_clipping_is_said_with_the_norms_that_torch_gives(tmp_path: Path) -> Non
     assert finding.numbers["before"] == pytest.approx(norms[finding.since], rel=1e-4)
     assert finding.numbers["after"] == pytest.approx(0.01, rel=1e-3)
     assert finding.since <= 2, "clipping is noticed at the first or second row"
+
+
+@pytest.mark.parametrize(("loop", "seed"), [("fewer steps", 4), ("clipped at 1", 2)])
+def test_a_slow_start_is_not_stalled_and_a_gradient_of_ten_times_the_limit_is_usual(
+    loop: str, seed: int, tmp_path: Path
+) -> None:
+    architecture = "convnet" if loop == "fewer steps" else "transformer"
+    assert recording_of(HEALTHY[loop], architecture, tmp_path, seed).findings == []
 
 
 def test_a_gradient_that_is_left_is_measured(tmp_path: Path) -> None:
