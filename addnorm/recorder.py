@@ -85,7 +85,7 @@ def watch(
     Every update of `optimizer` closes a row, before the weights change; without an optimiser, `recorder.step()` does.
     `scaler`: AMP's, whose scale is divided out. `every`: steps to a row. `sites`: "auto", globs of module names, or
     modules by the names that they are to have. `meta`: kept in the header, as JSON. `to`: TensorBoard's `SummaryWriter`
-    or a run of Weights & Biases, told a few numbers of each row, beside a file or without one.
+    or a run of Weights & Biases or Trackio, told a few numbers of each row, beside a file or without one.
 
     `resume`: goes on with the file of that name after its last row, or at a step, whose row and later ones are dropped.
     `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter. `eager`: where

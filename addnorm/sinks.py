@@ -1,9 +1,10 @@
-"""Dashboards that are told a few numbers of each row: TensorBoard's `SummaryWriter`, a run of Weights & Biases."""
+"""Dashboards that are told a few numbers of each row: TensorBoard's `SummaryWriter`, a run of W&B or Trackio."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from addnorm.recording import Recording
@@ -78,4 +79,8 @@ def _log(sink: Any, step: int, numbers: Mapping[str, float], verdict: str) -> No
             sink.add_text(f"{GROUP}/verdict", verdict, step)
         return
     texts = {f"{GROUP}/verdict": verdict} if verdict else {}
-    sink.log({f"{GROUP}/step": step, **{f"{GROUP}/{name}": value for name, value in numbers.items()}, **texts})
+    told = {f"{GROUP}/step": step, **{f"{GROUP}/{name}": value for name, value in numbers.items()}, **texts}
+    if hasattr(sink, "define_metric") or "step" not in signature(sink.log).parameters:
+        sink.log(told)
+    else:  # Trackio takes steps in any order, and counts logs where it is told none
+        sink.log(told, step=step)

@@ -129,6 +129,11 @@ class WandbRun(Dashboard):
         self.told.append(numbers)
 
 
+class TrackioRun(Dashboard):
+    def log(self, metrics: dict[str, Any], step: int | None = None) -> None:
+        self.told.append((step, metrics))
+
+
 class Offline(Dashboard):
     def log(self, numbers: dict[str, Any]) -> None:
         raise ConnectionError("no network")
@@ -137,16 +142,17 @@ class Offline(Dashboard):
 @pytest.mark.parametrize("with_file", [True, False])
 def test_dashboards_hear_a_few_numbers_of_each_row(with_file: bool, tmp_path: Path) -> None:
     expected = recorded(net(), tmp_path)
-    model, board, run = net(), TensorBoard(), WandbRun()
+    model, board, run, trackio = net(), TensorBoard(), WandbRun(), TrackioRun()
     optimizer = sgd(model)
     path = tmp_path / "told.jsonl" if with_file else None
     with (
         pytest.warns(UserWarning, match="Offline hears no more of the recording: no network"),
-        watch(model, path, optimizer=optimizer, to=[board, Offline(), run]) as recorder,
+        watch(model, path, optimizer=optimizer, to=[board, Offline(), run, trackio]) as recorder,
     ):
         train(model, optimizer, recorder)
     assert (tmp_path / "told.jsonl").exists() == with_file
     assert [told["addnorm/step"] for told in run.told] == [0, 1, 2]
+    assert trackio.told == list(enumerate(run.told))
     assert run.defined == ("addnorm/*", "addnorm/step")
     if path is not None:
         with watch(model, path, optimizer=optimizer, to=[again := WandbRun()], resume=True) as recorder:
@@ -205,3 +211,21 @@ def test_a_run_of_weights_and_biases_hears_of_each_row_beside_what_it_is_told_by
         assert run.summary["addnorm/verdict"].startswith("The signal ")
     assert found == expected
     assert next(tmp_path.glob("wandb/offline-run-*/*.wandb")).stat().st_size > 500
+
+
+@pytest.mark.full
+def test_a_run_of_trackio_hears_of_each_row_at_its_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    trackio = pytest.importorskip("trackio", reason="trackio is not installed")
+    storage = pytest.importorskip("trackio.sqlite_storage").SQLiteStorage
+    model = net()
+    optimizer = sgd(model)
+    run = trackio.init(project="addnorm", name="watched", embed=False)
+    with watch(model, tmp_path / "run.jsonl", optimizer=optimizer, every=2, to=[run]) as recorder:
+        for k in range(5):
+            train_step(model, optimizer, recorder, k)
+            run.log({"mine": k}, step=k)
+    trackio.finish()
+    told = [one for one in storage.get_logs("addnorm", "watched") if "addnorm/step" in one]
+    assert [one["step"] for one in told] == [0, 2, 4]
+    assert told[-1]["addnorm/last_site"] == pytest.approx(read(recorder.path).row("act", 2)[-1])
