@@ -74,7 +74,7 @@ def test_the_first_digit_that_differs(value, other, place):
 
 def test_the_digit_is_marked_where_it_stands():
     text = compared(np.array([1.25, 2.0]), np.array([1.26, 2.0]))
-    assert "| 1 | 1.2:red-background[**5**]0000000 | 1.260000000 |" in text
+    assert "| 1 | 1.2:red[**50000000**] | 1.260000000 |" in text
     assert f"| 2 | {digits(2.0)} | {digits(2.0)} |" in text
 
 
@@ -119,7 +119,7 @@ def page(trainer_in_this_process):
 def test_switching_the_lines_to_torchs_makes_all_digits_agree(page):
     page.session_state["normalization_part"] = "By hand against torch"
     sound(page.run())
-    assert ":red-background" in words(page)
+    assert ":red[" in words(page)
     assert "The largest difference is" in words(page)
     assert "std = x.std(-1, keepdim=True)" in page.code[0].value
     next(one for one in page.button if one.label == "Use torch's lines").click()
@@ -127,7 +127,7 @@ def test_switching_the_lines_to_torchs_makes_all_digits_agree(page):
     assert page.code[0].value == replace(TORCHS, gamma=1.5).code
     assert "torch.full((features,), 1.5)" in page.code[0].value
     assert "All digits agree: copy the class." in words(page)
-    assert ":red-background" not in words(page)
+    assert ":red[" not in words(page)
 
 
 def test_one_token_is_undone_and_three_are_not_and_wrong_rows_get_one_sentence(page):

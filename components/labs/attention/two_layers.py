@@ -20,6 +20,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/attention")
 KEY = "attention_layers"
 WRITTEN = 0.05  # from which a weight is written into its cell
+WORDS_PIXELS = 64  # below the map
 TICK_DEGREES = -50
 DECIDED = 0.6  # of a weight on one noun
 
@@ -52,8 +53,9 @@ def it_map(layers: LayersOfIt, tokens: tuple[str, ...], *, second_head: bool) ->
     texts = np.where(hidden | (values < WRITTEN), "", np.char.mod("%.2f", values)).tolist()
     how: dict[str, Any] = {"rows": list(heads), "hidden": hidden, "texts": texts, "unit": "share"}
     figure = token_map(
-        title="Where “it” looks", tokens=list(tokens), values=values, y="heads of layer 1, layer 2", **how
+        title="Where “it” looks", tokens=list(tokens), values=values, x="", y="heads of layer 1, layer 2", **how
     )
+    figure["layout"]["margin"]["b"] = WORDS_PIXELS
     figure["layout"]["xaxis"] |= {
         "tickvals": list(range(1, len(tokens) + 1)),
         "ticktext": list(tokens),

@@ -147,13 +147,19 @@ def block() -> None:
 def slabs(
     title: str, cells: np.ndarray, texts: list[list[str]], at: tuple[int, int, int], hue: str, *, signed: bool
 ) -> Figure:
-    """A block (B, T, D) as one map of tokens by features for each sample, side by side; the value at `at` is framed."""
+    """A block (B, T, D) as one map of tokens by features for each sample, side by side.
+
+    Features are numbered below each, above the sample's name; the value at `at` is framed.
+    """
     batch, tokens, features = cells.shape
     layout = frame_of(title, x="", y="token", legend=False, hue=hue)
     called = numbered("sample", batch) if features >= MIN_FEATURES_NAMED else [str(one + 1) for one in range(batch)]
-    middles = [sample * (features + 1) + (features - 1) / 2 for sample in range(batch)]
+    columns = [(sample, feature) for sample in range(batch) for feature in range(features)]
+    below = {(sample, (features - 1) // 2): f"<br>{name}" for sample, name in enumerate(called)}
+    names = [f"{feature + 1}{below.get((sample, feature), '')}" for sample, feature in columns]
+    ticks = {"tickvals": [sample * (features + 1) + feature for sample, feature in columns], "ticktext": names}
     bare: dict[str, Any] = {"showgrid": False, "ticks": "", "tickmode": "array", "tickangle": 0}
-    layout["xaxis"] |= bare | {"tickvals": middles, "ticktext": called}
+    layout["xaxis"] |= bare | ticks
     rows = list(range(tokens))
     layout["yaxis"] |= bare | {"autorange": "reversed", "tickvals": rows, "ticktext": [str(row + 1) for row in rows]}
     layout["shapes"] = frame_around(at[0] * (features + 1) + at[2], at[1])

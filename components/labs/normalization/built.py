@@ -94,7 +94,7 @@ def compared(own: np.ndarray, theirs: np.ndarray) -> str:
     for at, (mine, torchs) in enumerate(zip(own, theirs, strict=True), start=1):
         text, place = digits(mine), first_difference(mine, torchs)
         if place is not None:
-            text = f"{text[:place]}:red-background[**{text[place]}**]{text[place + 1 :]}"
+            text = f"{text[:place]}:red[**{text[place:]}**]"  # a background would stand apart from the digits before it
         rows.append(f"| {at} | {text} | {digits(torchs)} |")
     return "\n".join(rows)
 
