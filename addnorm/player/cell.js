@@ -44,6 +44,12 @@ export class Digit {
 }
 
 export class Curve {
+  /** @type {number | undefined} of its place, told by the player */
+  width
+
+  /** @type {{ width: number, height: number, em: number } | undefined} set back by the player when its place changes */
+  measured
+
   constructor(place) {
     this.place = place
     this.el = place.appendChild(svg("svg", { class: "player-curve", role: "img" }))
@@ -51,17 +57,25 @@ export class Curve {
 
   declare(panel) {
     this.panel = panel
+    this.measured = undefined
     this.el.style.setProperty("--height", `${panel.height}px`)
     if (!this.el.hasAttribute("aria-label")) this.el.setAttribute("aria-label", `${panel.title}: not measured yet`)
+  }
+
+  // Sizes in pixels, read once for each size of the place.
+  measure() {
+    return {
+      width: this.width ?? this.place.clientWidth,
+      height: this.el.clientHeight || this.panel.height, // a phone's style makes it lower
+      em: Number.parseFloat(getComputedStyle(this.el).fontSize) / 12,
+    }
   }
 
   draw(now) {
     const { run, top, level, title } = this.panel
     const log = now.logs[run]
     if (!log?.length) return
-    const width = this.width ?? this.place.clientWidth
-    const height = this.el.clientHeight || this.panel.height // a phone's style makes it lower
-    const em = Number.parseFloat(getComputedStyle(this.el).fontSize) / 12
+    const { width, height, em } = (this.measured ??= this.measure())
     const [left, right, over, under] = AROUND.map((pixels) => pixels * em)
     const x = (step) => left + (step / log.last) * (width - left - right)
     const y = (loss) => over + (1 - loss / top) * (height - over - under)

@@ -36,6 +36,9 @@ export class StackPanel {
   /** @type {number | undefined} of its place, told by the player */
   width
 
+  /** @type {{ type: number, width: number, height: number } | undefined} set back by the player when its place changes */
+  measured
+
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =
@@ -50,6 +53,7 @@ export class StackPanel {
     this.opened = find(".player-opened")
     this.columns = find(".player-columns")
     this.canvas = find("canvas")
+    this.legendCanvas = document.createElement("canvas")
     this.row = find(".player-blocks")
     this.said = find("p")
     this.row.onkeydown = (event) => {
@@ -67,6 +71,7 @@ export class StackPanel {
   declare(panel) {
     const fits = this.panel?.fit === panel.fit
     this.panel = panel
+    this.measured = this.drawnLegend = undefined
     if (!fits) this.rescale()
     this.group.style.setProperty("--height", `${panel.height}px`)
     this.group.setAttribute("aria-label", panel.title)
@@ -103,6 +108,7 @@ export class StackPanel {
     const diagram = diagrams[blocks[at].diagram] ?? ""
     if (diagram !== this.diagram) {
       this.diagram = diagram
+      this.measured = undefined
       this.opened.innerHTML = diagram
     }
     if (this.over === undefined || this.over === null) write(this.said, this.caption())
@@ -125,24 +131,19 @@ export class StackPanel {
     return `${name}: signal ${word(this.values.act[at])}, gradient ${word(this.values.grad[at])}, ${skip ? "with" : "without"} residual`
   }
 
-  draw(now, _, theme) {
-    const log = now.logs[this.panel.run]
-    if (!log?.length) return
-    if (this.log !== log) this.rescale() // a new net gets a new scale
-    this.log = log
+  // Type and sizes in pixels, read once for each size of the place: reading them in a frame has the browser lay out the page.
+  measure() {
     const style = getComputedStyle(this.group)
-    const page = Number.parseFloat(style.fontSize)
-    const { blocks, diagrams } = this.panel
-    const whole = this.width ?? this.place.clientWidth
     const beside = style.getPropertyValue("--beside").trim() === "1" // whether an opened block stands beside its stack
-    const room = beside ? this.opened.offsetWidth : 0
-    const height = this.columns.clientHeight || this.panel.height // of which a phone's style leaves less
-    this.type = Math.max(MIN_TYPE, TYPE * page)
-    const position = log.drawnAt(now)
-    const of = (track) => log.vector(track, position)
-    const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
-    if (blocks.at(-1).site >= act.length) return // the log is still that of a net with fewer blocks
-    this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
+    return {
+      type: Math.max(MIN_TYPE, TYPE * Number.parseFloat(style.fontSize)),
+      width: (this.width ?? this.place.clientWidth) - (beside ? this.opened.offsetWidth : 0),
+      height: this.columns.clientHeight || this.panel.height, // of which a phone's style leaves less
+    }
+  }
+
+  // Widens the scales to what the stack shows now, or all stacks that share them.
+  widen(now, log) {
     const scaled = this.panel.scale === "shared" ? now.logs.filter(({ length }) => length) : [log]
     for (const name of TRACKS) {
       const seen = (row) => scaled.map((other) => other.vector(`${name}_rms`, row(other)))
@@ -152,7 +153,24 @@ export class StackPanel {
       const [low, high] = logRange(this.held[name] ?? first, ...seen(stepOf))
       this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
-    const wide = (this.canvas.width = Math.round((whole - room) * devicePixelRatio))
+  }
+
+  draw(now, _, theme) {
+    const log = now.logs[this.panel.run]
+    if (!log?.length) return
+    if (this.log !== log) this.rescale() // a new net gets a new scale
+    this.log = log
+    const { blocks, diagrams } = this.panel
+    this.measured ??= this.measure()
+    const { height } = this.measured
+    this.type = this.measured.type
+    const position = log.drawnAt(now)
+    const of = (track) => log.vector(track, position)
+    const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
+    if (blocks.at(-1).site >= act.length) return // the log is still that of a net with fewer blocks
+    this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
+    this.widen(now, log)
+    const wide = (this.canvas.width = Math.round(this.measured.width * devicePixelRatio))
     this.canvas.height = Math.round(height * devicePixelRatio)
     const pen = this.canvas.getContext("2d")
     pen.scale(devicePixelRatio, devicePixelRatio)
@@ -204,7 +222,7 @@ export class StackPanel {
     pen.strokeRect(0, top + half, width, 0.5)
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
-    this.legend(pen, width, ribbon, top, half, ink, theme.font || "sans-serif")
+    this.putLegend(pen, width, ribbon, top, half, ink, theme.font || "sans-serif")
     if (this.over !== null && this.over !== undefined) this.tell(this.over)
   }
 
@@ -261,6 +279,23 @@ export class StackPanel {
       pen.fillRect(Math.max(0, x - 40), y, Math.min(80, width - x + 40), half)
     }
     pen.globalCompositeOperation = "source-over"
+  }
+
+  // Puts the legend at the right, drawn once for each scale and size, on a canvas outside the page: to set the type of one
+  // inside, the browser works out the page's styles.
+  putLegend(pen, width, ...how) {
+    const { width: wide, height } = this.canvas
+    const left = Math.floor(width * devicePixelRatio)
+    const drawn = JSON.stringify([wide, height, devicePixelRatio, this.type, this.dark, this.held, width, how])
+    if (this.drawnLegend !== drawn) {
+      this.drawnLegend = drawn
+      Object.assign(this.legendCanvas, { width: wide - left, height })
+      const own = this.legendCanvas.getContext("2d")
+      own.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, -left, 0)
+      this.legend(own, width, ...how)
+    }
+    pen.setTransform(1, 0, 0, 1, left, 0)
+    pen.drawImage(this.legendCanvas, 0, 0)
   }
 
   // At the right of each row its name, and of signal and gradient the ends of their scale.
