@@ -31,6 +31,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "smoothness": (BOTH, {}),
     "smoothness with noise": (BOTH, {}),
     "edge of stability": (BOTH, {}),
+    "covariate shift": ((), {"block": 1, "shift": 0.5}),  # the same
     "check": (BOTH, {"block": 1}),
     "health": (BOTH, {}),
     "surgery": (BOTH, {"operation": "skip a block", "block": 1}),

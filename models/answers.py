@@ -293,6 +293,24 @@ class Overfitting:
 
 
 @dataclass(frozen=True)
+class CovariateShift:
+    """What one block's branch reads while K nets are trained, by feature at F steps; the last has injected shifts."""
+
+    nets: tuple[str, ...]  # (K,)
+    steps: np.ndarray  # (F,)
+    mean: np.ndarray  # (K, F, D)
+    spread: np.ndarray  # standard deviation, (K, F, D)
+    loss: np.ndarray  # training loss of every step, NaN after a divergence, (K, T)
+    accuracy: np.ndarray  # held-out accuracy at the end in eval mode, without the shifts, (K,)
+
+    @property
+    def moves(self) -> np.ndarray:
+        """How far the means move from one measured step to the next, RMS in units of the RMS spread, (K, F - 1)."""
+        apart, size = np.diff(self.mean, axis=1), self.spread[:, :-1]
+        return np.asarray(np.sqrt((apart**2).mean(2)) / np.sqrt((size**2).mean(2)))
+
+
+@dataclass(frozen=True)
 class Tried:
     """The result of one change to a run."""
 
@@ -566,6 +584,7 @@ SUBLAYERS = Question("sublayers", Sublayers)
 LOOKUP = Question("lookup", Lookup)
 TRIAL = Question("trial", Trial)
 FEW_SAMPLES = Question("few samples", Overfitting)
+COVARIATE_SHIFT = Question("covariate shift", CovariateShift)
 
 UPDATE = Question("update", Update)
 SMOOTHNESS = Question("smoothness", Smoothness)

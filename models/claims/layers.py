@@ -11,7 +11,8 @@ EXACT = 1e-4  # the same for two formulas claimed to be equal
 LEAK = 1e-6  # a result that moves by less does not depend on what was changed
 DOMINATES = 0.9  # share of the sum of squares from which one feature holds nearly all of it
 CLAIM_TOLERANCE = 0.01  # tolerance around a claimed number
-REMOVED = 0.1  # of a shift of 3: what is left below it counts as removed
+REMOVED = 0.1  # of a shift of 3, or share of a shift: what is left below it counts as removed
+LAST = 20  # steps whose mean is a final loss
 ONE = (0.5, 2.0)  # a variance between these is about 1
 ROUNDING = 1e-9
 
@@ -126,9 +127,9 @@ def per_token(values: Values) -> Judgement:
     return Judgement(verdict([one <= LEAK for one in batch]), {"batch": batch, "layer": layer}, table)
 
 
-@judge("left")
-def covariate_shift(values: Values) -> Judgement:
-    """What each norm leaves of a shift between training and inference."""
+@judge("left moves ends")
+def covariate_shift(values: Values, *, net: str) -> Judgement:
+    """What each norm leaves of a shift between training and inference, and of that between layers while nets learn."""
     measured = values["numbers"]
     left = {
         "batch": abs(measured["batch norm"][1] - measured["batch norm"][0]),
@@ -140,8 +141,16 @@ def covariate_shift(values: Values) -> Judgement:
         "layer norm, one feature shifted",
         "layer norm, all features shifted equally",
     ]
-    table = {"case": cases, "shift left": list(left.values())}
-    return Judgement(verdict([one < REMOVED for one in left.values()]), {"left": left}, table)
+    inside = values[net]
+    moves = dict(zip(inside.nets, np.median(inside.moves, axis=1).tolist(), strict=True))
+    ends = dict(zip(inside.nets, inside.loss[:, -LAST:].mean(1).tolist(), strict=True))
+    shares = {norm: moves[norm] / moves["none"] for norm in ("layer norm", "batch norm")}
+    table = {
+        "case": [*cases, *(f"between layers, {norm}, share" for norm in shares)],
+        "shift left": [*left.values(), *shares.values()],
+    }
+    holds = [one < REMOVED for one in (*left.values(), *shares.values())]
+    return Judgement(verdict(holds), {"left": left, "moves": moves, "ends": ends}, table)
 
 
 @judge("variance embedding position scaled")

@@ -10,6 +10,7 @@ from typing import Any
 from models.instruments.cache import cached
 from models.instruments.check import check
 from models.instruments.collapse import collapse
+from models.instruments.covariate import covariate_shift
 from models.instruments.curvature import sharpness, stream_jacobian
 from models.instruments.descent import edge_of_stability, noisy_smoothness, smoothness, update
 from models.instruments.distributions import distributions, layer_film
@@ -77,4 +78,5 @@ INSTRUMENTS: dict[str, Instrument] = {
     "smoothness": smoothness,
     "smoothness with noise": noisy_smoothness,
     "edge of stability": edge_of_stability,
+    "covariate shift": covariate_shift,
 }

@@ -55,6 +55,7 @@ RENAMED = {
     "an-outlier": "what-scale-costs",
     "tanh-and-sigmoid": "what-scale-costs",
     "a-recurrent-net": "a-batch-s-statistics",
+    "overfitting-and-landscape": "trained-nets",
 }
 NUMBERED = re.compile(r"^examples?-\d+(-and-\d+)?-")
 PLAIN = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .+-/_=")

@@ -323,6 +323,13 @@ def vanishing(values: dict[str, Any]) -> None:
         put(name, grad_norm=level(values[name].grad_norm, 2.0))(values)
 
 
+def no_shift(values: dict[str, Any]) -> None:
+    """Neither between training and inference nor between layers, but without a norm."""
+    put("numbers", **{"batch norm": (0.0, 0.0), "layer norm": (0.0, 0.0)})(values)
+    mean = values["batch norm, 8 blocks"].mean * np.array([1.0, 0.0, 0.0, 1.0])[:, None, None]
+    put("batch norm, 8 blocks", mean=mean)(values)
+
+
 CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "by-hand": (HOLDS, put("torch", short=[0.0] * 4)),
     "spread-of-one": (HOLDS, put("numbers", biased=np.ones(3), gain=1.0, unbiased=1.0)),
@@ -338,7 +345,7 @@ CONTRARY: dict[str, tuple[str, Callable[[dict[str, Any]], None]]] = {
     "batch-norm-cures": (HOLDS, signals(grad_norm=1.0)),
     "batch-norm-momentum": (HOLDS, put("torch", kept=0.1, unbiased=0, refused="", eval=0.0)),
     "batch-norm-per-token": (HOLDS, put("torch", norm=SEEN, future=[0.0] * 3, neighbour=[0.0] * 3)),
-    "covariate-shift": (HOLDS, put("numbers", **{"batch norm": (0.0, 0.0), "layer norm": (0.0, 0.0)})),
+    "covariate-shift": (HOLDS, no_shift),
     "pre-norm-stable": (HOLDS, stable),
     "post-norm-vanishes": (HOLDS, signals(grad_norm=2.0)),
     "final-norm": (HOLDS, put("torch", absent=0, bare=[1.0, 1.0, 1.0])),

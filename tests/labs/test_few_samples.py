@@ -137,7 +137,7 @@ def test_the_landscape_is_judged_by_its_numbers(rises, said):
 def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
     monkeypatch.setattr(few, "configuration", lambda lr, level: TINY)
     page = lab("normalization")
-    page.session_state["normalization_part"] = "Overfitting and landscape"
+    page.session_state["normalization_part"] = "Trained nets"
     sound(page.run())
     page.select_slider(key="normalization_few_samples").set_value(20)
     sound(page.run())

@@ -543,7 +543,7 @@ PARTS = {
         "With numbers 10 times larger tanh has a slope of",
     ],
     "A batch's statistics": ["The mean of a batch of 8 is off by", "step 1 takes its statistics over 6 of them"],
-    "Overfitting and landscape": ["to reduce overfitting"],
+    "Trained nets": ["to reduce overfitting", "Batch norm was proposed against this"],
 }
 
 

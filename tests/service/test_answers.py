@@ -29,7 +29,11 @@ NETS = {
     ),
 }
 # These train nets of their own.
-OWN = {"translation": replace(NETS["transformer"], task="copy"), "few samples": NETS["MLP"]}
+OWN = {
+    "translation": replace(NETS["transformer"], task="copy"),
+    "few samples": NETS["MLP"],
+    "covariate shift": NETS["MLP"],
+}
 OTHERS: dict[str, dict[str, Any]] = {
     "layer norm": {"row": [1.0, 2.0, 4.0], "eps": 1e-5},
     **{name: {} for name in FACTS},

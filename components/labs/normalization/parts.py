@@ -14,6 +14,7 @@ from components.labs.normalization.beside import block, two_norms
 from components.labs.normalization.built import by_lines, rows_that_learn
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.scale import outlier, saturation, scale_and_descent
+from components.labs.normalization.shift import covariate_shift
 from components.labs.parts import charts
 from components.shell.text import badge, number
 from models.content import Texts
@@ -123,5 +124,5 @@ PARTS: dict[str, dict[str, Part]] = {
     "Who sees whom": {"": who_sees_whom},
     "What scale costs": {"": scale_and_descent, "An outlier": outlier, "tanh and sigmoid": saturation},
     "A batch's statistics": {"": batches, "A recurrent net": recurrent},
-    "Overfitting and landscape": {"": overfitting},
+    "Trained nets": {"Internal covariate shift": covariate_shift, "Overfitting and landscape": overfitting},
 }
