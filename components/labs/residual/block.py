@@ -268,7 +268,7 @@ def share_map(shares: Shares) -> Figure:
 
 def _map(title: str, **how: Any) -> Figure:
     """A map of a few columns, in which every row has its name."""
-    figure = signed_map(title, unit="", x="", y="", every_name=True, bar=False, **how)
+    figure = signed_map(title, unit="value", x="", y="", every_name=True, **how)
     figure["layout"]["margin"]["l"] = NAMES_PIXELS
     return figure
 
