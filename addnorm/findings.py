@@ -83,11 +83,15 @@ class Findings:
         self._hear_loss(recording, at)
         self._hear_update(recording, at)
         self._hear_cosines(recording, at)
-        if self._lost is None and (sentence := not_finite(recording, at)):
-            self._lost = Diagnostic.of("AN-N1", recording.steps[at], sentence)
+        self._hear_lost(recording, at)
         faults = self._faults.hear(recording, at)
         found = (self._lost, self._stalled, self._standing, self._gradient(recording, at), self._alike, *faults)
         return [finding for finding in found if finding is not None]
+
+    def _hear_lost(self, recording: Recording, at: int) -> None:
+        """Notes the first number that is not finite."""
+        if self._lost is None and (sentence := not_finite(recording, at)):
+            self._lost = Diagnostic.of("AN-N1", recording.steps[at], sentence)
 
     def _hear_loss(self, recording: Recording, at: int) -> None:
         """Looks at all losses at every row at first, then whenever there is 1/SELDOM more of them."""

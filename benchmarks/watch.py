@@ -1,17 +1,22 @@
 """The cost of `addnorm.watch` over a bare loop, beside what people use else, and what each shows."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from addnorm import Recorder, Recording, read
 from addnorm import watch as record
+from addnorm.faults import Faults
+from addnorm.findings import Findings
 from benchmarks.report import Figure
 from benchmarks.timing import per_step, ratio, taking_turns
 
@@ -82,16 +87,35 @@ SHOWS = {
 }
 
 
+# By findings, what looks for them, and its method.
+ALONE: tuple[tuple[str, type[Findings] | type[Faults], str], ...] = (
+    ("AN-N1", Findings, "_hear_lost"),
+    ("AN-L1", Findings, "_hear_loss"),
+    ("AN-U1", Findings, "_hear_update"),
+    ("AN-G1", Findings, "_gradient"),
+    ("AN-S1", Findings, "_hear_cosines"),
+    ("AN-I1", Faults, "_hear_copies"),
+    ("AN-N2", Faults, "_hear_batch"),
+    ("AN-G3", Faults, "_hear_left"),
+    ("AN-G2, AN-W1", Faults, "_hear_unreached"),
+    ("AN-C1, AN-C2", Faults, "_hear_clipping"),
+    ("AN-W2", Faults, "_hear_thawed"),
+    ("AN-S2", Faults, "_hear_calls"),
+)
+
+
 def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 10) -> list[Figure]:
     """The step of each contender over the bare one; the sites are found before the clock starts."""
     figures = []
     for name, shape in shapes.items():
         with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
             loops = {"bare": Loop(shape), "histograms as W&B's": Loop(shape, _histograms)}
+            recorders: dict[int, Recorder] = {}
             for contender, every in (("ours", 1), ("ours, every 10th", 10)):
                 loops[contender] = loop = Loop(shape)
                 path = Path(folder) / f"{every}.jsonl"
                 recorder = stack.enter_context(record(loop.model, path, optimizer=loop.optimizer, every=every))
+                recorders[every] = recorder
                 loop.tell = recorder.loss
             loops[".item() hooks"] = Loop(shape)
             _item_hooks(loops[".item() hooks"].model)
@@ -103,6 +127,8 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
             for loop in loops.values():
                 loop(1)
             seconds = taking_turns({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
+            recorders[1].close()
+            alone = _findings_alone(name, read(recorders[1].path))
         bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites; "
         for contender, shows in SHOWS.items():
             what, goal = f"{contender} / bare step, {name}", GOALS.get(contender)
@@ -111,6 +137,22 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
                 figures.append(Figure(what, ratio(seconds, contender, "bare"), at_most=goal, note=note))
             else:
                 figures.append(Figure(what, None, note=f"{contender.partition('.')[0].lower()} is not installed"))
+        figures += alone
+    return figures
+
+
+def _findings_alone(name: str, recording: Recording) -> list[Figure]:
+    """What each finding costs of a row, looked for alone in the rows of a recording: time of the writer's thread."""
+    figures = []
+    for ids, kind, method in ALONE:
+        judge, rows = kind(), range(len(recording))
+        began = perf_counter()
+        for at in rows:
+            found = getattr(judge, method)(recording, at)
+            if isinstance(found, Iterator):
+                deque(found, maxlen=0)
+        each = (perf_counter() - began) / max(1, len(rows)) * 1e6
+        figures.append(Figure(f"{ids} alone, {name}", each, "µs a row", note="in the writer's thread"))
     return figures
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from addnorm.rules import RULES
 from benchmarks import cost, instruments, maps, remedies, seeds, training, verdicts, watch
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.loops import Bare
@@ -35,8 +36,11 @@ def test_the_costs_of_watching_are_measured_for_every_shape() -> None:
 
 def test_the_cost_of_recording_any_model_is_put_beside_what_people_use_else() -> None:
     found = watch.watch({"tiny": (lambda: watch.mlp(8, 2), (4, 8))}, rounds=2, steps=1)
-    assert [figure.at_most for figure in found] == [1.10, 1.05, None, None, None, None]
-    assert len(measured(found)) >= 4
+    alone = [figure for figure in found if " alone, " in figure.what]
+    assert {one for figure in alone for one in figure.what.split(" alone")[0].split(", ")} == set(RULES)
+    assert all(0 < (figure.value or 0.0) < 1000 for figure in alone), "microseconds a row"
+    assert [figure.at_most for figure in found] == [1.10, 1.05, None, None, None, None] + [None] * len(alone)
+    assert len(measured(found)) >= 4 + len(alone)
     assert all("is not installed" in figure.note for figure in found if figure.value is None)
     assert "3 sites" in found[0].note
 
