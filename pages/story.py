@@ -4,10 +4,11 @@ import streamlit as st
 
 from components.shell import projector
 from components.story import page
+from components.story.words import TEXTS
 
 if projector.on():
     projector.enlarge()
-st.title("The story", anchor=False)
+st.title(TEXTS.title, anchor=False)
 if not projector.on():
-    st.markdown("Scroll through six scenes; the last is yours.")
+    st.markdown(TEXTS("introduction"))
 page.draw()

@@ -209,7 +209,12 @@ def test_lines_of_chinese_are_joined_without_a_space() -> None:
 
 def test_all_that_the_player_says_by_pattern_is_said_somewhere() -> None:
     files = [*(ROOT / "addnorm/player").glob("*.js"), *(ROOT / "components").rglob("*.py")]
-    files += [*(ROOT / "models/insight").glob("*.py"), ROOT / "pages/navigation.py", ROOT / "models/spec/fields.py"]
+    files += [
+        *(ROOT / "models/insight").glob("*.py"),
+        ROOT / "pages/navigation.py",
+        ROOT / "models/spec/fields.py",
+        ROOT / "models/service/interface.py",
+    ]
     said = "\n".join(path.read_text("utf-8") for path in files)
     said = re.sub(r"\\u00a0|&nbsp;", " ", said)
     for pattern in read(content.FOLDER / "player.toml").front["player"]:

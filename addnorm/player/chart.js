@@ -75,11 +75,13 @@ const themed = (declared, theme, size) => {
     ...numbers,
     ...own,
     title: { font: { size: type }, ...own?.title, text: said(own?.title?.text ?? "") },
+    ...(own?.ticktext && { ticktext: own.ticktext.map(said) }),
   })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,
     ...(touch && { dragmode: false }),
+    annotations: layout.annotations?.map((own) => ({ ...own, text: said(own.text ?? "") })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
     ...size, // else plotly would measure its place, for which the browser lays out the page
@@ -223,7 +225,11 @@ export class Chart {
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: layout.font.color, activecolor: layout.font.color }
     layout.xaxis.uirevision = layout.yaxis.uirevision = `${panel.fit} ${this.undone}` // which holds the zoom
     const before = this.given
-    this.given = given(before, whole.data.map(spelled), layout)
+    this.given = given(
+      before,
+      whole.data.map((trace) => spelled({ ...trace, name: said(trace.name) })),
+      layout,
+    )
     if (this.given === before) return
     // Made once: plotly draws a chart with another function in it from scratch.
     const undo = () => ({ name: "undo", title: "Undo zoom", icon: Plotly.Icons.home, click: () => this.unzoom() })

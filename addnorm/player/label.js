@@ -1,5 +1,6 @@
 // Names the lines of a figure: up to four at their ends, more in a legend, and makes room for either. Pure.
 
+import { said } from "./dom.js"
 import { atLuminance, hues, looked } from "./look.js"
 
 const MAX_AT_ENDS = 4 // lines that are named at their ends
@@ -66,7 +67,7 @@ const namesOf = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, heigh
     mode: "text",
     x: named.map(({ x }) => x),
     y: shares.map(up.value),
-    text: named.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + name),
+    text: named.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + said(name)),
     textposition: "middle right",
     textfont: { size: legend.font.size, color: named.map((one) => hue(one.hue)) },
     cliponaxis: false,

@@ -1,7 +1,7 @@
 // Ten unseen samples travel through the blocks of nets: the distance from the centre is the size of a sample's stream, the
 // angle its direction. What moves was measured; only the way between two blocks is drawn.
 
-import { clock, made, node as svg, write } from "./dom.js"
+import { clock, made, said, node as svg, write } from "./dom.js"
 import { guessOf, keepGuess } from "./guesses.js"
 import { brief } from "./number.js"
 
@@ -290,7 +290,7 @@ export class SamplePaths {
     this.play.onclick = () => (this.began === null ? this.begin(this.open()) : this.pause())
     const depth = made(this.bar, "div", "sample-paths-depth") // in one line
     const label = made(depth, "label", "player-scrub")
-    made(label, "span").textContent = "Block"
+    write(made(label, "span"), "Block")
     this.said = made(label, "output")
     this.slider = made(label, "input")
     Object.assign(this.slider, { type: "range", min: 0, step: 1 })
@@ -299,7 +299,8 @@ export class SamplePaths {
       this.pause()
     }
     this.switch = made(depth, "button", "sample-paths-switch")
-    Object.assign(this.switch, { type: "button", textContent: "Table" })
+    this.switch.type = "button"
+    write(this.switch, "Table")
     this.table = made(el, "div", "sample-paths-table")
     this.table.setAttribute("role", "region")
     this.table.tabIndex = 0
@@ -445,7 +446,7 @@ export class SamplePaths {
     const block = journey.blocks[Math.round(this.share * (journey.blocks.length - 1))]
     write(this.said, `${block} of ${journey.blocks.at(-1)}`)
     if (rests) this.slider.setAttribute("aria-valuetext", `block ${block}`)
-    this.slider.setAttribute("aria-label", "Block shown")
+    this.slider.setAttribute("aria-label", said("Block shown"))
     write(this.play, rests ? "Play through the depth" : "Pause")
     this.play.classList.toggle("playing", !rests)
     if (rests) this.tabulate()

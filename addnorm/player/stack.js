@@ -1,7 +1,7 @@
 // The stack: a column per block, its signal in the upper half and its gradient in the lower.
 
 import { logRange, powers } from "./bind.js"
-import { write } from "./dom.js"
+import { said, write } from "./dom.js"
 import { hues, partsOf } from "./look.js"
 import { brief, power } from "./number.js"
 
@@ -306,7 +306,7 @@ export class StackPanel {
     const say = (text, y, indent = 12, how = `${this.type}px`) => {
       pen.font = `${how} ${family}`
       pen.fillStyle = ink
-      pen.fillText(text, left + indent, y)
+      pen.fillText(said(text), left + indent, y)
     }
     if (label) say(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.type}px`)
     else {

@@ -12,6 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.charts.colour import NORM, SIGNAL, WEIGHTS
+from components.shell.phrases import phrase
 from models.spec import NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.placement import Placement
 from models.spec.plan import SublayerPlan
@@ -80,7 +81,7 @@ class Drawing:
 
     def text(self, label: str, x: float, y: float, kind: str = "name") -> None:
         """Adds text, centred unless it is a caption."""
-        self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(label)}</text>')
+        self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(phrase(label))}</text>')
 
     def add(self, y: float, lacks: str = "") -> None:
         """Adds the circle where skip and branch meet, or would."""

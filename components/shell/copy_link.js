@@ -18,6 +18,7 @@ export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")
   const box = parentElement.querySelector(".copy-box")
   const [link, embed] = box.querySelectorAll("input")
+  const [usual, title, afterwards, ...names] = data.words
   const say = (words) => {
     button.textContent = words
   }
@@ -38,13 +39,15 @@ export default ({ data, parentElement }) => {
   const away = ({ target }) => {
     if (!box.contains(target) && !button.contains(target)) box.hidden = true
   }
-  if (!button.textContent) say(data.words)
+  if (button.title !== title) say(usual) // in a new language; else it may have just copied
+  button.title = title
+  for (const [at, name] of box.querySelectorAll("span").entries()) name.textContent = names[at]
   button.onclick = async () => {
     const done = await copied()
     show(!done)
     if (!done) return
-    say("Copied")
-    setTimeout(say, SHOWN_MILLISECONDS, data.words)
+    say(afterwards)
+    setTimeout(say, SHOWN_MILLISECONDS, usual)
   }
   embed.onfocus = () => embed.select()
   box.onfocusout = ({ relatedTarget }) => relatedTarget && away({ target: relatedTarget })

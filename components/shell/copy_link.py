@@ -3,14 +3,16 @@
 from components.shell.component import component
 from components.shell.phrases import phrase
 
-HTML = """<button type="button" class="copy-link" title="Copy a link to what is shown"></button>
+HTML = """<button type="button" class="copy-link"></button>
 <div class="copy-box" hidden>
-  <label>Copy this link:<input type="text" readonly></label>
-  <label>Embed it:<input type="text" readonly></label>
+  <label><span></span><input type="text" readonly></label>
+  <label><span></span><input type="text" readonly></label>
 </div>"""
+# What the button says, what it is for, what it says once it has copied, and the names of its two lines.
+WORDS = ("Copy link", "Copy a link to what is shown", "Copied", "Copy this link:", "Embed it:")
 _component = component(__file__, HTML)
 
 
 def copy_link() -> None:
     """Draws the button into Streamlit's header; it takes no room on the page."""
-    _component(key="copy_link", data={"words": phrase("Copy link")})
+    _component(key="copy_link", data={"words": [phrase(english) for english in WORDS]})

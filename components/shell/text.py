@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from addnorm.player.declare import BY
+from components.shell.phrases import phrase
 from components.shell.style import BADGES
 from models.insight import words
 from models.lessons.glossary import ENTRIES
@@ -33,7 +34,7 @@ WRITTEN = {
 
 def badge(kind: str, by: str = "") -> str:
     """A badge (a key of BADGES) as Markdown: hovering says by what a number was made, a press leads to the glossary."""
-    return f'[:{BADGES[kind]}-badge[{kind}]](glossary?word={kind} "{by or BY[kind]}")'
+    return f'[:{BADGES[kind]}-badge[{phrase(kind)}]](glossary?word={kind} "{by or BY[kind]}")'
 
 
 def typed(text: str, kind: str) -> str:

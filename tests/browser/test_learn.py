@@ -82,6 +82,29 @@ def test_the_frame_of_a_page_and_its_charts_are_in_the_language_of_the_visit(vis
     settled(page).get_by_role("link", name="实验台", exact=True).first.wait_for()
     page.get_by_text("五分钟导览，第 1 步，共 4 步").wait_for()
     page.get_by_role("button", name="复制链接").wait_for()
+    page.get_by_text("无残差").first.wait_for()
+    assert page.get_by_role("combobox", name="速度").inner_text().split() == [
+        "每秒",
+        "1",
+        "步",
+        "每秒",
+        "5",
+        "步",
+        "每秒",
+        "25",
+        "步",
+        "全速",
+    ]
     page.get_by_role("figure", name="梯度随深度的变化，图").get_by_text("梯度随深度的变化").wait_for()
     page.get_by_role("link", name="实验台", exact=True).first.click()
     page.get_by_role("slider", name="深度").wait_for()
+
+
+def test_a_press_on_a_language_changes_all_that_stands_on_the_page(visitors):
+    page = visitors("/")
+    page.set_default_timeout(30_000)
+    settled(page).get_by_role("button", name="Copy link").wait_for()
+    page.get_by_role("button", name="中文").click()
+    page.get_by_role("button", name="复制链接").wait_for()
+    page.get_by_role("link", name="故事", exact=True).first.click()
+    page.get_by_role("heading", name="故事", exact=True).wait_for()
