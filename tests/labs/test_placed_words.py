@@ -84,4 +84,4 @@ def test_a_thousand_positions_are_computed_and_a_part_of_them_is_drawn(kind):
     (shade,) = drawn(charts(page)[table])["data"]
     assert shade["y"][:3] == ["0", "8", "16"]
     assert len(shade["y"]) == 128
-    assert "Drawn is one position in 8" in words(page)
+    assert "One position in 8 is drawn" in words(page)
