@@ -314,3 +314,16 @@ class Texts:
         text, measured = document.sections[heading], self._constants | measured
         document.check([text], measured)
         return fill(text, measured)
+
+
+PLAYER = Content("player.toml", tables)  # what the player, the frame of the pages and labels of controls say
+
+
+def phrases() -> dict[str, str]:
+    """The patterns and what stands for them; none in English, in which the player is written."""
+    return {} if edition() == english() else PLAYER["player"]
+
+
+def phrase(said: str) -> str:
+    """A text of the frame, a control or a diagram, in the language of who reads."""
+    return PLAYER["player"].get(said, said)

@@ -10,8 +10,8 @@ from components.lessons import progress
 from components.shell import address, hide, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
-from components.shell.phrases import phrase
 from components.shell.waiting import rerun_if_stale
+from models.content import phrase
 
 HERE = Path(__file__).parent
 NAME = "Add & Norm Playground"

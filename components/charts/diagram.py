@@ -12,7 +12,7 @@ from pathlib import Path
 import streamlit as st
 
 from components.charts.colour import NORM, SIGNAL, WEIGHTS
-from components.shell.phrases import phrase
+from models.content import phrase
 from models.spec import NORMS, PLACEMENTS, RunConfig, plan
 from models.spec.placement import Placement
 from models.spec.plan import SublayerPlan

@@ -8,7 +8,7 @@ import streamlit as st
 from components.controls import form
 from components.shell import session
 from components.shell.link import help_of
-from components.shell.phrases import phrase
+from models.content import phrase
 from models.spec import knobs
 from models.spec.settings import of_run
 

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import address, session
 from components.shell.link import tip
-from components.shell.phrases import phrase
+from models.content import phrase
 from models.spec.knob import Knob
 from models.spec.query import Near
 from models.spec.settings import Settings

@@ -19,9 +19,9 @@ from components.player.feed import RunFeed
 from components.player.view import PROFILE_SECONDS
 from components.server.tickets import TICKETS, At
 from components.shell import projector, session
-from components.shell.phrases import phrases
 from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
+from models.content import phrases
 from models.service.client import key_of, trainer
 from models.spec import RunConfig
 

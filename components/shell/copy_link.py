@@ -1,7 +1,7 @@
 """A button at the top of every page that copies its address, and shows the line that embeds it in another page."""
 
 from components.shell.component import component
-from components.shell.phrases import phrase
+from models.content import phrase
 
 HTML = """<button type="button" class="copy-link"></button>
 <div class="copy-box" hidden>

@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 
 from addnorm.player.declare import BY
-from components.shell.phrases import phrase
 from components.shell.style import BADGES
+from models.content import phrase
 from models.insight import words
 from models.lessons.glossary import ENTRIES
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from components.shell import memory
 from components.shell.link import LESSONS, PLAYGROUND, START, STORY
-from components.shell.phrases import phrase
+from models.content import phrase
 
 
 @dataclass(frozen=True)

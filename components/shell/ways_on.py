@@ -6,7 +6,7 @@ import streamlit as st
 
 from components.shell import compare_link
 from components.shell.link import COMPARE, PLAYGROUND
-from components.shell.phrases import phrase
+from models.content import phrase
 from models.spec import RunConfig
 
 

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from components.shell.naming import chance
-from components.shell.phrases import phrase
-from models.content import Texts
+from models.content import Texts, phrase
 from models.insight import path_outcome
 from models.insight.outcome import LEARNS, outcome
 from models.spec import RunConfig
