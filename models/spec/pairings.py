@@ -29,6 +29,12 @@ def _deep(arrangement: str) -> RunConfig:
     return RunConfig.arranged(arrangement, net="transformer", task="book", depth=48, lr=0.003, **small)
 
 
+def _deep_digits(arrangement: str, **fields_: Any) -> RunConfig:
+    """Without warm-up post-norm learns in none of seeds 0 to 3, with 100 steps of it in two, seed 0 among them."""
+    size: dict[str, Any] = {"depth": 24, "width": 32, "heads": 2, "expansion": 1, "batch": 16, "lr": 0.001}
+    return RunConfig.arranged(arrangement, net="transformer", task="digits", **size, **fields_)
+
+
 DEEP_PLACEMENTS = "pre-norm and post-norm, 48 blocks"
 PAIRINGS = {
     "residual x norm": Pairing(
@@ -51,6 +57,10 @@ PAIRINGS = {
             _transformer("post-norm", lr=0.003, warmup=100),
             _transformer("pre-norm", lr=0.003),
         ),
+    ),
+    "post-norm and its warm-up, 24 blocks": Pairing(
+        "Does a post-norm transformer of 24 blocks learn without warm-up?",
+        lambda: (_deep_digits("post-norm"), _deep_digits("post-norm", warmup=100), _deep_digits("pre-norm")),
     ),
     DEEP_PLACEMENTS: Pairing(
         "Which of the two still trains 48 blocks of a transformer?",

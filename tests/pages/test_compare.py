@@ -480,3 +480,14 @@ def test_a_projector_shows_the_samples_and_the_charts_of_a_comparison_in_large_t
     assert not page.toggle
     assert not page.button
     assert {run["seeds"] for run in declared(sound(page.run()))["runs"]} == {2}
+
+
+@pytest.mark.full
+def test_the_deep_post_norm_transformer_learns_with_warm_up_and_not_without_it() -> None:
+    ends = []
+    for cfg in PAIRINGS["post-norm and its warm-up, 24 blocks"].make()[:2]:
+        run = Run(cfg)
+        run.advance(cfg.steps)
+        ends.append((float(run.trace().loss[-20:].mean()), run.trace().frames[-1].held_out_loss))
+    without, warmed = ends
+    assert max(warmed) < 0.9 * math.log(10) < min(without)
