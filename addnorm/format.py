@@ -7,14 +7,14 @@ import math
 VERSION = 2  # of the format; a reader refuses a higher one
 
 NAN, INFINITE, NEGATIVE = "NaN", "Infinity", "-Infinity"
-NAMED = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no such numbers
+NON_FINITE = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON has no such numbers
 
 SITE_SERIES, BLOCK_SERIES = ("act_rms", "grad_rms", "sample_cosine"), ("weight_grad_rms", "update_to_weight")
 DETAILS = ("head", "parameter_grad")  # only where they are asked for
 SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
 SOMETIMES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
 IN_VERSION_1 = {"act_rms": "act", "grad_rms": "grad", "weight_grad_rms": "weight_grad", "update_to_weight": "update"}
-NAMES = {old: name for name, old in IN_VERSION_1.items()}
+FROM_VERSION_1 = {old: name for name, old in IN_VERSION_1.items()}
 SCALARS = ("loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left")
 FACTS = ("copy_of", "absent", "zero", "thawed", "calls")  # lists of counts, in the rows that they concern
 

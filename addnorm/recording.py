@@ -18,9 +18,9 @@ from typing import Any
 
 from addnorm.format import (
     FACTS,
+    FROM_VERSION_1,
     IN_VERSION_1,
-    NAMED,
-    NAMES,
+    NON_FINITE,
     SCALARS,
     SERIES,
     SITE_SERIES,
@@ -63,7 +63,7 @@ class Tracks(dict[str, Any]):
     """What is kept of every scalar and series by name, also by the name that it has in version 1 of the format."""
 
     def __missing__(self, name: str) -> Any:
-        return self[NAMES[name]]
+        return self[FROM_VERSION_1[name]]
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Recording(Shown):
         if name in SCALARS:
             return 1
         details = {"head": self.heads, "parameter_grad": self.weights}
-        return len(details.get(name, self.sites if NAMES.get(name, name) in SITE_SERIES else self.blocks))
+        return len(details.get(name, self.sites if FROM_VERSION_1.get(name, name) in SITE_SERIES else self.blocks))
 
     def fact(self, name: str, at: int) -> list[int]:
         """A list of counts that a row holds; empty where it holds none."""
@@ -442,8 +442,8 @@ def _int(digits: str) -> float:
 
 def number(value: Any, name: str) -> float | None:
     """A number of a row: a finite number, the name of another, or null where it was not measured. Raises FaultError."""
-    if isinstance(value, str) and value in NAMED:
-        return NAMED[value]
+    if isinstance(value, str) and value in NON_FINITE:
+        return NON_FINITE[value]
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from addnorm.format import NAMED, encoded
+from addnorm.format import NON_FINITE, encoded
 
 SEVERITIES = ("note", "warning", "error")
 MAX_TEXT_CHARS, MAX_VALUES = 5000, 32  # of a finding in a file
@@ -122,7 +122,7 @@ def _finding_of(rule: str, entry: Any) -> Diagnostic | None:
     values: dict[str, float | str] = {}
     for name, one in numbers.items():
         if isinstance(one, str) and len(one) <= MAX_TEXT_CHARS:
-            values[name] = NAMED.get(one, one)
+            values[name] = NON_FINITE.get(one, one)
         elif _is_number(one):
             values[name] = float(one)
     return Diagnostic(rule, int(since), str(texts[0]), values, entry["severity"], float(threshold), str(texts[1]))

@@ -1,6 +1,6 @@
 // Keys for presenting: space plays and pauses, the right arrow steps, R resets; scenes are gone through by more of them.
 
-const NAMES = {
+const NAME_OF_KEY = {
   " ": "space",
   r: "r",
   R: "r",
@@ -21,7 +21,7 @@ export const listen = (moves) => {
   }
   const pressed = (event) => {
     if (event.key === "Tab") clicked = false
-    const name = NAMES[event.key]
+    const name = NAME_OF_KEY[event.key]
     const focused = event.composedPath()[0]
     if (!moves[name] || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return
     if (!(focused instanceof Element) || focused.closest(FIELD)) return

@@ -8,7 +8,7 @@ const MAX_SITES = 20_000
 const [MAX_NAME, MAX_SENTENCE] = [1000, 5000]
 const DEEPEST = 8
 export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
-const NAMED = new Map([
+const NON_FINITE = new Map([
   ["NaN", NaN],
   ["Infinity", Infinity],
   ["-Infinity", -Infinity],
@@ -60,7 +60,7 @@ const parsed = (line) => {
 
 // A JSON value as a number, null where not measured. Each check here throws a FaultError, which says what line N is or has.
 const number = (value, name) => {
-  if (NAMED.has(value)) return NAMED.get(value)
+  if (NON_FINITE.has(value)) return NON_FINITE.get(value)
   if (value === null || value === undefined) return null
   if (typeof value !== "number") fault(`has a value of ${name} that is not a number`)
   if (!Number.isFinite(value)) fault(`has a value of ${name} that is too large`)

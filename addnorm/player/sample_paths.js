@@ -8,7 +8,7 @@ import { brief } from "./number.js"
 const PASS_SECONDS = 4 // through all blocks
 const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear
 const RINGS = [1, 4] // times the input's size
-const NAMED = 150 // pixels of a picture from which its rings are named
+const MIN_NAMED_PIXELS = 150 // pixels of a picture from which its rings are named
 const TRAIL = 6 // blocks that a sample's trail is long
 const STILLS = 8 // positions that are drawn at once where nothing may move
 const DOT = 0.56 // times the type of the page, which is larger on a projector
@@ -157,7 +157,7 @@ class Net {
     const along = Math.sin(this.gap)
     const rise = (out[1] - out[0]) * Math.abs(along) // between the two names, where they stand
     const apart = (Math.sign(along) || 1) * Math.max(0, (1.1 * type - rise) / 2) // for a line of type between them
-    const named = (first && side > NAMED ? RINGS : []).map((size, ring) => {
+    const named = (first && side > MIN_NAMED_PIXELS ? RINGS : []).map((size, ring) => {
       const y = half - out[ring] * along + 0.25 * type + (ring ? -apart : apart)
       const x = half + out[ring] * Math.cos(this.gap)
       return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from addnorm import recording
-from addnorm.format import NAMES, SCALARS, SERIES
+from addnorm.format import FROM_VERSION_1, SCALARS, SERIES
 from addnorm.recording import Reader, Recording
 from addnorm.words import STANDS, how_it_stands, shared_prefix
 from tests.addnorm.loops import net, recorded
@@ -117,7 +117,7 @@ ODD = [
 
 
 V2 = {**HEADER, "addnorm": 2}
-ROW2 = {NAMES.get(key, key): value for key, value in ROW.items()}
+ROW2 = {FROM_VERSION_1.get(key, key): value for key, value in ROW.items()}
 SAID: list[list[Any]] = [
     [V2, ROW2, {"said": {"verdict": [[0, "At step {step}."]], "kind": [[0, "diverged"]], "like": [[0, "plain"]]}}],
     [V2, ROW2, {"said": {"law": [[0, "a"]]}}, {**ROW2, "step": 9}, {"said": {"law": [[9, "b"]], "lost": [[0, "c"]]}}],
