@@ -71,12 +71,11 @@ def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
 
 
 def show(outcome: Finding, kind: str) -> None:
-    """The verdict, its numbers, which statements did not come out so, and how they were made, a key of badges."""
+    """The verdict, which statements did not come out so, the numbers, and how they were made, a key of badges."""
     verdict = outcome.answer[0].upper() + outcome.answer[1:]
-    said = TEXTS("verdict", verdict=verdict, sentence=explained(outcome.sentence))
-    if outcome.condition:
-        said += " " + TEXTS("not so", missed=outcome.condition)
-    st.markdown(f"{ICONS[outcome.answer]} {said} {badge(kind)}")
+    missed = TEXTS("not so", missed=outcome.condition) if outcome.condition else ""
+    sentence = f"{missed} {explained(outcome.sentence)}".strip()
+    st.markdown(f"{ICONS[outcome.answer]} {TEXTS('verdict', verdict=verdict, sentence=sentence)} {badge(kind)}")
 
 
 def _open(paper: Paper) -> None:
