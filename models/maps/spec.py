@@ -12,7 +12,7 @@ from models.spec.knob import whole
 from models.spec.query import harmless
 
 VERSION = 1
-AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup")
+AXES = ("depth", "lr", "width", "init_gain", "batch", "warmup", "branch_dropout", "stream_dropout", "weight_decay")
 MAX_PANELS = 6
 MAX_VALUES_OF_AXIS = 24  # on one axis
 MAX_SEEDS_OF_MAP = 8
