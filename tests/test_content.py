@@ -196,7 +196,8 @@ def test_an_edition_is_read_in_its_language_and_what_it_lacks_in_english(monkeyp
     assert own.title != english.title
     assert own.word("4 blocks") == "4 个块"
     assert lessons["exploding"].why == LESSONS["exploding"].why
-    assert logged == [{"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}]
+    untranslated = {"what": "content_untranslated", "language": "zh", "lacks": 9, "first": "02-exploding.md"}
+    assert untranslated in logged, "a page that another test opened in this process may log its own too"
 
 
 def test_points_of_a_list_stay_apart() -> None:
