@@ -86,7 +86,7 @@ def test_a_file_that_names_a_net_that_there_is_not_or_no_topic_is_refused(tmp_pa
     for right, wrong, said in (
         ('"pre-LN, 16"]', '"pre-LN, 17"]', "there is no net “pre-LN, 17”"),
         ('"placement"', '"weather"', "the topic is one of"),
-        ("seeds = 3", "seeds = 99", "seeds is 1 to 8"),
+        ("seeds = 3", "seeds = 99", "seeds is 1 to 10"),
         ("seeds = 3", 'seeds = 3\nmap = "nowhere"', "there is no map “nowhere”"),
         ("## What the toy cannot show", "## Else", "the section “What the toy cannot show” is missing"),
     ):
