@@ -1,6 +1,6 @@
 // The bar of the player: native buttons, a select and a slider that move a playhead.
 
-import { said, write } from "./dom.js"
+import { translated, write } from "./dom.js"
 import { SPEEDS } from "./playhead.js"
 
 const HTML = `
@@ -26,7 +26,7 @@ export class Bar {
     this.range = find("input")
     this.output = find("output")
     this.select = find("select")
-    this.select.append(...Object.keys(SPEEDS).map((word) => new Option(said(word), word)))
+    this.select.append(...Object.keys(SPEEDS).map((word) => new Option(translated(word), word)))
     this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
     find(".player-step").onclick = () => moves.step()
     find(".player-reset").onclick = () => moves.reset()

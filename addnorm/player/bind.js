@@ -33,7 +33,7 @@ const round3 = (value) => Math.round(value * 1000) / 1000
 export const decimate = (values, points = MAX_POINTS) => {
   const count = values.length
   if (count <= points) return Array.from(values, (_, at) => at)
-  const kept = new Set([0, count - 1])
+  const indices = new Set([0, count - 1])
   const buckets = Math.floor(points / 2) - 1
   for (let bucket = 0; bucket < buckets; bucket++) {
     const start = Math.floor((bucket * count) / buckets)
@@ -43,9 +43,9 @@ export const decimate = (values, points = MAX_POINTS) => {
       if (values[at] < values[least] || Number.isNaN(values[least])) least = at
       if (values[at] > values[greatest] || Number.isNaN(values[greatest])) greatest = at
     }
-    kept.add(least).add(greatest)
+    indices.add(least).add(greatest)
   }
-  return [...kept].sort((a, b) => a - b)
+  return [...indices].sort((a, b) => a - b)
 }
 
 // The log10 bounds of an axis over all finite positive values: at least two decades, and never less than before.
@@ -100,24 +100,24 @@ const foldOf = (all, { fold, log }) => {
   const values = all.filter(finite).sort((a, b) => a - b)
   return values.length ? FOLDS[fold](values, log) : NaN
 }
-// A track of one seed, or element by element the fold of all seeds; `of`: gives the track of a seed.
-const folded = (bind, { seeds }, of) => {
-  if (!bind.fold) return of(bind.seed)
-  const all = Array.from({ length: seeds }, (_, each) => of(each))
-  const at = (place) => all.map((one) => one[place])
+// A track of one seed, or element by element the fold of all seeds; `trackOf`: gives the track of a seed.
+const folded = (bind, { seeds }, trackOf) => {
+  if (!bind.fold) return trackOf(bind.seed)
+  const all = Array.from({ length: seeds }, (_, each) => trackOf(each))
+  const at = (place) => all.map((track) => track[place])
   return Float64Array.from(all[0], (_, place) => foldOf(at(place), bind))
 }
 // What the frames say that were seen, by step, of one seed or of all; a seed without a number there is left out.
 const atFrames = (bind, log, now) => {
   const { track, fold, seed } = bind
-  const found = new Map()
-  if (!log?.length || !started(now)) return found
-  for (const one of fold ? log.frames.keys() : [seed])
-    for (const frame of log.frames[one] ?? [])
+  const byStep = new Map()
+  if (!log?.length || !started(now)) return byStep
+  for (const member of fold ? log.frames.keys() : [seed])
+    for (const frame of log.frames[member] ?? [])
       if (frame.step <= now.furthest && frame[track] !== null)
-        found.set(frame.step, [...(found.get(frame.step) ?? []), frame[track]])
-  const steps = [...found.keys()].sort((a, b) => a - b)
-  return new Map(steps.map((step) => [step, fold ? foldOf(found.get(step), bind) : found.get(step)[0]]))
+        byStep.set(frame.step, [...(byStep.get(frame.step) ?? []), frame[track]])
+  const steps = [...byStep.keys()].sort((a, b) => a - b)
+  return new Map(steps.map((step) => [step, fold ? foldOf(byStep.get(step), bind) : byStep.get(step)[0]]))
 }
 const against = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, at) => operation(value, others[at])) : values
@@ -174,9 +174,9 @@ const coloured = (trace, cells, { log = true, signed = false } = {}) => {
 // The texts of cells, each in black or white, whichever its colour carries; what the pointer is told stays plain.
 const written = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }) => {
   const ink = (value) => inkOn(colourAt(colorscale, Math.min(Math.max((value - zmin) / (zmax - zmin), 0), 1)))
-  const on = (value, said) => (value === null || !said ? said : `<span style="color:${ink(value)}">${said}</span>`)
+  const on = (value, label) => (value === null || !label ? label : `<span style="color:${ink(value)}">${label}</span>`)
   return {
-    text: text.map((row, y) => row.map((said, x) => on(z[y][x], said))),
+    text: text.map((row, y) => row.map((label, x) => on(z[y][x], label))),
     hovertext: hovertext ?? text,
     hovertemplate: hovertemplate.replace("%{text}", "%{hovertext}"),
   }
@@ -191,11 +191,12 @@ const FILL = {
   },
   row(trace, log, now) {
     const { bind } = trace
-    const place = (one) => (bind.first ? 0 : one.drawnAt(now))
-    const of = (one, track) => (one?.length ? folded(bind, one, (seed) => one.vector(track, place(one), seed)) : [])
+    const place = (runLog) => (bind.first ? 0 : runLog.drawnAt(now))
+    const vectorOf = (runLog, track) =>
+      runLog?.length ? folded(bind, runLog, (seed) => runLog.vector(track, place(runLog), seed)) : []
     const over = bind.over ? log : now.logs[bind.against]
-    const other = over ? of(over, bind.over || bind.track) : null
-    const all = against(of(log, bind.track), other, (value, base) => value / base)
+    const other = over ? vectorOf(over, bind.over || bind.track) : null
+    const all = against(vectorOf(log, bind.track), other, (value, base) => value / base)
     const values = all.filter((_, at) => at % (bind.every ?? 1) === (bind.start ?? 0))
     const step = now.playing ? null : log.steps[log.until(now.shown) - 1]
     return { ...trace, ...named(trace, log, step), values }
@@ -207,14 +208,14 @@ const FILL = {
   },
   past(trace, log, now) {
     const { bind } = trace
-    const end = (one) => one.until(now.furthest)
+    const end = (runLog) => runLog.until(now.furthest)
     if (!end(log) || !started(now)) return { ...trace, x: [], y: [], values: [] }
-    const of = (one) => folded(bind, one, (seed) => one.column(bind.track, end(one), seed))
-    const other = bind.against === null ? null : of(now.logs[bind.against])
-    const values = against(of(log), other, (value, base) => value - base)
-    const kept = new Set(decimate(values))
-    if (now.marked) kept.add(Math.min(log.until(now.shown), values.length) - 1)
-    const rows = [...kept].sort((a, b) => a - b).filter((row) => finite(values[row]))
+    const columnOf = (runLog) => folded(bind, runLog, (seed) => runLog.column(bind.track, end(runLog), seed))
+    const other = bind.against === null ? null : columnOf(now.logs[bind.against])
+    const values = against(columnOf(log), other, (value, base) => value - base)
+    const indices = new Set(decimate(values))
+    if (now.marked) indices.add(Math.min(log.until(now.shown), values.length) - 1)
+    const rows = [...indices].sort((a, b) => a - b).filter((row) => finite(values[row]))
     const x = rows.map((row) => log.steps[row])
     return { ...trace, ...named(trace, log), x, values: rows.map((row) => values[row]), whole: values }
   },
@@ -243,27 +244,28 @@ const FILL = {
   map(trace, log, now) {
     const steps = evenly(started(now) ? log.until(now.furthest) : 0, MAP_STEPS).map((row) => log.steps[row])
     const rows = steps.map((step) => log.vector(trace.bind.track, step, trace.bind.seed))
-    const { whole, ...own } = rowsOfMap(log.isRecording ? log.names(trace.bind.track) : now.rows)
-    const cells = own.y.map((site) => rows.map((row) => row[site]))
-    return { ...coloured(trace, cells), ...own, text: whole.map((name) => steps.map(() => name)), x: steps }
+    const { whole, ...siteRows } = rowsOfMap(log.isRecording ? log.names(trace.bind.track) : now.rows)
+    const cells = siteRows.y.map((site) => rows.map((row) => row[site]))
+    return { ...coloured(trace, cells), ...siteRows, text: whole.map((name) => steps.map(() => name)), x: steps }
   },
 }
 
-// By the kind of a y axis: the traces with their `y`, and the range of the axis. `held` keeps what must never shrink.
+// By the kind of a y axis: the traces with their `y`, and the range of the axis. `layoutState` keeps what must never shrink.
 const AXES = {
   ""(traces, { top }) {
-    const of = ({ bind, x, y, values }) => (bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? orGap(values)))
-    return { traces: traces.map((trace) => ({ ...trace, y: of(trace) })) }
+    const heights = ({ bind, x, y, values }) =>
+      bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? orGap(values))
+    return { traces: traces.map((trace) => ({ ...trace, y: heights(trace) })) }
   },
-  log(traces, { zero }, held) {
+  log(traces, { zero }, layoutState) {
     const lost = (value) => (zero ? finite(value) && value <= 0 : value === 0)
     const numbers = (shown) => shown.map((trace) => trace.values ?? trace.y)
     const drawn = numbers(traces.filter((trace) => !trace.bind?.previous))
-    const own = logRange(held.y, ...drawn)
-    if (drawn.some((values) => values.length)) held.y = own
-    const [least, greatest] = [10 ** (own[0] - FAR), 10 ** (own[1] + FAR)]
+    const range = logRange(layoutState.y, ...drawn)
+    if (drawn.some((values) => values.length)) layoutState.y = range
+    const [least, greatest] = [10 ** (range[0] - FAR), 10 ** (range[1] + FAR)]
     const near = (trace) => !trace.bind?.previous || trace.values.every((value) => value >= least && value <= greatest)
-    const [low, high] = logRange(own, ...numbers(traces.filter(near)))
+    const [low, high] = logRange(range, ...numbers(traces.filter(near)))
     const inside = 0.002 * (high - low) // plotly drops a mark that rounding has pushed over the edge
     const all = traces.flatMap((trace) => {
       const { values } = trace
@@ -285,12 +287,12 @@ const AXES = {
     }
   },
   // Covers all finite values and guides, with some room, if it has no `bounds`.
-  linear(traces, { bounds, guides = [], lost = "no value" }, held) {
-    let [least, greatest] = held.y ?? [Infinity, -Infinity]
+  linear(traces, { bounds, guides = [], lost = "no value" }, layoutState) {
+    let [least, greatest] = layoutState.y ?? [Infinity, -Infinity]
     for (const values of [guides, ...traces.map((trace) => trace.values ?? trace.y)])
       for (const value of values)
         if (finite(value)) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
-    if (least <= greatest) held.y = [least, greatest]
+    if (least <= greatest) layoutState.y = [least, greatest]
     const size = Math.max(Math.abs(least), Math.abs(greatest))
     const room = 0.06 * Math.max(greatest - least, MIN_RANGE, 0.01 * size)
     const [low, high] = bounds ?? (finite(size) && size ? [least - room, greatest + room] : SHARE)
@@ -314,9 +316,9 @@ const AXES = {
     return { traces: all, yaxis: { range: [low, 1.08] } }
   },
   // The top is at most four times the larger of guessing (`chance`) and the first loss; larger losses leave the plot.
-  loss(traces, { chance = 0 }, held) {
+  loss(traces, { chance = 0 }, layoutState) {
     const losses = traces.flatMap((trace) => Array.from(trace.whole ?? []))
-    if (losses.some((value) => value < 0)) return AXES.linear(traces, { bounds: undefined, guides: [0] }, held)
+    if (losses.some((value) => value < 0)) return AXES.linear(traces, { bounds: undefined, guides: [0] }, layoutState)
     const largest = losses.reduce((most, value) => (finite(value) ? Math.max(most, value) : most), -Infinity)
     const first = losses.find(finite)
     const top = finite(largest)
@@ -362,8 +364,8 @@ export const started = ({ furthest, playing }) => Boolean(furthest || playing)
 
 // At most so many whole numbers below a count, evenly spaced, with both ends.
 const evenly = (count, most) => {
-  const kept = Math.min(count, most)
-  return Array.from({ length: kept }, (_, at) => Math.round((at * (count - 1)) / Math.max(1, kept - 1)))
+  const points = Math.min(count, most)
+  return Array.from({ length: points }, (_, at) => Math.round((at * (count - 1)) / Math.max(1, points - 1)))
 }
 
 // A name with its step, or without one (null) while the steps fly past: a legend that changes has to be laid out again.
@@ -444,7 +446,7 @@ const lostCells = (trace) => {
   if (!trace.cells || trace.type === "contour" || trace.bind.bare) return { traces: [trace], words: [] }
   const kind = (value) => (value === 0 && trace.log ? 0 : value === undefined || finite(value) ? null : 1)
   const z = trace.cells.map((row) => row.map(kind))
-  const count = [0, 1].map((one) => z.flat().filter((cell) => cell === one).length)
+  const count = [0, 1].map((cellKind) => z.flat().filter((cell) => cell === cellKind).length)
   if (!count[0] && !count[1]) return { traces: [trace], words: [] }
   const { type, x, y, text, names, hoverongaps } = trace
   const lost = {
@@ -467,11 +469,11 @@ const lostCells = (trace) => {
 // What the pointer is told of a trace, in the notation of sentences: plotly's own is 6.900e-7.
 const FOUR = /%\{(customdata|x|y):\.4g\}/
 export const spelled = (trace) => {
-  const [sign, of] = trace.hovertemplate?.match(FOUR) ?? []
+  const [sign, attribute] = trace.hovertemplate?.match(FOUR) ?? []
   if (!sign) return trace
-  const said = (value) => (Array.isArray(value) ? value.map(said) : finite(value) ? brief(value, 4) : value)
+  const formatted = (value) => (Array.isArray(value) ? value.map(formatted) : finite(value) ? brief(value, 4) : value)
   const hovertemplate = trace.hovertemplate.replace(sign, "%{customdata}")
-  return { ...trace, customdata: Array.from(trace[of], said), hovertemplate }
+  return { ...trace, customdata: Array.from(trace[attribute], formatted), hovertemplate }
 }
 
 // Ticks at a few places, with both ends: a label that repeats stands at its last place, and blocks are counted in quarters.
@@ -479,10 +481,10 @@ const ticksAt = ({ labels, blocks, most = 5 }) => {
   const ends = new Map(labels.map((label, at) => [label, at]))
   const texts = [...ends.keys()]
   const quarters = blocks && evenly(5, 5).map((at) => String(Math.round((at / 4) * Number(texts.at(-1)))))
-  const kept = quarters
+  const ticktext = quarters
     ? texts.filter((text, at) => !at || quarters.includes(text))
     : evenly(texts.length, most).map((at) => texts[at])
-  return { tickmode: "array", tickvals: kept.map((text) => ends.get(text)), ticktext: kept }
+  return { tickmode: "array", tickvals: ticktext.map((text) => ends.get(text)), ticktext }
 }
 
 const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places
@@ -501,17 +503,22 @@ const full = (declared, { hue, places }, now) => {
     const entry = leftOut(trace, "another task")
     return { ...entry, name: entry.name.replace("{name}", shortened(log.name, 30)) }
   }
-  const found = FILL[bind.of](trace, log, now)
-  const { values } = found
-  if (!OVER_STEPS.includes(bind.of) && !found.cells) {
-    found.x ??= [...values.keys()]
-    const own = places && (bind.of !== "still" || places.names.length === values.length)
-    found.text ??= own ? places.names : Array.from(values, (_, at) => `site ${at}`)
+  const filledTrace = FILL[bind.of](trace, log, now)
+  const { values } = filledTrace
+  if (!OVER_STEPS.includes(bind.of) && !filledTrace.cells) {
+    filledTrace.x ??= [...values.keys()]
+    const hasNames = places && (bind.of !== "still" || places.names.length === values.length)
+    filledTrace.text ??= hasNames ? places.names : Array.from(values, (_, at) => `site ${at}`)
   }
-  if (bind.previous && !values.every(finite)) return leftOut(found, "not finite")
-  const within = { values: values.map(drawable), ...(found.whole && { whole: found.whole.map(drawable) }) }
-  const said = (text) => text && atStep(text, now.playing ? null : now.shown)
-  return { ...found, ...within, name: said(found.name), ...(found.meta && { meta: said(found.meta) }) }
+  if (bind.previous && !values.every(finite)) return leftOut(filledTrace, "not finite")
+  const within = { values: values.map(drawable), ...(filledTrace.whole && { whole: filledTrace.whole.map(drawable) }) }
+  const withStep = (text) => text && atStep(text, now.playing ? null : now.shown)
+  return {
+    ...filledTrace,
+    ...within,
+    name: withStep(filledTrace.name),
+    ...(filledTrace.meta && { meta: withStep(filledTrace.meta) }),
+  }
 }
 // A line of several seeds is their median, over a band from the least to the greatest.
 const banded = (trace) => {
@@ -521,8 +528,8 @@ const banded = (trace) => {
 
 const INNER = ["bind", "values", "whole", "cells", "log", "inside", "role", "hue", "shade", "thin"] // no attributes of plotly's
 
-// The figure to draw. `now`: logs, position, shown, furthest, playing. `held`: an object that lives as long as the chart.
-export const filled = ({ data, layout }, now, held) => {
+// The figure to draw. `now`: logs, position, shown, furthest, playing. `layoutState`: an object that lives as long as the chart.
+export const filled = ({ data, layout }, now, layoutState) => {
   const { bind = {}, ...declared } = layout
   const rest = { ...declared, annotations: declared.annotations ?? [] }
   const shown = { ...now, rows: bind.rows?.names, marked: Boolean(bind.line) }
@@ -532,18 +539,18 @@ export const filled = ({ data, layout }, now, held) => {
     ...rest.xaxis,
     ...(bind.depth && overDepth(bound, now.logs, rest.xaxis)),
   }
-  const axis = AXES[bind.axis ?? ""](bound, bind, held)
+  const axis = AXES[bind.axis ?? ""](bound, bind, layoutState)
   if (bind.reaches) xaxis.range = [0, Math.max(1, ...now.logs.map((log) => log.last))]
   const limits = limitsWithin(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const inLegend = new Set()
   const traces = []
   const annotations = [...rest.annotations, ...(axis.annotations ?? []), ...limits.annotations]
-  for (const one of axis.traces) {
-    const { traces: parts, words } = lostCells(one)
+  for (const axisTrace of axis.traces) {
+    const { traces: parts, words } = lostCells(axisTrace)
     if (words.length) annotations.push({ ...TOP_RIGHT, text: `cells: ${words.join(", ")}`, yanchor: "bottom" })
     for (const part of parts) {
       const trace = { ...part }
-      for (const own of INNER) delete trace[own]
+      for (const attribute of INNER) delete trace[attribute]
       if (!trace.declared && !(trace.z ? trace.z[0]?.length : trace.y?.some((value) => value !== null))) continue
       if (trace.legendgroup) {
         trace.showlegend = !inLegend.has(trace.legendgroup) // one entry for each kind of mark

@@ -13,24 +13,24 @@ export class RunHeading {
   constructor(place) {
     const el = made(place, "div", "player-outcome")
     this.heading = made(el, "h3", "player-heading")
-    this.found = made(el, "p")
-    this.found.setAttribute("aria-live", "polite")
+    this.outcome = made(el, "p")
+    this.outcome.setAttribute("aria-live", "polite")
   }
 
   declare(panel) {
     this.panel = panel
     write(this.heading, panel.title)
-    this.say(panel.found)
+    this.showOutcome(panel.found)
   }
 
-  say(found) {
-    write(this.found, found && `it ${found}`)
+  showOutcome(outcome) {
+    write(this.outcome, outcome && `it ${outcome}`)
   }
 
   draw(now) {
-    const { run, found, diverged } = this.panel
+    const { run, found: outcome, diverged } = this.panel
     const log = now.logs[run]
-    this.say(found || (log?.lost && now.furthest >= log.outcome.step ? diverged : ""))
+    this.showOutcome(outcome || (log?.lost && now.furthest >= log.outcome.step ? diverged : ""))
   }
 }
 
@@ -59,8 +59,8 @@ export class BlockPicture {
     const at = log.drawnAt(now)
     const [x, sum] = [block - 1, block].map((site) => log.vector("act_rms", at)[site])
     const branch = log.vector("branch_rms", at)[block - 1]
-    const said = { enters: `x: ${brief(x)}`, made: `F: ${brief(branch)}`, leaves: `out: ${brief(sum)}` }
-    for (const [name, text] of Object.entries(said)) write(this.drawn.querySelector(`.number.${name}`), text)
+    const readings = { enters: `x: ${brief(x)}`, made: `F: ${brief(branch)}`, leaves: `out: ${brief(sum)}` }
+    for (const [name, text] of Object.entries(readings)) write(this.drawn.querySelector(`.number.${name}`), text)
     this.drawn.setAttribute(
       "aria-label",
       `${title}. ${this.name}: in block ${block} the stream enters with size ${brief(x)}, the branch F makes ${brief(branch)}, and ${brief(sum)} leaves.`,

@@ -2,7 +2,7 @@
 
 import { filled, spelled, started } from "./bind.js"
 import { described } from "./describe.js"
-import { said, write } from "./dom.js"
+import { translated, write } from "./dom.js"
 import { labelled } from "./label.js"
 import { hues, luminance } from "./look.js"
 import { tableOf } from "./table.js"
@@ -44,14 +44,16 @@ export const load = (address) => {
 }
 
 // Takes the hues of a page, for its scripts and its styles.
-export const tell = (told) => {
-  Object.assign(hues, told)
+export const setHues = (pageHues) => {
+  Object.assign(hues, pageHues)
   for (const [name, hue] of Object.entries(hues)) document.documentElement.style.setProperty(`--hue-${name}`, hue)
 }
 
 // A chart's title in the language of the page, within its markup: "<b><span ...>■</span> Loss</b>".
 const entitled = (title) =>
-  title.endsWith("</b>") ? title.replace(/ ([^<>]+)<\/b>$/, (_, words) => ` ${said(words)}</b>`) : said(title)
+  title.endsWith("</b>")
+    ? title.replace(/ ([^<>]+)<\/b>$/, (_, words) => ` ${translated(words)}</b>`)
+    : translated(title)
 
 // What the y axis means is written horizontally, beside the chart's title.
 const upright = (layout) => {
@@ -59,7 +61,7 @@ const upright = (layout) => {
   if (!title || !unit) return title ? { ...layout, title: { ...layout.title, text: entitled(title) } } : layout
   return {
     ...layout,
-    title: { ...layout.title, text: `${entitled(title)}  ↑ ${said(unit)}` },
+    title: { ...layout.title, text: `${entitled(title)}  ↑ ${translated(unit)}` },
     yaxis: { ...layout.yaxis, title: { text: "" } },
   }
 }
@@ -69,19 +71,19 @@ const themed = (declared, theme, size) => {
   const grid = theme["border-color"] || "#8884"
   const type = layout.font?.size ?? 12
   const numbers = { exponentformat: "power", minexponent: 5 } // of ticks and where the pointer is: 10⁶, as in sentences
-  const axis = (own) => ({
+  const axis = (axisLayout) => ({
     gridcolor: grid,
     linecolor: grid,
     ...numbers,
-    ...own,
-    title: { font: { size: type }, ...own?.title, text: said(own?.title?.text ?? "") },
-    ...(own?.ticktext && { ticktext: own.ticktext.map(said) }),
+    ...axisLayout,
+    title: { font: { size: type }, ...axisLayout?.title, text: translated(axisLayout?.title?.text ?? "") },
+    ...(axisLayout?.ticktext && { ticktext: axisLayout.ticktext.map(translated) }),
   })
   const clear = "rgba(0,0,0,0)"
   return {
     ...layout,
     ...(touch && { dragmode: false }),
-    annotations: layout.annotations?.map((own) => ({ ...own, text: said(own.text ?? "") })),
+    annotations: layout.annotations?.map((annotation) => ({ ...annotation, text: translated(annotation.text ?? "") })),
     xaxis: axis(layout.xaxis),
     yaxis: axis(layout.yaxis),
     ...size, // else plotly would measure its place, for which the browser lays out the page
@@ -107,13 +109,13 @@ const given = (before, data, layout) => {
   const same = before?.frame === frame
   if (same)
     for (const [at, { customdata = [] }] of data.entries())
-      before.own.data[at].customdata?.splice(0, Infinity, ...customdata)
+      before.figure.data[at].customdata?.splice(0, Infinity, ...customdata)
   if (same && before.lines === lines) return before
-  const own = same ? before.own : { data, layout: structuredClone(layout) } // which plotly never writes into
-  const { xaxis, yaxis, ...rest } = own.layout
+  const figure = same ? before.figure : { data, layout: structuredClone(layout) } // which plotly never writes into
+  const { xaxis, yaxis, ...rest } = figure.layout
   return {
-    ...{ frame, lines, own },
-    data: data.map(({ x, y }, at) => ({ ...own.data[at], x, y })),
+    ...{ frame, lines, figure },
+    data: data.map(({ x, y }, at) => ({ ...figure.data[at], x, y })),
     layout: { ...rest, xaxis: copied(xaxis), yaxis: copied(yaxis), ...(same && { transition: { duration: 0 } }) },
   }
 }
@@ -141,7 +143,7 @@ export class Chart {
     this.alt = find(".player-alt")
     this.table = find(".player-table")
     this.button = find("button")
-    this.held = {}
+    this.layoutState = {}
     this.undone = 0
     this.alt.id = `player-alt-${++charts}`
     this.el.setAttribute("aria-describedby", this.alt.id)
@@ -153,14 +155,14 @@ export class Chart {
   }
 
   declare(panel) {
-    if (this.panel?.fit !== panel.fit) this.held = {}
+    if (this.panel?.fit !== panel.fit) this.layoutState = {}
     this.panel = panel
     this.given = undefined
     this.measured = undefined
     this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
     this.el.style.setProperty("--height", `${panel.height}px`)
-    this.el.setAttribute("aria-label", said(`${panel.title}, chart`))
-    this.table.setAttribute("aria-label", said(`${panel.title}, table`))
+    this.el.setAttribute("aria-label", translated(`${panel.title}, chart`))
+    this.table.setAttribute("aria-label", translated(`${panel.title}, table`))
     this.sentence.hidden = !panel.says
     this.name()
   }
@@ -168,14 +170,14 @@ export class Chart {
   name() {
     const word = this.table.hidden ? "Table" : "Chart"
     this.drawing.classList.toggle("tabled", !this.table.hidden)
-    this.button.textContent = said(word)
-    this.button.setAttribute("aria-label", said(`${word} of ${this.panel.title}`))
+    this.button.textContent = translated(word)
+    this.button.setAttribute("aria-label", translated(`${word} of ${this.panel.title}`))
     this.button.setAttribute("aria-expanded", String(!this.table.hidden))
   }
 
   tabulate() {
     if (this.table.hidden) this.table.replaceChildren()
-    else if (this.figure) this.table.replaceChildren(tableOf(this.figure, said(this.panel.title)))
+    else if (this.figure) this.table.replaceChildren(tableOf(this.figure, translated(this.panel.title)))
   }
 
   // Draws the moment `now`. `Plotly`: undefined until it is loaded; `theme`: the variables of `themeOf`.
@@ -183,10 +185,10 @@ export class Chart {
     const { panel } = this
     if (panel.says) {
       const log = now.logs[panel.run]
-      const told = log?.toldAt(now)
-      const text = (panel.ends && log?.end(told)) || log?.sentence(panel.says, told) || panel.before
+      const step = log?.sentenceStep(now)
+      const text = (panel.ends && log?.end(step)) || log?.sentence(panel.says, step) || panel.before
       write(this.sentence, text)
-      this.sentence.classList.toggle("lost", Boolean(panel.ends && log?.end(told)))
+      this.sentence.classList.toggle("lost", Boolean(panel.ends && log?.end(step)))
     }
     const figure = panel.figure ?? (started(now) && now.logs[panel.run]?.frame(now.shown)?.picture)
     // Until the first row of another net comes, or if it is refused, the last net's picture stays and turns pale.
@@ -197,17 +199,17 @@ export class Chart {
     const nets = now.logs.map(({ link }) => link).join(" ")
     if (nets !== this.nets) {
       this.nets = nets
-      this.held = {}
+      this.layoutState = {}
     } // the axes are those of the nets shown
     if (this.isMap && now.playing && now.time - (this.painted ?? 0) < MAP_SECONDS) return
     this.painted = now.time
-    this.figure = filled(figure, { ...now, dark: theme.dark }, this.held)
+    this.figure = filled(figure, { ...now, dark: theme.dark }, this.layoutState)
     const measure = (text, size) => {
       pen.font = `${size}px ${theme.font}`
       return pen.measureText(text).width
     }
     const size = (this.measured ??= { width: this.el.clientWidth, height: this.el.clientHeight })
-    const whole = labelled(figure, this.figure, size, this.held, measure, theme.dark)
+    const whole = labelled(figure, this.figure, size, this.layoutState, measure, theme.dark)
     if (!now.playing || now.time - (this.tabulated ?? 0) > TABLE_SECONDS) {
       this.tabulated = now.time
       this.tabulate()
@@ -227,7 +229,7 @@ export class Chart {
     const before = this.given
     this.given = given(
       before,
-      whole.data.map((trace) => spelled({ ...trace, name: said(trace.name) })),
+      whole.data.map((trace) => spelled({ ...trace, name: translated(trace.name) })),
       layout,
     )
     if (this.given === before) return

@@ -6,7 +6,7 @@ import { along, bare } from "./table.js"
 const MOST = 6 // traces that are described
 const PLACES = 3 // of marks that are listed
 
-const said = (value) => (typeof value === "number" ? brief(value) : bare(value))
+const formatted = (value) => (typeof value === "number" ? brief(value) : bare(value))
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`
 
 const extremes = (points) =>
@@ -17,7 +17,7 @@ const extremes = (points) =>
     ],
     [points[0], points[0]],
   )
-const placed = ({ value, at }) => `${said(value)} at ${at}`
+const placed = ({ value, at }) => `${formatted(value)} at ${at}`
 
 const line = (trace, name) => {
   const all = along(trace).map((value, at) => ({
@@ -27,7 +27,7 @@ const line = (trace, name) => {
   const points = all.filter(({ value }) => Number.isFinite(value))
   if (!points.length) return ""
   const [least, greatest] = extremes(points)
-  if (least.value === greatest.value) return `${name}: ${said(least.value)} at ${counted(points.length, "place")}.`
+  if (least.value === greatest.value) return `${name}: ${formatted(least.value)} at ${counted(points.length, "place")}.`
   const ends = `from ${placed(points[0])} to ${placed(points.at(-1))}`
   const inside = [least, greatest].filter((point) => point !== points[0] && point !== points.at(-1))
   const words = inside.map((point) => `${point === least ? "least" : "greatest"} ${placed(point)}`)

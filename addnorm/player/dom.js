@@ -9,7 +9,7 @@ export const made = (parent, name, className = "") => {
 
 // What the player says in another language, by pattern: "block {} of {}". English is as it stands.
 let phrases = []
-export const speak = (words) => {
+export const usePhrases = (words) => {
   phrases = Object.entries(words).map(([pattern, phrase]) => {
     const parts = pattern.split("{}").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "\\s"))
     return [new RegExp(`^${parts.join("(.*?)")}$`), phrase]
@@ -17,16 +17,16 @@ export const speak = (words) => {
 }
 
 // A text in the language of the page. What fills a pattern is looked up, too.
-export const said = (text) => {
+export const translated = (text) => {
   for (const [pattern, phrase] of phrases) {
-    const found = pattern.exec(text)
-    if (found) return found.slice(1).reduce((whole, part) => whole.replace("{}", () => said(part)), phrase)
+    const match = pattern.exec(text)
+    if (match) return match.slice(1).reduce((whole, part) => whole.replace("{}", () => translated(part)), phrase)
   }
   return text
 }
 
 // Puts what stands in a page's HTML into its language.
-export const spell = (root) => {
+export const translateTexts = (root) => {
   const texts = phrases.length ? document.createTreeWalker(root, NodeFilter.SHOW_TEXT) : undefined
   for (let text = texts?.nextNode(); text; text = texts?.nextNode()) write(text, text.textContent)
 }
@@ -37,13 +37,13 @@ const NS = "http://www.w3.org/2000/svg"
 export const node = (name, attributes, text) => {
   const made = document.createElementNS(NS, name)
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
-  if (text !== undefined) made.textContent = said(text)
+  if (text !== undefined) made.textContent = translated(text)
   return made
 }
 
 // Sets the text of an element, if it differs: equal text set again would be announced again and lose a selection.
 export const write = (el, english) => {
-  const text = said(english)
+  const text = translated(english)
   if (el.textContent !== text) el.textContent = text
 }
 

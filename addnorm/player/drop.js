@@ -9,7 +9,7 @@ const PIECE = 2 ** 20 // bytes that are read at once
 const dropped = new Map() // by the log's number on the page, until the tab leaves the app
 
 // The log of the file that was dropped on a zone before.
-export const kept = (number) => dropped.get(number)
+export const droppedLog = (number) => dropped.get(number)
 
 // Reads a file of the visitor's, in the browser only. `read`: called with the log after every piece.
 const readFile = async (file, read) => {

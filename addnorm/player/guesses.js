@@ -3,14 +3,14 @@
 const KEY = "add-norm guesses"
 const MOST = 30
 
-const kept = () => {
+const readGuesses = () => {
   try {
     return new Map(JSON.parse(localStorage.getItem(KEY)))
   } catch {
     return new Map() // nothing may be kept here, or it is not ours
   }
 }
-const guesses = kept()
+const guesses = readGuesses()
 
 // A guess, if it is one of these options.
 export const guessOf = (name, options) => options.find((option) => option === guesses.get(name))

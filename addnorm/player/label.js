@@ -1,6 +1,6 @@
 // Names the lines of a figure: up to four at their ends, more in a legend, and makes room for either. Pure.
 
-import { said } from "./dom.js"
+import { translated } from "./dom.js"
 import { atLuminance, hues, looked } from "./look.js"
 
 const MAX_AT_ENDS = 4 // lines that are named at their ends
@@ -30,16 +30,16 @@ const axisOf = ({ type, range, rangemode }, values) => {
 
 // Shares moved apart so that names near each other keep a distance, in their order and within the plot.
 export const apart = (places, distance) => {
-  const order = [...places.keys()].sort((one, other) => places[one].y - places[other].y)
+  const order = [...places.keys()].sort((a, b) => places[a].y - places[b].y)
   const y = places.map((place) => place.y)
-  const near = (one, other) => Math.abs(places[one].x - places[other].x) < NEAR
+  const near = (a, b) => Math.abs(places[a].x - places[b].x) < NEAR
   const push = (order, way) => {
-    for (const [at, one] of order.entries())
-      for (const other of order.slice(0, at))
-        if (near(one, other) && way * (y[one] - y[other]) < distance) y[one] = y[other] + way * distance
+    for (const [at, index] of order.entries())
+      for (const before of order.slice(0, at))
+        if (near(index, before) && way * (y[index] - y[before]) < distance) y[index] = y[before] + way * distance
   }
   push(order, 1)
-  for (const one of order) y[one] = Math.min(y[one], 1)
+  for (const index of order) y[index] = Math.min(y[index], 1)
   push(order.reverse(), -1)
   return y
 }
@@ -67,9 +67,9 @@ const namesOf = (lines, levels, crossed, { xaxis, yaxis, legend, margin }, heigh
     mode: "text",
     x: named.map(({ x }) => x),
     y: shares.map(up.value),
-    text: named.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + said(name)),
+    text: named.map(({ name }) => "\u2002".repeat(crossed.has(`${name} diverged`) ? 3 : 1) + translated(name)),
     textposition: "middle right",
-    textfont: { size: legend.font.size, color: named.map((one) => hue(one.hue)) },
+    textfont: { size: legend.font.size, color: named.map((entry) => hue(entry.hue)) },
     cliponaxis: false,
     hoverinfo: "skip",
     showlegend: false,
@@ -115,9 +115,9 @@ export const labelled = (declared, { data, layout }, { width, height }, room, me
   }
   const crossed = new Set(data.filter(({ legendgroup, x }) => legendgroup && x?.length).map(({ meta }) => meta))
   room.right = Math.max(room.right, Math.ceil(widest) + GAP)
-  const own = data.map((trace) => (lines.includes(trace) ? { ...trace, showlegend: false } : trace))
+  const traces = data.map((trace) => (lines.includes(trace) ? { ...trace, showlegend: false } : trace))
   return {
-    data: [...own, namesOf(lines, levels, crossed, layout, height - t - margin.b, dark)],
-    layout: { ...layout, margin: { ...margin, t, r: room.right }, showlegend: own.some(inLegend) },
+    data: [...traces, namesOf(lines, levels, crossed, layout, height - t - margin.b, dark)],
+    layout: { ...layout, margin: { ...margin, t, r: room.right }, showlegend: traces.some(inLegend) },
   }
 }

@@ -34,7 +34,7 @@ const isObject = (value) => typeof value === "object" && value !== null && !Arra
 const tooDeep = (value) => {
   let level = [value]
   for (let depth = 0; depth < DEEPEST; depth++) {
-    level = level.flatMap((held) => Object.values(held).filter((item) => typeof item === "object" && item !== null))
+    level = level.flatMap((nested) => Object.values(nested).filter((item) => typeof item === "object" && item !== null))
     if (!level.length) return false
   }
   return true
@@ -250,7 +250,7 @@ export class Lines {
       else if (Object.hasOwn(entry, "end")) this.ended = ending(entry)
       else if (Object.hasOwn(entry, "said")) {
         this.checkTotal(Math.floor(line.length / 8))
-        this.log.say(sentences(entry.said, this.log.steps.at(-1)))
+        this.log.addSentences(sentences(entry.said, this.log.steps.at(-1)))
       } else this.takeRow(entry)
     } catch (error) {
       if (!(error instanceof FaultError)) throw error
@@ -301,13 +301,13 @@ export class Lines {
     log.append(step, [...scalars, ...series.flat()])
     const update = series[SERIES.indexOf("update_to_weight")]
     if (update.some((value) => value !== null)) log.add(0, [{ step, update_to_weight: update }])
-    if (old) log.said.verdict ??= [[0, OLDER]]
+    if (old) log.sentences.verdict ??= [[0, OLDER]]
     this.seconds = seconds
   }
 
   // How the recording stands in words: growing, ended with a reason, silent since some time, or unknown. `words`: STANDS of
   // addnorm/words.py; `now` in Unix seconds.
-  stands(words, now) {
+  status(words, now) {
     if (this.ended) return words[this.ended.end].replace("{reason}", () => this.ended.reason)
     const { created } = this.log.header.about
     const silent = now - (UTC_TIME.test(created) ? Date.parse(created) / 1000 : NaN) - this.seconds
@@ -331,8 +331,8 @@ export class Lines {
     ]
     if (typeof optimizer?.name === "string") parts.push(optimizer.name)
     parts.push(`${steps.length} ${steps.length === 1 ? "row" : "rows"}`)
-    const stands = this.stands(words, this.readAt ?? Date.now() / 1000)
-    parts.push((local || this.readAt) && stands === words.growing ? "not ended when it was read" : stands)
+    const status = this.status(words, this.readAt ?? Date.now() / 1000)
+    parts.push((local || this.readAt) && status === words.growing ? "not ended when it was read" : status)
     if (this.ended?.dropped) parts.push(`${this.ended.dropped} rows dropped`)
     return parts.map((part) => shortened(part, 60)).join(", ")
   }

@@ -1,6 +1,6 @@
 // The only script that is sent with the page. It imports the others, which browsers cache, from below the server's path.
-const own = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
-const base = own ? new URL("../../", own.src) : new URL("./", document.baseURI)
+const indexScript = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
+const base = indexScript ? new URL("../../", indexScript.src) : new URL("./", document.baseURI)
 
 export default async function (component) {
   const { version, plotly, script = "player" } = component.data

@@ -43,8 +43,8 @@ export const luminance = (colour) =>
 
 // A hue mixed with black or white, in linear light, to a relative luminance.
 export const atLuminance = (hue, wanted) => {
-  const own = luminance(hue)
-  const mix = (part) => (wanted < own ? (part * wanted) / own : part + ((1 - part) * (wanted - own)) / (1 - own))
+  const from = luminance(hue)
+  const mix = (part) => (wanted < from ? (part * wanted) / from : part + ((1 - part) * (wanted - from)) / (1 - from))
   return hexOf(partsOf(hue).map((part) => 255 * coded(mix(light(part / 255)))))
 }
 // A hue, and a dark, a pale and a middle shade of it, as far apart in lightness as both pages allow.
@@ -54,8 +54,8 @@ export const shade = (hue, at) => (at === undefined ? hues.grey : SHADES[at] ? a
 // `signed`: from -most to most, with as much ink on both sides of 0.
 export const scale = (hue, dark, signed) =>
   (signed ? SIGNED : SCALE).map((wanted, at) => {
-    const own = signed ? [NEGATIVE, hues.grey, hue][at] : hue
-    return [at / 2, wanted === null ? own : atLuminance(own, dark ? ON_DARK[wanted] : wanted)]
+    const colour = signed ? [NEGATIVE, hues.grey, hue][at] : hue
+    return [at / 2, wanted === null ? colour : atLuminance(colour, dark ? ON_DARK[wanted] : wanted)]
   })
 // The colour at a share of a scale, mixed as plotly mixes it.
 export const colourAt = (scale, share) => {
@@ -64,8 +64,8 @@ export const colourAt = (scale, share) => {
     scale.findIndex(([at]) => at >= share),
   )
   const [[from, low], [to, high]] = [scale[after - 1], scale[after]]
-  const [one, other] = [partsOf(low), partsOf(high)]
-  return hexOf(one.map((part, at) => part + ((other[at] - part) * (share - from)) / (to - from)))
+  const [lower, upper] = [partsOf(low), partsOf(high)]
+  return hexOf(lower.map((part, at) => part + ((upper[at] - part) * (share - from)) / (to - from)))
 }
 // The colour of text on a cell: its contrast is at least 4.58.
 export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#ffffff")
@@ -76,19 +76,20 @@ const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd
 /** @param {{ name: string, role: number | string, bind?: { of?: string, fold?: string }, thin?: boolean }} declared */
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const run = typeof role === "number"
-  const own = run
+  const style = run
     ? { width: 2, dash: RUNS[role][0], symbol: RUNS[role][1], size: 4, shade: role % SHADES.length }
     : ROLES[role]
-  const color = shade(hue, own.shade)
-  const mode = bind.of === "crosses" ? "markers" : own.symbol && bind.of !== "past" && !thin ? "lines+markers" : "lines"
+  const color = shade(hue, style.shade)
+  const mode =
+    bind.of === "crosses" ? "markers" : style.symbol && bind.of !== "past" && !thin ? "lines+markers" : "lines"
   const value = bind.of === "crosses" ? "%{customdata}" : "%{y:.4g}"
   const trace = {
     type: "scatter",
     name: run ? name : short(name),
     meta: name,
     mode,
-    line: { color, width: thin ? 1 : own.width, dash: own.dash ?? "solid" },
-    marker: { color, symbol: own.symbol, size: own.size },
+    line: { color, width: thin ? 1 : style.width, dash: style.dash ?? "solid" },
+    marker: { color, symbol: style.symbol, size: style.size },
     connectgaps: false,
     hovertemplate: `${["past", "frames", "crosses"].includes(bind.of) ? "step %{x}" : "%{text}"}: ${value}<extra>%{meta}</extra>`,
     ...(thin && { opacity: 0.7, showlegend: false }),
@@ -104,25 +105,25 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
 
 // A declared trace with its look on a light or a dark page; what it declares of that itself stays. `hue`: that of the chart.
 export const looked = (trace, hue, dark) => {
-  const own = trace.hue ?? hue
-  if (trace.role !== undefined) return lineOf(trace, own)
+  const traceHue = trace.hue ?? hue
+  if (trace.role !== undefined) return lineOf(trace, traceHue)
   if (trace.type === "contour") return { ...trace, line: { color: dark ? "#ffffff" : "#111111", ...trace.line } }
   if (!trace.hue) return trace
-  if (trace.type === "heatmap") return { colorscale: scale(own, dark, trace.bind?.signed), ...trace }
-  const color = shade(own, trace.shade ?? 0)
+  if (trace.type === "heatmap") return { colorscale: scale(traceHue, dark, trace.bind?.signed), ...trace }
+  const color = shade(traceHue, trace.shade ?? 0)
   const line = trace.type === "bar" ? {} : { line: { color, ...trace.line } }
   return { ...trace, ...line, marker: { color, ...trace.marker } }
 }
 
 // With type, margins, lines and markers scaled by a factor, for a projector.
-const font = (one, factor) => ({ ...one, size: (one?.size ?? TYPE_SIZE) * factor })
+const font = (base, factor) => ({ ...base, size: (base?.size ?? TYPE_SIZE) * factor })
 export const enlargedLayout = (layout, factor) => ({
   ...layout,
   font: font({}, factor),
   title: { ...layout.title, font: font(layout.title?.font, factor) },
   legend: { ...layout.legend, font: font(layout.legend?.font, factor) },
   margin: Object.fromEntries(Object.entries(layout.margin).map(([side, size]) => [side, Math.round(size * factor)])),
-  annotations: layout.annotations.map((one) => ({ ...one, font: font(one.font, factor) })),
+  annotations: layout.annotations.map((annotation) => ({ ...annotation, font: font(annotation.font, factor) })),
 })
 export const thicker = (trace, factor) => {
   const larger = { ...trace }

@@ -3,14 +3,14 @@
 const KEY = "add-norm places"
 const MOST = 30
 
-const kept = () => {
+const readPlaces = () => {
   try {
     return JSON.parse(sessionStorage.getItem(KEY)) ?? []
   } catch {
     return [] // nothing may be kept here
   }
 }
-const stored = new Map(kept()) // by an earlier load of the page
+const stored = new Map(readPlaces()) // by an earlier load of the page
 const places = new Map()
 
 // Where a playhead stood on this load of the page.

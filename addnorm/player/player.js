@@ -3,10 +3,10 @@
 import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
-import { AGAIN, Chart, load, tell, themeOf } from "./chart.js"
+import { AGAIN, Chart, load, setHues, themeOf } from "./chart.js"
 import { written } from "./connection.js"
-import { clock, said, speak, spell, whenGone, write } from "./dom.js"
-import { Drop, kept } from "./drop.js"
+import { clock, translated, translateTexts, usePhrases, whenGone, write } from "./dom.js"
+import { Drop, droppedLog } from "./drop.js"
 import { listen } from "./keys.js"
 import { brief } from "./number.js"
 import { keepPlace, knownPlace, placeBefore, storePlaces } from "./places.js"
@@ -86,7 +86,7 @@ class Player {
     this.stale = new Set()
     this.logs = []
     this.watched = new Set() // of a story, the links of the runs that its reader has watched to their end
-    this.told = ""
+    this.reported = ""
     this.moved = 0
     this.drawnAt = 0
     this.inSight = () => {} // while a run plays that was begun by a key
@@ -159,14 +159,14 @@ class Player {
   declare(component) {
     const { data } = component
     this.data = data
-    tell(data.hues)
+    setHues(data.hues)
     this.say = component.setStateValue
     if (data.speed && !this.asked) this.playhead.speed = data.speed // a projector's; a page's own is the playhead's first
     this.declareRuns(data)
     this.drop.declare([...data.runs.keys()].filter((number) => data.runs[number].recording === null))
     this.scenes.declare(data, component.setTriggerValue)
     const drawnAt = data.at.join(" ") // where the page believed the playhead to be when it ran
-    if (drawnAt !== this.pageAt) this.told = this.pageAt = drawnAt
+    if (drawnAt !== this.pageAt) this.reported = this.pageAt = drawnAt
     this.declarePanels()
     this.hint.textContent = data.keys
     if (Boolean(this.unlisten) !== Boolean(data.keys)) {
@@ -207,14 +207,14 @@ class Player {
       if (had) this.keep()
       this.name = name
       this.names = names
-      const opened = (run, number) => (run.recording === null && kept(number)) || new RunLog(run)
+      const opened = (run, number) => (run.recording === null && droppedLog(number)) || new RunLog(run)
       const left = [...before]
       this.logs = data.runs.map((run, number) => {
         const at = left.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
         return at < 0 || run.recording !== undefined ? opened(run, number) : left.splice(at, 1)[0]
       })
       this.playhead = new Playhead(Math.max(...this.active.map((log) => log.last)), playhead.speed)
-      const within = (some, all) => some.every((one) => all.includes(one))
+      const within = (some, all) => some.every((run) => all.includes(run))
       const same = had && (within(had, names) || within(names, had)) // but for runs that were added or taken away
       const { follows = true, ...place } = (same && this.placeOf(playhead)) || knownPlace(name) || {}
       this.follows = follows
@@ -302,8 +302,8 @@ class Player {
     this.root.classList.toggle("empty", this.empty)
     for (const [root, part] of this.parts) {
       if (root !== this.root && !part.data.below) continue // an old player of this name, not yet unmounted
-      const own = this.scene && root === this.root ? this.scene.panels : part.data.panels
-      const panels = this.empty ? [] : own.map(projected)
+      const declarations = this.scene && root === this.root ? this.scene.panels : part.data.panels
+      const panels = this.empty ? [] : declarations.map(projected)
       panels.forEach((declared, at) => {
         const key = `${part.data.name} ${declared.key}`
         const { home } = this.panel(key, part, declared)
@@ -371,7 +371,7 @@ class Player {
   enter() {
     this.moves.pause()
     this.playhead = new Playhead(this.active[0].last, this.playhead.speed)
-    this.told = ""
+    this.reported = ""
     this.arrived = false
     this.declarePanels()
     if (this.scene.plays && !calm()) this.moves.play()
@@ -382,7 +382,7 @@ class Player {
   get step() {
     const { playhead, active } = this
     const trained = !playhead.shown && active.every((log) => log.lost)
-    return trained ? Math.max(...active.map((log) => log.toldAt(playhead))) : playhead.shown
+    return trained ? Math.max(...active.map((log) => log.sentenceStep(playhead))) : playhead.shown
   }
 
   // How many rows of each run are wanted, and where the playhead is. The rows of a scene are wanted from the scene before.
@@ -420,10 +420,10 @@ class Player {
     const ended = logs.filter((log) => log.over).length
     if (this.scene && ended !== this.ended) {
       this.ended = ended
-      this.told = "" // the text may be about the end
+      this.reported = "" // the text may be about the end
     }
     const come = active.filter((log) => log.over || log.length > playhead.shown).length // to the step shown
-    if (come > this.come && playhead.shown && !playhead.playing) this.told = "" // a run that was added has caught up
+    if (come > this.come && playhead.shown && !playhead.playing) this.reported = "" // a run that was added has caught up
     this.come = come
     if (this.scene?.plays && over && there && calm() && !this.arrived) {
       this.arrived = true
@@ -465,9 +465,9 @@ class Player {
       this.mark(now)
     }
     this.draw(now)
-    this.tell(time)
+    this.report(time)
     this.showStatus(now)
-    if (playhead.playing || this.stale.size || this.untold) this.go()
+    if (playhead.playing || this.stale.size || this.unreported) this.go()
     if (recorded.some((log) => !log.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
   }
 
@@ -519,15 +519,15 @@ class Player {
   }
 
   // Tells the server where the playhead is: at rest, and with "follow" once a second while it plays.
-  tell(time) {
+  report(time) {
     const { data, playhead } = this
-    this.untold = this.place() !== this.told && (!playhead.playing || data.tells === "follow")
-    if (data.tells === "never") this.untold = false
-    if (!this.untold || time - tookWay < LEAVING_SECONDS || time - this.moved < REST_SECONDS) return
-    if (playhead.playing && time - this.toldAt < FOLLOW_SECONDS) return
-    this.told = this.place()
-    this.toldAt = time
-    this.untold = false
+    this.unreported = this.place() !== this.reported && (!playhead.playing || data.tells === "follow")
+    if (data.tells === "never") this.unreported = false
+    if (!this.unreported || time - tookWay < LEAVING_SECONDS || time - this.moved < REST_SECONDS) return
+    if (playhead.playing && time - this.reportedAt < FOLLOW_SECONDS) return
+    this.reported = this.place()
+    this.reportedAt = time
+    this.unreported = false
     this.connection.say() // before the page runs again, so that the server knows the same place
     this.say("at", {
       step: this.step,
@@ -575,15 +575,15 @@ class Player {
     )
     const troubles = [...new Set(errors)].join(" ")
     write(this.error, troubles)
-    const text = [...facts, ...(this.without ? [this.without] : [])].map(said).join(" · ")
+    const text = [...facts, ...(this.without ? [this.without] : [])].map(translated).join(" · ")
     const kind = logs.some((log) => log.state.recorded) ? "recorded" : "measured"
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
     badge.className = `player-badge ${kind}`
-    badge.textContent = said(kind)
+    badge.textContent = translated(kind)
     badge.title = data.by[kind]
-    this.status.replaceChildren(`${text} · ${said("numbers")} `, badge)
+    this.status.replaceChildren(`${text} · ${translated("numbers")} `, badge)
   }
 
   ending() {
@@ -626,7 +626,7 @@ export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component
   const root = parentElement.querySelector(".player")
   const name = data.below ?? data.name
-  speak(data.words ?? {})
+  usePhrases(data.words ?? {})
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".player-grid") })
@@ -639,7 +639,7 @@ export const mount = (component, host) => {
     players.get(name).declare(component)
   }
   const player = players.get(name)
-  spell(root)
+  translateTexts(root)
   return whenGone(root, () => {
     if (!declared.delete(root)) return
     if (data.below) return players.get(name)?.declarePanels()

@@ -64,7 +64,7 @@ export class RunLog {
     this.steps = []
     this.stride = 1 // steps from one row to the next
     this.frames = Array.from({ length: this.seeds }, () => [])
-    this.said = Object.create(null) // a stranger may name a kind __proto__
+    this.sentences = Object.create(null) // a stranger may name a kind __proto__
     this.fresh = 0
   }
 
@@ -73,7 +73,7 @@ export class RunLog {
     if (message.kind === "header") this.describe(message)
     else if (message.kind === "rows") this.decoder.receive(message)
     else if (message.kind === "frames") this.add(message.seed, message.frames)
-    else if (message.kind === "said") this.say(message.said)
+    else if (message.kind === "said") this.addSentences(message.said)
     else if (message.kind === "state") this.become(message)
     else if (message.kind === "file") this.decoder.follow(message)
   }
@@ -128,7 +128,7 @@ export class RunLog {
   }
 
   // The step that sentences are about: at the rest of a run that was seen to diverge, its divergence.
-  toldAt({ shown, furthest }) {
+  sentenceStep({ shown, furthest }) {
     const seen = this.lost && shown >= this.playsTo && furthest >= this.endsAt
     return seen ? this.endsAt : shown
   }
@@ -196,9 +196,9 @@ export class RunLog {
     this.replace(this.frames[seed], frames, ({ step }) => step)
   }
 
-  say(said) {
-    for (const [kind, changes] of Object.entries(said))
-      this.replace((this.said[kind] ??= []), changes, ([step]) => step)
+  addSentences(changesByKind) {
+    for (const [kind, changes] of Object.entries(changesByKind))
+      this.replace((this.sentences[kind] ??= []), changes, ([step]) => step)
   }
 
   become(state) {
@@ -270,11 +270,11 @@ export class RunLog {
     if (!this.length) return ""
     if (kind === "notes") return this.header.about?.notes.join(" ") ?? ""
     const step = this.steps[this.rowAt(at)]
-    const said = (TOGETHER[kind] ?? [kind]).map((one) => {
-      const [, template] = this.said[one]?.findLast(([from]) => from <= step) ?? []
+    const texts = (TOGETHER[kind] ?? [kind]).map((part) => {
+      const [, template] = this.sentences[part]?.findLast(([from]) => from <= step) ?? []
       return template?.replace("{step}", step).replace("{loss}", () => brief(this.number("loss", step)))
     })
-    return said.filter(Boolean).join(" ")
+    return texts.filter(Boolean).join(" ")
   }
 
   // The arrangement that a recording resembles in its first row.

@@ -1,7 +1,7 @@
 // Ten unseen samples travel through the blocks of nets: the distance from the centre is the size of a sample's stream, the
 // angle its direction. What moves was measured; only the way between two blocks is drawn.
 
-import { clock, made, said, node as svg, write } from "./dom.js"
+import { clock, made, node as svg, translated, write } from "./dom.js"
 import { guessOf, keepGuess } from "./guesses.js"
 import { brief } from "./number.js"
 
@@ -38,25 +38,25 @@ export const place = (journey, position) => {
   const next = Math.min(at + 1, journey.size.length - 1)
   const share = position - at
   const between = (from, to) => from + (to - from) * share
-  return journey.size[at].map((size, one) => {
+  return journey.size[at].map((size, sample) => {
     const far = between(
-      ...[size, journey.size[next][one]].map((value) => radius((value ?? Infinity) / unit, journey.edge)),
+      ...[size, journey.size[next][sample]].map((value) => radius((value ?? Infinity) / unit, journey.edge)),
     )
-    const turn = journey.turn[at][one]
-    const arc = journey.turn[next][one] - turn
+    const turn = journey.turn[at][sample]
+    const arc = journey.turn[next][sample] - turn
     const angle = turn + share * (arc - 2 * Math.PI * Math.round(arc / (2 * Math.PI))) // on the shorter way round
     return {
       x: far * Math.cos(angle),
       y: -far * Math.sin(angle),
-      held: between(journey.held[at][one], journey.held[next][one]),
+      inPlane: between(journey.held[at][sample], journey.held[next][sample]),
     }
   })
 }
 
 // The middle of the widest gap between the directions in which samples enter and leave: there the rings are named.
 export const gap = ({ turn }) => {
-  const sorted = [...turn[0], ...turn.at(-1)].toSorted((one, other) => one - other)
-  const arcs = sorted.map((one, at) => (sorted[at + 1] ?? sorted[0] + 2 * Math.PI) - one)
+  const sorted = [...turn[0], ...turn.at(-1)].toSorted((a, b) => a - b)
+  const arcs = sorted.map((angle, at) => (sorted[at + 1] ?? sorted[0] + 2 * Math.PI) - angle)
   const widest = arcs.indexOf(Math.max(...arcs))
   return sorted[widest] + arcs[widest] / 2
 }
@@ -77,7 +77,7 @@ const eased = (share) => share * share * (3 - 2 * share)
 const arrow = ({ x, y }, size) => {
   const turn = Math.atan2(y, x)
   const at = (angle, far) =>
-    [Math.cos(turn + angle), Math.sin(turn + angle)].map((one) => (one * far * size).toFixed(1))
+    [Math.cos(turn + angle), Math.sin(turn + angle)].map((direction) => (direction * far * size).toFixed(1))
   return ["polygon", { points: [at(0, 1.9), at(1.1, 1.1), at(2.3, 1.1), at(-2.3, 1.1), at(-1.1, 1.1)].join(" ") }]
 }
 
@@ -95,14 +95,14 @@ class Net {
   }
 
   // `asks`: whether its outcome is to be guessed; `tells`: whether it is said under its picture.
-  declare({ label, title, of, asks, tells, options, question, reveals }) {
+  declare({ label, title, of: subject, asks, tells: showsOutcome, options, question, reveals }) {
     this.label = label
-    this.of = of
+    this.subject = subject
     this.asks = asks
     this.options = options
     this.reveals = reveals
     this.name = `${title}: ${label}`
-    this.below.hidden = !tells
+    this.below.hidden = !showsOutcome
     write(this.heading, label)
     if (asks && !this.field.children.length) {
       write(made(this.field, "legend"), question)
@@ -150,7 +150,7 @@ class Net {
     const dotSize = DOT * type
     const edge = 1 - (2 * dotSize) / half // what is farther out is an arrow there
     const far = ({ x, y }) => Math.max(Math.abs(x), Math.abs(y)) / edge
-    const at = ({ x, y }, out = 1) => [x, y].map((one) => (half + (one / out) * half).toFixed(1))
+    const at = ({ x, y }, out = 1) => [x, y].map((coordinate) => (half + (coordinate / out) * half).toFixed(1))
     const to = (dot) => at(dot, Math.max(1, far(dot)))
     const out = RINGS.map((size) => radius(size, this.journey.edge) * half)
     const rings = out.map((r) => svg("circle", { class: "ring", cx: half, cy: half, r }))
@@ -163,61 +163,61 @@ class Net {
       return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
     })
     const names = [...new Set(this.journey.names)]
-    const hue = (one) => HUES[names.indexOf(this.journey.names[one]) % HUES.length]
+    const hue = (sample) => HUES[names.indexOf(this.journey.names[sample]) % HUES.length]
     const from = calm ? 0 : Math.max(0, position - TRAIL)
     const count = calm ? STILLS : 2 * TRAIL
-    const way = Array.from({ length: count }, (_, one) =>
-      place(this.journey, from + ((position - from) * one) / (count - 1)),
+    const way = Array.from({ length: count }, (_, moment) =>
+      place(this.journey, from + ((position - from) * moment) / (count - 1)),
     )
     const trails = calm
       ? way.slice(0, -1).flatMap((dots, still) =>
-          dots.map((dot, one) => {
+          dots.map((dot, sample) => {
             const [cx, cy] = to(dot)
             return svg("circle", {
               cx,
               cy,
               r: dotSize / 2,
-              fill: hue(one),
+              fill: hue(sample),
               opacity: (0.15 + (0.5 * still) / STILLS).toFixed(2),
             })
           }),
         )
-      : way[0].map((_, one) =>
+      : way[0].map((_, sample) =>
           svg("polyline", {
             class: "trail",
-            stroke: hue(one),
-            points: way.map((dots) => to(dots[one]).join()).join(" "),
+            stroke: hue(sample),
+            points: way.map((dots) => to(dots[sample]).join()).join(" "),
           }),
         )
     const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
     const ends = way.at(-1)
     const together = this.together(ends.map(to), dotSize)
-    const dots = ends.map((dot, one) => {
+    const dots = ends.map((dot, sample) => {
       const [x, y] = to(dot)
       const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
-      const fill = { fill: hue(one), "fill-opacity": (0.55 + 0.45 * dot.held).toFixed(2) }
+      const fill = { fill: hue(sample), "fill-opacity": (0.55 + 0.45 * dot.inPlane).toFixed(2) }
       /** @type {any[]} */
       const looks = far(dot) > 1 ? arrow(dot, dotSize) : ["circle", { r: dotSize }]
       group.append(
-        ...[{ class: "ground" }, fill].map((own) => svg(looks[0], { ...looks[1], ...own })),
-        svg("text", { y: 0.26 * type }, this.journey.names[one]),
+        ...[{ class: "ground" }, fill].map((attributes) => svg(looks[0], { ...looks[1], ...attributes })),
+        svg("text", { y: 0.26 * type }, this.journey.names[sample]),
       )
       if (answers && !together) {
-        const right = String(answers[one]) === this.journey.names[one]
+        const right = String(answers[sample]) === this.journey.names[sample]
         group.append(
           svg(
             "text",
             { class: right ? "right" : "wrong", x: 1.9 * dotSize, y: 0.26 * type },
-            right ? "✓" : (answers[one] ?? "–"),
+            right ? "✓" : (answers[sample] ?? "–"),
           ),
         )
       }
       return group
     })
     // From the centre, so that directions are seen: ten digits are a fan, and those that have become alike one ray.
-    const rays = ends.map((dot, one) => {
+    const rays = ends.map((dot, sample) => {
       const [x2, y2] = to(dot)
-      return svg("line", { class: "ray", stroke: hue(one), x1: half, y1: half, x2, y2 })
+      return svg("line", { class: "ray", stroke: hue(sample), x1: half, y1: half, x2, y2 })
     })
     const all = []
     if (together) {
@@ -230,18 +230,20 @@ class Net {
     }
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
     this.picture.replaceChildren(...rings, ...rays, ...named, ...trails, ...dots, ...all)
-    const right = answers?.filter((answer, one) => String(answer) === this.journey.names[one]).length
+    const right = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
     const read = answers ? ` · ${right} right` : ""
     const size = times(grown(this.journey, stop))
     write(
       this.caption,
-      covered ? "at the input: what will they do?" : `block ${this.journey.blocks[stop]} · ${this.of}: ${size}${read}`,
+      covered
+        ? "at the input: what will they do?"
+        : `block ${this.journey.blocks[stop]} · ${this.subject}: ${size}${read}`,
     )
   }
 
   // Where all samples lie on one another, if they do.
   together(places, dotSize) {
-    const middle = [0, 1].map((axis) => places.reduce((sum, one) => sum + Number(one[axis]), 0) / places.length)
+    const middle = [0, 1].map((axis) => places.reduce((sum, point) => sum + Number(point[axis]), 0) / places.length)
     const near = places.every(([x, y]) => Math.hypot(x - middle[0], y - middle[1]) < 1.2 * dotSize)
     return places.length > 1 && near ? middle : null
   }
@@ -251,14 +253,14 @@ class Net {
     if (!this.journey) return
     const stop = covered ? 0 : Math.round(share * this.stops)
     const { blocks, cosine, names, outcome } = this.journey
-    const said = [
+    const clauses = [
       `${this.label && `${this.label}: `}${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
       stop
         ? `size ${times(grown(this.journey, stop))} the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
         : "",
       stop === this.stops && stop ? `they ${outcome}` : "",
     ]
-    this.picture.setAttribute("aria-label", `${said.filter(Boolean).join("; ")}.`)
+    this.picture.setAttribute("aria-label", `${clauses.filter(Boolean).join("; ")}.`)
   }
 
   answer(revealed, reveals) {
@@ -268,12 +270,14 @@ class Net {
     this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
     for (const [at, button] of this.field.querySelectorAll("button").entries())
       button.setAttribute("aria-pressed", this.options[at] === guess)
-    const { outcome: found, alike: cosine } = this.journey ?? {}
-    const told =
-      guess === found ? `✓ They ${found}${cosine}, as you guessed.` : `✗ They ${found}${cosine}; you guessed: ${guess}.`
-    const outcome = this.asks && guess && !this.trained ? told : `They ${found}${cosine}.`
-    const kept = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
-    write(this.verdict, this.arrived && reveals && found ? outcome : kept)
+    const { outcome: result, alike: cosine } = this.journey ?? {}
+    const verdict =
+      guess === result
+        ? `✓ They ${result}${cosine}, as you guessed.`
+        : `✗ They ${result}${cosine}; you guessed: ${guess}.`
+    const outcome = this.asks && guess && !this.trained ? verdict : `They ${result}${cosine}.`
+    const pending = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
+    write(this.verdict, this.arrived && reveals && result ? outcome : pending)
   }
 }
 
@@ -291,7 +295,7 @@ export class SamplePaths {
     const depth = made(this.bar, "div", "sample-paths-depth") // in one line
     const label = made(depth, "label", "player-scrub")
     write(made(label, "span"), "Block")
-    this.said = made(label, "output")
+    this.blockOutput = made(label, "output")
     this.slider = made(label, "input")
     Object.assign(this.slider, { type: "range", min: 0, step: 1 })
     this.slider.oninput = () => {
@@ -444,9 +448,9 @@ export class SamplePaths {
     if (Number(this.slider.value) !== stop) this.slider.value = stop
     const [{ journey }] = this.nets
     const block = journey.blocks[Math.round(this.share * (journey.blocks.length - 1))]
-    write(this.said, `${block} of ${journey.blocks.at(-1)}`)
+    write(this.blockOutput, `${block} of ${journey.blocks.at(-1)}`)
     if (rests) this.slider.setAttribute("aria-valuetext", `block ${block}`)
-    this.slider.setAttribute("aria-label", said("Block shown"))
+    this.slider.setAttribute("aria-label", translated("Block shown"))
     write(this.play, rests ? "Play through the depth" : "Pause")
     this.play.classList.toggle("playing", !rests)
     if (rests) this.tabulate()

@@ -16,7 +16,7 @@ class Choice {
     this.el = made(place, "fieldset", "player-choice")
     made(this.el, "legend").textContent = "Your net"
     const depth = made(this.el, "label")
-    this.said = made(depth, "span")
+    this.depthLabel = made(depth, "span")
     this.depth = made(depth, "input")
     Object.assign(this.depth, { type: "range", min: 1, step: 1 })
     this.depth.setAttribute("aria-label", "Depth")
@@ -49,7 +49,7 @@ class Choice {
   }
 
   say() {
-    this.said.textContent = `Depth: ${this.depth.value}`
+    this.depthLabel.textContent = `Depth: ${this.depth.value}`
     this.depth.setAttribute("aria-valuetext", `${this.depth.value} blocks`)
   }
 }
@@ -99,13 +99,13 @@ export class Scenes {
     this.parts = scenes.map(({ choice }, at) => {
       const el = made(this.list, "li", "player-scene")
       const heading = made(el, "h2")
-      const own = choice && new Choice(el, (chosen) => this.fire("choice", chosen)) // over the text, whose length changes
+      const choicePanel = choice && new Choice(el, (chosen) => this.fire("choice", chosen)) // over the text, whose length changes
       const text = made(el, "p")
       const link = made(this.places, "a")
       link.textContent = at + 1
       link.href = `?scene=${at + 1}`
       onPlainClick(link, () => this.open(at))
-      return { el, heading, text, link, choice: own }
+      return { el, heading, text, link, choice: choicePanel }
     })
     this.watch()
     this.sized ??= new ResizeObserver(() => {

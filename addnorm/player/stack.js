@@ -1,7 +1,7 @@
 // The stack: a column per block, its signal in the upper half and its gradient in the lower.
 
 import { logRange, powers } from "./bind.js"
-import { said, write } from "./dom.js"
+import { translated, write } from "./dom.js"
 import { hues, partsOf } from "./look.js"
 import { brief, power } from "./number.js"
 
@@ -55,7 +55,7 @@ export class StackPanel {
     this.canvas = find("canvas")
     this.legendCanvas = document.createElement("canvas")
     this.row = find(".player-blocks")
-    this.said = find("p")
+    this.readout = find("p")
     this.row.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key]
       if (!step) return
@@ -64,7 +64,7 @@ export class StackPanel {
       this.choose(this.chosen + step)
       this.row.children[this.chosen].focus()
     }
-    this.row.onpointerleave = () => this.tell(null)
+    this.row.onpointerleave = () => this.pointAt(null)
     this.shown = 0 // the block that is opened
   }
 
@@ -83,8 +83,8 @@ export class StackPanel {
       button.type = "button"
       button.setAttribute("aria-label", name) // until its numbers are there
       button.onclick = () => this.panel.toggles && this.toggled(this.panel.blocks[at].block)
-      button.onpointerenter = button.onfocus = () => this.tell(at)
-      button.onblur = () => this.tell(null)
+      button.onpointerenter = button.onfocus = () => this.pointAt(at)
+      button.onblur = () => this.pointAt(null)
       return button
     })
     this.row.replaceChildren(...blocks)
@@ -92,8 +92,8 @@ export class StackPanel {
   }
 
   rescale() {
-    this.held = this.panel.scale === "shared" ? this.scales : {}
-    for (const name of TRACKS) delete this.held[name]
+    this.ranges = this.panel.scale === "shared" ? this.scales : {}
+    for (const name of TRACKS) delete this.ranges[name]
   }
 
   choose(at) {
@@ -111,7 +111,7 @@ export class StackPanel {
       this.measured = undefined
       this.opened.innerHTML = diagram
     }
-    if (this.over === undefined || this.over === null) write(this.said, this.caption())
+    if (this.over === undefined || this.over === null) write(this.readout, this.caption())
   }
 
   // What stands under the diagram while nothing is pointed at.
@@ -120,10 +120,10 @@ export class StackPanel {
     return diagrams.length ? `block ${blocks[this.shown].block} of ${blocks.length}` : ""
   }
 
-  tell(at) {
+  pointAt(at) {
     this.over = at
     if (at !== null && this.panel.diagrams.length) this.open(at)
-    write(this.said, at === null || !this.values ? this.caption() : this.words(at))
+    write(this.readout, at === null || !this.values ? this.caption() : this.words(at))
   }
 
   words(at) {
@@ -150,8 +150,8 @@ export class StackPanel {
       const first = scaleOf(name, ...seen(() => 0))
       // In a story only this stack moves: the others count as they were before training.
       const stepOf = (other) => (now.alone && other !== log ? 0 : other.drawnAt(now))
-      const [low, high] = logRange(this.held[name] ?? first, ...seen(stepOf))
-      this.held[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
+      const [low, high] = logRange(this.ranges[name] ?? first, ...seen(stepOf))
+      this.ranges[name] = [Math.max(low, first[0] - ROOM), Math.min(high, first[1] + ROOM)]
     }
   }
 
@@ -165,8 +165,8 @@ export class StackPanel {
     const { height } = this.measured
     this.type = this.measured.type
     const position = log.drawnAt(now)
-    const of = (track) => log.vector(track, position)
-    const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(of)
+    const vectorOf = (track) => log.vector(track, position)
+    const [act, grad, branch] = ["act_rms", "grad_rms", "branch_rms"].map(vectorOf)
     if (blocks.at(-1).site >= act.length) return // the log is still that of a net with fewer blocks
     this.values = { act: blocks.map(({ site }) => act[site]), grad: blocks.map(({ site }) => grad[site]) }
     this.widen(now, log)
@@ -223,13 +223,13 @@ export class StackPanel {
     pen.globalAlpha = 1
     if (now.playing && !now.calm) this.pulses(pen, now.time, width, top, half)
     this.putLegend(pen, width, ribbon, top, half, ink, theme.font || "sans-serif")
-    if (this.over !== null && this.over !== undefined) this.tell(this.over)
+    if (this.over !== null && this.over !== undefined) this.pointAt(this.over)
   }
 
   // A bar from y = edge, upwards for way -1 and downwards for 1, at most `room` pixels long: the value's share of its log scale.
   // Not finite: full length, red, hatched. Zero: a stub.
   bar(pen, name, value, left, width, edge, room, way) {
-    const [low, high] = this.held[name]
+    const [low, high] = this.ranges[name]
     const lost = !Number.isFinite(value)
     const share = lost ? 1 : value > 0 ? (Math.log10(value) - low) / (high - low) : 0.06
     const size = Math.max(2, Math.min(1, share) * room)
@@ -286,13 +286,13 @@ export class StackPanel {
   putLegend(pen, width, ...how) {
     const { width: wide, height } = this.canvas
     const left = Math.floor(width * devicePixelRatio)
-    const drawn = JSON.stringify([wide, height, devicePixelRatio, this.type, this.dark, this.held, width, how])
+    const drawn = JSON.stringify([wide, height, devicePixelRatio, this.type, this.dark, this.ranges, width, how])
     if (this.drawnLegend !== drawn) {
       this.drawnLegend = drawn
       Object.assign(this.legendCanvas, { width: wide - left, height })
-      const own = this.legendCanvas.getContext("2d")
-      own.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, -left, 0)
-      this.legend(own, width, ...how)
+      const legendPen = this.legendCanvas.getContext("2d")
+      legendPen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, -left, 0)
+      this.legend(legendPen, width, ...how)
     }
     pen.setTransform(1, 0, 0, 1, left, 0)
     pen.drawImage(this.legendCanvas, 0, 0)
@@ -306,7 +306,7 @@ export class StackPanel {
     const say = (text, y, indent = 12, how = `${this.type}px`) => {
       pen.font = `${how} ${family}`
       pen.fillStyle = ink
-      pen.fillText(said(text), left + indent, y)
+      pen.fillText(translated(text), left + indent, y)
     }
     if (label) say(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.type}px`)
     else {
@@ -317,7 +317,7 @@ export class StackPanel {
       ["act", "signal", top],
       ["grad", "gradient", top + half + 2],
     ]) {
-      const [low, high] = this.held[name]
+      const [low, high] = this.ranges[name]
       for (let step = 0; step < 24; step++) {
         pen.fillStyle = mixed(SCALES[name], step / 23, this.dark)
         const place = name === "act" ? 1 - step / 24 : step / 24

@@ -1,6 +1,6 @@
 // A chart without a player: it keeps its zoom when its data changes, and has a table.
 
-import { Chart, load, tell, themeOf } from "./chart.js"
+import { Chart, load, setHues, themeOf } from "./chart.js"
 import { whenGone } from "./dom.js"
 
 const NO_LOGS = { logs: [], position: 0, shown: 0, furthest: 0, playing: false }
@@ -15,10 +15,10 @@ class StaticChart {
   }
 
   declare({ data, setTriggerValue }, { plotly }) {
-    tell(data.hues)
+    setHues(data.hues)
     this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
     this.chart.declare({ ...data, run: 0, says: "", fit: 0 })
-    this.chart.held = {} // other numbers have axes of their own
+    this.chart.layoutState = {} // other numbers have axes of their own
     this.draw()
     load(plotly)
       .then((plotly) => (this.plotly = plotly))

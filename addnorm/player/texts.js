@@ -10,7 +10,7 @@ export class Headline {
   constructor(place) {
     this.el = made(place, "p", "player-headline")
     this.label = made(this.el, "strong")
-    this.said = made(this.el, "span")
+    this.verdict = made(this.el, "span")
     this.look = made(this.el, "span", "player-look")
   }
 
@@ -23,12 +23,12 @@ export class Headline {
 
   draw(now) {
     const log = now.logs[this.panel.run]
-    const told = log?.toldAt(now)
-    this.el.dataset.kind = log?.sentence("kind", told) ?? ""
-    const verdict = log?.sentence("verdict", told) ?? ""
-    const look = verdict && told === 0 && this.panel.look ? ` ${this.panel.look}` : ""
-    if (this.said.textContent === verdict && this.look.textContent === look) return
-    this.said.textContent = verdict
+    const step = log?.sentenceStep(now)
+    this.el.dataset.kind = log?.sentence("kind", step) ?? ""
+    const verdict = log?.sentence("verdict", step) ?? ""
+    const look = verdict && step === 0 && this.panel.look ? ` ${this.panel.look}` : ""
+    if (this.verdict.textContent === verdict && this.look.textContent === look) return
+    this.verdict.textContent = verdict
     this.look.textContent = look
     this.hold(log?.link, verdict.length + look.length)
   }
@@ -101,7 +101,7 @@ const share = (p) => `${Number((100 * p).toPrecision(2))}%`
 // their probability, and the likeliest ones after the prompt. Until the net is trained here, what is recorded of it.
 export class Text {
   constructor(place) {
-    this.said = made(place, "p", "player-writes")
+    this.intro = made(place, "p", "player-writes")
     this.el = made(place, "p", "player-text")
     this.el.setAttribute("role", "img")
     this.next = made(place, "ol", "player-next")
@@ -121,7 +121,7 @@ export class Text {
     if (frame === this.drawn) return
     this.drawn = frame
     const text = frame?.picture
-    write(this.said, text ? this.headline(frame, later) : "The net has not been asked yet: press Train or Step.")
+    write(this.intro, text ? this.headline(frame, later) : "The net has not been asked yet: press Train or Step.")
     this.next.hidden = this.el.hidden = !text
     if (!text) return
     const prompt = document.createElement("strong")

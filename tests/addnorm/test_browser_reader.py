@@ -30,14 +30,14 @@ const fed = (parts) => {
   decoder.finish()
   const bare = (value) => (value === undefined ? null : Number.isFinite(value) ? value : String(value))
   const about = log.header?.about
-  const old = about?.addnorm === 1 || !Object.keys(log.said).length // Python forms what is not said
+  const old = about?.addnorm === 1 || !Object.keys(log.sentences).length // Python forms what is not said
   const rows = log.steps.map((step, row) => ({
     step,
     numbers: Object.keys(log.tracks).map((track) => log.at(track, row).map(bare)),
     words: old ? [] : KINDS.map((kind) => log.sentence(kind, step)),
   }))
   const [names, blocks] = ["sites", "blocks"].map((key) => (about?.[key] ?? []).map(({ name }) => name))
-  const stands = about ? NOWS.map((now) => decoder.stands(STANDS, now)) : []
+  const stands = about ? NOWS.map((now) => decoder.status(STANDS, now)) : []
   return { problem: decoder.problem, ended: decoder.ended, names, blocks, rows, like: old ? "" : log.like, stands }
 }
 return JSON.stringify(files.map(fed))

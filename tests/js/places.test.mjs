@@ -34,7 +34,7 @@ test("a sample goes from block to block on the shorter way round, and its distan
   near(distance(second[1]), 0.45 + (0.55 * Math.log(4)) / Math.log(EDGE))
   assert(distance(third[0]) > 1 && distance(third[1]) > 1) // no number is outside
   near(between[0].x, -distance(between[0])) // through pi, not through 0
-  assert.equal(between[1].held, 0.75)
+  assert.equal(between[1].inPlane, 0.75)
   near(grown(JOURNEY, 1), Math.sqrt(32.5) / 2)
 })
 
