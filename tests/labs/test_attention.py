@@ -322,7 +322,7 @@ def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
 def test_columns_of_the_sentence_say_what_they_mean_and_the_slip_has_the_right_dot_products(page):
     keys = np.array(ROWS["Three scores"].printed_vectors)
     np.testing.assert_allclose(keys @ keys[0], [4.04, 8.44, 12.84])
-    assert "those are [4.04, 8.44, 12.84]" in slip(ROWS["Three scores"])
+    assert "the right ones are [4.04, 8.44, 12.84]" in slip(ROWS["Three scores"])
     page.selectbox(key="attention_head_preset").select("A sentence")
     sound(page.run())
     assert ["noun", "verb", "pronoun", "small word"] in [[*table.value.columns] for table in page.dataframe]

@@ -619,7 +619,7 @@ def test_the_slider_makes_the_table_wilder_and_says_what_became_of_it(trainer_in
     most = np.abs(wild(1000)).max()
     assert f"Largest |value|: {number(float(most), 3)} before, 2." in words(page)
     assert "Only “tiny” stays small: beside √eps = 0.0032" in words(page)
-    assert "comes out with 0.0032, not 1" in words(page)
+    assert "comes out with a spread of 0.0032, not 1" in words(page)
 
 
 @pytest.mark.parametrize(("far", "share"), [(1.0, 1 / 2), (10.0, 1 / 11), (100.0, 1 / 101)])

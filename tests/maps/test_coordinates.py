@@ -169,7 +169,7 @@ def test_the_command_prints_slopes_and_the_verdict_and_writes_every_size(
     [
         ([], "a coordinate check needs --width 16..512 or --depth 2..128"),
         (["--width", "x"], "--width is x; legal is as 16..512"),
-        (["--width", "64..16"], "legal is a range within 8 to 512"),
+        (["--width", "64..16"], "legal is a range within 1 to 512"),
         (["--width", "9999999999,3"], "legal is as 16..512"),
         (["--width", "16,16"], "legal are 2 to 24 different values"),
         (["--depth", "2,1000"], "depth is 1000; legal is 1 to 128"),

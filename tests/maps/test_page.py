@@ -531,7 +531,7 @@ def test_a_map_over_budget_says_how_much_would_fit(folder):
     page = maps(map="your own")
     page.number_input(key="map_base_steps").set_value(5000)
     page.number_input(key="map_seeds").set_value(8)
-    page.number_input(key="map_base_width").set_value(96)
+    page.select_slider(key="map_base_width").set_value(96)
     page = own(page, map_y_values="64, 96, 128", map_x_values="1e-4 2e-4 3e-4 1e-3 2e-3 3e-3 0.01 0.02 0.03 0.1")
     assert any("over budget" in error.value and "such cells fit" in error.value for error in page.error)
 

@@ -18,7 +18,17 @@ from tests.app_page import back, by_link, playground, sound, unfolded, words
 pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 
 LINK = re.compile(r"\[Glossary\]\((glossary\?[^)]*)\)$")
-KINDS = ("selectbox", "slider", "number_input", "toggle", "button_group", "multiselect", "text_input", "menu_button")
+KINDS = (
+    "select_slider",
+    "selectbox",
+    "slider",
+    "number_input",
+    "toggle",
+    "button_group",
+    "multiselect",
+    "text_input",
+    "menu_button",
+)
 CHOICES = {name: {**(knob.choices or {}), **(knob.rules or {})} for name, (_, knob) in knobs().items()}
 
 

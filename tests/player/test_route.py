@@ -242,7 +242,7 @@ BAD = {
     "rows below none": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "have": -1}]},
     "half a row": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "want": 0.5}]},
     "true seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": True}]},
-    "many seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": 9}]},
+    "many seeds": {"kind": "hello", "ticket": "", "runs": [{"link": LINK, "seeds": 11}]},
     "deep": "[" * 5000,
     "bytes": b"\x00\x01",
     "huge": "x" * (bounds.MAX_LOG_CHARS + 1),
