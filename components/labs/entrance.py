@@ -216,7 +216,8 @@ class _Column:
 
     def _touchable(self, name: str, draw: Callable[[], None]) -> None:
         parts = self.drawing.parts
-        parts.append(f'<g role="button" tabindex="0" data-box="{name.replace("&", "&amp;")}">')
+        written = name.replace("&", "&amp;")
+        parts.append(f'<g role="button" tabindex="0" data-box="{written}" aria-label="{written}">')
         draw()
         parts.append("</g>")
         self.names.append(name)
