@@ -4,6 +4,8 @@ import { colourAt, enlargedLayout, hues, inkOn, looked, thicker } from "./look.j
 import { sharedPrefix, shortened } from "./names.js"
 import { brief, power } from "./number.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const MAX_POINTS = 300
 const [MAP_STEPS, MAP_SITES] = [150, 150]
 const MIN_RANGE = 1e-6 // of a linear axis whose values are all the same
@@ -16,6 +18,8 @@ const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
   { type: "line", yref: "paper", y0: 0, y1: 1 },
 ]
 const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", showarrow: false, font: { size: 12 } }
+
+/** @typedef {Moment & { dark?: boolean, rows?: string[], marked?: boolean }} ChartMoment with what `filled` knows of the chart */
 
 const finite = Number.isFinite
 const four = (value) => Number(value.toPrecision(4)) // significant digits
@@ -108,6 +112,7 @@ const folded = (bind, { seeds }, trackOf) => {
   return Float64Array.from(all[0], (_, place) => foldOf(at(place), bind))
 }
 // What the frames say that were seen, by step, of one seed or of all; a seed without a number there is left out.
+/** @param {ChartMoment} now */
 const atFrames = (bind, log, now) => {
   const { track, fold, seed } = bind
   const byStep = new Map()
@@ -183,6 +188,7 @@ const written = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }) 
 }
 
 // By the kind of a binding: from a trace, its log and the playhead, the trace with its numbers in `values`.
+/** @type {Record<string, (trace: any, log: any, now: ChartMoment) => any>} */
 const FILL = {
   still: (trace) => ({ ...trace, values: trace.bind.values.map(number) }),
   cells: (trace) => {
@@ -360,6 +366,7 @@ const withGaps = (traces, name, low) =>
   })
 
 // Whether this viewer has seen anything of the training: before that a chart shows none of it, whoever trained the run.
+/** @param {Pick<Moment, "furthest" | "playing">} moment */
 export const started = ({ furthest, playing }) => Boolean(furthest || playing)
 
 // At most so many whole numbers below a count, evenly spaced, with both ends.
@@ -493,6 +500,7 @@ const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
 const modelOf = (log) => log.header?.about?.model // of a recording; nets of the playground have none
 
 // A declared trace with its look and its numbers.
+/** @param {ChartMoment} now */
 const full = (declared, { hue, places }, now) => {
   const trace = looked(declared, hue, now.dark)
   const { bind } = trace
@@ -528,7 +536,11 @@ const banded = (trace) => {
 
 const INNER = ["bind", "values", "whole", "cells", "log", "inside", "role", "hue", "shade", "thin"] // no attributes of plotly's
 
-// The figure to draw. `now`: logs, position, shown, furthest, playing. `layoutState`: an object that lives as long as the chart.
+// The figure to draw. `layoutState`: an object that lives as long as the chart.
+/**
+ * @param {{ data: any[], layout: any }} declared
+ * @param {ChartMoment} now
+ */
 export const filled = ({ data, layout }, now, layoutState) => {
   const { bind = {}, ...declared } = layout
   const rest = { ...declared, annotations: declared.annotations ?? [] }

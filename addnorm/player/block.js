@@ -3,6 +3,8 @@
 import { made, node as svg, write } from "./dom.js"
 import { brief } from "./number.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const TRIP_SECONDS = 4 // of a digit through a block
 const SUM = 0.75 // of that time: where the ways through the branch and past it meet
 const DOT = 6 // pixels: the radius of a digit at size 1
@@ -27,6 +29,7 @@ export class RunHeading {
     write(this.outcome, outcome && `it ${outcome}`)
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const { run, found: outcome, diverged } = this.panel
     const log = now.logs[run]
@@ -52,6 +55,7 @@ export class BlockPicture {
     this.gone = false
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const { run, block, title } = this.panel
     const log = now.logs[run]

@@ -3,6 +3,8 @@
 import { made, node as svg, write } from "./dom.js"
 import { brief } from "./number.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const SIDE = 8 // pixels of a digit
 const AROUND = [46, 6, 16, 14] // pixels around a curve's plot at a type of 12: left, right, top, bottom
 const INKS = 17 // darknesses of a pixel, each a digit to this base
@@ -31,6 +33,7 @@ export class Digit {
     this.panel = panel
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const ten = now.logs[this.panel.run]?.frame(now.shown)?.ten
     if (!ten) return
@@ -71,6 +74,7 @@ export class Curve {
     }
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const { run, top, level, title } = this.panel
     const log = now.logs[run]

@@ -7,6 +7,8 @@ import { labelled } from "./label.js"
 import { hues, luminance } from "./look.js"
 import { tableOf } from "./table.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const HTML = `
 <p class="player-sentence"></p>
 <div class="player-place"><div class="player-chart" role="figure"></div><p class="player-alt" hidden></p>
@@ -181,6 +183,7 @@ export class Chart {
   }
 
   // Draws the moment `now`. `Plotly`: undefined until it is loaded; `theme`: the variables of `themeOf`.
+  /** @param {Moment} now */
   draw(now, Plotly, theme) {
     const { panel } = this
     if (panel.says) {
@@ -220,6 +223,7 @@ export class Chart {
     this.plot(now, whole, Plotly, theme, size)
   }
 
+  /** @param {Moment} now */
   plot(now, whole, Plotly, theme, size) {
     const { panel } = this
     if (!this.live) this.el.replaceChildren()

@@ -48,8 +48,8 @@ export class Connection {
     this.wants = wants
     this.at = at
     this.playing = playing
-    if (!same) this.say()
-    else this.later ??= setTimeout(() => this.say(), NOTE_PAUSE)
+    if (!same) this.sendRequest()
+    else this.later ??= setTimeout(() => this.sendRequest(), NOTE_PAUSE)
   }
 
   // Wants no more rows.
@@ -57,7 +57,7 @@ export class Connection {
     if (this.logs) this.request({ wants: this.logs.map(() => 0), at: 0, playing: false })
   }
 
-  say() {
+  sendRequest() {
     clearTimeout(this.later)
     this.later = undefined
     const { wants, at, playing } = this
@@ -99,7 +99,7 @@ export class Connection {
     this.connected = true
     const runs = this.logs.map(({ asks }, at) => ({ ...asks, want: this.wants[at] ?? 0 }))
     this.socket.send(JSON.stringify({ kind: "hello", turn: ++this.turn, ticket: this.ticket, runs }))
-    this.say()
+    this.sendRequest()
     this.changed()
   }
 

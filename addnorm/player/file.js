@@ -11,7 +11,7 @@ const unpacked = ({ textContent }) => {
 
 const nobody = () => {}
 // In place of a connection: nothing more will come.
-const still = { hello: nobody, request: nobody, rest: nobody, say: nobody, close: nobody }
+const still = { hello: nobody, request: nobody, rest: nobody, sendRequest: nobody, close: nobody }
 const connection = { connected: true, trainer: null, refusal: "", ...still }
 
 // Plays what stands in the page: what its parts declare, and, compressed, the messages about its runs and plotly.

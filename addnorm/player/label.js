@@ -87,37 +87,56 @@ const rowsOf = (names, there, type, measure) => {
   return Math.ceil(names.length / Math.max(1, Math.floor(there / Math.max(...widths))))
 }
 
-// Adds names to a drawn figure, at the ends of up to four lines or in a legend, and makes room for them. Named too are its
-// `levels` ({ name, at }); lines that meet at their ends have a `legend`. `room` keeps rows and right (pixels) between calls:
-// they only grow until the width changes. `measure`: (text, pixels of type) => its width in pixels.
-export const labelled = (declared, { data, layout }, { width, height }, room, measure, dark) => {
-  if (!layout.showlegend) return { data, layout }
-  const { legend, margin, title } = layout
-  const { levels = [], legend: legendOnly = false } = declared.layout.bind ?? {}
-  const type = legend.font.size
+// What a figure names: `nameable` of its declared lines and maps, the drawn `lines` with a value, and `marks`, which only a
+// legend names.
+const namedParts = (declared, data) => {
   const undrawn = data.filter((trace) => trace.declared) // named with the reason; see `leftOut` in bind.js
   const nameable = declared.data
     .map((trace) => looked(trace, hues.grey))
     .filter((trace) => inLegend(trace) && trace.bind?.of !== "crosses")
     .filter(({ name }) => !undrawn.some((trace) => trace.declared === name))
   const lines = data.filter((trace) => isLine(trace) && inLegend(trace) && !trace.declared && ends(trace) >= 0)
-  const widest = Math.max(0, ...[...nameable, ...lines, ...levels].map(({ name }) => measure(name, type)))
-  const fewLines = nameable.length > 0 && nameable.length <= MAX_AT_ENDS && nameable.every(isLine)
-  const namesAtEnds = !legendOnly && fewLines && widest <= MAX_NAME_SHARE * width
   const marks = [...undrawn, ...data.filter((trace) => inLegend(trace) && trace.mode === "markers")]
-  const names = new Set([...(namesAtEnds ? [] : nameable), ...marks].map(({ name }) => name))
+  return { nameable, lines, marks }
+}
+
+// Pixels above the plot for the title and a legend of these names.
+const topMargin = (names, { legend, margin, title }, width, room, measure) => {
+  const type = legend.font.size
   if (room.width !== width) Object.assign(room, { width, rows: 0, right: margin.r })
   room.rows = Math.max(room.rows, rowsOf([...names], width - margin.l - margin.r, type, measure))
-  const t = title?.text ? Math.round((type / LEGEND_TYPE) * (TITLE_ROOM + LEGEND_ROW * room.rows)) : margin.t
-  if (!namesAtEnds) {
-    const annotations = [...(layout.annotations ?? []), ...levels.map(noted)]
-    return { data, layout: { ...layout, annotations, margin: { ...margin, t } } }
-  }
+  return title?.text ? Math.round((type / LEGEND_TYPE) * (TITLE_ROOM + LEGEND_ROW * room.rows)) : margin.t
+}
+
+// The figure with the names of its lines and levels at their ends; the legend has those of marks.
+const withNamesAtEnds = ({ data, layout }, lines, levels, height, dark) => {
+  const { margin } = layout
   const crossed = new Set(data.filter(({ legendgroup, x }) => legendgroup && x?.length).map(({ meta }) => meta))
-  room.right = Math.max(room.right, Math.ceil(widest) + GAP)
   const traces = data.map((trace) => (lines.includes(trace) ? { ...trace, showlegend: false } : trace))
   return {
-    data: [...traces, namesOf(lines, levels, crossed, layout, height - t - margin.b, dark)],
-    layout: { ...layout, margin: { ...margin, t, r: room.right }, showlegend: traces.some(inLegend) },
+    data: [...traces, namesOf(lines, levels, crossed, layout, height - margin.t - margin.b, dark)],
+    layout: { ...layout, showlegend: traces.some(inLegend) },
   }
+}
+
+// Adds names to a drawn figure, at the ends of up to four lines or in a legend, and makes room for them. Named too are its
+// `levels` ({ name, at }); lines that meet at their ends have a `legend`. `room` keeps rows and right (pixels) between calls:
+// they only grow until the width changes. `measure`: (text, pixels of type) => its width in pixels.
+export const labelled = (declared, { data, layout }, { width, height }, room, measure, dark) => {
+  if (!layout.showlegend) return { data, layout }
+  const { levels = [], legend: legendOnly = false } = declared.layout.bind ?? {}
+  const { nameable, lines, marks } = namedParts(declared, data)
+  const widths = [...nameable, ...lines, ...levels].map(({ name }) => measure(name, layout.legend.font.size))
+  const widest = Math.max(0, ...widths)
+  const fewLines = nameable.length > 0 && nameable.length <= MAX_AT_ENDS && nameable.every(isLine)
+  const namesAtEnds = !legendOnly && fewLines && widest <= MAX_NAME_SHARE * width
+  const names = new Set([...(namesAtEnds ? [] : nameable), ...marks].map(({ name }) => name))
+  const margin = { ...layout.margin, t: topMargin(names, layout, width, room, measure) }
+  if (!namesAtEnds) {
+    const annotations = [...(layout.annotations ?? []), ...levels.map(noted)]
+    return { data, layout: { ...layout, annotations, margin } }
+  }
+  room.right = Math.max(room.right, Math.ceil(widest) + GAP)
+  const roomy = { ...layout, margin: { ...margin, r: room.right } }
+  return withNamesAtEnds({ data, layout: roomy }, lines, levels, height, dark)
 }

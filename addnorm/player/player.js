@@ -17,6 +17,8 @@ import { Scenes } from "./scenes.js"
 import { StackPanel } from "./stack.js"
 import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
 const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
 const SETTLED_SECONDS = 0.2 // after the last move, before what is out of sight is drawn
@@ -52,8 +54,8 @@ const projected = (panel) => {
 }
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
-const heard = new Set() // the texts with which pages asked for a start or a reset: each works once
-const once = (text) => Boolean(text) && !heard.has(text) && Boolean(heard.add(text))
+const usedTriggers = new Set() // the texts with which pages asked for a start or a reset: each works once
+const once = (text) => Boolean(text) && !usedTriggers.has(text) && Boolean(usedTriggers.add(text))
 
 // When a control outside of the players was last touched: a run that plays since then is the one from before.
 let touched = Number.NEGATIVE_INFINITY
@@ -160,7 +162,7 @@ class Player {
     const { data } = component
     this.data = data
     setHues(data.hues)
-    this.say = component.setStateValue
+    this.setState = component.setStateValue
     if (data.speed && !this.asked) this.playhead.speed = data.speed // a projector's; a page's own is the playhead's first
     this.declareRuns(data)
     this.drop.declare([...data.runs.keys()].filter((number) => data.runs[number].recording === null))
@@ -408,15 +410,40 @@ class Player {
   // One frame: moves the playhead by the time passed, asks for rows, draws what changed, reports the place.
   frame() {
     if (!this.root.isConnected || !this.logs.length) return
-    const { playhead, logs, active } = this
     const time = clock()
-    this.recall(active)
-    playhead.last = Math.max(...active.map((log) => log.last))
-    playhead.stride = Math.min(...active.map((log) => log.stride))
-    const { there, over } = reach(active)
+    this.recall(this.active)
+    const extent = this.extent()
+    this.follow(extent)
+    this.expireReport()
+    this.move(time, extent)
+    this.request()
+    const now = this.moment(time, extent)
+    this.paint(now)
+    this.report(time)
+    this.showStatus(now)
+    if (this.playhead.playing || this.stale.size || this.unreported) this.go()
+    if (extent.recorded.some((log) => !log.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
+  }
+
+  // How far the active logs reach: `there` and `over` as in `reach`, `end` their last row, `newest` that of recordings.
+  extent() {
+    const { active } = this
     const recorded = active.filter((log) => log.isRecording)
     const newest = Math.max(0, ...recorded.map((log) => log.last))
+    return { ...reach(active), end: Math.max(0, ...active.map((log) => log.length - 1)), recorded, newest }
+  }
+
+  // Gives the playhead the length of the logs; at rest it stays at the end of a growing recording.
+  follow({ recorded, newest }) {
+    const { playhead, active } = this
+    playhead.last = Math.max(...active.map((log) => log.last))
+    playhead.stride = Math.min(...active.map((log) => log.stride))
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
+  }
+
+  // Has the place reported again where the page has more to say of it now.
+  expireReport() {
+    const { playhead, logs, active } = this
     const ended = logs.filter((log) => log.over).length
     if (this.scene && ended !== this.ended) {
       this.ended = ended
@@ -425,6 +452,11 @@ class Player {
     const come = active.filter((log) => log.over || log.length > playhead.shown).length // to the step shown
     if (come > this.come && playhead.shown && !playhead.playing) this.reported = "" // a run that was added has caught up
     this.come = come
+  }
+
+  // Moves the playhead by the time passed, and stops it at the target loss and at the end.
+  move(time, { there, over, end }) {
+    const { playhead } = this
     if (this.scene?.plays && over && there && calm() && !this.arrived) {
       this.arrived = true
       playhead.seek(there) // with reduced motion the end is shown at once
@@ -434,20 +466,22 @@ class Player {
     playhead.tick(time, { there, over })
     if (playing && playhead.ended) playhead.position = there // its last row may have come before the news that it is lost
     this.stopAtLoss(before)
-    const end = Math.max(0, ...active.map((log) => log.length - 1))
     if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // a divergence has been seen, too
     if (this.scene) this.note(playhead.ended || (over && end > 0 && playhead.furthest >= end))
     if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
-    this.request()
+  }
+
+  /** @returns {Moment} */
+  moment(time, { there, end, recorded, newest }) {
+    const { playhead, logs } = this
     const quiet = calm()
     const until = playhead.playing ? Math.max(there, 0) : end // at rest a run that was added catches up beside the others
     const smooth = playhead.playing && !quiet // between two steps only while it moves
     const position = Math.min(smooth ? playhead.position : playhead.shown, until)
-    const shown = Math.floor(position)
-    const now = {
+    return {
       logs,
       position,
-      shown,
+      shown: Math.floor(position),
       // A recording is shown whole, played or not.
       furthest: recorded.length ? Math.max(playhead.furthest, newest, 1) : playhead.furthest,
       playing: playhead.playing,
@@ -455,20 +489,21 @@ class Player {
       alone: Boolean(this.scene),
       time,
     }
-    const waits = quiet && playhead.playing && time - this.drawnAt < CALM_SECONDS
+  }
+
+  // Shows the bar and draws the panels; with reduced motion the step changes only every CALM_SECONDS.
+  /** @param {Moment} now */
+  paint(now) {
+    const waits = now.calm && now.playing && now.time - this.drawnAt < CALM_SECONDS
     if (this.empty !== this.root.classList.contains("empty")) this.declarePanels()
-    this.bar.show(playhead, this.word)
-    if (playhead.ended) this.back()
+    this.bar.show(this.playhead, this.word)
+    if (this.playhead.ended) this.back()
     if (!waits) {
-      this.drawnAt = time
-      this.root.dataset.step = shown
+      this.drawnAt = now.time
+      this.root.dataset.step = now.shown
       this.mark(now)
     }
     this.draw(now)
-    this.report(time)
-    this.showStatus(now)
-    if (playhead.playing || this.stale.size || this.unreported) this.go()
-    if (recorded.some((log) => !log.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
   }
 
   // The line of status says for how long no row has come.
@@ -481,10 +516,11 @@ class Player {
   note(ended) {
     const { scenes } = this.data
     if (ended) this.watched.add(this.active[0].link)
-    this.scenes.say(scenes, (run) => this.watched.has(this.logs[run].link))
+    this.scenes.writeTexts(scenes, (run) => this.watched.has(this.logs[run].link))
   }
 
   // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
+  /** @param {Moment} moment */
   mark({ logs, position, furthest, playing }) {
     const look = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
     const changed = look !== this.look || logs.some((log) => log.fresh <= furthest + 1)
@@ -495,6 +531,7 @@ class Player {
 
   // Draws the panels that have waited longest, for as long as a frame may take; the others follow in the next frames.
   // Those out of sight wait until the playhead rests or they are scrolled into view.
+  /** @param {Moment} now */
   draw(now) {
     const moves = now.playing || now.time - this.moved < SETTLED_SECONDS
     const due = [...this.stale].filter((panel) => !(moves && panel.away))
@@ -528,8 +565,8 @@ class Player {
     this.reported = this.place()
     this.reportedAt = time
     this.unreported = false
-    this.connection.say() // before the page runs again, so that the server knows the same place
-    this.say("at", {
+    this.connection.sendRequest() // before the page runs again, so that the server knows the same place
+    this.setState("at", {
       step: this.step,
       playing: playhead.playing,
       scene: this.scene && this.scenes.at + 1,
@@ -540,6 +577,7 @@ class Player {
   }
 
   // Writes the line of status (step, speed, device, what is awaited) and the errors.
+  /** @param {Moment} now */
   showStatus(now) {
     const { active: logs, connection, playhead, data } = this
     const states = logs.map((log) => log.state)

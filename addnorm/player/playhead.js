@@ -1,5 +1,20 @@
 // A viewer's place on one or more logs. It knows no page: `tick` is given the time and how far the logs reach.
 
+/** @import { RunLog } from "./runlog.js" */
+
+/**
+ * The moment that a frame draws: the logs of the page and the step of its playhead.
+ * @typedef {object} Moment
+ * @property {RunLog[]} logs by the number of their run on the page
+ * @property {number} position in steps; between two steps while the playhead moves
+ * @property {number} shown the step at or before the position
+ * @property {number} furthest step that this viewer has seen
+ * @property {boolean} playing
+ * @property {boolean} [calm] whether the viewer prefers reduced motion
+ * @property {boolean} [alone] whether only the run of a scene moves
+ * @property {number} [time] seconds on the clock of the page; a chart without a player has none
+ */
+
 export const SPEEDS = { "1 step/s": 1, "5 steps/s": 5, "25 steps/s": 25, "full speed": null }
 const WHOLE_SECONDS = 8 // to play a whole log at full speed, unless the trainer is slower
 const SHORT = 300 // steps: a shorter log is played at the rate of one of this length
@@ -33,11 +48,11 @@ export class Playhead {
   }
 
   // The first `tick` begins again from 0 if the playhead is at the end.
-  play(now) {
+  play(time) {
     this.playing = true
     this.pressed = true
     this.ended = false
-    this.ticked = now
+    this.ticked = time
     this.arrivals = []
   }
 
@@ -65,13 +80,13 @@ export class Playhead {
   }
 
   // Moves on by the time that has passed, at most to the last row; stops when all logs are over.
-  tick(now, { there, over }) {
+  tick(time, { there, over }) {
     if (!this.playing) return
     if (this.pressed && (this.shown >= this.last || (over && this.shown >= there))) this.position = 0
     this.pressed = false
-    const seconds = Math.min(Math.max(now - this.ticked, 0), MAX_TICK)
-    this.ticked = now
-    const further = this.position + this.velocity(now, there, over) * seconds
+    const seconds = Math.min(Math.max(time - this.ticked, 0), MAX_TICK)
+    this.ticked = time
+    const further = this.position + this.velocity(time, there, over) * seconds
     this.position = Math.max(this.position, Math.min(further, there)) // never back, even if rows are missing
     this.furthest = Math.max(this.furthest, this.shown)
     if (over && this.position >= there) {
@@ -93,15 +108,15 @@ export class Playhead {
   }
 
   // Rows a second: at full speed the rate of arrivals, adjusted to keep a small buffer.
-  velocity(now, there, over) {
+  velocity(time, there, over) {
     const fixed = SPEEDS[this.speed]
     if (fixed) return fixed * this.stride
     const most = Math.max(this.last, SHORT) / WHOLE_SECONDS
     const seen = this.arrivals
-    seen.push([now, there])
-    while (seen.length > 2 && seen[0][0] < now - MEASURED_SECONDS) seen.shift()
+    seen.push([time, there])
+    while (seen.length > 2 && seen[0][0] < time - MEASURED_SECONDS) seen.shift()
     const [since, before] = seen[0]
-    const rate = now - since > BUFFER_SECONDS ? (there - before) / (now - since) : 0
+    const rate = time - since > BUFFER_SECONDS ? (there - before) / (time - since) : 0
     const buffered = there - this.position
     if (over || buffered > 2 * MEASURED_SECONDS * Math.max(rate, 1)) return most
     if (!rate) return Math.min(most, buffered / BUFFER_SECONDS)

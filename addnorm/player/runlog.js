@@ -4,6 +4,8 @@
 import { Lines } from "./lines.js"
 import { brief } from "./number.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const GROWTH = 2
 const SUMS = ["act_rms", "grad_rms", "sample_cosine"] // tracks over the sites of the stream; others are over blocks
 const TOGETHER = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "ids", "helps"] } // sentences in one place
@@ -122,12 +124,14 @@ export class RunLog {
   }
 
   // The step to draw: of a diverged run the last finite one, unless the playhead rests exactly on the divergence.
+  /** @param {Pick<Moment, "position" | "shown" | "playing">} moment */
   drawnAt({ position, shown, playing }) {
     if (this.lost && (playing || shown !== this.endsAt)) return Math.min(position, this.playsTo)
     return Math.min(position, this.length - 1)
   }
 
   // The step that sentences are about: at the rest of a run that was seen to diverge, its divergence.
+  /** @param {Pick<Moment, "shown" | "furthest">} moment */
   sentenceStep({ shown, furthest }) {
     const seen = this.lost && shown >= this.playsTo && furthest >= this.endsAt
     return seen ? this.endsAt : shown

@@ -5,6 +5,8 @@ import { clock, made, node as svg, translated, write } from "./dom.js"
 import { guessOf, keepGuess } from "./guesses.js"
 import { brief } from "./number.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 const PASS_SECONDS = 4 // through all blocks
 const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear
 const RINGS = [1, 4] // times the input's size
@@ -401,6 +403,7 @@ export class SamplePaths {
     })
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const { panel } = this
     this.now = now

@@ -30,7 +30,7 @@ class Choice {
     this.residual = residual
     this.norm = norm
     this.el.oninput = () => {
-      this.say()
+      this.showDepth()
       clearTimeout(this.due)
       this.due = setTimeout(() => {
         this.due = undefined
@@ -45,10 +45,10 @@ class Choice {
     this.depth.value = depth
     this.residual.checked = residual
     this.norm.checked = norm
-    this.say()
+    this.showDepth()
   }
 
-  say() {
+  showDepth() {
     this.depthLabel.textContent = `Depth: ${this.depth.value}`
     this.depth.setAttribute("aria-valuetext", `${this.depth.value} blocks`)
   }
@@ -90,7 +90,7 @@ export class Scenes {
   }
 
   // Writes the texts. `watched(run)`: whether the reader has watched it to its end, which others may have done before.
-  say(scenes, watched) {
+  writeTexts(scenes, watched) {
     for (const [at, { text, after, run }] of scenes.entries())
       write(this.parts[at].text, after && watched(run) ? `${text} ${after}` : text)
   }

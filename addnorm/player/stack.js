@@ -5,6 +5,8 @@ import { translated, write } from "./dom.js"
 import { hues, partsOf } from "./look.js"
 import { brief, power } from "./number.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 // The ends of the scales around the hues of signal and gradient, from much to little on a light page and from little to
 // much on a dark one; both are seen on black and on white.
 const SCALES = {
@@ -143,6 +145,7 @@ export class StackPanel {
   }
 
   // Widens the scales to what the stack shows now, or all stacks that share them.
+  /** @param {Moment} now */
   widen(now, log) {
     const scaled = this.panel.scale === "shared" ? now.logs.filter(({ length }) => length) : [log]
     for (const name of TRACKS) {
@@ -155,6 +158,7 @@ export class StackPanel {
     }
   }
 
+  /** @param {Moment} now */
   draw(now, _, theme) {
     const log = now.logs[this.panel.run]
     if (!log?.length) return
@@ -303,15 +307,15 @@ export class StackPanel {
     const { label, blocks } = this.panel
     const left = width + 6
     pen.textBaseline = "middle"
-    const say = (text, y, indent = 12, how = `${this.type}px`) => {
+    const putText = (text, y, indent = 12, how = `${this.type}px`) => {
       pen.font = `${how} ${family}`
       pen.fillStyle = ink
       pen.fillText(translated(text), left + indent, y)
     }
-    if (label) say(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.type}px`)
+    if (label) putText(label, ribbon / 2 + 2, 0, `bold ${1.35 * this.type}px`)
     else {
-      if (blocks.some(({ skip }) => skip)) say("residual", ribbon / 2)
-      if (blocks.some(({ norms }) => norms.length)) say("norm", (ribbon + top) / 2)
+      if (blocks.some(({ skip }) => skip)) putText("residual", ribbon / 2)
+      if (blocks.some(({ norms }) => norms.length)) putText("norm", (ribbon + top) / 2)
     }
     for (const [name, title, y] of [
       ["act", "signal", top],
@@ -323,13 +327,13 @@ export class StackPanel {
         const place = name === "act" ? 1 - step / 24 : step / 24
         pen.fillRect(left, y + place * (half - 6), 8, half / 24 + 1)
       }
-      say(title, y + half / 2)
+      putText(title, y + half / 2)
       if (half < LINES * this.type) continue
       const ends = powers(low, high)
       for (const exponent of new Set([ends[0], ends.at(-1)])) {
         const share = (exponent - low) / (high - low)
         const at = y + (name === "act" ? 1 - share : share) * (half - this.type) + this.type / 2
-        if (Math.abs(at - (y + half / 2)) >= this.type) say(exponent ? power(exponent) : "1", at)
+        if (Math.abs(at - (y + half / 2)) >= this.type) putText(exponent ? power(exponent) : "1", at)
       }
     }
   }

@@ -2,6 +2,8 @@
 
 import { made, onPlainClick, write } from "./dom.js"
 
+/** @import { Moment } from "./playhead.js" */
+
 // The verdict above the charts; after a divergence, where it began. Before training also where to look.
 export class Headline {
   /** @type {number | undefined} of its place, told by the player */
@@ -21,6 +23,7 @@ export class Headline {
     this.el.title = panel.help
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const log = now.logs[this.panel.run]
     const step = log?.sentenceStep(now)
@@ -71,6 +74,7 @@ export class Link {
     this.panel = panel
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const { run, like } = this.panel
     if (like) this.el.closest(".player-panel").hidden = now.logs[run]?.like !== like
@@ -87,6 +91,7 @@ export class Sentence {
     this.panel = panel
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const { run, says } = this.panel
     const text = now.logs[run]?.sentence(says, now.shown) ?? ""
@@ -114,6 +119,7 @@ export class Text {
     this.note.textContent = panel.note
   }
 
+  /** @param {Moment} now */
   draw(now) {
     const log = now.logs[this.panel.run]
     const later = log?.trained ? null : this.panel.later
