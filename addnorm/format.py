@@ -11,6 +11,7 @@ NON_FINITE = {NAN: math.nan, INFINITE: math.inf, NEGATIVE: -math.inf}  # JSON ha
 
 SITE_SERIES, BLOCK_SERIES = ("act_rms", "grad_rms", "sample_cosine"), ("weight_grad_rms", "update_to_weight")
 DETAILS = ("head", "parameter_grad")  # only where they are asked for
+BINS, BIN_ENDS_RMS = 32, 4.0  # of a histogram: how many, and where its outer bins end, in RMS
 SERIES = SITE_SERIES + BLOCK_SERIES + DETAILS
 SOMETIMES = ("sample_cosine", "update_to_weight", *DETAILS)  # measured in some rows only
 IN_VERSION_1 = {"act_rms": "act", "grad_rms": "grad", "weight_grad_rms": "weight_grad", "update_to_weight": "update"}

@@ -29,7 +29,7 @@ def header(
     blocks: Iterable[Block],
     meta: Mapping[str, Any],
     ignored: Sequence[str] = (),
-    details: Mapping[str, list[str]] | None = None,
+    details: Mapping[str, Any] | None = None,
     matrices: Sequence[str] = (),
     graph: Graph | None = None,
 ) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from weakref import WeakKeyDictionary
 
 import torch
@@ -29,8 +29,9 @@ from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
 from addnorm.evidence import Evidence
 from addnorm.first import FirstPass
-from addnorm.format import VERSION
+from addnorm.format import BINS, VERSION
 from addnorm.header import header
+from addnorm.histogram import histograms_of
 from addnorm.live import Live
 from addnorm.model import bare, left_as_it_was, refused
 from addnorm.operation import LastPass
@@ -56,6 +57,7 @@ from addnorm.trace import Graph, Tracer, floating, output_of
 from addnorm.weights import Samples, Weights, changes
 from addnorm.writer import Writer
 
+Detail = Literal["", "heads", "histograms"]
 Shared = Literal["all", "some", "none"]
 Wanted = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 
@@ -76,7 +78,7 @@ def watch(
     meta: Mapping[str, Any] | None = None,
     to: Iterable[Any] = (),
     resume: bool | int = False,
-    detail: Literal["", "heads"] = "",
+    detail: Detail = "",
     eager: bool = True,
     ignore: Iterable[str] = (),
 ) -> Recorder:
@@ -88,9 +90,10 @@ def watch(
     or a run of Weights & Biases or Trackio, told a few numbers of each row, beside a file or without one.
 
     `resume`: goes on with the file of that name after its last row, or at a step, whose row and later ones are dropped.
-    `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter. `eager`: where
-    torch.compile hides sites, the model runs as it is written on the steps that are recorded. `ignore`: ids of findings
-    that are switched off ("AN-L1").
+    `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter, "histograms" the
+    distribution of each site's values, in the rows that have updates. `eager`: where torch.compile hides sites, the
+    model runs as it is written on the steps that are recorded. `ignore`: ids of findings that are switched off
+    ("AN-L1").
 
     Where the file exists already, the next free name is taken (`recorder.path`). Raises ValueError for illegal
     arguments; anything else that goes wrong is one warning, and training goes on.
@@ -125,7 +128,7 @@ class Recorder(Shown):
         meta: Mapping[str, Any] | None = None,
         to: Iterable[Any] = (),
         resume: bool | int = False,
-        detail: Literal["", "heads"] = "",
+        detail: Detail = "",
         eager: bool = True,
         ignore: Iterable[str] = (),
         called: bool = True,
@@ -147,7 +150,8 @@ class Recorder(Shown):
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
-        self._first = FirstPass()
+        self._detail = detail
+        self._first = FirstPass(histograms=self._detail == "histograms")
         self._rows = Rows(self._write)
         self._row = PendingRow(0)
         # By optimiser, other than ours, how much of what ours updates it updates too.
@@ -171,7 +175,7 @@ class Recorder(Shown):
         self._header: Mapping[str, Any] = {}
         self._headed, self._teller = Recording(), Teller()
         self._resume, self._earlier = resume, Recording()  # what the file holds that is gone on with
-        self._detail, self._heads = detail, Heads(nn.Module(), self._hear_heads)
+        self._heads = Heads(nn.Module(), self._hear_heads)
         self._evidence = Evidence()
         self._version = -1  # of the gradients at the end of a backward pass, where clipping is looked for
         self._process = os.getpid()
@@ -206,7 +210,7 @@ class Recorder(Shown):
             )
         if called:
             self._hook(self._model)
-        if self._detail:
+        if self._detail == "heads":
             self._heads = Heads(self._model, self._hear_heads)
             self._undo += self._heads.undo
         if self._optimizer is None and self._stepped_by is not None:
@@ -371,7 +375,9 @@ class Recorder(Shown):
             tracer, self._tracer = self._tracer, None
             tracer.__exit__(None, None, None)
             if output is None and sys.exc_info()[0] is not None:
-                self._first = FirstPass()  # the forward pass failed; the next one is traced
+                self._first = FirstPass(
+                    histograms=self._detail == "histograms"
+                )  # the forward pass failed; the next one is traced
                 return
             self._found(tracer)
             self._take_first(tracer)
@@ -448,7 +454,7 @@ class Recorder(Shown):
         """Norms of the weights' gradients as they are now."""
         if self._weights is None:
             return []
-        return self._weights.gradients() + (self._weights.each() if self._detail else [])
+        return self._weights.gradients() + (self._weights.each() if self._detail == "heads" else [])
 
     def _keep_unclipped(self) -> None:
         if self._weights is not None:
@@ -509,7 +515,7 @@ class Recorder(Shown):
         nodes = [tracer.graph.nodes[site.node] for site in self.sites]
         probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
         self._first.give(self._row, self.sites)
-        self._first = FirstPass()
+        self._first = FirstPass(histograms=self._detail == "histograms")
 
     def _no_sites(self, why: str) -> None:
         self.sites = noted((), [why])
@@ -544,8 +550,10 @@ class Recorder(Shown):
         self._row.parts += parts_of(measured, already, number=probe.number)
         self._row.reached |= probe.reached()
         if _is_full(self._steps, self._every):
-            found = cosines_of([(at, tensor) for name, at, tensor in measured if name == "act"])
-            self._row.cosines += [(probe.number, *one) for one in found]
+            signals = [(at, tensor) for name, at, tensor in measured if name == "act"]
+            self._row.cosines += [(probe.number, *one) for one in cosines_of(signals)]
+            if self._detail == "histograms":
+                self._row.histograms += [(probe.number, *one) for one in histograms_of(signals)]
         probe.forget()
 
     # --- rows ---
@@ -706,7 +714,7 @@ class Recorder(Shown):
             ignored=self._ignored,
             matrices=self._weights.matrices,
             graph=self._evidence.graph,
-            details={"heads": self._heads.names, "weights": self._weights.names} if self._detail else None,
+            details=self._details(self._weights),
         )
         self._header, self._headed = line, headed(line)
         updated = self._model.parameters() if self._optimizer is None else _parameters(self._optimizer)
@@ -714,7 +722,7 @@ class Recorder(Shown):
         if self._writer is None:
             return
         if kept := self._earlier.header:
-            same = all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights"))
+            same = all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights", "bins"))
             if same and kept["addnorm"] == VERSION:
                 rows = self._written = sum(step < self._steps for step in self._earlier.steps)
                 self._writer.cut(rows)
@@ -726,6 +734,12 @@ class Recorder(Shown):
             self._writer = Writer(self.path)
             self.path = self._writer.path
         self._writer.write(lambda: [line])
+
+    def _details(self, weights: Weights) -> dict[str, Any]:
+        """What the header says of the detail that was asked for."""
+        if self._detail == "heads":
+            return {"heads": self._heads.names, "weights": weights.names}
+        return {"bins": BINS} if self._detail == "histograms" else {}
 
     def _write(self, row: PendingRow) -> None:
         if self._writer is not None:
@@ -805,8 +819,8 @@ def _check(path: Any, every: int, meta: Any, to: Sequence[Any], *, detail: str, 
         json.dumps(meta, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"meta: {error}") from None
-    if detail not in ("", "heads"):
-        raise ValueError(f"detail: {detail!r} is not known; there is 'heads'")
+    if detail not in get_args(Detail):
+        raise ValueError(f"detail: {detail!r} is not known; there are 'heads' and 'histograms'")
     if unknown := unknown_rules(ignore):
         raise ValueError(f"ignore: {unknown}")
     if path is None and not to:

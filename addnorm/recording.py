@@ -38,6 +38,7 @@ from addnorm.words import number as in_words
 
 MAX_LINE_BYTES = 8 << 20  # bytes
 MAX_SITES = 20_000
+MAX_BINS = 256  # of a histogram
 MAX_FACTS = 1_000_000  # counts of all facts of a recording; more are left out
 MAX_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each, as eight bytes of what is said
 MAX_CUTS = 100  # places at which a graph is cut
@@ -52,7 +53,7 @@ PIECE = 1 << 20  # bytes read at once
 Change = tuple[int, str]  # the step from which a sentence holds, and the sentence
 KINDS = ("start", "sum", "output")
 ENDS = ("done", "error", "recorder")
-OF_HEADER = ("sites", "blocks", "heads", "weights", "matrices", "frozen", "calls", "cuts")
+OF_HEADER = ("sites", "blocks", "heads", "weights", "bins", "matrices", "frozen", "calls", "cuts")
 
 
 class FaultError(ValueError):
@@ -99,6 +100,7 @@ class Recording(Shown):
     blocks: tuple[BlockInfo, ...] = ()
     heads: tuple[str, ...] = ()  # names, where `detail` was asked for
     weights: tuple[str, ...] = ()
+    bins: int = 0  # of a histogram, where `detail` asked for those
     matrices: tuple[str, ...] = ()  # names of the blocks' weights, in order
     frozen: tuple[str, ...] = ()  # names of matrices that were not trained when the recording began
     calls: tuple[int, ...] = ()  # by site, how often its module was called in the first pass
@@ -110,6 +112,7 @@ class Recording(Shown):
     known: dict[str, bytearray] = field(
         default_factory=lambda: Tracks({name: bytearray() for name in SCALARS + SERIES})
     )
+    histograms: dict[int, array[float]] = field(default_factory=dict)  # by row: site after site, a share for each bin
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
     summed: dict[int, int] = field(default_factory=dict)  # rows whose loss is the sum of so many shares told
     said: dict[str, list[Change]] = field(default_factory=dict)  # by kind
@@ -158,6 +161,11 @@ class Recording(Shown):
             return 1
         details = {"head": self.heads, "parameter_grad": self.weights}
         return len(details.get(name, self.sites if FROM_VERSION_1.get(name, name) in SITE_SERIES else self.blocks))
+
+    def histogram(self, at: int) -> list[list[float]]:
+        """By site, the share of its values in each bin over -4 to 4 RMS; empty where the row has none."""
+        shares = self.histograms.get(at, array("d")).tolist()
+        return [shares[start : start + self.bins] for start in range(0, len(shares), max(1, self.bins))]
 
     def fact(self, name: str, at: int) -> list[int]:
         """A list of counts that a row holds; empty where it holds none."""
@@ -216,6 +224,9 @@ class Recording(Shown):
         for name in SERIES:
             key = old.get(name, name)
             rows[name] = numbers(entry.get(key), key, self.width(name), may_lack=name in SOMETIMES)
+        shares = None
+        if entry.get("histogram") is not None:
+            shares = numbers(entry["histogram"], "histogram", len(self.sites) * self.bins)
         skipped = entry.get("skipped", False)
         if not isinstance(skipped, bool):
             raise FaultError("has a skipped that is neither true nor false")
@@ -226,6 +237,8 @@ class Recording(Shown):
             into = self.scalars[name] if name in SCALARS else self.series[name]
             into.extend(math.nan if value is None else value for value in values)
             self.known[name].extend(value is not None for value in values)
+        if shares is not None:
+            self.histograms[len(self) - 1] = array("d", (math.nan if one is None else one for one in shares))
         if skipped:
             self.skipped.add(len(self) - 1)
         if summed:
@@ -261,6 +274,8 @@ class Recording(Shown):
             row |= {name: encoded(self.at(name, at)[0], 9) for name in scalars}
             series = [name for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))]
             row |= {name: list(map(encoded, self.at(name, at))) for name in series}
+            if at in self.histograms and (at % every == 0 or at == len(self) - 1):
+                row["histogram"] = [None if math.isnan(one) else encoded(one) for one in self.histograms[at]]
             row |= {"skipped": True} if at in self.skipped else {}
             row |= {"loss_sum_of": self.summed[at]} if at in self.summed else {}
             yield as_line(row | {name: self.fact(name, at) for name in FACTS if self.fact(name, at)})
@@ -330,7 +345,9 @@ class Reader:
                 self.recording.say(sentences(entry["said"], steps))
                 self.recording.find(changes_of(entry.get("findings"), steps[-1] if steps else -1))
             else:
-                self._count(sum(map(self.recording.width, SERIES + SCALARS)) + 2)
+                found = self.recording
+                shares = 0 if entry.get("histogram") is None else len(found.sites) * found.bins
+                self._count(sum(map(found.width, SERIES + SCALARS)) + 2 + shares)
                 self.recording.take(entry)
         except FaultError as fault:
             self._stop(str(fault))
@@ -358,6 +375,9 @@ class Reader:
             text({"note": note}, "note")
         for key in ("parameters", "trained"):
             count(entry, key)
+        bins = count(entry, "bins") if "bins" in entry else 0
+        if bins > MAX_BINS:
+            raise FaultError(f"has more than {MAX_BINS} bins")
         for key in ("versions", "meta"):
             if not isinstance(entry.get(key, {}), dict):
                 raise FaultError(f"has a {key} that is not an object")
@@ -365,7 +385,7 @@ class Reader:
             raise FaultError("has an optimizer that is not an object")
         found = self.recording
         found.header, found.sites, found.blocks = entry, sites, blocks
-        found.heads, found.weights = heads, weights
+        found.heads, found.weights, found.bins = heads, weights, bins
         found.matrices, found.frozen = names_of(entry.get("matrices")), names_of(entry.get("frozen"))
         found.calls = tuple(counts_of(entry.get("calls")))
         found.cuts = cuts_of(entry.get("cuts"))

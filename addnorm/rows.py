@@ -14,6 +14,7 @@ from addnorm.format import Number, encoded
 from addnorm.probe import norms
 
 NOWHERE = -1  # the block of a matrix that is in none
+SHARE_DIGITS = 5  # after the point, of the share of a bin: at most eight bytes with its comma
 OF_PASSES = ("act", "output", "input")  # what a forward pass gives
 
 
@@ -94,6 +95,9 @@ class PendingRow:
     reached: set[int] = field(default_factory=set)
     aside: set[int] = field(default_factory=set)  # those to which gradients have come that count no longer
     cosines: list[tuple[int, list[int], Fetch]] = field(default_factory=list)  # forward pass, sites, their numbers
+    histograms: list[tuple[int, list[int], Fetch]] = field(
+        default_factory=list
+    )  # the same, as many numbers a site as bins
     losses: list[Fetch] = field(default_factory=list)
     own_loss: bool = False  # told by the training loop, not found in the model's output
     shares: bool = False  # the losses add up to that of the step
@@ -136,6 +140,7 @@ class PendingRow:
         late = [self.scale] if self.scale else []
         late += [fetch for fetch in (self.lr, self.left, self.prints) if isinstance(fetch, Fetch)]
         late += [part.fetch for part in self.unclipped] + [fetch for *_, fetch in self.heads] + self.roots
+        late += [fetch for *_, fetch in self.histograms]
         return [*(part.fetch for part in self.parts), *(fetch for *_, fetch in self.cosines), *self.losses, *late]
 
     def ready(self) -> bool:
@@ -204,6 +209,8 @@ class PendingRow:
             line["parameter_grad"] = series("parameter_grad", weights, weight_factor)
         if self.cosines:
             line["sample_cosine"] = [encoded(cosine) for cosine in self._mean_cosines(sites)]
+        if self.histograms:
+            line["histogram"] = self._mean_shares(sites, header.get("bins", 0))
         moved = self.by_optimizer or any(square for (name, _), square in squares.items() if name == "change")
         if moved and any(name == "old" for name, _ in squares):
             line["update_to_weight"] = [
@@ -241,6 +248,18 @@ class PendingRow:
             for at, cosine in zip(places, fetch.values(), strict=True):
                 values[at].append(cosine)
         return [sum(one) / len(one) if one else None for one in values]
+
+    def _mean_shares(self, sites: int, bins: int) -> list[float | None]:
+        """Site by site the share of each bin, None where it was not counted; of several small batches the mean."""
+        values: list[list[list[float]]] = [[] for _ in range(sites)]
+        for _, places, fetch in filter(lambda one: self._counts(one[0]), self.histograms):
+            shares = fetch.values()
+            for at, site in enumerate(places):
+                values[site].append(shares[at * bins : (at + 1) * bins])
+        means: list[float | None] = []
+        for one in values:
+            means += [round(sum(shared) / len(one), SHARE_DIGITS) for shared in zip(*one, strict=True)] or [None] * bins
+        return means
 
     def _places(self, name: str, at: int) -> list[tuple[str, int]]:
         """Where the square of a tensor counts: that of a matrix also in its block."""

@@ -45,6 +45,9 @@ def table(recording: Recording, step: int | None = None, ignore: Collection[str]
         for finding in recording.findings_at(at)
         if finding.id not in {"AN-N1", *ignore}  # `lost` says the first, also of earlier rows
     ]
+    if recording.histograms:
+        steps = [recording.steps[row] for row in recording.histograms]
+        yield f"Histograms of the signal at {len(steps)} steps, the last at step {steps[-1]}: --html draws them."
     yield from (shortened(one, 500) for one in (*first, *found, *later, *header["notes"]) if one)
 
 

@@ -17,6 +17,7 @@ from addnorm import Recorder, Recording, read
 from addnorm import watch as record
 from addnorm.faults import Faults
 from addnorm.findings import Findings
+from addnorm.histogram import histograms_of
 from benchmarks.report import Figure
 from benchmarks.timing import per_step, ratio, taking_turns
 
@@ -129,6 +130,7 @@ def watch(shapes: Mapping[str, Shape] = SHAPES, rounds: int = 12, steps: int = 1
             seconds = taking_turns({key: partial(loop, steps) for key, loop in loops.items()}, rounds)
             recorders[1].close()
             alone = _findings_alone(name, read(recorders[1].path))
+            alone.append(_histograms_alone(name, read(recorders[1].path)))
         bare = f"bare: {per_step(seconds, 'bare', steps):.1f} ms a step, {len(recorder.sites)} sites; "
         for contender, shows in SHOWS.items():
             what, goal = f"{contender} / bare step, {name}", GOALS.get(contender)
@@ -154,6 +156,18 @@ def _findings_alone(name: str, recording: Recording) -> list[Figure]:
         each = (perf_counter() - began) / max(1, len(rows)) * 1e6
         figures.append(Figure(f"{ids} alone, {name}", each, "µs a row", note="in the writer's thread"))
     return figures
+
+
+def _histograms_alone(name: str, recording: Recording, rounds: int = 12) -> Figure:
+    """What `detail="histograms"` adds to a row that has updates: to rows 0, 1, 2, 4, ..., 64 and then every 64th."""
+    signals = [(at, torch.randn(site.shape)) for at, site in enumerate(recording.sites)]
+    times = []
+    for _ in range(rounds):
+        began = perf_counter()
+        histograms_of(signals)
+        times.append(perf_counter() - began)
+    what = f"histograms of a row, {name}"
+    return Figure(what, sorted(times)[rounds // 2] * 1e3, "ms", note="in rows with updates, every 64th in the long run")
 
 
 def _item_hooks(model: nn.Module) -> list[float]:

@@ -208,7 +208,7 @@ const FILL = {
     return { ...trace, ...named(trace, log, step), values }
   },
   frame(trace, log, now) {
-    const frame = log.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed)
+    const frame = log.frame(trace.bind.first ? 0 : now.shown, trace.bind.seed, trace.bind.track)
     const values = (frame?.[trace.bind.track] ?? []).map((value) => value ?? NaN)
     return { ...trace, ...named(trace, log, frame?.step ?? 0), values }
   },
@@ -253,6 +253,18 @@ const FILL = {
     const { whole, ...siteRows } = rowsOfMap(log.isRecording ? log.names(trace.bind.track) : now.rows)
     const cells = siteRows.y.map((site) => rows.map((row) => row[site]))
     return { ...coloured(trace, cells), ...siteRows, text: whole.map((name) => steps.map(() => name)), x: steps }
+  },
+  bins(trace, log, now) {
+    const { track, ends, seed } = trace.bind
+    const frame = log.frame(now.shown, seed, track)
+    const count = frame ? log.header.about.bins : 0
+    const x = Array.from({ length: count }, (_, bin) => ends * ((2 * bin + 1) / count - 1)) // their middles
+    const { whole, ...own } = rowsOfMap(count ? log.names("act_rms") : [])
+    const cells = own.y.map((site) => frame[track].slice(site * count, (site + 1) * count).map((one) => one ?? NaN))
+    const map = coloured(trace, cells)
+    const { title } = map.colorbar
+    const bar = { ...map.colorbar, title: { ...title, text: `${title.text}<br>step ${frame?.step}` } }
+    return { ...map, colorbar: bar, ...own, text: whole.map((name) => x.map(() => name)), x }
   },
 }
 

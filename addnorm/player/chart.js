@@ -161,7 +161,7 @@ export class Chart {
     this.panel = panel
     this.given = undefined
     this.measured = undefined
-    this.isMap = panel.figure?.data.some((trace) => trace.bind?.of === "map")
+    this.isMap = panel.figure?.data.some((trace) => ["map", "bins"].includes(trace.bind?.of))
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", translated(`${panel.title}, chart`))
     this.table.setAttribute("aria-label", translated(`${panel.title}, table`))
@@ -186,6 +186,11 @@ export class Chart {
   /** @param {Moment} now */
   draw(now, Plotly, theme) {
     const { panel } = this
+    if (panel.needs) {
+      const there = Boolean(now.logs[panel.run]?.header?.about?.[panel.needs])
+      this.place.closest(".player-panel").hidden = !there
+      if (!there) return
+    }
     if (panel.says) {
       const log = now.logs[panel.run]
       const step = log?.sentenceStep(now)

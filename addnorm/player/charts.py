@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from addnorm.format import BIN_ENDS_RMS
 from addnorm.player.colour import GRADIENT, LOSS, SIGNAL, WEIGHTS
 from addnorm.player.declare import (
     COLUMNS,
     STEP,
     AtFrame,
+    Bins,
     Chart,
     Crosses,
     Figure,
@@ -77,6 +79,19 @@ def recorded_map(title: str, track: str, run: int) -> Figure:
     return figure_of([bound(trace, Map(track, run))], layout, line="map")
 
 
+def recorded_values(title: str, run: int) -> Figure:
+    """How the values of the signal are distributed at each site of a recording, in units of their RMS."""
+    trace, layout = map_of(title, SIGNAL, "share", y="layer")
+    layout["margin"]["l"] = 130
+    layout["xaxis"] |= {
+        "title": {"text": "value / RMS", "standoff": 4},
+        "tickformat": "",
+        "tickvals": [-4, -2, 0, 2, 4],
+    }
+    trace["hovertemplate"] = "%{text}, %{x} RMS: %{customdata:.4g}<extra></extra>"
+    return figure_of([bound(trace | {"zmin": -4, "zmax": 0}, Bins("histogram", run, ends=BIN_ENDS_RMS))], layout)
+
+
 def by_depth(title: str, sites: Sequence[str], act: Sequence[float | None], grad: Sequence[float | None]) -> Figure:
     """Signal and gradient of one step by site, side by side, with their numbers: a figure that needs no browser."""
     pairs = (("Signal", act, SIGNAL, "", [0.0, 0.46]), ("Gradient", grad, GRADIENT, "2", [0.54, 1.0]))
@@ -128,4 +143,6 @@ def panels_of(runs: Sequence[str | None], names: Sequence[str] = ORDINALS) -> li
         for what, track in (("Signal", "act_rms"), ("Gradient", "grad_rms")):
             title = f"{what} by layer and step{which}"
             panels.append(Chart(title, run, HALF, figure=recorded_map(title, track, run), height=TALL))
+        title = f"Values by layer{which}"
+        panels.append(Chart(title, run, HALF, figure=recorded_values(title, run), height=TALL, needs="bins"))
     return panels

@@ -241,6 +241,20 @@ class Map(Binding):
     tracks: ClassVar[tuple[str, ...]] = VECTORS
 
 
+@dataclass(frozen=True)
+class Bins(Binding):
+    """Histograms of the last row of a recording that has them up to the playhead, as colours over bin and depth.
+
+    The outer bins end at plus and minus `ends`. `bare`: empty bins are left without a mark.
+    """
+
+    ends: float = 1.0
+    bare: bool = True
+
+    of: ClassVar[str] = "bins"
+    tracks: ClassVar[tuple[str, ...]] = ("histogram",)
+
+
 def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     """The trace with its binding."""
     return trace | {"bind": binding.to_json()}
@@ -310,7 +324,8 @@ class Chart(Panel):
     `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
     `figure` None: the picture of the net's answers in the last frame. Another net, or a new `fit`, lets the held axes
     shrink; a new `fit` also undoes a zoom. `scrubs`: it is part of the player, and the slider covers its plot.
-    `points`: the panels of a run are marked while the pointer is on its line.
+    `points`: the panels of a run are marked while the pointer is on its line. `needs`: shown only if the header of the
+    recording has this key, and no 0 there.
     """
 
     figure: Figure | None = None
@@ -322,6 +337,7 @@ class Chart(Panel):
     fit: int = 0
     scrubs: bool = False
     points: bool = False
+    needs: str = ""
 
     kind: ClassVar[str] = "chart"
 

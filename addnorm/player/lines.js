@@ -5,6 +5,7 @@ import { plain, shortened } from "./names.js"
 
 const VERSION = 2
 const MAX_SITES = 20_000
+const MAX_BINS = 256
 const [MAX_NAME, MAX_SENTENCE] = [1000, 5000]
 const DEEPEST = 8
 export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
@@ -150,11 +151,13 @@ const checkHeader = (entry) => {
   for (const key of ["model", "dtype", "device", "created"]) text(entry, key)
   for (const note of listed(entry, "notes")) text({ note }, "note")
   for (const key of ["parameters", "trained"]) count(entry, key)
+  const bins = Object.hasOwn(entry, "bins") ? count(entry, "bins") : 0
+  if (bins > MAX_BINS) fault(`has more than ${MAX_BINS} bins`)
   for (const key of ["versions", "meta"])
     if (entry[key] !== undefined && !isObject(entry[key])) fault(`has a ${key} that is not an object`)
   if (entry.optimizer !== undefined && entry.optimizer !== null && !isObject(entry.optimizer))
     fault("has an optimizer that is not an object")
-  return { sites, blocks, heads, weights }
+  return { sites, blocks, heads, weights, bins }
 }
 
 export class Lines {
@@ -263,7 +266,7 @@ export class Lines {
   }
 
   takeHeader(entry) {
-    const { sites, blocks, heads, weights } = checkHeader(entry)
+    const { sites, blocks, heads, weights, bins } = checkHeader(entry)
     const details = { head: heads, parameter_grad: weights }
     let width = SCALARS.length
     const tracks = SCALARS.map((name, start) => ({ name, start, width: 1 }))
@@ -272,6 +275,7 @@ export class Lines {
       tracks.push({ name, start: width, width: this.widths[name] })
       width += this.widths[name]
     }
+    this.shares = sites.length * bins // numbers of a row with histograms
     const named = { sites: sites.map(plain), blocks: blocks.map(plain) }
     this.log.describe({ seeds: 1, last: 0, width, tracks, ...named, about: entry })
     this.log.stride = isCount(entry.every) && entry.every > 0 ? entry.every : 1
@@ -284,7 +288,8 @@ export class Lines {
 
   takeRow(entry) {
     const { log } = this
-    this.checkTotal(log.width + 2)
+    const counted = entry.histogram !== null && entry.histogram !== undefined
+    this.checkTotal(log.width + 2 + (counted ? this.shares : 0))
     const old = log.header.about.addnorm === 1
     const step = count(entry, "step")
     const before = log.steps.at(-1)
@@ -295,12 +300,15 @@ export class Lines {
       const key = (old && IN_VERSION_1[name]) || name
       return numbers(entry[key], key, this.widths[name], SOMETIMES.includes(name))
     })
+    const histogram = counted && numbers(entry.histogram, "histogram", this.shares, false)
     if (entry.skipped !== undefined && typeof entry.skipped !== "boolean")
       fault("has a skipped that is neither true nor false")
     if (entry.loss_sum_of !== undefined) count(entry, "loss_sum_of")
     log.append(step, [...scalars, ...series.flat()])
     const update = series[SERIES.indexOf("update_to_weight")]
-    if (update.some((value) => value !== null)) log.add(0, [{ step, update_to_weight: update }])
+    const updated = update.some((value) => value !== null)
+    if (updated || histogram)
+      log.add(0, [{ step, ...(updated && { update_to_weight: update }), ...(histogram && { histogram }) }])
     if (old) log.sentences.verdict ??= [[0, OLDER]]
     this.seconds = seconds
   }

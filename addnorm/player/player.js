@@ -347,7 +347,7 @@ class Player {
     }
     panel.home.style.setProperty("--span", declared.span)
     panel.home.style.setProperty("--row", declared.row)
-    panel.home.hidden = Boolean(declared.like)
+    panel.home.hidden = Boolean(declared.like || declared.needs)
     panel.run = declared.runs || declared.points ? undefined : declared.run
     panel.declare(declared)
     return panel

@@ -259,9 +259,10 @@ export class RunLog {
     })
   }
 
-  // The last frame at or before a step.
-  frame(step, seed = 0) {
-    return this.frames[seed].findLast((frame) => frame.step <= step)
+  // The last frame at or before a step; in a recording, that has measured this track.
+  frame(step, seed = 0, track = "") {
+    const measured = (frame) => !this.isRecording || !track || track in frame
+    return this.frames[seed].findLast((frame) => frame.step <= step && measured(frame))
   }
 
   // The names of the places of a track, in a recording.

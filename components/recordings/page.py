@@ -28,7 +28,7 @@ OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
 # What is drawn only when it is asked for, and the titles of these charts or how they begin.
 ASKED_FOR = {
     "Weights and updates": ("Weight gradient by block", "Update to weight by block"),
-    "Layer and step": ("Signal by layer and step", "Gradient by layer and step"),
+    "Layer and step": ("Signal by layer and step", "Gradient by layer and step", "Values by layer"),
 }
 LOOK_SECONDS = 3.0  # between two looks into the folder
 TOY = "toy: "  # prefix of an arrangement's name

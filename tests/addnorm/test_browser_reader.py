@@ -34,6 +34,7 @@ const fed = (parts) => {
   const rows = log.steps.map((step, row) => ({
     step,
     numbers: Object.keys(log.tracks).map((track) => log.at(track, row).map(bare)),
+    shares: log.frames[0].find((frame) => frame.step === step)?.histogram?.map((one) => bare(one ?? NaN)) ?? [],
     words: old ? [] : KINDS.map((kind) => log.sentence(kind, step)),
   }))
   const [names, blocks] = ["sites", "blocks"].map((key) => (about?.[key] ?? []).map(({ name }) => name))
@@ -60,6 +61,10 @@ def in_python(data: bytes) -> dict[str, Any]:
         {
             "step": step,
             "numbers": [_row(found, name, at) for name in SCALARS + SERIES],
+            "shares": [
+                one if math.isfinite(one) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(one, "NaN")
+                for one in found.histograms.get(at, [])
+            ],
             "words": []
             if old
             else [" ".join(filter(None, (found.sentence(one, at) for one in parts))) for parts in PARTS],
@@ -108,6 +113,11 @@ ODD = [
     lines(HEADER, {**ROW, "sample_cosine": [0.5]}), lines(HEADER, {**ROW, "sample_cosine": [1e308, -1e308]}),
     lines(HEADER, {**ROW, "sample_cosine": {}}), lines(HEADER, {**ROW, "sample_cosine": [0.5, None]}),
     lines(HEADER, {**ROW, "sample_cosine": ["NaN", "Infinity"]}), lines(HEADER, {**ROW, "sample_cosine": [0.25, 0.97]}),
+    *(lines({**HEADER, "bins": 2}, {**ROW, "histogram": shares}, END) for shares in (
+      [0.5, 0.5, 1, 0], [0.5, None, "NaN", "Infinity"], [0.5] * 3, None, {}, [True] * 4, [[0.5] * 2] * 2)),
+    lines({**HEADER, "bins": 2}, {**ROW, "histogram": [0.5] * 4, "update": [0.1]}, {**ROW, "step": 1, "update": [0.2]}),
+    *(lines({**HEADER, "bins": bins}, {**ROW, "histogram": [0.5] * 2}) for bins in (0, 1.0, 1.5, 256, 257, -1, None, "2", True)),
+    lines(HEADER, {**ROW, "histogram": [0.5]}), lines({**HEADER, "sites": [], "bins": 0}, {**ROW, "act": [], "grad": [], "histogram": []}),
     lines(HEADER, {**ROW, "act": None}), lines({**HEADER, "sites": []}, {**ROW, "act": [], "grad": []}),
     *(lines(HEADER) + deep(kind, levels, closed) for kind in (b"[", b"{") for levels in (6, 7, 8, 50_000)
       for closed in (True, False)),

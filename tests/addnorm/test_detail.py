@@ -49,7 +49,7 @@ def test_heads_and_parameters_are_recorded_where_they_are_asked_for(tmp_path: Pa
         expected = [rms(model[1].seen[at][:, head]) for head in range(2)]
         assert found.row("head", at) == pytest.approx(expected, rel=1e-5)
         assert found.row("parameter_grad", at) == pytest.approx(grads[at], rel=1e-5)
-    with pytest.raises(ValueError, match="detail: 'everything' is not known"):
+    with pytest.raises(ValueError, match="detail: 'everything' is not known; there are 'heads' and 'histograms'"):
         watch(model, tmp_path / "run.jsonl", detail="everything")  # type: ignore[arg-type]
 
 

@@ -116,6 +116,12 @@ FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
         b"",
         "Line 3 has 1 numbers of sample_cosine where there should be 2.",
     ),
+    "too few shares": (
+        [{**HEADER, "bins": 2}, ROW, {**ROW, "step": 1, "histogram": [0.5] * 3}],
+        b"",
+        "Line 3 has 3 numbers of histogram where there should be 4.",
+    ),
+    "too many bins": ([{**HEADER, "bins": 257}], b"", "Line 1 has more than 256 bins."),
     "no list": ([HEADER, ROW, {**ROW, "step": 1, "grad": {"0": 1}}], b"", "Line 3 has grad that is not a list."),
     "a step twice": ([HEADER, ROW, ROW], b"", "Line 3 is of step 0, after step 0."),
     "a step below 0": ([HEADER, ROW, {**ROW, "step": -1}], b"", "Line 3 has a step that is not a count."),

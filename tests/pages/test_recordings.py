@@ -181,12 +181,18 @@ def test_beside_a_recording_stands_a_run_of_the_playground_on_the_same_charts(fo
     assert set(panels(page, "chart")) == always
     for group, titles in (
         ("Weights and updates", {"Weight gradient by block", "Update to weight by block"}),
-        ("Layer and step", {"Signal by layer and step of the first", "Gradient by layer and step of the first"}),
+        (
+            "Layer and step",
+            {
+                f"{what} of the first"
+                for what in ("Signal by layer and step", "Gradient by layer and step", "Values by layer")
+            },
+        ),
     ):
         page.get_by_key("recordings_panel").set_value(group)
         charts = panels(sound(page.run()), "chart")
         assert set(charts) == always | titles
-        for title in set(charts) - {one for one in titles if "by layer and step" in one}:
+        for title in set(charts) - {one for one in titles if " of the first" in one}:
             assert [trace["bind"]["run"] for trace in charts[title]["figure"]["data"][:2]] == [0, 1]
     assert address(page)["panel"] == "layer-and-step"
 
