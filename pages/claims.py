@@ -1,4 +1,4 @@
-"""Common claims: popular claims, what is true, and an experiment that tests each of them."""
+"""Popular claims, what is true, and an experiment that tests each of them."""
 
 import streamlit as st
 

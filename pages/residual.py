@@ -1,4 +1,4 @@
-"""Residual lab: add & norm on a token, a whole block, the stream as a memory, other residuals, idle layers."""
+"""Residual lab: add & norm on a token, a whole block, widths that fit, learned bends, the stream as a memory, nets."""
 
 import streamlit as st
 

@@ -273,6 +273,6 @@ export class Chart {
     this.given = undefined
     this.figure = undefined
     this.alt.textContent = ""
-    this.el.replaceChildren("The net has not been asked yet: press Train or Step.")
+    this.el.replaceChildren(translated("The net has not been asked yet: press Train or Step."))
   }
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 FEATURES = 6
 BASIS = np.linalg.qr(np.random.default_rng(1).normal(size=(FEATURES, FEATURES)))[0].T  # orthonormal rows
-WRITTEN_BY_A, ACROSS, WRITTEN_BY_B = BASIS[:3]
+WRITTEN_BY_A, ORTHOGONAL, WRITTEN_BY_B = BASIS[:3]
 ORDERS = ("A writes, B reads, C deletes", "A writes, C deletes, B reads")
 
 
@@ -28,22 +28,25 @@ def start(size: float) -> np.ndarray:
     return np.asarray(size * BASIS.sum(0) / np.sqrt(FEATURES))
 
 
-def reading(angle: float) -> np.ndarray:
+def read_direction(angle: float) -> np.ndarray:
     """The direction (D,) along which B reads, at this angle in degrees to the one that A writes along."""
     turn = np.deg2rad(angle)
-    return np.asarray(np.cos(turn) * WRITTEN_BY_A + np.sin(turn) * ACROSS)
+    return np.asarray(np.cos(turn) * WRITTEN_BY_A + np.sin(turn) * ORTHOGONAL)
 
 
-def shared(token: np.ndarray, *, amount: float, angle: float, share: float, order: str) -> list[Access]:
+def layer_accesses(token: np.ndarray, *, amount: float, angle: float, share: float, order: str) -> list[Access]:
     """The stream through three layers of x + F(x).
 
     A reads nothing and writes `amount` along its direction. B reads at an `angle` to that, and writes what it hears
-    along a direction of its own. C reads along A's direction and writes `share` of the negative of that.
+    along a direction of its own. C reads along A's direction and writes -`share` times what it reads. ValueError for an
+    order that is not one of ORDERS.
     """
+    if order not in ORDERS:
+        raise ValueError(f"order is {order!r}; legal is one of {', '.join(ORDERS)}")
     stream, steps = np.asarray(token, float), []
     own = {
         "A": (np.zeros(FEATURES), WRITTEN_BY_A),
-        "B": (reading(angle), WRITTEN_BY_B),
+        "B": (read_direction(angle), WRITTEN_BY_B),
         "C": (WRITTEN_BY_A, WRITTEN_BY_A),
     }
     for layer in ("A", "B", "C") if order == ORDERS[0] else ("A", "C", "B"):

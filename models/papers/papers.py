@@ -19,7 +19,7 @@ FUNCTIONS: dict[str, Callable[[], dict[str, Any]]] = {name: getattr(numbers, nam
 class Paper(Experiment):
     """A published result (its title) and a toy set-up of it (its question).
 
-    `paper`: authors and year. `says`: the result, with its place in the paper; `cannot`: what the toy cannot show.
+    `paper`: authors and year. `result`: what it says, with its place in the paper; `cannot`: what the toy cannot show.
     `opens`: the names of the nets that the link opens. `map`: the map that shows it too, by its key in the address of
     the page Maps; empty if there is none. `recorded`: whether its numbers are a recording.
     """

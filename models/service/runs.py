@@ -13,12 +13,13 @@ from models.runlog import ROWS
 
 FOLDER = "PLAYGROUND_RUNS"  # environment variable with the folder's path; a trainer's process is always told one
 PREFIX = "addnorm-runs-"
+OWN = ".own"  # the file that marks a folder which its server made, and may delete
 
 _locks: dict[Path, FileLock] = {}
 
 
-def open_folder(most: int) -> Path:
-    """The folder that a trainer may write to, with no more than about `most` bytes in it.
+def open_folder(max_bytes: int) -> Path:
+    """The folder that a trainer may write to, with no more than about `max_bytes` bytes in it.
 
     Logs used longest ago are deleted first. A folder that another server uses is left to it. ValueError for a number.
     """
@@ -36,14 +37,15 @@ def open_folder(most: int) -> Path:
         event("runs_folder_in_use")
         return _temporary()
     _locks[folder] = lock
-    _shorten(folder, most)
+    _delete_oldest(folder, max_bytes)
     return folder
 
 
 def _temporary() -> Path:
-    """A folder of the server's own; where none can be made, a path that can be none, and logs stay in memory."""
+    """A folder of the server's own; where none can be made, a path that cannot be created, so logs stay in memory."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        (folder / OWN).touch()
     except OSError:
         return Path(os.devnull) / PREFIX
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -59,14 +61,14 @@ def close_folder(folder: Path) -> None:
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether a folder of runs is a server's own."""
-    return folder.name.startswith(PREFIX)
+    """Whether a server made this folder of runs, and nobody named it."""
+    return (folder / OWN).exists()
 
 
-def _shorten(folder: Path, most: int) -> None:
+def _delete_oldest(folder: Path, max_bytes: int) -> None:
     logs = sorted((path.parent for path in folder.glob(f"*/{ROWS}")), key=lambda log: -(log / ROWS).stat().st_mtime)
-    held = 0
+    total_bytes = 0
     for log in logs:
-        held += sum(path.stat().st_size for path in log.iterdir())
-        if held > most:
+        total_bytes += sum(path.stat().st_size for path in log.iterdir())
+        if total_bytes > max_bytes:
             shutil.rmtree(log, ignore_errors=True)

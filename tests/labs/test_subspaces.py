@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from components.labs.residual.subspaces import Directions, access_chart, heard_sentence
-from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, WRITTEN_BY_B, shared, start
+from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, WRITTEN_BY_B, layer_accesses, start
 from tests.app_page import sound, words
 from tests.drawn import all_drawn
 from tests.labs_page import lab
@@ -22,7 +22,7 @@ def test_the_stream_is_that_of_the_layers_as_matrices(order, angle, amount, shar
     eye = torch.eye(FEATURES, dtype=torch.float64)
     layers = {"B": eye + torch.outer(w, v), "C": eye - share * torch.outer(u, u)}
     stream = torch.tensor(start(1.5)) + amount * u
-    found = shared(start(1.5), amount=amount, angle=angle, share=share, order=order)
+    found = layer_accesses(start(1.5), amount=amount, angle=angle, share=share, order=order)
     np.testing.assert_allclose(found[0].stream, stream.numpy(), atol=1e-12)
     for step in found[1:]:
         read = {"B": v, "C": u}[step.layer]
@@ -48,7 +48,7 @@ def test_directions_are_orthonormal_and_the_token_is_as_long_as_asked():
 )
 def test_what_b_hears_of_a(angle, amount, order, expected):
     at = Directions(angle=angle, amount=amount, order=order)
-    steps = shared(np.zeros(FEATURES), amount=amount, angle=angle, share=1.0, order=order)
+    steps = layer_accesses(np.zeros(FEATURES), amount=amount, angle=angle, share=1.0, order=order)
     heard = next(step.heard for step in steps if step.layer == "B")
     assert expected in heard_sentence({"of_a": heard, "of_token": 0.0}, at, 0.0)
     all_drawn([access_chart(steps)])

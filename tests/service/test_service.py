@@ -520,6 +520,15 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
         open_folder(60_000)
 
 
+def test_a_folder_that_its_operator_named_like_the_servers_own_is_not_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(FOLDER, str(tmp_path / "addnorm-runs-of-the-course"))
+    folder = open_folder(60_000)
+    close_folder(folder)
+    assert folder.exists()
+
+
 # What crosses into the web process, and what does not
 
 CLIENT = """

@@ -14,7 +14,7 @@ from components.labs.maps import signed_map
 from components.labs.parts import charts, say
 from components.shell.text import number
 from models.content import Texts
-from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, Access, shared, start
+from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, Access, layer_accesses, start
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -44,11 +44,11 @@ def draw() -> None:
     at = form.draw(Directions, KEY)
     token = start(at.token)
     how: dict[str, Any] = {"angle": at.angle, "share": at.share, "order": at.order}
-    steps = shared(token, amount=at.amount, **how)
+    steps = layer_accesses(token, amount=at.amount, **how)
     charts(KEY, access_chart(steps), stream_map(token, steps), direction_map(token, steps), height=300)
     heard = {
-        "of_a": _heard(shared(0 * token, amount=at.amount, **how)),
-        "of_token": _heard(shared(token, amount=0.0, **how)),
+        "of_a": _heard(layer_accesses(0 * token, amount=at.amount, **how)),
+        "of_token": _heard(layer_accesses(token, amount=0.0, **how)),
     }
     say(heard_sentence(heard, at, float(WRITTEN_BY_A @ steps[-1].stream)))
 
