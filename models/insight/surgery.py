@@ -100,6 +100,7 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task
         does="no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse",
         losses=losses,
         whole=whole,
+        slight=SLIGHT,
         changes={kind: signed(cut - whole, 3) for kind, cut in cuts.items()},
     )
 
