@@ -28,11 +28,12 @@ def test_player_and_charts_stand_on_a_projector_without_scrolling_and_in_large_t
     page = drawn(visitors(link(depth=16, seed=51) + LARGE, viewport={"width": width, "height": height}))
     settled(page)
     laid_out(page, button(page, "Train"), *(chart(page, name) for name in (*PROFILES, "Loss")))
-    assert page.get_by_test_id("stMain").evaluate("el => el.scrollHeight - el.clientHeight") == 0
-    assert type_size(page) >= 18
-    size = "el => parseFloat(getComputedStyle(el).fontSize)"
-    assert chart(page, "Loss").locator(".xtick text").first.evaluate(size) >= least
-    assert page.get_by_role("button", name="Table of Loss").evaluate(size) >= 15
+    main, size = page.get_by_test_id("stMain"), "el => parseFloat(getComputedStyle(el).fontSize)"
+    until(page, lambda: main.evaluate("el => el.scrollHeight - el.clientHeight") == 0, "a page without scrolling")
+    until(page, lambda: type_size(page) >= 18, "large type")
+    tick, table = chart(page, "Loss").locator(".xtick text").first, page.get_by_role("button", name="Table of Loss")
+    until(page, lambda: tick.evaluate(size) >= least, "large ticks")
+    until(page, lambda: table.evaluate(size) >= 15, "a large button")
     page.get_by_role("link", name="Start").click()
     until(page, lambda: type_size(page) == 16, "the usual type on another page")
 
