@@ -26,8 +26,9 @@ def test_a_lesson_is_done_by_keyboard_from_the_guess_to_the_verdict(visitors):
 
 
 def test_lesson_and_attempt_move_one_at_a_time_and_both_are_found_again_where_they_were(visitors):
-    page = visitors("/lessons?lesson=final")
+    page = settled(visitors("/lessons?lesson=final"))
     page.get_by_test_id("stRadioGroup").locator("label").nth(2).click()
+    until(page, lambda: page.get_by_role("radio").nth(2).is_checked(), "the chosen answer")
     press(settled(page), "This is my guess")
     press(page, "Train both")
     page.get_by_text("Your guess was right").wait_for()
