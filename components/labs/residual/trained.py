@@ -159,26 +159,27 @@ def sublayer_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) 
 
 def _of_attention(share: dict[str, float], residual: bool) -> str:
     """Whether attention does nothing where no token needs another."""
-    if not residual:
-        return TEXTS("shares without residual")
-    if not all(map(np.isfinite, share.values())):
-        return "not all of them are finite"
-    if share["copy"] == 0:
-        return TEXTS("shares of 0")
+    if undecided := _undecided(share, "copy", residual):
+        return undecided
     ratio = share["successor"] / share["copy"]
     if ratio < ASIDE:
         return TEXTS("attention is quiet", ratio=ratio)
     return TEXTS("attention does less", ratio=ratio) if ratio < LESS else TEXTS("attention does as much", ratio=ratio)
 
 
-def _verdict(share: dict[str, float], residual: bool) -> str:
-    """Whether layers do nothing where little is needed."""
+def _undecided(share: dict[str, float], beside: str, residual: bool) -> str:
+    """Why shares cannot be compared with that of the task `beside`; empty if they can."""
     if not residual:
         return TEXTS("shares without residual")
     if not all(map(np.isfinite, share.values())):
         return "not all of them are finite"
-    if share["spiral"] == 0:
-        return TEXTS("shares of 0")
+    return TEXTS("shares of 0") if share[beside] == 0 else ""
+
+
+def _verdict(share: dict[str, float], residual: bool) -> str:
+    """Whether layers do nothing where little is needed."""
+    if undecided := _undecided(share, "spiral", residual):
+        return undecided
     ratios = {task: share[task] / share["spiral"] for task in ("linear", "copy")}
     less, most = [TASKS[task] for task, ratio in ratios.items() if ratio < LESS], max(ratios.values())
     if most < ASIDE:
