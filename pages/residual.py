@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.labs.parts import parts
+from components.labs.parts import part_tabs
 from components.labs.residual import bend as residual_bend
 from components.labs.residual import block as residual_block
 from components.labs.residual import memory as residual_memory
@@ -14,7 +14,7 @@ from components.labs.residual import widths as residual_widths
 
 st.title("Residual", anchor=False)
 st.markdown("Follow a token through add & norm: what each branch adds to it, and what is left of it at the end.")
-token, block, memory, variants, widths, bend, trained = parts(
+token, block, memory, variants, widths, bend, trained = part_tabs(
     "residual",
     (
         "Add & norm on a token",

@@ -19,33 +19,38 @@ class Examples(Settings):
     preset: Annotated[str, Knob("Examples", choices={}, link="example", width=416)] = ""
 
 
-def choose(
+def choose_example(
     key: str,
     examples: Mapping[str, Example],
     load: Callable[[Example], None],
     *,
     first: str = "",
-    name: str = "example",
-    again: bool = False,
-    words: Mapping[str, str] | None = None,
+    link: str = "example",
+    with_reset: bool = False,
+    labels: Mapping[str, str] | None = None,
 ) -> str:
-    """A list of examples; choosing one hands it to `load`, as does the button `again`. Returns the chosen name.
+    """Draws a list of examples and, with a reset, a button; both pass the chosen one to `load`. Returns its name.
 
-    `name`: in the address; `words`: what stands for a name that holds other words in addresses.
+    `link`: the URL parameter; `labels`: names that visitors see, where these differ from those in addresses.
     """
 
-    def put() -> None:
+    def load_chosen() -> None:
         load(examples[session.widget_value(f"{key}_preset")])
 
-    knob = Knob("Examples", choices=dict.fromkeys(examples) | dict(words or {}), link=name, width=416)
+    knob = Knob("Examples", choices=dict.fromkeys(examples) | dict(labels or {}), link=link, width=416)
     usual = Examples(first or next(iter(examples)))
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    chosen = form.draw(Examples, key, usual, places=[line], legal={"preset": knob}, on_change=put).preset
-    if again:
-        line.button("Reset to the example", key=f"{key}_again", on_click=put)
-    return chosen
+    name = form.draw(Examples, key, usual, places=[line], legal={"preset": knob}, on_change=load_chosen).preset
+    if with_reset:
+        line.button("Reset to the example", key=f"{key}_again", on_click=load_chosen)
+    return name
 
 
-def numbered(word: str, count: int) -> list[str]:
+def numbered_names(word: str, count: int) -> list[str]:
     """token 1, token 2, ..."""
     return [f"{word} {at + 1}" for at in range(count)]
+
+
+def numbered_choices(word: str, count: int) -> dict[int, str]:
+    """Choices 0, 1, ... of a knob, which visitors see as token 1, token 2, ..."""
+    return dict(enumerate(numbered_names(word, count)))

@@ -8,6 +8,7 @@ import streamlit as st
 from components.player.answer import answer
 from components.shell.session import Key
 from components.shell.visitor import owner
+from components.shell.waiting import poll_while
 from models.answers import Question, Value
 from models.spec import RunConfig
 
@@ -15,27 +16,32 @@ from models.spec import RunConfig
 LONG_BEGUN: Key[tuple[RunConfig, dict[str, Any]] | None] = Key("{}_begun", None)
 
 
-def by_button(
+def run_on_button(
     key: str,
     question: Question[Value],
     cfg: RunConfig,
-    show: Callable[[Value], None],
+    draw_answer: Callable[[Value], None],
     *,
     label: str,
     doing: str,
     **args: Any,
-) -> bool:
-    """A button that asks the trainer, then `show` of its answer. Returns whether the answer is still to come.
+) -> None:
+    """Draws a button that asks the trainer, then a progress bar labelled `doing`, then the answer.
 
-    `doing` labels the progress bar. If the question changes, the button is shown again.
+    If the question changes, the button is drawn again.
     """
     begun = LONG_BEGUN.of(key)
-    if begun.get() != (cfg, args):
-        start, icon = (cfg, args), ":material/play_arrow:"
-        st.button(label, key=f"{key}_start", icon=icon, on_click=begun.put, args=(start,))
-        return False
-    reply = answer(question, cfg, owner=owner(key), step=0, **args)
-    reply.show(doing)
-    if reply.value is not None:
-        show(reply.value)
-    return reply.waiting
+    request = (cfg, args)
+
+    def body() -> bool:
+        if begun.get() != request:
+            icon = ":material/play_arrow:"
+            st.button(label, key=f"{key}_start", icon=icon, on_click=begun.put, args=(request,))
+            return False
+        reply = answer(question, cfg, owner=owner(key), step=0, **args)
+        reply.show(doing)
+        if reply.value is not None:
+            draw_answer(reply.value)
+        return reply.waiting
+
+    poll_while(key, body)

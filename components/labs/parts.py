@@ -1,8 +1,8 @@
-"""What the parts of all labs share: tabs, measured sentences, charts side by side, matrices."""
+"""What the parts of all labs share: tabs, findings, charts side by side, matrices, tables that have to fit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,15 @@ from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.parts import Figure, title_of
 from components.controls import form
-from components.labs.examples import numbered
+from components.labs.examples import numbered_names
+from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, number
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
-MAX_ROWS = 8  # of a matrix that is shown without a scroll bar
+MAX_ROWS_WITHOUT_SCROLLING = 8  # of a matrix
+Tables = TypeVar("Tables")
 
 
 @dataclass(frozen=True)
@@ -25,27 +27,45 @@ class OpenPart(Settings):
     part: Annotated[str, Knob("Part", choices={})] = ""
 
 
-def parts(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
+def part_tabs(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
     """A tab for each title. All are drawn, because settings of one are used in others and kept in the address."""
     form.keep(OpenPart, key, OpenPart(titles[0]), legal={"part": titles})
     return st.tabs(titles, key=f"{key}_part", on_change="rerun")
 
 
-def say(text: str, kind: str = "formula") -> None:
-    """What the numbers say, with the badge of how they were made."""
+def draw_finding(text: str, kind: str = "formula") -> None:
+    """Draws the conclusion of a part in bold, with the badge that says how its numbers were made."""
     st.markdown(f"**{text}** {badge(kind)}")
 
 
-def charts(key: str, *figures: Figure, height: int = 280) -> None:
-    """Figures side by side, each under its own title."""
+def draw_charts(
+    key: str, *figures: Figure, height: int = 280, on_click: Callable[[Any, Any], None] | None = None
+) -> None:
+    """Draws figures side by side under their own titles; `on_click` gets x and y of a clicked point."""
     for column, figure in zip(st.columns(len(figures)), figures, strict=True):
         title = title_of(figure)
         with column:
-            static_chart(figure, title, f"{key}_{title}".lower().replace(" ", "_"), height)
+            static_chart(figure, title, f"{key}_{title}".lower().replace(" ", "_"), height, on_click)
 
 
-def matrix(name: str, values: np.ndarray, row: str, column: str = "") -> None:
-    """A matrix as a table, with its shape; rows are called "token 1", columns "q1"."""
+def draw_matrix(name: str, values: np.ndarray, row: str, column: str = "") -> None:
+    """Draws a matrix with its shape as a table; its rows are called "token 1", its columns "q1"."""
     st.markdown(f"**{name}** {values.shape}")
-    frame = pd.DataFrame(values, numbered(row, len(values)), [f"{column}{at + 1}" for at in range(values.shape[1])])
-    st.dataframe(frame.map(number), alt=f"{name}, table", height="content" if len(values) <= MAX_ROWS else 260)
+    columns = [f"{column}{at + 1}" for at in range(values.shape[1])]
+    frame = pd.DataFrame(values, numbered_names(row, len(values)), columns)
+    height: int | Literal["content"] = "content" if len(values) <= MAX_ROWS_WITHOUT_SCROLLING else 260
+    st.dataframe(frame.map(number), alt=f"{name}, table", height=height)
+
+
+def number_cells(values: Iterable[SupportsFloat], digits: int = 4) -> list[str]:
+    """Numbers as the cells of a table."""
+    return [number(float(value), digits) for value in values]
+
+
+def last_fitting(memory: Key[Tables | None], tables: Tables, error: str, default: Tables) -> Tables:
+    """`tables`; with an `error`, which is drawn, the last ones without, or the default."""
+    if not error:
+        memory.put(tables)
+        return tables
+    st.error(error)
+    return memory.get() or default

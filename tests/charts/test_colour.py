@@ -222,7 +222,8 @@ def test_the_numbers_on_cells_have_a_contrast_of_at_least_4_5(theme):
     cells = np.linspace(0, 1, 101).reshape(1, -1)
     names, texts = [str(at) for at in range(101)], [[f"{value:.2f}" for value in cells[0]]]
     weights = token_map(title="t", tokens=names, rows=["a"], values=cells, unit="share", texts=texts)
-    signs = signed_map("t", rows=["a"], columns=names, values=2 * cells - 1, unit="", x="", y="", texts=texts)
+    signs = signed_map("t", rows=["a"], columns=names, values=2 * cells - 1, unit="", x="", y="")
+    signs["data"][0] |= {"text": texts, "texttemplate": "%{text}"}
     for figure in all_drawn([weights, signs], dark=dark):
         (trace,) = figure["data"]
         assert trace["hovertext"] == texts

@@ -7,25 +7,25 @@ from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
 from components.labs.attention import positions
-from components.labs.attention.head import arithmetic, fits, looks
+from components.labs.attention.head import arithmetic, attention_sentence, projected_mismatch
 from components.labs.attention.positions import (
     ROUNDING,
     distance_chart,
-    order_rows,
     order_sentence,
+    shuffling_differences,
     table_map,
 )
 from components.labs.attention.recurrence import waiting_graph
-from components.labs.attention.rows import slip, steps
-from components.labs.attention.scaling import DIVIDED, SIZES, entropy_chart, experiment, variance_chart
+from components.labs.attention.rows import row_sentence, slip_sentence
+from components.labs.attention.scaling import DIVISORS, KEY_SIZES, entropy_chart, experiment, variance_chart
 from components.labs.attention.scaling import variance_sentence as of_variance
 from components.labs.attention.trained import (
     NETS,
     beyond_chart,
     beyond_sentence,
     configuration,
-    place_chart,
-    place_sentence,
+    position_chart,
+    position_sentence,
 )
 from components.labs.maps import signed_map
 from models.labs.attention import KEYS, Sizes, attend, many_heads, reach, two_sequences, visible
@@ -49,19 +49,19 @@ W = SOURCE.normal(size=(3, 2)).round(1)
 
 
 def test_weights_that_a_softmax_could_have_given_are_told_from_others():
-    assert "as the weights of a softmax do" in steps(np.array([0.25, 0.75]), WEIGHTS, 1.0)
-    assert "no negative weight" in steps(np.array([-0.5, 1.5]), WEIGHTS, 1.0)
-    assert "They sum to 0.00, so they cannot come" in steps(np.zeros(2), WEIGHTS, 1.0)
+    assert "as the weights of a softmax do" in row_sentence(np.array([0.25, 0.75]), WEIGHTS, 1.0)
+    assert "no negative weight" in row_sentence(np.array([-0.5, 1.5]), WEIGHTS, 1.0)
+    assert "They sum to 0.00, so they cannot come" in row_sentence(np.zeros(2), WEIGHTS, 1.0)
 
 
 def test_keeps_mean_and_variance_apart():
     found = experiment(0)
-    at = SIZES.index(64)
+    at = KEY_SIZES.index(64)
     raw, scaled = found["as they are"][at], found["divided by √d_k"][at]
     for measured in (f"({raw.mean:.2g} in", f"({raw.variance:.3g})", "√64 = 8", f"({scaled.variance:.3g})"):
         assert measured in of_variance(raw, scaled)
-    for row, scaling in zip(found.values(), (1, np.sqrt(SIZES), np.array(SIZES), np.sqrt(512)), strict=True):
-        expected = np.array(SIZES) / np.square(scaling)
+    for row, scaling in zip(found.values(), (1, np.sqrt(KEY_SIZES), np.array(KEY_SIZES), np.sqrt(512)), strict=True):
+        expected = np.array(KEY_SIZES) / np.square(scaling)
         np.testing.assert_allclose([one.variance for one in row], expected, rtol=0.25)
 
 
@@ -101,10 +101,10 @@ def test_the_way_of_a_token_ends_at_its_output_with_every_number_on_the_way():
 
 
 def test_tables_that_do_not_fit_are_told_why():
-    assert fits((X, W, W, W)) == ""
-    assert "needs 3 rows; it has 4" in fits((X, W, X, W))
-    assert "W_Q has 2 columns, W_K 3" in fits((X, W, np.eye(3), W))
-    assert "the limit here is 32" in fits((np.ones((33, 3)), W, W, W))
+    assert projected_mismatch((X, W, W, W)) == ""
+    assert "needs 3 rows; it has 4" in projected_mismatch((X, W, X, W))
+    assert "W_Q has 2 columns, W_K 3" in projected_mismatch((X, W, np.eye(3), W))
+    assert "the limit here is 32" in projected_mismatch((np.ones((33, 3)), W, W, W))
 
 
 # --- positions ---
@@ -114,7 +114,7 @@ def test_tables_that_do_not_fit_are_told_why():
 def test_every_kind_is_drawn_and_scored(kind):
     for figure in all_drawn([table_map(kind, 5, 4, 0), distance_chart(scores(kind, 5, 4))]):
         table_of(figure)
-    assert positions.longer(kind, 5, 4)
+    assert positions.longer_text_sentence(kind, 5, 4)
 
 
 def test_a_learned_row_starts_as_large_as_sines_and_cosines():
@@ -138,17 +138,18 @@ def test_a_learned_row_starts_as_large_as_sines_and_cosines():
     ],
 )
 def test_the_claim_that_distance_alone_matters_is_checked(kind, projected, expected):
-    assert expected in positions.claim(kind, by_distance(scores(kind, 32, 16, projected=projected)))
+    assert expected in positions.distance_sentence(kind, by_distance(scores(kind, 32, 16, projected=projected)))
 
 
 def test_a_longer_text_meets_no_row_or_angles_that_are_new():
-    assert "none for position 32" in positions.longer("learned", 32, 16)
+    assert "none for position 32" in positions.longer_text_sentence("learned", 32, 16)
     gone = turns(16, 32)
     assert gone[0] == pytest.approx(32 / (2 * np.pi))
     circle = sinusoids(np.array([0.0, 1.0]) * 2 * np.pi, 16)[:, :2]
     np.testing.assert_allclose(circle[0], circle[1], atol=1e-12)
-    assert f"{int((gone >= 1).sum())} of the 8 pairs of features complete a full turn" in positions.longer(
-        "rotary", 32, 16
+    assert (
+        f"{int((gone >= 1).sum())} of the 8 pairs of features complete a full turn"
+        in positions.longer_text_sentence("rotary", 32, 16)
     )
 
 
@@ -156,11 +157,11 @@ def test_a_longer_text_meets_no_row_or_angles_that_are_new():
 def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
     used = {hand.t5_bucket(ago, both_ways=True) for ago in range(count)}
     new = hand.t5_bucket(count, both_ways=True)
-    said = positions.longer("relative bias", count, 8)
+    said = positions.longer_text_sentence("relative bias", count, 8)
     assert f"falls into bucket {new}, which" in said
     assert ("never uses" in said) == (new not in used)
     both = {hand.t5_bucket(ago, both_ways=True) for ago in range(1 - count, count)}
-    assert f"{count} positions use {len(both)} of a head's 32" in positions.of_scores("relative bias", count)
+    assert f"{count} positions use {len(both)} of a head's 32" in positions.bias_sentence("relative bias", count)
 
 
 @pytest.mark.parametrize(
@@ -169,15 +170,15 @@ def test_a_longer_text_meets_a_bucket_that_is_known_or_new(count):
 def test_positions_have_rows_of_their_own_and_the_closest_are_found(kind, count, width):
     table = torch.tensor(added(kind, count, width))
     apart = torch.pdist(table).min().item()
-    sentence = positions.closest_rows(table.numpy())
+    sentence = positions.closest_rows_sentence(table.numpy())
     assert sentence.startswith("No two positions share a row")
     assert f"at a distance of {apart:.3g};" in sentence
-    assert positions.closest_rows(np.ones((3, 2))).startswith("Two positions share a row")
+    assert positions.closest_rows_sentence(np.ones((3, 2))).startswith("Two positions share a row")
 
 
 def test_only_a_head_without_positions_and_without_a_mask_is_blind_to_the_order():
     for seed in range(20):
-        rows = order_rows(seed)
+        rows = shuffling_differences(seed)
         assert rows.keys() == POSITIONS.keys()
         blind = {(kind, mask) for kind, found in rows.items() for mask, off in found.items() if off < ROUNDING}
         assert blind == {("none", "no mask")}
@@ -193,7 +194,7 @@ def test_plotly_json_and_the_table_accept_every_chart():
     figures = [
         variance_chart(found),
         entropy_chart(found),
-        place_chart(("x0", "b01.attn", "b01.mlp"), accuracy, 1 / 32),
+        position_chart(("x0", "b01.attn", "b01.mlp"), accuracy, 1 / 32),
         beyond_chart(np.full(64, np.inf), 32),
         beyond_chart(np.linspace(4, 2, 64), 32),
         signed_map("t", rows=["0"], columns=["1", "2"], values=np.array([[np.nan, 0.0]]), unit="u", x="x", y="y"),
@@ -238,7 +239,7 @@ def test_the_two_nets_are_alike_but_for_their_skips():
 )
 def test_the_sentence_on_places_says_what_was_read(kept, lost, expected):
     found = {"with residuals": np.array(kept), "without residuals": np.array(lost)}
-    assert expected in place_sentence(found, 1 / 32, 7)
+    assert expected in position_sentence(found, 1 / 32, 7)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ def test_every_example_of_a_head_sets_its_tables_and_its_mask(page, name):
     q, k, v = (example.x @ w for w in (example.w_q, example.w_k, example.w_v))
     by = q.shape[1] ** 0.5 if example.scaled else 1.0
     head = attend(q, k, v, by=by, seen=visible(len(q), len(q), causal=example.causal))
-    assert looks(head, example.query, example.words) in words(page)
+    assert attention_sentence(head, example.query, example.words) in words(page)
     assert arithmetic(head, example.x, example.w_q, example.query, given=example.given) in words(page)
 
 
@@ -322,7 +323,7 @@ def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
 def test_columns_of_the_sentence_say_what_they_mean_and_the_slip_has_the_right_dot_products(page):
     keys = np.array(ROWS["Three scores"].printed_vectors)
     np.testing.assert_allclose(keys @ keys[0], [4.04, 8.44, 12.84])
-    assert "the right ones are [4.04, 8.44, 12.84]" in slip(ROWS["Three scores"])
+    assert "the right ones are [4.04, 8.44, 12.84]" in slip_sentence(ROWS["Three scores"])
     page.selectbox(key="attention_head_preset").select("A sentence")
     sound(page.run())
     assert ["noun", "verb", "pronoun", "small word"] in [[*table.value.columns] for table in page.dataframe]
@@ -359,7 +360,7 @@ def test_the_size_of_the_keys_is_chosen_and_the_draws_are_drawn_anew(page):
     sound(page.run())
     assert "variance that is d_k = 256" in words(page)
     assert charts(page)["Variance of the scores"] != before
-    assert len(charts(page)["Variance of the scores"]["data"]) == len(DIVIDED) + 1
+    assert len(charts(page)["Variance of the scores"]["data"]) == len(DIVISORS) + 1
 
 
 @pytest.mark.full

@@ -11,12 +11,12 @@ import torch.nn.functional as F
 
 from components.labs.attention.head_learning import (
     arithmetic,
-    by_cosine,
-    cosine,
+    cosine_scores,
     cosine_sentence,
-    sizes,
-    walk_chart,
-    walk_sentence,
+    cosine_weights,
+    descent_chart,
+    descent_sentence,
+    gradient_sizes,
 )
 from components.labs.attention.heads import first_w_o, writes_sentence
 from components.shell.text import vector
@@ -65,13 +65,13 @@ def test_the_walk_is_that_of_torchs_sgd():
         sgd.step()
     np.testing.assert_allclose([one.loss for one in walk], taken, atol=1e-12)
     assert taken[-1] < taken[0]
-    drawn(walk_chart(walk, 1))
-    assert f"In 10 steps the loss goes from {walk[0].loss:.4g} to {walk[-1].loss:.3g}" in walk_sentence(walk, 1, 10)
-    assert "too large" in walk_sentence(walk, 1, 300)
+    drawn(descent_chart(walk, 1))
+    assert f"In 10 steps the loss goes from {walk[0].loss:.4g} to {walk[-1].loss:.3g}" in descent_sentence(walk, 1, 10)
+    assert "too large" in descent_sentence(walk, 1, 300)
 
 
 def test_queries_and_keys_that_are_both_zero_never_learn():
-    rows = sizes(learning(X, MATRICES, 2, TARGET, by=2**0.5), X, MATRICES)
+    rows = gradient_sizes(learning(X, MATRICES, 2, TARGET, by=2**0.5), X, MATRICES)
     by_start = {name: [float(rows[w][at]) for w in ("W_Q", "W_K", "W_V")] for at, name in enumerate(rows["matrices"])}
     assert [size > 0 for size in by_start["as they are"]] == [True, True, True]
     assert [size > 0 for size in by_start["W_Q = 0"]] == [True, False, True]
@@ -89,20 +89,20 @@ def head_of(x, w_q, w_k, w_v):
 def test_cosines_are_torchs():
     head = head_of(X, *MATRICES)
     expected = F.cosine_similarity(torch.tensor(head.q)[:, None], torch.tensor(head.k)[None], dim=-1)
-    np.testing.assert_allclose(cosine(head), expected, atol=1e-12)
-    np.testing.assert_allclose(by_cosine(cosine(head), head.seen), expected.softmax(-1), atol=1e-12)
-    assert (cosine(head_of(0 * X, *MATRICES)) == 0).all()
+    np.testing.assert_allclose(cosine_scores(head), expected, atol=1e-12)
+    np.testing.assert_allclose(cosine_weights(cosine_scores(head), head.seen), expected.softmax(-1), atol=1e-12)
+    assert (cosine_scores(head_of(0 * X, *MATRICES)) == 0).all()
 
 
 def test_a_long_key_wins_by_dot_product_and_not_by_cosine():
     x = np.array([[1.0, 0.0], [2.0, 0.1], [9.0, 9.0]])
     head = attend(x, x, x, by=1.0)
-    sentence = cosine_sentence(head, cosine(head), 0)
+    sentence = cosine_sentence(head, cosine_scores(head), 0)
     assert re.findall(r"token (\d)", sentence) == ["1", "3", "1"]
     assert "length 1 instead of 12.73" in sentence
     assert sentence.endswith("No score changes when query and key are exchanged.")
     turned = attend(x, x @ np.array([[0.0, 1.0], [-1.0, 0.0]]), x, by=1.0)
-    assert "changes a score by up to" in cosine_sentence(turned, cosine(turned), 0)
+    assert "changes a score by up to" in cosine_sentence(turned, cosine_scores(turned), 0)
 
 
 def test_a_head_that_is_switched_off_takes_its_write_from_the_stream(trainer_in_this_process):
@@ -145,7 +145,7 @@ def test_both_stand_below_the_head_and_follow_its_tables(trainer_in_this_process
     page.segmented_control(key="attention_head_closer").set_value("Dot product or cosine")
     sound(page.run())
     head = head_of(X, *MATRICES)
-    assert cosine_sentence(head, cosine(head), 0) in words(page)
+    assert cosine_sentence(head, cosine_scores(head), 0) in words(page)
     page.multiselect(key="attention_head_pads").set_value([0, 1, 2, 3, 4])
     sound(page.run())
     assert "there is nothing to compare" in words(page)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights
+from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights_in_blocks
 from models.answers import Sublayers, Without
 from models.insight.surgery import trained_without
 from models.instruments.surgery import held_out
@@ -21,7 +21,7 @@ from tests.player_page import rests, runs
 def test_the_weights_said_are_those_of_the_net(without):
     cfg = configuration("sort", without, 2, 20)
     blocks = build_model(cfg).stream.blocks
-    assert weights(cfg) == sum(p.numel() for name, p in blocks.named_parameters() if p.ndim > 1)
+    assert weights_in_blocks(cfg) == sum(p.numel() for name, p in blocks.named_parameters() if p.ndim > 1)
 
 
 def test_what_all_three_share_is_drawn_alike():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.attention.placed_words import between_sentence, repeated
+from components.labs.attention.placed_words import between_sentence, repeated_word
 from models.labs.positions import between, embedded, nearest_rows
 from models.nets.branches import Alibi, Rotary, buckets, distances
 from models.spec import POSITIONS
@@ -61,8 +61,8 @@ def test_the_page_adds_rows_or_shows_what_the_scores_get(kind):
     else:
         np.testing.assert_allclose(shown["What enters: the embedding"]["customdata"], embedded(tokens, 4), atol=1e-3)
     assert shown["i - j"]["y"] == ["0 we", "1 like", "2 we", "3 like"]
-    assert repeated(tokens) == "we"
-    assert not repeated(["I", "like"])
+    assert repeated_word(tokens) == "we"
+    assert not repeated_word(["I", "like"])
 
 
 @pytest.mark.parametrize("typed", ["", "!!! 12 ???", "pizza", "a b c d e f g"])

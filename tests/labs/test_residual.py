@@ -528,10 +528,10 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
     for cfg, rows in zip(others, (31, 51), strict=True):
         while trainer().log(cfg).length < rows:
             trainer().want(cfg, rows)
-    found, waiting = several.views(cfgs, At(200))
+    found, waiting = several.views_at_step(cfgs, At(200))
     assert waiting
     assert len({view.row for view in found}) == 1
     assert 30 <= found[0].row < 200
-    found, waiting = several.views(cfgs, At(25))
+    found, waiting = several.views_at_step(cfgs, At(25))
     assert not waiting
     assert [view.row for view in found] == [25] * 3

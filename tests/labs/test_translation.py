@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from components.labs.attention.translation import configuration, looks_map, loss_chart, pair_sentence
+from components.labs.attention.translation import attention_map, configuration, loss_chart, pair_sentence
 from models.instruments.translation import MEASURED_STEPS, parts, translation
 from models.nets.translator import CrossAttention, Translator, shifted
 from models.spec import RunConfig
@@ -123,7 +123,7 @@ def test_other_tasks_are_refused():
 def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
     drawn(loss_chart(trained, "reverse"))
     for head in range(3):
-        drawn(looks_map(trained, 12, 0, head))
+        drawn(attention_map(trained, 12, 0, head))
     best = trained.aim[12].max()
     assert f"aims best: {best:.0%} of its weight" in pair_sentence(trained, 12, "reverse")
     assert pair_sentence(trained, 0, "reverse").startswith("At step 0 the held-out loss is")

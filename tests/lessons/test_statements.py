@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from components.instruments.formula import FORMULA
-from components.labs.attention.head import linearity
-from components.labs.attention.positions import of_scores
+from components.labs.attention.head import linearity_sentence
+from components.labs.attention.positions import bias_sentence
 from components.labs.gradients.net import expected, reason
 from components.labs.normalization.scale import bounds
 from components.labs.residual.token import end_sentence
@@ -238,7 +238,7 @@ def test_t5s_buckets_under_a_causal_mask_begin_where_torchs_own_floor_puts_them(
     at = np.arange(1, 129)
     bucket = np.where(at < 16, at, np.minimum(31, 16 + (np.log(at / 16) / np.log(128 / 16) * 16).astype(int)))
     own = [int(one) for one in at if (bucket == bucket[one - 1]).sum() == 1 and one < 16]
-    said = of_scores("relative bias", 128)
+    said = bias_sentence("relative bias", 128)
     assert f"all 32 are for earlier tokens, and distances up to {own[-1]} have their own" in said
     assert said.startswith("Without a mask, 128 positions")
     assert "W_Q starts small instead of the division by √d_k" in POSITIONS["relative bias"].reading
@@ -250,9 +250,9 @@ def test_attention_whose_scores_are_all_equal_is_linear_and_is_not_said_to_be_ot
     equal = np.full((4, 4), 0.25)
     assert equal @ (x + y) @ values == pytest.approx(equal @ x @ values + equal @ y @ values)
     held, own = straightness(x, y, (np.zeros((6, 2)), np.ones((6, 2)), values), 1.0)
-    assert "so attention is linear" in linearity(held, own)
+    assert "so attention is linear" in linearity_sentence(held, own)
     held, own = straightness(x, y, (values, values, values), 1.0)
-    assert "linear only while its weights are fixed" in linearity(held, own)
+    assert "linear only while its weights are fixed" in linearity_sentence(held, own)
 
 
 def test_behind_a_norm_after_the_add_the_end_is_the_sum_of_what_is_left_without_its_mean() -> None:

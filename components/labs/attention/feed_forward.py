@@ -11,9 +11,10 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
-from components.labs import several
-from components.labs.parts import charts, say
-from components.shell.text import named_table, number
+from components.labs.examples import numbered_names
+from components.labs.parts import draw_charts, draw_finding, number_cells
+from components.labs.several import TRANSFORMER, ask_all, compare_nets
+from components.shell.text import named_table
 from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Sublayers
@@ -26,19 +27,16 @@ from models.spec.overrides import PARTS
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
-NAME = "attention_feed_forward"
+KEY = "attention_feed_forward"
 WHOLE = "whole"
 NETS = {WHOLE: "", "no feed-forward": "ffn", "no attention": "attn"}
-# By task: steps in which the whole net learns it, and its positional encoding.
-TASKS = {"sort": (500, "sinusoidal"), "book": (400, "sinusoidal"), "recall": (600, "rotary")}
-SIZE: dict[str, object] = {
-    "net": "transformer", "width": 64, "heads": 4, "batch": 32, "lr": 0.003, "warmup": 50, "seed": 0
-}  # fmt: skip
+STEPS = {"sort": 500, "book": 400, "recall": 600}  # in which the whole net learns each task
+POSITIONS = {"sort": "sinusoidal", "book": "sinusoidal", "recall": "rotary"}
 
 
 @dataclass(frozen=True)
 class NetsWithout(Settings):
-    task: Annotated[str, Knob("Task of the three nets", choices=dict.fromkeys(TASKS))] = "sort"
+    task: Annotated[str, Knob("Task of the three nets", choices=dict.fromkeys(STEPS))] = "sort"
     depth: Annotated[int, Knob("Blocks", low=1, high=6, link="blocks", control="slider")] = 2
 
 
@@ -49,60 +47,58 @@ class TrainingSteps(Settings):
 
 def draw() -> None:
     st.markdown(TEXTS("without feed-forward"))
-    one, two, three = st.columns(3)
-    nets = form.draw(NetsWithout, NAME, places=[one, two])
-    steps = form.draw(TrainingSteps, NAME, TrainingSteps(TASKS[nets.task][0]), of=nets.task, places=[three]).steps
-    cfgs = {net: configuration(nets.task, kind, nets.depth, steps) for net, kind in NETS.items()}
-    several.compared(NAME, cfgs, " all three", _show)
+    left, middle, right = st.columns(3)
+    nets = form.draw(NetsWithout, KEY, places=[left, middle])
+    usual = TrainingSteps(STEPS[nets.task])
+    steps = form.draw(TrainingSteps, KEY, usual, of=nets.task, places=[right]).steps
+    cfgs = {name: configuration(nets.task, without, nets.depth, steps) for name, without in NETS.items()}
+    compare_nets(KEY, cfgs, " all three", _draw_results)
 
 
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
-    """One of the three: every block lacks the kind of sublayer `without`."""
-    cfg = RunConfig.arranged(
-        "pre-norm", **SIZE | {"task": task, "depth": depth, "steps": steps, "position": TASKS[task][1]}
-    )
+    """One of the three nets; its blocks lack the kind of sublayer `without`."""
+    fields = {"task": task, "depth": depth, "steps": steps, "position": POSITIONS[task]}
+    cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
     return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
 
 
-def cut_chart(names: list[str], value: Sublayers, task: str) -> Figure:
-    """Held-out loss by the block (depth,) whose attention or feed-forward net is skipped, beside the intact net's."""
+def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
+    nets = ask_all(panels, answers.SUBLAYERS)
+    if nets:
+        whole, cfg = nets[WHOLE].value, nets[WHOLE].cfg
+        losses = {without: nets[name].value.loss for name, without in NETS.items()}
+        cuts = {part: whole.without[part] for part in PARTS}
+        all_losses = {part: cut.all_loss for part, cut in cuts.items()}
+        draw_finding(trained_without(losses, all_losses, cfg.task, nets[WHOLE].step), "measured")
+        trained = [net.value for net in nets.values()]
+        accuracies = [net.accuracy for net in trained] + [cut.all_accuracy for cut in cuts.values()]
+        sizes = [weights_in_blocks(net.cfg) for net in nets.values()] + [weights_in_blocks(cfg)] * len(cuts)
+        columns = {
+            "net": [f"trained: {name}" for name in nets]
+            + [f"{WHOLE}, then its {PARTS[part]} skipped" for part in cuts],
+            "held-out loss": number_cells([*(net.loss for net in trained), *all_losses.values()]),
+            "held-out accuracy": [f"{share:.1%}" for share in accuracies],
+            "weights in its blocks": [f"{size:,}" for size in sizes],
+        }
+        named_table("With and without", columns)
+        draw_charts(KEY, cut_chart(numbered_names("block", cfg.depth), whole, cfg.task))
+        st.caption(TEXTS("trained and cut"))
+    to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
+
+
+def cut_chart(blocks: list[str], value: Sublayers, task: str) -> Figure:
+    """Held-out loss by the block whose attention or feed-forward net is skipped, and that of the intact net."""
     series = [
         Series("feed-forward skipped", value.without["ffn"].loss),
         Series("attention skipped", value.without["attn"].loss, "other"),
-        Series("intact", np.full(len(names), value.loss), "previous"),
-        Series(label_of_guessing(task), np.full(len(names), loss_of_guessing(task)), "formula"),
+        Series("intact", np.full(len(blocks), value.loss), "previous"),
+        Series(label_of_guessing(task), np.full(len(blocks), loss_of_guessing(task)), "formula"),
     ]
-    return depth_profile(
-        title="Held-out loss by cut sublayer", unit="cross-entropy", hue=LOSS, sites=names, series=series
-    )
+    title, unit = "Held-out loss by cut sublayer", "cross-entropy"
+    return depth_profile(title=title, sites=blocks, unit=unit, hue=LOSS, series=series)
 
 
-def _show(panels: dict[str, InstrumentPanel]) -> bool:
-    asked = {name: panel.ask(answers.SUBLAYERS) for name, panel in panels.items()}
-    nets = {name: answer for name, answer in asked.items() if answer is not None}
-    if len(nets) == len(NETS):
-        whole, cfg, step = nets[WHOLE].value, nets[WHOLE].cfg, nets[WHOLE].step
-        losses = {kind: nets[name].value.loss for name, kind in NETS.items()}
-        cuts = {kind: whole.without[kind].all_loss for kind in PARTS}
-        say(trained_without(losses, cuts, cfg.task, step), "measured")
-        rows = [(f"trained: {name}", net.value.loss, net.value.accuracy, net.cfg) for name, net in nets.items()]
-        for kind, word in PARTS.items():
-            cut = whole.without[kind]
-            rows.append((f"{WHOLE}, then its {word} skipped", cut.all_loss, cut.all_accuracy, cfg))
-        columns = {
-            "net": [name for name, *_ in rows],
-            "held-out loss": [number(loss) for _, loss, _, _ in rows],
-            "held-out accuracy": [f"{share:.1%}" for _, _, share, _ in rows],
-            "weights in its blocks": [f"{weights(net):,}" for *_, net in rows],
-        }
-        named_table("With and without", columns)
-        charts(NAME, cut_chart([f"block {block}" for block in range(1, cfg.depth + 1)], whole, cfg.task))
-        st.caption(TEXTS("trained and cut"))
-    to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
-    return any(panel.waiting for panel in panels.values())
-
-
-def weights(cfg: RunConfig) -> int:
+def weights_in_blocks(cfg: RunConfig) -> int:
     """Entries of all matrices in the blocks: four D x D in attention, two D x (expansion D) in a feed-forward net."""
-    gone = {value for _, _, value in cfg.overrides}
-    return cfg.depth * cfg.width**2 * (4 * ("attn" not in gone) + 2 * cfg.expansion * ("ffn" not in gone))
+    skipped = {value for _, _, value in cfg.overrides}
+    return cfg.depth * cfg.width**2 * (4 * ("attn" not in skipped) + 2 * cfg.expansion * ("ffn" not in skipped))

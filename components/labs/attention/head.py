@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.charts.parts import Figure
-from components.charts.tokens import token_map
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.attention import head_learning, heads, two_layers
-from components.labs.examples import choose, numbered
-from components.labs.parts import charts, matrix, say
+from components.labs.examples import choose_example, numbered_names
+from components.labs.parts import draw_charts, draw_finding, draw_matrix, last_fitting, number_cells
 from components.shell.session import Key
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
@@ -25,82 +24,77 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_head"
-CLOSER = {
+CLOSER_LOOKS = {
     "Multi-head attention": heads.draw,
     "Two layers": two_layers.draw,
     "How the matrices learn": head_learning.draw,
     "Dot product or cosine": head_learning.draw_cosine,
 }
-PARTS = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
-GIVEN = {"w_q": "Q", "w_k": "K", "w_v": "V"}  # in place of X and the matrices
+PROJECTED = {"x": "X, the tokens", "w_q": "W_Q", "w_k": "W_K", "w_v": "W_V"}
+DIRECT = {"w_q": "Q", "w_k": "K", "w_v": "V"}  # in place of X and the matrices
 MAX_TOKENS = 32
-MAX_TERMS = 6  # of a sum that is written out
+MAX_WRITTEN_TERMS = 6  # of a sum
 MAX_WRITTEN_TOKENS = 8  # up to which the map's cells show their weights
 
 Tables = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)  # the last tables of matching shapes
-GIVEN_FITTING: Key[Tables | None] = Key("attention_head_given_fitting", None)
+# The last tables of matching shapes.
+HEAD_FITTING: Key[Tables | None] = Key("attention_head_fitting", None)
+DIRECT_FITTING: Key[Tables | None] = Key("attention_head_given_fitting", None)
 
 
 @dataclass(frozen=True)
 class ShownHead(Settings):
-    given: Annotated[bool, Knob("Q, K and V given")] = False
+    direct: Annotated[bool, Knob("Q, K and V given", link="given")] = False
     token: Annotated[int, Knob("Query token", choices={})] = 0
     scaled: Annotated[bool, Knob("Divide by √d_k")] = True
     causal: Annotated[bool, Knob("Causal mask")] = False
     pads: Annotated[tuple[int, ...], Knob("Padding", choices={}, many=True, link="padding")] = ()
-    closer: Annotated[str | None, Knob("Look closer", choices=dict.fromkeys(CLOSER), control="segments")] = None
+    closer: Annotated[str | None, Knob("Look closer", choices=dict.fromkeys(CLOSER_LOOKS), control="segments")] = None
 
 
 def draw() -> None:
     st.markdown(TEXTS("one head"))
-    name = _example()
+    name = _choose_example()
     example = PROJECTIONS[name]
     picture, beside = st.columns([3, 2], gap="medium")
     note = st.container()
     with beside:
-        given = form.draw(ShownHead, KEY, ShownHead(given=example.given), only=["given"]).given
-    x, w_q, w_k, w_v = _given(example) if given else _projected(example)
+        direct = form.draw(ShownHead, KEY, ShownHead(direct=example.given), only=["direct"]).direct
+    tables = _draw_direct_tables(example) if direct else _draw_projected_tables(example)
+    x, w_q, w_k, w_v = tables
     words = example.words if len(example.words) == len(x) else ()
     with beside:
-        chosen = _switches(words or numbered("token", len(x)), example)
-    at, seen = chosen.token, visible(len(x), len(x), causal=chosen.causal, pads=frozenset(chosen.pads))
-    q, k, v = x @ w_q, x @ w_k, x @ w_v
-    scaled, raw = (attend(q, k, v, by=by, seen=seen) for by in (w_q.shape[1] ** 0.5, 1.0))
-    head = scaled if chosen.scaled else raw
+        settings = _draw_switches(words or numbered_names("token", len(x)), example)
+    seen = visible(len(x), len(x), causal=settings.causal, pads=frozenset(settings.pads))
+    scaled, raw = (attend(x @ w_q, x @ w_k, x @ w_v, by=by, seen=seen) for by in (w_q.shape[1] ** 0.5, 1.0))
+    head = scaled if settings.scaled else raw
     with picture:
-        charts(KEY, weights_map(head, words), height=360)
+        draw_charts(KEY, attention_map(head, words), height=360)
     with beside:
-        say(looks(head, at, words))
-    if not given and (text := slip(name, (x, w_q, w_k, w_v), head)):
-        note.info(text)
+        draw_finding(attention_sentence(head, settings.token, words))
+    if not direct and (sentence := slip_sentence(name, tables, head)):
+        note.info(sentence)
     with st.expander("Formula, and every number on the way"):
-        st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
-        st.markdown(arithmetic(head, x, w_q, at, given=given))
-        named = {"Q": q, "K": k, "V": v, "Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output}
-        for row in (list(named)[:3], list(named)[3:]):
-            for column, name in zip(st.columns(3), row, strict=True):
-                with column:
-                    matrix(name, named[name], "token")
-    _scaling(scaled, raw)
-    by_input = straightness(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
-    st.markdown(f"**Is attention linear?** {linearity(*by_input)} {badge('formula')}")
+        _draw_numbers(head, x, w_q, settings.token, direct=direct)
+    _draw_scaling(scaled, raw)
+    apart = straightness(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
+    st.markdown(f"**Is attention linear?** {linearity_sentence(*apart)} {badge('formula')}")
     st.subheader("Look closer", anchor=False)
     closer = form.draw(ShownHead, KEY, only=["closer"], label_visibility="collapsed").closer
     if closer:
-        CLOSER[closer](head, at, x, (w_q, w_k, w_v))
+        CLOSER_LOOKS[closer](head, settings.token, x, (w_q, w_k, w_v))
 
 
-def _example() -> str:
+def _choose_example() -> str:
     def load(example: Projection) -> None:
-        for part in GIVEN if example.given else PARTS:
+        for part in DIRECT if example.given else PROJECTED:
             table.put(f"{KEY}_{part}_given" if example.given else f"{KEY}_{part}", getattr(example, part))
-        form.put(KEY, given=example.given, causal=example.causal, scaled=example.scaled, pads=(), token=example.query)
+        form.put(KEY, direct=example.given, causal=example.causal, scaled=example.scaled, pads=(), token=example.query)
 
-    return choose(KEY, PROJECTIONS, load, again=True)
+    return choose_example(KEY, PROJECTIONS, load, with_reset=True)
 
 
-def _switches(names: Sequence[str], example: Projection) -> ShownHead:
+def _draw_switches(names: Sequence[str], example: Projection) -> ShownHead:
     tokens = dict(enumerate(names))
     query = example.query if example.query in tokens else 0
     usual = ShownHead(token=query, scaled=example.scaled, causal=example.causal)
@@ -108,49 +102,80 @@ def _switches(names: Sequence[str], example: Projection) -> ShownHead:
     return form.draw(ShownHead, KEY, usual, only=only, legal=legal)
 
 
-def _projected(example: Projection) -> Tables:
-    """X and the matrices as tables to edit, or with an error the last ones whose shapes matched."""
-    x, w_q, w_k, w_v = (_table(part, example, column) for column, part in zip(st.columns(4), PARTS, strict=True))
-    if problem := fits((x, w_q, w_k, w_v)):
-        st.error(TEXTS("last that fit", problem=problem))
-    else:
-        HEAD_FITTING.put((x, w_q, w_k, w_v))
-    return HEAD_FITTING.get() or (example.x, example.w_q, example.w_k, example.w_v)
+def _draw_projected_tables(example: Projection) -> Tables:
+    """X and the matrices as tables to edit; if their shapes do not match, the last ones that did."""
+    x, w_q, w_k, w_v = (_draw_table(part, example, place) for place, part in zip(st.columns(4), PROJECTED, strict=True))
+    problem = projected_mismatch((x, w_q, w_k, w_v))
+    error = TEXTS("last that fit", problem=problem) if problem else ""
+    default = example.x, example.w_q, example.w_k, example.w_v
+    return last_fitting(HEAD_FITTING, (x, w_q, w_k, w_v), error, default)
 
 
-def _table(part: str, example: Projection, column: DeltaGenerator) -> np.ndarray:
+def _draw_table(part: str, example: Projection, place: DeltaGenerator) -> np.ndarray:
     """A matrix has a row per feature, and a column per entry of q, k or v."""
     values: np.ndarray = getattr(example, part)
     features = list(example.features)
-    rows = list(example.words) if part == "x" else features or numbered("feature", len(values))
+    rows = list(example.words) if part == "x" else features or numbered_names("feature", len(values))
     columns = features if part == "x" else [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
-    with column:
-        st.markdown(f"**{PARTS[part]}**")
+    with place:
+        st.markdown(f"**{PROJECTED[part]}**")
         return table.table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
 
 
-def _given(example: Projection) -> Tables:
-    """Q, K and V as tables to edit, which are the matrices of one-hot tokens; by default those of the example."""
-    parts = []
-    for column, (part, name) in zip(st.columns(3), GIVEN.items(), strict=True):
-        columns = list(example.features) if example.given and name != "V" else []
-        columns = columns or [f"{name.lower()}{at + 1}" for at in range(getattr(example, part).shape[1])]
-        with column:
+def _draw_direct_tables(example: Projection) -> Tables:
+    """Q, K and V as tables to edit: the matrices of one-hot tokens. The defaults are those of the example."""
+    default = example.x @ example.w_q, example.x @ example.w_k, example.x @ example.w_v
+    tables = []
+    for place, (part, name), values in zip(st.columns(3), DIRECT.items(), default, strict=True):
+        letter = name.lower()
+        features = list(example.features) if example.given and name != "V" else []
+        columns = features or [f"{letter}{at + 1}" for at in range(values.shape[1])]
+        with place:
             st.markdown(f"**{name}**")
-            values = example.x @ getattr(example, part)
             key = f"{KEY}_{part}_given"
-            parts.append(table.table(key, values, name=f"{name.lower()}-given", rows=example.words, columns=columns))
-    q, k, v = parts
-    if problem := given_fits(q, k, v):
-        st.error(TEXTS("last that fit", problem=problem))
-    else:
-        GIVEN_FITTING.put((np.eye(len(q)), q, k, v))
-    whole = example.x @ example.w_q, example.x @ example.w_k, example.x @ example.w_v
-    return GIVEN_FITTING.get() or (np.eye(len(example.x)), *whole)
+            tables.append(table.table(key, values, name=f"{letter}-given", rows=example.words, columns=columns))
+    q, k, v = tables
+    problem = direct_mismatch(q, k, v)
+    error = TEXTS("last that fit", problem=problem) if problem else ""
+    return last_fitting(DIRECT_FITTING, (np.eye(len(q)), q, k, v), error, (np.eye(len(example.x)), *default))
 
 
-def given_fits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> str:
-    """Why Q, K and V do not fit together, or ""."""
+def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct: bool) -> None:
+    st.latex(r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)V,\quad Q=XW_Q,\quad K=XW_K,\quad V=XW_V")
+    st.markdown(arithmetic(head, x, w_q, token, direct=direct))
+    rows = (
+        {"Q": head.q, "K": head.k, "V": head.v},
+        {"Scores QKᵀ": head.scores, "Weights": head.weights, "Output": head.output},
+    )
+    for row in rows:
+        for column, (name, matrix) in zip(st.columns(3), row.items(), strict=True):
+            with column:
+                draw_matrix(name, matrix, "token")
+
+
+def _draw_scaling(scaled: Head, raw: Head) -> None:
+    """What the division does to the spread of scores and weights."""
+    st.markdown(f"**What the division by √d_k does** {badge('formula')}")
+    alive = scaled.seen.any(1)
+    if not alive.any():
+        st.caption(TEXTS("nothing to compare"))
+        return
+    heads_by_scores = {f"divided by √{scaled.k.shape[1]}": scaled, "as they are": raw}
+    both = list(heads_by_scores.values())
+    named_table(
+        "What the division does",
+        {
+            "scores": list(heads_by_scores),
+            "variance": number_cells(variance(head.scores / head.divisor, head.seen) for head in both),
+            "entropy of the weights, nats (mean)": number_cells(entropy(head.weights)[alive].mean() for head in both),
+            "maximum (all equal)": number_cells([np.log(scaled.seen.sum(1)[alive]).mean()] * 2),
+            "largest weight (mean)": number_cells(head.weights.max(1)[alive].mean() for head in both),
+        },
+    )
+
+
+def direct_mismatch(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> str:
+    """Why the shapes of Q, K and V do not match, or ""."""
     if len(q) > MAX_TOKENS:
         return TEXTS("too many tokens", tokens=len(q), limit=MAX_TOKENS)
     if not len(q) == len(k) == len(v):
@@ -158,8 +183,8 @@ def given_fits(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> str:
     return "" if q.shape[1] == k.shape[1] else TEXTS("given keys do not fit", queries=q.shape[1], keys=k.shape[1])
 
 
-def fits(tables: Tables) -> str:
-    """Why these tables cannot be multiplied, or ""."""
+def projected_mismatch(tables: Tables) -> str:
+    """Why X and the matrices cannot be multiplied, or ""."""
     x, *matrices = tables
     if len(x) > MAX_TOKENS:
         return TEXTS("too many tokens", tokens=len(x), limit=MAX_TOKENS)
@@ -170,79 +195,89 @@ def fits(tables: Tables) -> str:
     return "" if queries == keys else TEXTS("keys do not fit", queries=queries, keys=keys)
 
 
-def weights_map(head: Head, words: Sequence[str]) -> Figure:
-    """The weights, masked cells empty; hovering names the tokens, by their words if they are such."""
+def attention_map(head: Head, words: Sequence[str]) -> Figure:
+    """The weights of a head; hovering shows the tokens as words, if they have some."""
     names = list(words) or [str(at + 1) for at in range(len(head.q))]
-    texts = None
-    if len(names) <= MAX_WRITTEN_TOKENS:
-        texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist()
-    how: dict[str, Any] = {"tokens": names, "rows": names, "y": "query token", "hidden": ~head.seen, "texts": texts}
-    figure = token_map(title="Attention weights", values=head.weights, unit="share", **how)
+    figure = heads.weights_map(head, "Attention weights", names, max_written=MAX_WRITTEN_TOKENS)
     if words:
-        hover = [[f"“{own}” looks at “{other}”" for other in words] for own in words]
+        hover = [[f"“{query}” looks at “{key}”" for key in words] for query in words]
         figure["layout"]["xaxis"] |= {"tickvals": list(range(1, len(words) + 1)), "ticktext": list(words)}
         figure["data"][0] |= {"hovertext": hover, "hovertemplate": "%{hovertext}: %{customdata:.2f}<extra></extra>"}
     return figure
 
 
-def looks(head: Head, at: int, words: Sequence[str] = ()) -> str:
-    """Which token one token attends to most, or why none; `words`: the tokens, where they are words."""
-    weights = head.weights[at]
-    names = [f"“{word}”" for word in words] or numbered("token", len(weights))
-    token, top = names[at][:1].upper() + names[at][1:], int(weights.argmax())
+def attention_sentence(head: Head, token: int, words: Sequence[str] = ()) -> str:
+    """Which token one token attends to most, or why none; `words`: the tokens, if they are words."""
+    weights = head.weights[token]
+    names = [f"“{word}”" for word in words] or numbered_names("token", len(weights))
+    name = names[token][:1].upper() + names[token][1:]
     if not weights.any():
-        return TEXTS("sees nothing", token=token)
-    return TEXTS("attends most", token=token, other=names[top], weight=weights[top])
+        return TEXTS("sees nothing", token=name)
+    most = int(weights.argmax())
+    return TEXTS("attends most", token=name, other=names[most], weight=weights[most])
 
 
-def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, at: int, *, given: bool = False) -> str:
-    """From one token's features, or its given query, to its output, step by step with its numbers."""
-    q, scores, scaled, weights = head.q[at], head.scores[at], head.scaled[at], head.weights[at]
-    lines = [f"q·k{j + 1} = {dot(q, k)} = **{number(scores[j], 5)}**" for j, k in enumerate(head.k[:MAX_TERMS])]
-    if len(head.k) > MAX_TERMS:
+def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct: bool = False) -> str:
+    """A token's way from its features, or from its query if that is set, to its output, with all numbers."""
+    q, scores, scaled, weights = head.q[token], head.scores[token], head.scaled[token], head.weights[token]
+    if direct:
+        query = TEXTS("given query", token=token + 1, q=q)
+    else:
+        products = dot_product_text(x[token], w_q[:, 0])
+        query = TEXTS("query of a token", token=token + 1, x=x[token], q=q, products=products)
+    lines = [
+        f"q·k{j + 1} = {dot_product_text(q, k)} = **{number(scores[j], 5)}**"
+        for j, k in enumerate(head.k[:MAX_WRITTEN_TERMS])
+    ]
+    if len(head.k) > MAX_WRITTEN_TERMS:
         lines.append(f"all {len(head.k)} scores: {vector(scores)}")
     powers = np.exp(scaled - scaled.max()) if np.isfinite(scaled.max()) else None
     terms = [f"{number(weight, 3)}·v{j + 1}" for j, weight in enumerate(weights) if weight > 0]
     return TEXTS(
         "arithmetic",
-        query=TEXTS("given query", token=at + 1, q=q)
-        if given
-        else TEXTS("query of a token", token=at + 1, x=x[at], q=q, products=dot(x[at], w_q[:, 0])),
+        query=query,
         scores="\n\n".join(lines),
         root="1" if head.divisor == 1 else f"√{head.k.shape[1]} = {number(head.divisor)}",
         scaled=vector(scaled, 5).replace("-inf", "-∞"),
         exponentials="" if powers is None else TEXTS("exponentials", powers=powers, sum=powers.sum()) + "\n\n",
-        weights=shares(weights),
+        weights=weights_text(weights),
         sum=weights.sum(),
-        terms=" + ".join(terms) if 0 < len(terms) <= MAX_TERMS else "the weighted sum of the values",
-        output=head.output[at],
+        terms=" + ".join(terms) if 0 < len(terms) <= MAX_WRITTEN_TERMS else "the weighted sum of the values",
+        output=head.output[token],
     ).replace("\n\n", "  \n")
 
 
-def slip(name: str, tables: Tables, head: Head) -> str:
-    """A widely copied slip in this example and the right values, or a note on it; "" once anything is set otherwise."""
+def slip_sentence(name: str, tables: Tables, head: Head) -> str:
+    """A widely copied slip in this example with the right values, or a note on it; "" if anything was changed."""
     example = PROJECTIONS[name]
-    own = (example.x, example.w_q, example.w_k, example.w_v)
-    seen = visible(*head.seen.shape, causal=example.causal)
-    by = head.k.shape[1] ** 0.5 if example.scaled else 1.0
-    if not (all(map(np.array_equal, tables, own)) and np.array_equal(head.seen, seen) and head.divisor == by):
+    unchanged = all(map(np.array_equal, tables, (example.x, example.w_q, example.w_k, example.w_v)))
+    divisor = head.k.shape[1] ** 0.5 if example.scaled else 1.0
+    if not unchanged or head.divisor != divisor:
+        return ""
+    if not np.array_equal(head.seen, visible(*head.seen.shape, causal=example.causal)):
         return ""
     if name == "X times W":
         row = ROWS["Token 1 as it is, over √4"]
-        printed = {"printed_q": PRINTED_Q, "printed_weights": row.printed_weights, "printed_output": row.printed_output}
-        right = {"q": head.q[0], "weights": head.weights[0].round(4), "output": head.output[0].round(3)}
-        return TEXTS("slip of x times w", **{name: np.array(values) for name, values in printed.items()}, **right)
+        return TEXTS(
+            "slip of x times w",
+            printed_q=np.array(PRINTED_Q),
+            printed_weights=np.array(row.printed_weights),
+            printed_output=np.array(row.printed_output),
+            q=head.q[0],
+            weights=head.weights[0].round(4),
+            output=head.output[0].round(3),
+        )
     return TEXTS("causal example") if example.causal else ""
 
 
-def shares(weights: np.ndarray) -> str:
+def weights_text(weights: np.ndarray) -> str:
     """Weights with up to five decimals, without trailing zeros: [0.00005, 0.0067, 0.99326]."""
     return "[" + ", ".join(f"{weight:.5f}".rstrip("0").rstrip(".") for weight in weights) + "]"
 
 
-def dot(left: np.ndarray, right: np.ndarray) -> str:
-    """A dot product written out, if it is short."""
-    if len(left) > MAX_TERMS:
+def dot_product_text(left: np.ndarray, right: np.ndarray) -> str:
+    """A dot product, written out if it is short."""
+    if len(left) > MAX_WRITTEN_TERMS:
         return f"a sum of {len(left)} products"
     return " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in zip(left, right, strict=True))
 
@@ -251,29 +286,7 @@ def _signed(value: float) -> str:
     return number(value) if value >= 0 else f"({number(value)})"
 
 
-def _scaling(scaled: Head, raw: Head) -> None:
-    """What the division does to the spread of scores and weights."""
-    st.markdown(f"**What the division by √d_k does** {badge('formula')}")
-    alive = scaled.seen.any(1)
-    if not alive.any():
-        st.caption(TEXTS("nothing to compare"))
-        return
-    rows = {f"divided by √{scaled.k.shape[1]}": scaled, "as they are": raw}
-    named_table(
-        "What the division does",
-        {
-            "scores": list(rows),
-            "variance": [number(variance(head.scores / head.divisor, head.seen)) for head in rows.values()],
-            "entropy of the weights, nats (mean)": [
-                number(entropy(head.weights)[alive].mean()) for head in rows.values()
-            ],
-            "maximum (all equal)": [number(np.log(scaled.seen.sum(1)[alive]).mean())] * 2,
-            "largest weight (mean)": [number(head.weights.max(1)[alive].mean()) for head in rows.values()],
-        },
-    )
-
-
-def linearity(fixed: float, own: float) -> str:
-    """How far attention is from linear on the table, with fixed weights and with each input's own."""
+def linearity_sentence(fixed: float, own: float) -> str:
+    """How far attention is from linear, with weights that stay fixed and with the `own` weights of each input."""
     verdict = TEXTS("not linear") if own > max(1e-9, 10 * fixed) else TEXTS("linear")
     return TEXTS("is it linear", fixed=fixed, own=own, verdict=verdict)

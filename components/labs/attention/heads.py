@@ -1,4 +1,4 @@
-"""Several heads on the tables of one: a map each, and what each writes into the stream."""
+"""Several heads on the tables of a single one: a map each, and what each writes into the stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import numbered
-from components.labs.parts import charts, say
+from components.labs.examples import numbered_choices, numbered_names
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table, vector
 from models.content import Texts
 from models.labs.attention import Head, Matrices, heads, writes
@@ -23,75 +23,76 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_heads"
-COUNTS = (2, 4)
-PATTERNS = ("", "/", ".", "x")  # of the heads' bars
+HEAD_COUNTS = (2, 4)
+BAR_PATTERNS = ("", "/", ".", "x")  # by head
 MAX_WRITTEN_TOKENS = 6  # up to which the maps' cells show their weights
 W_O_SEED = 5
 
 
 @dataclass(frozen=True)
 class SeveralHeads(Settings):
-    """How many heads, and which are switched off, by index from 0."""
-
     columns = (2,)
 
-    count: Annotated[int, Knob("Heads", choices=dict.fromkeys(COUNTS), link="heads-that-write", control="segments")] = 2
+    count: Annotated[
+        int, Knob("Heads", choices=dict.fromkeys(HEAD_COUNTS), link="heads-that-write", control="segments")
+    ] = 2
     off: Annotated[tuple[int, ...], Knob("Switch off", choices={}, many=True, link="heads-off")] = ()
 
 
-def draw(head: Head, at: int, x: np.ndarray, matrices: Matrices) -> None:
-    """Several heads on the tables of the single one, x (n, d) and its matrices: a map and what each writes at a token.
-
-    `at`: the token, from 0.
-    """
+def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
+    """Several heads on x (n, d) and the matrices of the single one: a map each, and what each writes at a token."""
     d_k, d_v = head.k.shape[1], head.v.shape[1]
-    fitting = [count for count in COUNTS if d_k % count == d_v % count == 0]
+    fitting = [count for count in HEAD_COUNTS if d_k % count == d_v % count == 0]
     if not fitting:
         st.info(TEXTS("too narrow for heads", d_k=d_k, d_v=d_v))
         return
     left, right = st.columns(2)
     count = form.draw(SeveralHeads, KEY, only=["count"], legal={"count": fitting}, places=[left]).count
-    names = numbered("head", count)
-    off = form.draw(SeveralHeads, KEY, only=["off"], legal={"off": dict(enumerate(names))}, places=[right]).off
+    names = numbered_choices("head", count)
+    off = form.draw(SeveralHeads, KEY, only=["off"], legal={"off": names}, places=[right]).off
+    titles = [f"{name}, off" if at in off else name for at, name in names.items()]
     parts = heads(x, *matrices, count, seen=head.seen, scaled=head.divisor != 1)
-    maps = (head_map(part, name, off=at in off) for at, (part, name) in enumerate(zip(parts, names, strict=True)))
-    charts(KEY, *maps, height=240)
+    tokens = [str(at + 1) for at in range(len(x))]
+    maps = [
+        weights_map(part, title.capitalize(), tokens, max_written=MAX_WRITTEN_TOKENS, off=at in off)
+        for at, (part, title) in enumerate(zip(parts, titles, strict=True))
+    ]
+    draw_charts(KEY, *maps, height=240)
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
         st.markdown(f"**W_O** ({d_v}, {x.shape[1]})")
-        rows = [f"{name}, v{entry + 1}" for name in names for entry in range(d_v // count)]
+        rows = [f"{name}, v{entry + 1}" for name in names.values() for entry in range(d_v // count)]
         w_o = table.table(f"{KEY}_wo", first_w_o(d_v, x.shape[1]), name="wo", rows=rows)
     if w_o.shape != (d_v, x.shape[1]):
         st.error(TEXTS("output matrix does not fit", rows=d_v, columns=x.shape[1], given=w_o.shape))
         return
-    written = writes(parts, w_o)[:, at]
+    written = writes(parts, w_o)[:, token]
     with picture:
-        charts(KEY, writes_chart(written, off), height=320)
-        say(writes_sentence(written, off, at))
+        draw_charts(KEY, writes_chart(written, off), height=320)
+        draw_finding(writes_sentence(written, off, token))
     with beside:
-        called = [f"{name}{', off' * (at in off)}" for at, name in enumerate(names)]
-        shown = {"writes into the stream": [*called, "all"], "features": list(map(vector, [*written, written.sum(0)]))}
-        named_table("What each head writes", shown)
+        features = list(map(vector, [*written, written.sum(0)]))
+        named_table("What each head writes", {"writes into the stream": [*titles, "all"], "features": features})
 
 
 def first_w_o(d_v: int, d: int) -> np.ndarray:
-    """A matrix (d_v, d) of random numbers with one decimal."""
     return np.random.default_rng(W_O_SEED).standard_normal((d_v, d)).round(1)
 
 
-def head_map(head: Head, name: str, *, off: bool = False) -> Figure:
-    """The weights of one of the heads, masked cells empty; of one that is off, all."""
-    tokens = [str(token + 1) for token in range(len(head.q))]
-    texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist()
-    how: dict[str, Any] = {"tokens": tokens, "rows": tokens, "y": "query token", "unit": "share"}
-    how |= {"hidden": np.ones_like(head.seen) if off else ~head.seen}
-    how |= {"texts": texts} if len(tokens) <= MAX_WRITTEN_TOKENS else {}
-    return token_map(title=f"{name.capitalize()}{', off' * off}", values=head.weights, **how)
+def weights_map(head: Head, title: str, names: Sequence[str], *, max_written: int, off: bool = False) -> Figure:
+    """The weights of a head, written into the cells of a map of few tokens.
+
+    Masked cells are empty; all cells are, if the head is off.
+    """
+    texts = np.where(head.seen, np.char.mod("%.2f", head.weights), "").tolist() if len(names) <= max_written else None
+    hidden = np.ones_like(head.seen) if off else ~head.seen
+    axes: dict[str, Any] = {"tokens": names, "rows": names, "y": "query token", "unit": "share"}
+    return token_map(title=title, values=head.weights, hidden=hidden, texts=texts, **axes)
 
 
 def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
-    """What the heads that are on write (h, d), stacked by feature, and as points what all heads write."""
-    features = numbered("feature", written.shape[1])
+    """What the heads that are on write (h, d), stacked by feature, and the sum over all heads as points."""
+    features = numbered_names("feature", written.shape[1])
     layout = frame_of("Written into the stream", x="", y="added", hue=SIGNAL)
     layout["barmode"] = "relative"
     layout["yaxis"] |= {"zeroline": True}
@@ -103,13 +104,13 @@ def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
             "y": row.tolist(),
             "hue": SIGNAL,
             "shade": at,
-            "marker": {"pattern": {"shape": PATTERNS[at]}},
+            "marker": {"pattern": {"shape": BAR_PATTERNS[at]}},
             "hovertemplate": "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
         }
         for at, row in enumerate(written)
         if at not in off
     ]
-    whole = {
+    total = {
         "type": "scatter",
         "name": "all heads together",
         "x": features,
@@ -119,13 +120,13 @@ def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
         "marker": {"symbol": "diamond", "size": 11},
         "hovertemplate": "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
     }
-    return figure_of([*bars, whole], layout)
+    return figure_of([*bars, total], layout)
 
 
-def writes_sentence(written: np.ndarray, off: Sequence[int], at: int) -> str:
-    """That the writes (h, d) add up, or what the stream of token `at` loses with some heads off."""
+def writes_sentence(written: np.ndarray, off: Sequence[int], token: int) -> str:
+    """That the writes (h, d) add up, or what the stream of the token loses with some heads off."""
     whole, lost = written.sum(0), written[sorted(off)].sum(0)
     if not off:
-        return TEXTS("heads add up", token=at + 1, count=len(written), whole=whole)
+        return TEXTS("heads add up", token=token + 1, count=len(written), whole=whole)
     names = ", ".join(str(head + 1) for head in sorted(off))
-    return TEXTS("heads off", names=names, token=at + 1, lost=lost, left=whole - lost)
+    return TEXTS("heads off", names=names, token=token + 1, lost=lost, left=whole - lost)

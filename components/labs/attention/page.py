@@ -1,6 +1,6 @@
-"""The attention lab: a choice of parts, and the chosen one."""
+"""The attention lab: a choice of parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -20,7 +20,7 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 KEY = "attention"
-PARTS: dict[str, tuple[Callable[[], None], ...]] = {
+PARTS: dict[str, Sequence[Callable[[], None]]] = {
     "Single and multi-head": (head.draw, shapes.draw),
     "Softmax and √d_k": (rows.draw, scaling.draw),
     "Positions": (positions.draw,),
@@ -37,5 +37,5 @@ class AttentionPart(Settings):
 
 
 def draw() -> None:
-    for section in PARTS[form.draw(AttentionPart, KEY).part]:
-        section()
+    for draw_section in PARTS[form.draw(AttentionPart, KEY).part]:
+        draw_section()

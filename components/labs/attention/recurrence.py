@@ -10,7 +10,8 @@ import streamlit as st
 from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GREY, SIGNAL
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.examples import numbered_names
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table
 from models.content import Texts
 from models.labs.attention import reach
@@ -31,49 +32,49 @@ class ReadTokens(Settings):
 def draw() -> None:
     count = form.draw(ReadTokens, KEY).count
     steps = {recurrent: reach(count, recurrent=recurrent) for recurrent in TITLES}
-    say(steps_sentence(steps[True], steps[False]))
+    draw_finding(steps_sentence(steps[True], steps[False]))
     for column, (recurrent, matrix) in zip(st.columns(2), steps.items(), strict=True):
         with column:
             st.latex(FORMULAS[recurrent])
-            charts(KEY, waiting_graph(matrix, recurrent=recurrent), height=260)
+            draw_charts(KEY, waiting_graph(matrix, recurrent=recurrent), height=260)
             with st.popover("Numbers", key=f"{KEY}_{recurrent}_numbers", icon=":material/table:"):
-                named_table(f"{TITLES[recurrent]}: steps from token to position", table(matrix))
+                named_table(f"{TITLES[recurrent]}: steps from token to position", step_table(matrix))
     st.caption(TEXTS("graphs"))
     st.markdown(TEXTS("the price"))
 
 
 def steps_sentence(recurrent: np.ndarray, attention: np.ndarray) -> str:
+    """How many steps the last position waits for the first token, from steps (n, n) as `waiting_graph` has them."""
     first, pairs = recurrent[-1, 0], (attention > 0).sum()
     steps = {"recurrent": recurrent.max(), "attention": attention.max()}
     return TEXTS("one by one or at once", tokens=len(recurrent), first=first, pairs=pairs, **steps)
 
 
-def table(steps: np.ndarray) -> pd.DataFrame:
+def step_table(steps: np.ndarray) -> pd.DataFrame:
     """Steps from token (column) to position (row); a dash where there is no way."""
-    names = [str(at + 1) for at in range(len(steps))]
     cells = [["-" if step < 0 else str(step) for step in row] for row in steps.tolist()]
-    frame = pd.DataFrame(cells, columns=[f"token {name}" for name in names])
-    frame.insert(0, "position", names)
+    frame = pd.DataFrame(cells, columns=numbered_names("token", len(steps)))
+    frame.insert(0, "position", [str(at + 1) for at in range(len(steps))])
     return frame
 
 
 def waiting_graph(steps: np.ndarray, *, recurrent: bool) -> Figure:
-    """What depends on what: a chain from state to state, or every output directly on the tokens up to its own.
+    """The dependencies: a chain from state to state, or every output directly on the tokens up to its own.
 
     `steps` (n, n): sequential steps from a token (column) to a position (row), negative where there is no way.
     """
     count = len(steps)
     layout = frame_of(TITLES[recurrent], x="token", y="", legend=False)
     layout["xaxis"] |= {"dtick": 1, "showgrid": False}
-    names = ["token", "state" if recurrent else "output"]
-    rows = {"tickmode": "array", "tickvals": [0, 1], "ticktext": names}
-    layout["yaxis"] |= rows | {"range": [-0.3, 1.3], "showgrid": False}
+    rows = ["token", "state" if recurrent else "output"]
+    layout["yaxis"] |= {"tickmode": "array", "tickvals": [0, 1], "ticktext": rows}
+    layout["yaxis"] |= {"range": [-0.3, 1.3], "showgrid": False}
     places = range(1, count + 1)
     if recurrent:
-        ends = [((at, 0), (at, 1)) for at in places] + [((at, 1), (at + 1, 1)) for at in places[:-1]]
+        edges = [((at, 0), (at, 1)) for at in places] + [((at, 1), (at + 1, 1)) for at in places[:-1]]
     else:
-        ends = [((seen, 0), (at, 1)) for at in places for seen in range(1, at + 1)]
-    path = [point for begin, end in ends for point in (begin, end, (None, None))]
+        edges = [((seen, 0), (at, 1)) for at in places for seen in range(1, at + 1)]
+    path = [point for start, end in edges for point in (start, end, (None, None))]
     arrows: dict[str, Any] = {
         "type": "scatter",
         "name": "needs",
@@ -83,17 +84,17 @@ def waiting_graph(steps: np.ndarray, *, recurrent: bool) -> Figure:
         "line": {"color": GREY, "width": 1.5},
         "hoverinfo": "skip",
     }
-    known = [0] * count + steps.max(1).tolist()
+    steps_before = [0] * count + steps.max(1).tolist()
     dots: dict[str, Any] = {
         "type": "scatter",
         "name": "known after",
         "x": [*places, *places],
         "y": [0] * count + [1] * count,
         "mode": "markers+text",
-        "text": [str(step) if step else "" for step in known],
+        "text": [str(step) if step else "" for step in steps_before],
         "textposition": "top center",
         "marker": {"color": SIGNAL, "size": 10, "symbol": ["square"] * count + ["circle"] * count},
         "hovertemplate": "token %{x}: known after %{customdata} steps<extra></extra>",
-        "customdata": known,
+        "customdata": steps_before,
     }
     return figure_of([arrows, dots], layout, "no tokens")

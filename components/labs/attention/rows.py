@@ -9,8 +9,9 @@ import streamlit as st
 
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.attention.head import shares
-from components.labs.examples import choose, numbered
+from components.labs.attention.head import weights_text
+from components.labs.examples import choose_example, numbered_names
+from components.labs.parts import number_cells
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.labs.attention import entropy, softmax
@@ -20,8 +21,7 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_rows"
-FIRST = next(iter(ROWS))
-SUMS_TO_ONE = 1e-3  # tolerance for the sum of rounded weights
+SUM_TOLERANCE = 1e-3  # how far a sum of rounded weights may be from 1
 
 
 @dataclass(frozen=True)
@@ -35,62 +35,72 @@ class ShownRow(Settings):
 
 def draw() -> None:
     st.subheader("Softmax of one row of scores", anchor=False)
-    example = _example()
+    example = _choose_example()
     numbers, *others = table.table(
         f"{KEY}_row",
         np.array([example.numbers]),
         name="scores",
         rows=["row"],
-        columns=example.words or partial(numbered, "token"),
+        columns=example.words or partial(numbered_names, "token"),
     )
     if others:
         st.caption(TEXTS("rows left out", rows=1 + len(others)))
-    row = form.draw(ShownRow, KEY, ShownRow(example.kind, example.by, bool(example.values)))
-    st.markdown(f"{steps(numbers, row.kind, row.by)} {badge('formula')}")
-    weights = softmax(numbers / row.by) if row.kind == SCORES else numbers
-    tokens = example.words if len(example.words) == len(numbers) else tuple(numbered("", len(numbers)))
-    if row.kind == SCORES:
+    settings = form.draw(ShownRow, KEY, ShownRow(example.kind, example.by, bool(example.values)))
+    are_scores, divisor = settings.kind == SCORES, settings.by
+    st.markdown(f"{row_sentence(numbers, settings.kind, divisor)} {badge('formula')}")
+    weights = softmax(numbers / divisor) if are_scores else numbers
+    tokens = example.words if len(example.words) == len(numbers) else tuple(numbered_names("", len(numbers)))
+    if are_scores:
         named_table(
             "Scores and weights",
             {
                 "token": [token.strip() for token in tokens],
-                "score": [number(score, 5) for score in numbers],
-                "score, divided": [number(score / row.by, 5) for score in numbers],
+                "score": number_cells(numbers, 5),
+                "score, divided": number_cells(numbers / divisor, 5),
                 "weight": [f"{weight:.5f}" for weight in weights],
             },
         )
-    if row.weigh:
-        _weighted_sum(weights, example)
+    if settings.weigh:
+        _draw_weighted_sum(weights, example)
 
 
-def steps(numbers: np.ndarray, kind: str, by: float) -> str:
-    """From scores to weights, written out; or whether given weights can come from a softmax."""
+def row_sentence(numbers: np.ndarray, kind: str, divisor: float) -> str:
+    """The softmax of scores with all steps; of weights, whether a softmax can have made them."""
     if kind == WEIGHTS:
         total = float(numbers.sum())
         if (numbers < 0).any():
             return TEXTS("negative weights", smallest=numbers.min())
-        if abs(total - 1) <= SUMS_TO_ONE:
+        if abs(total - 1) <= SUM_TOLERANCE:
             return TEXTS("weights of a softmax", total=total)
-        divided = TEXTS("divided by their sum", weights=shares(numbers / total)) if total else ""
+        divided = TEXTS("divided by their sum", weights=weights_text(numbers / total)) if total else ""
         return TEXTS("no softmax", total=total, divided=divided)
-    scaled = numbers / by
+    scaled = numbers / divisor
     powers, weights = np.exp(scaled - scaled.max()), softmax(scaled)
-    sums = {"sum": powers.sum(), "total": weights.sum(), "entropy": entropy(weights)}
-    count = {"count": len(weights), "most": np.log(len(weights))}
-    return TEXTS("softmax of a row", scaled=scaled, powers=powers, weights=shares(weights), **sums, **count)
+    return TEXTS(
+        "softmax of a row",
+        scaled=scaled,
+        powers=powers,
+        weights=weights_text(weights),
+        sum=powers.sum(),
+        total=weights.sum(),
+        entropy=entropy(weights),
+        count=len(weights),
+        most=np.log(len(weights)),
+    )
 
 
-def slip(example: AttentionRow) -> str:
+def slip_sentence(example: AttentionRow) -> str:
     """A widely copied slip with these numbers, and the right values."""
     numbers = np.array(example.numbers)
     if example.kind == WEIGHTS:
         return TEXTS("slip of weights", numbers=numbers, total=numbers.sum())
-    printed, weights, output = np.array(example.printed_weights), softmax(numbers / example.by), ""
+    printed, weights = np.array(example.printed_weights), softmax(numbers / example.by)
+    output = ""
     if example.printed_output:
         right = (weights @ np.array(example.values)).round(3)
         output = TEXTS("slip of an output", printed=np.array(example.printed_output), output=right)
     over = "" if example.by == 1 else f" over {number(example.by)}"
-    right_weights = {"numbers": numbers, "over": over, "weights": shares(weights)}
+    right_weights = {"numbers": numbers, "over": over, "weights": weights_text(weights)}
     if example.printed_vectors:
         query, *others = np.array(example.printed_vectors)
         keys = {"keys": ", ".join(map(vector, others)), "right": np.array([key @ query for key in (query, *others)])}
@@ -98,9 +108,9 @@ def slip(example: AttentionRow) -> str:
     return TEXTS("slip of a softmax", printed=printed, total=printed.sum(), output=output, **right_weights).strip()
 
 
-def _weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
+def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
     """The values, one row per token, and their weighted sum."""
-    values = table.table(f"{KEY}_values", np.array(example.values or ROWS[FIRST].values), name="values")
+    values = table.table(f"{KEY}_values", np.array(example.values or next(iter(ROWS.values())).values), name="values")
     if len(values) != len(weights):
         st.error(TEXTS("values do not fit", numbers=len(weights), rows=len(values)))
         return
@@ -108,13 +118,13 @@ def _weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
     st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
 
 
-def _example() -> AttentionRow:
+def _choose_example() -> AttentionRow:
     def load(example: AttentionRow) -> None:
         table.put(f"{KEY}_row", np.array([example.numbers]))
         form.put(KEY, kind=example.kind, by=example.by, weigh=bool(example.values))
         if example.values:
             table.put(f"{KEY}_values", np.array(example.values))
 
-    example = ROWS[choose(KEY, ROWS, load, name="row", again=True)]
-    st.info(slip(example))
+    example = ROWS[choose_example(KEY, ROWS, load, link="row", with_reset=True)]
+    st.info(slip_sentence(example))
     return example

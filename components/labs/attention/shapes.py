@@ -21,7 +21,7 @@ KEY = "attention_shapes"
 
 
 @dataclass(frozen=True)
-class Given(Settings):
+class ShapeSizes(Settings):
     columns = (3,)
 
     tokens: Annotated[int, Knob("Tokens n", 1, 32)] = 5
@@ -33,18 +33,18 @@ class Given(Settings):
 
 def draw() -> None:
     st.subheader("Shapes", anchor=False)
-    sizes = Sizes(**asdict(form.draw(Given, KEY)))
-    again = partial(form.put, KEY, **asdict(Given()))
-    st.button("Reset to 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=again)
+    sizes = Sizes(**asdict(form.draw(ShapeSizes, KEY)))
+    reset = partial(form.put, KEY, **asdict(ShapeSizes()))
+    st.button("Reset to 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=reset)
     st.markdown(f"**Many heads** {badge('formula')}")
     try:
-        steps = many_heads(sizes)
+        shapes = dict(many_heads(sizes))
     except ValueError as problem:
         st.error(TEXTS("heads do not divide", problem=sentence(str(problem))))
         return
-    st.markdown(heads_sentence(sizes, dict(steps)))
-    shapes = {"what": [name for name, _ in steps], "shape": [str(shape) for _, shape in steps]}
-    named_table("Shapes of many heads", shapes, "content")
+    st.markdown(heads_sentence(sizes, shapes))
+    columns = {"what": list(shapes), "shape": list(map(str, shapes.values()))}
+    named_table("Shapes of many heads", columns, "content")
     st.markdown(f"**Between two sequences** {badge('formula')}")
     st.markdown(TEXTS("between two sequences", n=sizes.tokens, m=sizes.others, d_k=sizes.d_k, d_v=sizes.d_v))
     table = pd.DataFrame(two_sequences(sizes)).map(str)

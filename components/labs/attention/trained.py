@@ -12,10 +12,10 @@ from components.charts.depth import SHARE, Series, by_name, linear_profile
 from components.charts.parts import Figure, level, site_word
 from components.controls import form
 from components.instruments.panel import InstrumentPanel, Measured
-from components.labs import several
-from components.labs.attention.positions import claim, distance_chart
+from components.labs.attention.positions import distance_chart, distance_sentence
 from components.labs.maps import signed_map
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding, number_cells
+from components.labs.several import TRANSFORMER, ask_all, compare_nets
 from components.shell.text import badge, named_table, number
 from components.shell.ways_on import to_playground
 from models import answers
@@ -27,14 +27,12 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
-NAME = "attention_trained"
-NETS = {"with residuals": True, "without residuals": False}
-SIZE: dict[str, object] = {
-    "net": "transformer", "task": "book", "width": 64, "heads": 4, "batch": 16, "lr": 0.003, "warmup": 50, "seed": 0
-}  # fmt: skip
+KEY = "attention_trained"
+WITH_RESIDUALS = "with residuals"
+NETS = {WITH_RESIDUALS: True, "without residuals": False}
 LEARNED = "learned"
-CLEAR = 0.05  # difference in accuracy from which two nets count as different
-WORSE_NATS = 0.05  # from which the longer half of a text counts as better or worse
+CLEAR_DIFFERENCE = 0.05  # of two accuracies
+CLEAR_NATS = 0.05  # by which the loss beyond training has to differ
 
 
 @dataclass(frozen=True)
@@ -48,86 +46,89 @@ class TrainedPair(Settings):
 
 def draw() -> None:
     st.markdown(TEXTS("trained pair"))
-    pair = form.draw(TrainedPair, NAME)
-    cfgs = {net: configuration(kept, pair.position, pair.depth, pair.steps) for net, kept in NETS.items()}
-    several.compared(NAME, cfgs, " both", _show)
+    pair = form.draw(TrainedPair, KEY)
+    cfgs = {name: configuration(residual, pair.position, pair.depth, pair.steps) for name, residual in NETS.items()}
+    compare_nets(KEY, cfgs, " both", _draw_results)
 
 
 def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:
-    cfg = RunConfig.arranged("pre-norm", **SIZE | {"position": position, "depth": depth, "steps": steps})
+    fields = {"task": "book", "batch": 16, "position": position, "depth": depth, "steps": steps}
+    cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
     return replace(cfg, residual=residual)
 
 
-def _show(panels: dict[str, InstrumentPanel]) -> bool:
-    """All measurements. Returns whether any are still to come."""
+def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     views = {name: panel.view for name, panel in panels.items()}
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in views.items()]
     st.caption(f"At step {max(view.row for view in views.values())} the loss is {' and '.join(losses)}.")
-    asked = {name: panel.ask(answers.PLACE) for name, panel in panels.items()}
-    both = {name: answer for name, answer in asked.items() if answer is not None}
-    if len(both) == len(NETS):
-        _places(both)
-    _beyond(panels["with residuals"])
+    if nets := ask_all(panels, answers.PLACE):
+        _draw_positions(nets)
+    _draw_longer_texts(panels[WITH_RESIDUALS])
     with st.container(horizontal=True):
         for name, view in views.items():
             to_playground(view.cfg, f"The net {name} in the playground")
-    return any(panel.waiting for panel in panels.values())
 
 
-def _places(both: dict[str, Measured[PositionProbe]]) -> None:
-    """The position read from both nets' streams, and a learned table."""
-    residual = both["with residuals"]
+def _draw_positions(nets: dict[str, Measured[PositionProbe]]) -> None:
+    """How well positions can be read from the streams of both nets, and the learned table."""
+    residual = nets[WITH_RESIDUALS]
     probe, chance, sites = residual.value, float(residual.value.chance), plan(residual.cfg).sites
-    accuracy = {name: answer.value.accuracy for name, answer in both.items()}
-    say(place_sentence(accuracy, chance, residual.step), "measured")
-    charts(NAME, place_chart(sites, accuracy, chance))
-    right = {f"right, {name}": [f"{share:.1%}" for share in values] for name, values in accuracy.items()}
-    r2 = {f"R², {name}": [number(float(r2), 3) for r2 in answer.value.r2] for name, answer in both.items()}
-    named_table("Position read after every sublayer", {"site": list(map(site_word, sites)), **right, **r2}, 240)
+    accuracy = {name: answer.value.accuracy for name, answer in nets.items()}
+    draw_finding(position_sentence(accuracy, chance, residual.step), "measured")
+    draw_charts(KEY, position_chart(sites, accuracy, chance))
+    columns = {"site": list(map(site_word, sites))}
+    columns |= {f"right, {name}": [f"{share:.1%}" for share in values] for name, values in accuracy.items()}
+    columns |= {f"R², {name}": number_cells(answer.value.r2, 3) for name, answer in nets.items()}
+    named_table("Position read after every sublayer", columns, 240)
     st.caption(TEXTS("how a place is read", learned_from=probe.learned_from, tested=probe.tested))
     table = np.asarray(probe.table, float)
     if residual.cfg.position == LEARNED and len(table):
         dots = table @ table.T
-        shown = f"**The learned table of the net with residuals.** {claim(LEARNED, by_distance(dots))}"
-        st.markdown(f"{shown} {badge('measured')}")
-        places, features = ([str(at + first) for at in range(size)] for first, size in enumerate(table.shape))
-        names: dict[str, Any] = {"rows": places, "columns": features, "x": "feature", "y": "position"}
-        charts(NAME, signed_map("Learned table", values=table, unit="added", **names), distance_chart(dots), height=320)
+        sentence = f"**The learned table of the net with residuals.** {distance_sentence(LEARNED, by_distance(dots))}"
+        st.markdown(f"{sentence} {badge('measured')}")
+        draw_charts(KEY, table_map(table), distance_chart(dots), height=320)
 
 
-def _beyond(panel: InstrumentPanel) -> None:
+def _draw_longer_texts(panel: InstrumentPanel) -> None:
     """The net with residuals on texts twice as long as in training."""
     st.markdown("**Longer than in training**")
     if panel.cfg.position == LEARNED:
         st.info(TEXTS("no row for a longer text", tokens=panel.cfg.tokens, beyond=panel.cfg.tokens + 1))
     elif (answer := panel.ask(answers.BEYOND)) is not None:
         loss, tokens = np.asarray(answer.value.loss, float), int(answer.value.tokens)
-        say(beyond_sentence(loss, tokens, answer.step), "measured")
-        charts(NAME, beyond_chart(loss, tokens))
+        draw_finding(beyond_sentence(loss, tokens, answer.step), "measured")
+        draw_charts(KEY, beyond_chart(loss, tokens))
         st.caption(TEXTS("texts beyond", windows=answer.value.windows, count=len(loss), tokens=tokens))
 
 
-def place_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int) -> str:
+def position_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int) -> str:
     """How well the position can be read at both ends of the stream, and what the residual does."""
-    kept, lost = (np.asarray(accuracy[name], float) for name in NETS)
-    if not (np.isfinite(kept).all() and np.isfinite(lost).all()):
+    residual, without = (np.asarray(accuracy[name], float) for name in NETS)
+    if not np.isfinite([residual, without]).all():
         return TEXTS("place not finite", step=step)
     verdict = "here the residual makes no clear difference"
-    if kept[-1] - lost[-1] > CLEAR:
+    if residual[-1] - without[-1] > CLEAR_DIFFERENCE:
         verdict = "the residual keeps the position"
-    elif lost[-1] - kept[-1] > CLEAR:
+    elif without[-1] - residual[-1] > CLEAR_DIFFERENCE:
         verdict = TEXTS("no residual is better")
-    begins = TEXTS("place at the beginning", kept=kept[0], lost=lost[0], verdict=verdict)
-    if kept[0] < 3 * chance:
-        begins = TEXTS("place inferred", kept=kept[0])
-    return TEXTS("place at the end", step=step, kept=kept[-1], lost=lost[-1], chance=chance, begins=begins)
+    beginning = TEXTS("place at the beginning", kept=residual[0], lost=without[0], verdict=verdict)
+    if residual[0] < 3 * chance:
+        beginning = TEXTS("place inferred", kept=residual[0])
+    return TEXTS("place at the end", step=step, kept=residual[-1], lost=without[-1], chance=chance, begins=beginning)
 
 
-def place_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
+def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
     """Share of positions read correctly, by site, beside that of guessing."""
     title, unit = "Position read from the stream", "share read correctly"
-    how: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE}
-    return linear_profile(title=title, unit=unit, hue=SIGNAL, sites=sites, series=by_name(accuracy), **how)
+    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE}
+    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=by_name(accuracy), **axis)
+
+
+def table_map(table: np.ndarray) -> Figure:
+    """A learned table (T, D) of positions."""
+    rows, columns = [str(at) for at in range(table.shape[0])], [str(at + 1) for at in range(table.shape[1])]
+    axes: dict[str, Any] = {"rows": rows, "columns": columns, "x": "feature", "y": "position"}
+    return signed_map("Learned table", values=table, unit="added", **axes)
 
 
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
@@ -138,9 +139,9 @@ def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
     verdict = ": it generalises."
     if step == 0:
         verdict = ". The net has learned nothing yet."
-    elif outside - inside > WORSE_NATS:
+    elif outside - inside > CLEAR_NATS:
         verdict = TEXTS("does not generalise")
-    elif inside - outside > WORSE_NATS:
+    elif inside - outside > CLEAR_NATS:
         verdict = ": it even gets better."
     places = {"first": tokens // 2 + 1, "tokens": tokens, "beyond": tokens + 1, "last": len(loss)}
     return TEXTS("loss beyond", step=step, inside=inside, outside=outside, verdict=verdict, **places)
@@ -148,8 +149,8 @@ def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
 
 def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     """Loss by position, with a vertical line at the training length."""
-    how: dict[str, Any] = {"x": "token; vertical line: training length", "unit": "cross-entropy, nats", "hue": LOSS}
-    sites = range(1, len(loss) + 1)
-    figure = linear_profile(title="Loss by position", sites=sites, series=[Series("loss", loss)], **how)
+    title, x, unit = "Loss by position", "token; vertical line: training length", "cross-entropy, nats"
+    sites, series = range(1, len(loss) + 1), [Series("loss", loss)]
+    figure = linear_profile(title=title, x=x, sites=sites, unit=unit, hue=LOSS, series=series)
     figure["layout"]["shapes"] = [level(tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

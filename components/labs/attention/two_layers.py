@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table, vector
 from models.content import Texts
 from models.labs.attention import Head, Matrices
@@ -19,10 +19,10 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/attention")
 KEY = "attention_layers"
-WRITTEN = 0.05  # from which a weight is written into its cell
+MIN_WRITTEN_WEIGHT = 0.05  # in a cell of the map
 WORDS_PIXELS = 64  # below the map
 TICK_DEGREES = -50
-DECIDED = 0.6  # of a weight on one noun
+MIN_DECIDED_WEIGHT = 0.6  # on one noun
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,27 @@ class LastWord(Settings):
     second: Annotated[bool, Knob("Second head in the first layer", link="second-head")] = True
 
 
-def draw(_head: Head, _at: int, _x: np.ndarray, _matrices: Matrices) -> None:
-    at = form.draw(LastWord, KEY)
-    layers, tokens = two_layers(at.last, second_head=at.second), words(at.last)
-    charts(KEY, it_map(layers, tokens, second_head=at.second), height=280)
-    say(layers_sentence(layers, tokens))
-    rows = {"before the first layer": np.eye(len(FEATURES))[2], "after it": layers.between[IT]}
-    named_table("The vector of it", {"“it”": list(rows), f"[{', '.join(FEATURES)}]": list(map(vector, rows.values()))})
+def draw(_head: Head, _token: int, _x: np.ndarray, _matrices: Matrices) -> None:
+    settings = form.draw(LastWord, KEY)
+    layers = two_layers(settings.last, second_head=settings.second)
+    tokens = words(settings.last)
+    draw_charts(KEY, it_map(layers, tokens, second_head=settings.second))
+    draw_finding(layers_sentence(layers, tokens))
+    vectors = {"before the first layer": np.eye(len(FEATURES))[2], "after it": layers.between[IT]}
+    columns = {"“it”": list(vectors), f"[{', '.join(FEATURES)}]": list(map(vector, vectors.values()))}
+    named_table("The vector of it", columns)
     st.caption(TEXTS("two layers by hand"))
 
 
 def it_map(layers: LayersOfIt, tokens: tuple[str, ...], *, second_head: bool) -> Figure:
-    """Where "it" looks, a row for each head; a head that is off looks nowhere."""
+    """The attention of "it", a row for each head; that of a head which is off is empty."""
     heads = {"head 1": layers.nouns, "head 2": layers.adjectives, "layer 2": layers.decides}
     values = np.array([head.weights[IT] for head in heads.values()])
     hidden = np.zeros(values.shape, bool)
     hidden[1] = not second_head
-    texts = np.where(hidden | (values < WRITTEN), "", np.char.mod("%.2f", values)).tolist()
-    how: dict[str, Any] = {"rows": list(heads), "hidden": hidden, "texts": texts, "unit": "share"}
-    figure = token_map(
-        title="Where “it” looks", tokens=list(tokens), values=values, x="", y="heads of layer 1, layer 2", **how
-    )
+    texts = np.where(hidden | (values < MIN_WRITTEN_WEIGHT), "", np.char.mod("%.2f", values)).tolist()
+    axes: dict[str, Any] = {"tokens": list(tokens), "rows": list(heads), "x": "", "y": "heads of layer 1, layer 2"}
+    figure = token_map(title="Where “it” looks", values=values, unit="share", hidden=hidden, texts=texts, **axes)
     figure["layout"]["margin"]["b"] = WORDS_PIXELS
     figure["layout"]["xaxis"] |= {
         "tickvals": list(range(1, len(tokens) + 1)),
@@ -69,7 +69,7 @@ def layers_sentence(layers: LayersOfIt, tokens: tuple[str, ...]) -> str:
     nouns = [tokens.index(noun) for noun in ("animal", "street")]
     first, second = (head.weights[IT][nouns] for head in (layers.nouns, layers.decides))
     share = {"animal": first[0], "street": first[1], "later_animal": second[0], "later_street": second[1]}
-    if second.max() < DECIDED:
+    if second.max() < MIN_DECIDED_WEIGHT:
         return TEXTS("it cannot decide", **share)
     chosen = ("animal", "street")[int(second.argmax())]
     return TEXTS("it decides", last=tokens[-1], chosen=chosen, **share)

@@ -7,8 +7,8 @@ from addnorm.player.declare import Figure
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import NAME
-from components.labs.parts import charts, say
+from components.labs.autoregression.text import KEY
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table
 from models import answers
 from models.answers import Cached
@@ -25,15 +25,15 @@ PER = 10**6
 
 def draw(panel: InstrumentPanel, text: str, count: int) -> None:
     net = size_of(panel.cfg)
-    charts(NAME, cost_chart(net, panel.cfg.tokens))
+    draw_charts(KEY, cost_chart(net, panel.cfg.tokens))
     tokens = np.array(count)
     again, kept = int(net.again(tokens)), int(net.kept(tokens))
     cost = {"again": again, "kept": kept, "times": again / kept, "memory": net.memory(count), "depth": net.depth}
-    say(TEXTS("cost of a token", token=count, width=net.width, **cost))
+    draw_finding(TEXTS("cost of a token", token=count, width=net.width, **cost))
     if count < MIN_TOKENS:
         st.info(TEXTS("too short to keep", least=MIN_TOKENS))
     elif (answer := panel.ask(answers.CACHED, text=text)) is not None:
-        say(cached_sentence(answer.value), "measured")
+        draw_finding(cached_sentence(answer.value), "measured")
         difference = answer.value.difference
         rows = {"token": list(map(shown, answer.value.tokens)), "largest difference": [*map(number, difference)]}
         with st.expander("Token by token"):

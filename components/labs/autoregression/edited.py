@@ -10,8 +10,8 @@ import streamlit as st
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.inside import change_chart
-from components.labs.autoregression.text import NAME, reading_notes, whole
-from components.labs.parts import charts, say
+from components.labs.autoregression.text import KEY, reading_notes, whole
+from components.labs.parts import draw_charts, draw_finding
 from components.player.answer import answer
 from components.shell.text import badge
 from models import answers
@@ -56,7 +56,7 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     usual = Replaced(middle, next(symbol for symbol in reversed(symbols) if symbol != tokens[middle]))
     names = {at: f"{at + 1}: {shown(token)}" for at, token in enumerate(tokens)}
     st.subheader("Replace a token", anchor=False)
-    edit = form.draw(Replaced, NAME, usual, of=cfg.task, legal={"replaced": names})
+    edit = form.draw(Replaced, KEY, usual, of=cfg.task, legal={"replaced": names})
     token = edit.instead if edit.instead in symbols else edit.instead.strip()
     if token not in symbols:
         what = "character" if TASKS[cfg.task].kind == "text" else "number"
@@ -69,8 +69,10 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     if found is None:
         return
     value, at = found.value, int(found.args["at"])
-    charts(NAME, change_chart("Change by replaced token", value.tokens, value.causal.difference, value.none.difference))
-    say(replaced_sentence(value.causal, value.none, at), "measured")
+    draw_charts(
+        KEY, change_chart("Change by replaced token", value.tokens, value.causal.difference, value.none.difference)
+    )
+    draw_finding(replaced_sentence(value.causal, value.none, at), "measured")
     if TASKS[cfg.task].kind == "text":
         _corrected(panel, "".join(value.tokens), at)
 
@@ -78,7 +80,7 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
 def _corrected(panel: InstrumentPanel, text: str, at: int) -> None:
     """The net goes on after the slip and what is said next."""
     st.subheader("Let it correct itself", anchor=False)
-    wish = form.draw(Corrected, NAME)
+    wish = form.draw(Corrected, KEY)
     if not wish.corrects:
         return
     if panel.at.playing:

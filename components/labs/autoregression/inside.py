@@ -14,8 +14,8 @@ from components.charts.tokens import token_map
 from components.controls import form
 from components.instruments.lens import distance_chart, lens_map, lens_rows
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import NAME, place
-from components.labs.parts import charts, say
+from components.labs.autoregression.text import KEY, place
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.link import PAGES
 from components.shell.static_chart import static_chart
 from components.shell.ways_on import to_playground
@@ -49,8 +49,8 @@ def revised(panel: InstrumentPanel, text: str, count: int) -> Sequence[str]:
     if answer is None:
         return ()
     tokens, causal, bare = answer.value.tokens, answer.value.causal, answer.value.none
-    charts(NAME, revision_chart(tokens[:-1], causal.difference, bare.difference))
-    say(revision_sentence(causal, bare, tokens[-1]), "measured")
+    draw_charts(KEY, revision_chart(tokens[:-1], causal.difference, bare.difference))
+    draw_finding(revision_sentence(causal, bare, tokens[-1]), "measured")
     with st.expander("What is compared"):
         st.markdown(TEXTS("what is compared"))
     return _symbols(answer.cfg, answer.value.classes) if answer.cfg == panel.cfg else ()
@@ -72,14 +72,14 @@ def refined(panel: InstrumentPanel, text: str) -> None:
     with left:
         position = place(answer, text, "position")
     heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value.attention.shape[1]))]
-    head = heads.index(form.draw(LensHead, NAME, legal={"head": heads}, places=[right]).head)
+    head = heads.index(form.draw(LensHead, KEY, legal={"head": heads}, places=[right]).head)
     height = max(240, min(460, ROW * len(sites) + 90))
-    charts(NAME, lens_map("Lens by site and token", sites, value, position), height=height)
-    say(lens_sentence(value, sites, position), "measured")
+    draw_charts(KEY, lens_map("Lens by site and token", sites, value, position), height=height)
+    draw_finding(lens_sentence(value, sites, position), "measured")
     if not value.asked[position]:
         st.caption(TEXTS("no loss here"))
     weights = np.asarray(value.attention.mean(1) if head == 0 else value.attention[:, head - 1])[:, position]
-    charts(NAME, looks_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))
+    draw_charts(KEY, looks_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))
     st.markdown(f"**{looks_sentence(value.tokens, weights, position)}**")
     with st.expander("This token, site by site"):
         _site_by_site(value, sites, position)
@@ -93,7 +93,7 @@ def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> N
     st.markdown(TEXTS("site by site"))
     distance, rows = st.columns(2)
     with distance:
-        static_chart(distance_chart(sites, value, position), "Distance from the end by site", f"{NAME}_distance")
+        static_chart(distance_chart(sites, value, position), "Distance from the end by site", f"{KEY}_distance")
     with rows:
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 

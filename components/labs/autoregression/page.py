@@ -12,8 +12,8 @@ from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs import several
 from components.labs.autoregression import cache, edited, inside, text, tokens
-from components.labs.autoregression.text import EXAMPLES, NAME
-from components.labs.parts import parts
+from components.labs.autoregression.text import EXAMPLES, KEY
+from components.labs.parts import part_tabs
 from components.player.feed import written
 from components.player.page import below, place, player
 from components.player.panels import text_of, writes
@@ -51,19 +51,19 @@ class NetOfTask(Settings):
 def draw() -> None:
     cfg = controls()
     if cfg is not None:
-        poll_while(NAME, lambda: watch(cfg))
+        poll_while(KEY, lambda: watch(cfg))
 
 
 def controls() -> RunConfig | None:
     """Example, task and net. Returns the configuration, or None with an error on the page."""
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    example = EXAMPLES[form.draw(LabNet, NAME, only=["example"], places=[line], on_change=_take).example]
+    example = EXAMPLES[form.draw(LabNet, KEY, only=["example"], places=[line], on_change=_take).example]
     with line.popover("The net", icon=":material/tune:"):
         usual = LabNet(task=example.task)
-        task = form.draw(LabNet, NAME, usual, only=["task"]).task
+        task = form.draw(LabNet, KEY, usual, only=["task"]).task
         st.caption(sentence(TASKS[task].reading))
-        arrangement = form.draw(LabNet, NAME, usual, only=["arrangement"]).arrangement
-        size = form.draw(NetOfTask, NAME, NetOfTask(*NETS[task][:2]), of=task)
+        arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
+        size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), of=task)
     text.adopt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
     if refusal := over_budget(cfg):
@@ -80,12 +80,12 @@ def watch(cfg: RunConfig) -> bool:
     loss_chart = Chart(
         LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=200
     )
-    below(NAME, "loss", [loss_chart])
-    views, waiting = several.views([cfg], at)
+    below(KEY, "loss", [loss_chart])
+    views, waiting = several.views_at_step([cfg], at)
     if not views:
         return waiting
     with shown:
-        waits = _parts(InstrumentPanel(NAME, views[0], at))
+        waits = _parts(InstrumentPanel(KEY, views[0], at))
     loss = float(views[0].trace.loss[views[0].row])
     if np.isfinite(loss):
         st.markdown(TEXTS("right token", step=views[0].row, p=np.exp(-loss), badge=badge("measured")))
@@ -95,7 +95,7 @@ def watch(cfg: RunConfig) -> bool:
 def _parts(panel: InstrumentPanel) -> bool:
     """What the net does with the prompt. Returns whether an answer is still to come."""
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "KV cache", "A token's row", "Pieces of words")
-    prompt, earlier, within, kept, embedding, pieces = parts(NAME, names)
+    prompt, earlier, within, kept, embedding, pieces = part_tabs(KEY, names)
     with prompt:
         read = text.draw(panel)
     if read is not None:
@@ -119,15 +119,15 @@ def _player(cfg: RunConfig) -> At:
 
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
     """
-    tells: Tells = "rest" if place(NAME, [cfg]).playing else "follow"
+    tells: Tells = "rest" if place(KEY, [cfg]).playing else "follow"
     recorded = spoken()
     later = None
     if recorded is not None and recorded.cfg == cfg:
         later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}
-    return player(NAME, [cfg], [text_of(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
+    return player(KEY, [cfg], [text_of(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
 
 
 def _take() -> None:
-    example = EXAMPLES[str(session.widget_value(f"{NAME}_example"))]
-    form.put(NAME, task=example.task, temperature=example.temperature, length=example.length)
-    form.put(NAME, of=example.task, prompt=example.prompt, end=example.end)
+    example = EXAMPLES[str(session.widget_value(f"{KEY}_example"))]
+    form.put(KEY, task=example.task, temperature=example.temperature, length=example.length)
+    form.put(KEY, of=example.task, prompt=example.prompt, end=example.end)

@@ -12,7 +12,7 @@ from components.charts.tokens import candidates_chart
 from components.controls import form
 from components.instruments.lens import PROMPTS
 from components.instruments.panel import InstrumentPanel, Measured
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from components.player.answer import answer
 from components.shell.session import Key
 from components.shell.text import badge, named_table
@@ -27,7 +27,7 @@ from models.spec.query import literal
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
-NAME = "autoregression"
+KEY = "autoregression"
 MAX_PROMPT = 500
 MAX_TEXTS = 16  # that a visitor finds again
 ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
@@ -114,7 +114,7 @@ def place(found: Measured[Any], text: str, name: str) -> int:
     tokens = found.value.tokens
     names = {at: f"{at + 1}: {shown(token)}" for at, token in enumerate(tokens)}
     last, other = len(tokens) - 1, found.args != {"text": text}  # still of another text, with other positions
-    drawn = form.draw(Places, NAME, Places(last, last), only=[name], legal={name: names}, kept=other)
+    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=other)
     return int(getattr(drawn, name))
 
 
@@ -122,8 +122,8 @@ def adopt(task: str, example: PromptExample) -> None:
     """Takes prompt and settings from the address, before their controls are drawn."""
     own = example.task == task
     prompt = Prompt(example.prompt, example.end) if own else Prompt(PROMPTS[task])
-    form.keep(Prompt, NAME, prompt, of=task, legal={"end": _ends(task)})
-    form.keep(Generation, NAME, Generation(example.temperature, length=example.length))
+    form.keep(Prompt, KEY, prompt, of=task, legal={"end": _ends(task)})
+    form.keep(Generation, KEY, Generation(example.temperature, length=example.length))
 
 
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
@@ -177,15 +177,15 @@ def _slides(cfg: RunConfig) -> bool:
 def _prompt(cfg: RunConfig) -> str:
     ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers, separated by spaces"
     knob = Knob(f"Prompt: {ways}", high=MAX_PROMPT)
-    typed = form.draw(Prompt, NAME, of=cfg.task, only=["prompt"], legal={"prompt": knob}, kept=True).prompt
+    typed = form.draw(Prompt, KEY, of=cfg.task, only=["prompt"], legal={"prompt": knob}, kept=True).prompt
     return typed.replace("↵", "\n")
 
 
 def _settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
     """Temperature, seed of the draws and end symbol ("" is none), as a question has them, and the length."""
-    drawn = form.draw(Generation, NAME, kept=True)
+    drawn = form.draw(Generation, KEY, kept=True)
     ends = {end: shown(end) for end in _ends(cfg.task)}
-    end = form.draw(Prompt, NAME, of=cfg.task, only=["end"], legal={"end": ends}, kept=True).end
+    end = form.draw(Prompt, KEY, of=cfg.task, only=["end"], legal={"end": ends}, kept=True).end
     end = "" if end == NO_END else end
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
 
@@ -237,7 +237,7 @@ def _buttons(
         written.tokens, written.why, written.wanted = [], "", None
 
     def button(label: str, name: str, icon: str, does: Callable[[], None], disabled: bool, **how: Any) -> None:
-        st.button(label, key=f"{NAME}_{name}", icon=f":material/{icon}:", on_click=does, disabled=disabled, **how)
+        st.button(label, key=f"{KEY}_{name}", icon=f":material/{icon}:", on_click=does, disabled=disabled, **how)
 
     with st.container(horizontal=True):
         button("Next token", "next", "keyboard_tab", append, not can, type="primary")
@@ -266,15 +266,15 @@ def _candidates(written: Written, upcoming: Continuation, temperature: float, st
         return
     names += ["the next one"] * len(following)
     label, last = "Candidates for token", len(tokens) - 1
-    key = f"{NAME}_looked_at_{len(tokens)}"
+    key = f"{KEY}_looked_at_{len(tokens)}"
     at = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
     token, is_written = tokens[int(at)], at < len(written.tokens)
-    charts(NAME, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.at))
+    draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.at))
     p = {"p": token.p[token.at], "temperature": token.temperature, "tempered": token.tempered[token.at]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
     st.markdown(TEXTS("chosen", token=shown(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
     if written.tokens:
-        with st.popover("All generated tokens", key=f"{NAME}_all", icon=":material/table:"):
+        with st.popover("All generated tokens", key=f"{KEY}_all", icon=":material/table:"):
             rows = [
                 (
                     shown(row.token),

@@ -8,8 +8,8 @@ import streamlit as st
 
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import NAME, place
-from components.labs.parts import say
+from components.labs.autoregression.text import KEY, place
+from components.labs.parts import draw_finding
 from components.shell.text import badge, named_table, number, vector
 from models.answers import LOOKUP, Lookup
 from models.content import Texts
@@ -33,7 +33,7 @@ class LookUp(Settings):
 
 def looked_up(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
-    if not form.draw(LookUp, NAME).rows or (answer := panel.ask(LOOKUP, text=text)) is None:
+    if not form.draw(LookUp, KEY).rows or (answer := panel.ask(LOOKUP, text=text)) is None:
         return
     value = answer.value
     at = place(answer, text, "row")
@@ -85,14 +85,14 @@ class Subwords(Settings):
 
 
 def draw_pieces() -> None:
-    drawn = form.draw(Subwords, NAME)
+    drawn = form.draw(Subwords, KEY)
     text, count = drawn.subword_text or EXAMPLE, drawn.joins
     joins, symbols = learned()
     tokens = pieces(text, count)
     st.code(" | ".join(map(_visible, tokens)), language=None, wrap_lines=True)
     pairs = {"pairs": len(tokens) ** 2, "all_pairs": len(text) ** 2}
     vocabulary = {"symbols": symbols, "vocabulary": symbols + count}
-    say(TEXTS("pieces", characters=len(text), tokens=len(tokens), **pairs, **vocabulary))
+    draw_finding(TEXTS("pieces", characters=len(text), tokens=len(tokens), **pairs, **vocabulary))
     with st.expander("How the pieces are found"):
         st.markdown(TEXTS("byte pairs", read=READ))
         latest = list(enumerate(joins[:count], start=1))[-LATEST:]

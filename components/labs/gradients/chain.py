@@ -12,8 +12,8 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import choose, numbered
-from components.labs.parts import charts
+from components.labs.examples import choose_example, numbered_names
+from components.labs.parts import draw_charts
 from components.shell.text import badge, latex, named_table, number, typed
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
@@ -89,7 +89,7 @@ def draw() -> None:
         sentence = TEXTS("comes back", layers=len(factors), bare=bare, with_residual=skipped, verdict=outcome)
         st.markdown(f"{sentence} {badge('formula')}")
     with picture:
-        charts(KEY, chain_chart(factors), height=320)
+        draw_charts(KEY, chain_chart(factors), height=320)
     with st.expander("The products with their numbers"):
         _products(factors, bare, skipped)
     with st.expander("What is left for one weight"):
@@ -103,7 +103,7 @@ def chain_chart(factors: np.ndarray) -> Figure:
         Series("residual: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
         Series("residual, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
     ]
-    sites = ["input", *numbered("layer", len(factors))]
+    sites = ["input", *numbered_names("layer", len(factors))]
     return depth_profile(title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series)
 
 
@@ -115,8 +115,8 @@ def _example() -> str:
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
-    words = {name: name.replace("cancels its skip", "cancels its residual") for name in PRESETS}
-    return choose(KEY, PRESETS, load, first=FIRST, words=words)
+    labels = {name: name.replace("cancels its skip", "cancels its residual") for name in PRESETS}
+    return choose_example(KEY, PRESETS, load, first=FIRST, labels=labels)
 
 
 def _alike(factors: tuple[float, ...]) -> bool:
@@ -131,7 +131,7 @@ def _factors(preset: tuple[float, ...]) -> np.ndarray:
         same = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
         return np.full(same.depth, same.factor)
     values = table.table(
-        f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=partial(numbered, "layer")
+        f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=partial(numbered_names, "layer")
     )
     return np.asarray(values).ravel()
 

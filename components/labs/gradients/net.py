@@ -11,7 +11,7 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from components.player.answer import before_training
 from components.player.view import PROFILE_SECONDS
 from components.shell.session import Key
@@ -115,7 +115,7 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     st.markdown(f"**{compared(cfg, gradients, predicted.product)}**")
     st.markdown(expected(cfg))
     lines = zip((SIGNAL, GRADIENT), anchored(traces, predicted).items(), strict=True)
-    charts(KEY, *(net_chart(title, hue, traces, *pair) for hue, (title, pair) in lines))
+    draw_charts(KEY, *(net_chart(title, hue, traces, *pair) for hue, (title, pair) in lines))
     st.caption(TEXTS("measured and formula", measured=badge("measured"), formula=badge("formula")))
     to_playground(cfg, "Train it in the playground")
 

@@ -11,7 +11,7 @@ from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import form
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from components.shell.text import badge, named_table, number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -42,7 +42,7 @@ def draw() -> None:
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
     at = form.draw(ShownSlopes, KEY)
     titles = ("Activation φ(z)", "Derivative φ'(z)")
-    charts(KEY, *(curve_chart(title, at.shown, title == titles[1], at.z) for title in titles))
+    draw_charts(KEY, *(curve_chart(title, at.shown, title == titles[1], at.z) for title in titles))
     (place, most), square = steepest("sigmoid"), moments("sigmoid", at.spread**2).slope
     bound = TEXTS("bound", most=most, at=place, spread=at.spread, square=square, passed=square**0.5)
     st.markdown(f"{bound} {badge('formula')}")

@@ -9,7 +9,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.charts.depth import Series, depth_profile
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import badge, number
 from models.content import Texts
 from models.insight.words import decades
@@ -50,12 +50,12 @@ def draw() -> None:
     series = [Series(cell, line, ROLES[cell]) for cell, line in lines.items()]
     series.append(Series("attention", attended, "initial"))
     title, x = "Gradient by distance in time", "tokens back"
-    charts(
+    draw_charts(
         KEY,
         depth_profile(title=title, x=x, sites=range(at.tokens), unit="RMS", hue=GRADIENT, series=series),
         height=330,
     )
-    say(reaches(lines, attended))
+    draw_finding(reaches(lines, attended))
     st.latex(CELLS)
     st.latex(PRODUCT)
     st.caption(f"{TEXTS('random recurrent cell', features=FEATURES)} {badge('formula')}")

@@ -11,7 +11,7 @@ from components.charts.colour import NORM, SIGNAL
 from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import numbers
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import badge, named_table, number
 from components.shell.ways_on import to_compare
 from models.content import Texts
@@ -48,8 +48,8 @@ def batches(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     ]
     title = "Error of the mean by batch size"
     error = depth_profile(title=title, x="batch size B", sites=SIZES, unit="RMS", hue=SIGNAL, series=lines)
-    charts(KEY, cloud(found), error, neighbours(found))
-    say(spread_of_statistics(found, size), "measured")
+    draw_charts(KEY, cloud(found), error, neighbours(found))
+    draw_finding(spread_of_statistics(found, size), "measured")
     st.markdown(f"{spread_of_results(found, size, names[row])} {badge('measured')}")
     st.caption(TEXTS("drawn batches", batches=BATCHES))
     if size > 1:
@@ -117,7 +117,7 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
     """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
     found = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
-    say(lengths(found))
+    draw_finding(lengths(found))
     steps = range(1, len(found.left) + 1)
     columns = {
         "batch norm: mean": found.mean,
@@ -129,7 +129,7 @@ def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) ->
     named_table("Statistics by step", {"step": list(steps), "sequences left": found.left} | numbers)
     series = by_name({"batch norm": found.batch_size, "layer norm": found.layer_size})
     title = "Size after the norm by step"
-    charts(
+    draw_charts(
         KEY, linear_profile(title=title, x="step", sites=steps, unit="RMS", hue=SIGNAL, series=series, guides=(0, 1))
     )
     st.caption(f"{TEXTS('random cell', features=FEATURES)} {badge('formula')}")

@@ -11,7 +11,7 @@ from components.charts.colour import NORM, SIGNAL
 from components.charts.parts import fixed_map, frame_around, title_of
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import numbered
+from components.labs.examples import numbered_names
 from components.labs.normalization.table import coloured
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
@@ -105,7 +105,7 @@ def block() -> None:
     size = form.keep(NormedBlock, CUBE, only=["batch", "tokens", "features", "norm"])
     shape = size.batch, size.tokens, size.features
     legal: dict[str, Any] = {
-        name: dict(enumerate(numbered(name, count)))
+        name: dict(enumerate(numbered_names(name, count)))
         for name, count in zip(("sample", "token", "feature"), shape, strict=True)
     }
     legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
@@ -149,11 +149,13 @@ def slabs(
 ) -> Figure:
     """A block (B, T, D) as one map of tokens by features for each sample, side by side.
 
-    Features are numbered below each, above the sample's name; the value at `at` is framed.
+    Features are numbered_names below each, above the sample's name; the value at `at` is framed.
     """
     batch, tokens, features = cells.shape
     layout = frame_of(title, x="", y="token", legend=False, hue=hue)
-    called = numbered("sample", batch) if features >= MIN_FEATURES_NAMED else [str(one + 1) for one in range(batch)]
+    called = (
+        numbered_names("sample", batch) if features >= MIN_FEATURES_NAMED else [str(one + 1) for one in range(batch)]
+    )
     columns = [(sample, feature) for sample in range(batch) for feature in range(features)]
     below = {(sample, (features - 1) // 2): f"<br>{name}" for sample, name in enumerate(called)}
     names = [f"{feature + 1}{below.get((sample, feature), '')}" for sample, feature in columns]

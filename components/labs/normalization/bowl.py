@@ -10,7 +10,7 @@ from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GREY, LOSS
 from components.charts.parts import numbers
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from models.content import Texts
 from models.labs.bowl import MAX_COUNTED_STEPS, contour, path, steps_to_arrive
 from models.labs.normalization import normalised
@@ -49,8 +49,8 @@ def bowl(values: np.ndarray) -> None:
     except ValueError as problem:
         st.info(str(problem))
         return
-    charts(KEY, *figures, height=330)
-    say(TEXTS("bowl", raw=counts[0], standardised=counts[1]))
+    draw_charts(KEY, *figures, height=330)
+    draw_finding(TEXTS("bowl", raw=counts[0], standardised=counts[1]))
     st.caption(TEXTS("bowl, rates", drawn=DRAWN_STEPS))
 
 

@@ -12,8 +12,8 @@ from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import numbered
-from components.labs.parts import charts, say
+from components.labs.examples import numbered_names
+from components.labs.parts import draw_charts, draw_finding
 from components.player.answer import answer
 from components.shell.text import badge, number
 from components.shell.waiting import poll_while
@@ -78,7 +78,7 @@ def by_lines(values: np.ndarray, row: int, _eps: float, _names: list[str]) -> No
         if reply.value is not None:
             theirs = np.asarray(reply.value.row, float)
             st.markdown(compared(own, theirs))
-            say(digits_sentence(own, theirs, lines), "measured")
+            draw_finding(digits_sentence(own, theirs, lines), "measured")
         return reply.waiting
 
     with beside:
@@ -131,13 +131,13 @@ def rows_that_learn(values: np.ndarray, row: int, eps: float, names: list[str]) 
         return
     walk = learned(normed, target, rows, rate=at.rate)
     floor = least_loss(normed, target)
-    charts(ROWS, loss_chart(walk, floor), rows_chart(walk))
-    say(learned_sentence(walk, floor, at.rate, largest_rate(normed), tokens=len(tokens)))
+    draw_charts(ROWS, loss_chart(walk, floor), rows_chart(walk))
+    draw_finding(learned_sentence(walk, floor, at.rate, largest_rate(normed), tokens=len(tokens)))
     step = min(at.shown, len(walk.loss) - 1)
     shown = np.vstack([walk.gain[step], walk.bias[step], walk.gain[step] * normed + walk.bias[step], target])
     of_tokens = [names[token] for token in tokens]
     index = ["gamma", "beta", *of_tokens, *(f"target of {name}" for name in of_tokens)]
-    frame = pd.DataFrame(shown, index, numbered("feature", values.shape[1])).map(number)
+    frame = pd.DataFrame(shown, index, numbered_names("feature", values.shape[1])).map(number)
     st.markdown(f"**After {step} steps** {badge('formula')}")
     st.dataframe(frame, alt="Gain, bias and results after the step shown, table")
 

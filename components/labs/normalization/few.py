@@ -10,10 +10,9 @@ from components.charts.colour import LOSS
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.long import by_button
-from components.labs.parts import charts
+from components.labs.long import run_on_button
+from components.labs.parts import draw_charts
 from components.shell.text import badge, named_table, number
-from components.shell.waiting import poll_while
 from models import answers
 from models.answers import Overfitting
 from models.content import Texts
@@ -47,7 +46,9 @@ def overfitting(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) 
     st.markdown(TEXTS("few digits", steps=STEPS, seeds=SEEDS))
     few = form.draw(FewDigits, KEY)
     cfg = configuration(few.lr, few.level)
-    poll_while(KEY, lambda: watch(cfg, few.samples))
+    label = f"Train {len(NORMS) * SEEDS} nets"
+    args: dict[str, Any] = {"norms": list(NORMS), "samples": few.samples, "seeds": SEEDS}
+    run_on_button(KEY, answers.FEW_SAMPLES, cfg, _draw_results, label=label, doing="Training and measuring", **args)
 
 
 def configuration(lr: float, level: bool) -> RunConfig:
@@ -55,18 +56,11 @@ def configuration(lr: float, level: bool) -> RunConfig:
     return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale="1/sqrt(depth)" if level else 1.0)
 
 
-def watch(cfg: RunConfig, samples: int) -> bool:
-    """The button, the progress or the result. Returns whether the result is still to come."""
-    asked: dict[str, Any] = {"norms": list(NORMS), "samples": samples, "seeds": SEEDS}
-    label = f"Train {len(NORMS) * SEEDS} nets"
-    return by_button(KEY, answers.FEW_SAMPLES, cfg, _show, label=label, doing="Training and measuring", **asked)
-
-
-def _show(found: Overfitting) -> None:
+def _draw_results(found: Overfitting) -> None:
     end = found.held_out[..., -1], found.accuracy[..., -1]
     st.markdown(f"**Overfitting.** {generalises(NORMS, *end)} {badge('measured')}")
     losses = (("train", "Loss on the samples"), ("held_out", "Held-out loss"))
-    charts(KEY, *(loss_chart(found, which, title) for which, title in losses))
+    draw_charts(KEY, *(loss_chart(found, which, title) for which, title in losses))
     st.markdown(f"**Landscape.** {flatter(NORMS, found.rise)} {badge('measured')}")
     named_table(
         "With and without a norm",

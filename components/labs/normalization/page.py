@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import choose
+from components.labs.examples import choose_example
 from components.labs.normalization import table as tables
 from components.labs.normalization.memory import memory
 from components.labs.normalization.parts import PARTS
@@ -123,7 +123,7 @@ def _example() -> ExampleTable:
         table.put(KEY, example.values)
         form.put(KEY, method=example.method, padding=_pads(example), wilder=1)
 
-    example = TABLES[choose(KEY, TABLES, load, first=FIRST, again=True)]
+    example = TABLES[choose_example(KEY, TABLES, load, first=FIRST, with_reset=True)]
     if example.note:
         st.info(typed(example.note, "formula"))
     if example is TABLES[WILD]:

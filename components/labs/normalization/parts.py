@@ -8,14 +8,14 @@ import streamlit as st
 
 from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, depth_profile
-from components.labs.examples import numbered
+from components.labs.examples import numbered_names
 from components.labs.normalization.batches import batches, recurrent
 from components.labs.normalization.beside import block, two_norms
 from components.labs.normalization.built import by_lines, rows_that_learn
 from components.labs.normalization.few import overfitting
 from components.labs.normalization.scale import outlier, saturation, scale_and_descent
 from components.labs.normalization.shift import covariate_shift
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from components.shell.text import badge, number
 from models.content import Texts
 from models.labs.normalization import normalised
@@ -58,7 +58,7 @@ def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> Non
     }
     series = by_name(lines)
     title, sites = "Spread that comes out", [number(size) for size in SIZES]
-    charts(
+    draw_charts(
         KEY,
         depth_profile(title=title, x="spread that goes in", sites=sites, unit="spread", hue=SIGNAL, series=series),
     )
@@ -82,10 +82,10 @@ def discarded(values: np.ndarray, row: int, eps: float, _names: list[str]) -> No
         are = "is" if lost == 1 else "are"
         st.markdown(TEXTS("directions", values=listed, lost=lost, features=len(x), are=are))
         lengths = {name: [*unit, np.linalg.norm(matrix @ unit)] for name, unit in directions(x, method).items()}
-        frame = pd.DataFrame(lengths, index=[*numbered("feature", len(x)), "output length"])
+        frame = pd.DataFrame(lengths, index=[*numbered_names("feature", len(x)), "output length"])
         st.dataframe(frame.T, alt=f"Directions that {method} may discard, table")
         with st.popover("The Jacobian", key=f"{KEY}_jacobian_{method}", icon=":material/table:"):
-            frame = pd.DataFrame(matrix, numbered("y", len(x)), numbered("x", len(x)))
+            frame = pd.DataFrame(matrix, numbered_names("y", len(x)), numbered_names("x", len(x)))
             st.dataframe(frame, alt=f"The Jacobian of {method}, table")
     st.caption(f"{TEXTS('discarded')} {badge('formula')}")
 

@@ -11,7 +11,7 @@ from components.charts.colour import NORM, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import number_table as table
 from components.labs.normalization.table import letter
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from models.labs.normalization import CELL, FEATURE, METHODS, TOKEN, NormedTable
 
 KEY = "normalization"
@@ -29,7 +29,7 @@ def picture(values: np.ndarray, found: NormedTable, method: str, settings: dict[
     ends = bands(found, method, settings)
     before, after = ([pair[at] for pair in ends] for at in (0, 1))
     figures = dots("Before", values, cells, called, before), dots("After", found.values, cells, called, after)
-    charts(KEY, *figures, height=FRAME + ROW * min(len(cells), MAX_SETS))
+    draw_charts(KEY, *figures, height=FRAME + ROW * min(len(cells), MAX_SETS))
     if len(cells) > MAX_SETS:
         st.caption(f"The first {MAX_SETS} of {len(cells)} sets are drawn.")
 
@@ -65,7 +65,7 @@ def bands(
 def dots(
     title: str, values: np.ndarray, sets: Sequence[np.ndarray], called: Sequence[str], ends: Sequence[tuple[float, ...]]
 ) -> Figure:
-    """A dot for each cell at its value, a row for each set, on its band; a set of few cells has them numbered."""
+    """A dot for each cell at its value, a row for each set, on its band; a set of few cells has them numbered_names."""
     drawn = list(sets)[:MAX_SETS]
     layout = frame_of(title, x="value", y="", legend=False, hue=SIGNAL)
     rows = list(range(1, len(drawn) + 1))

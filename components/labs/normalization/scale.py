@@ -10,7 +10,7 @@ from components.charts.colour import GRADIENT, LOSS, SIGNAL
 from components.charts.depth import by_name, depth_profile
 from components.controls import form
 from components.labs.normalization.bowl import bowl
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import badge, named_table, number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
@@ -65,7 +65,7 @@ def scale_and_descent(values: np.ndarray, _row: int, _eps: float, _names: list[s
     st.latex(r"(a+b)^2=a^2+2ab+b^2")
     st.markdown(shares(samples, standard))
     title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{at}x" for at in RATIOS]
-    charts(KEY, depth_profile(title=title, x=x, sites=sites, unit="steps", hue=LOSS, series=by_name(lines)))
+    draw_charts(KEY, depth_profile(title=title, x=x, sites=sites, unit="steps", hue=LOSS, series=by_name(lines)))
     st.caption(f"{TEXTS('descent', most=MAX_STEPS)} {badge('measured')}")
 
 
@@ -139,7 +139,7 @@ def outlier(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
     series = by_name({method: [at[method] for at in by_distance] for method in METHODS})
     title, x = "Range of the others by outlier", "distance in ranges of the feature"
     sites, unit = [f"{distance:g}" for distance in DISTANCES], "maximum minus minimum"
-    charts(KEY, depth_profile(title=title, x=x, sites=sites, unit=unit, hue=SIGNAL, series=series))
+    draw_charts(KEY, depth_profile(title=title, x=x, sites=sites, unit=unit, hue=SIGNAL, series=series))
     st.caption(f"{TEXTS('range of the others')} {badge('formula')}")
 
 
@@ -177,7 +177,9 @@ def saturation(values: np.ndarray, _row: int, eps: float, _names: list[str]) -> 
     found = [one for (one,) in at]
     bare, normed = found[:2]
     sizes = {"bare": bare.rms, "normed": normed.rms}
-    say(TEXTS("slopes", times=times, **sizes, bare_saturated=bare.saturated, normed_saturated=normed.saturated))
+    draw_finding(
+        TEXTS("slopes", times=times, **sizes, bare_saturated=bare.saturated, normed_saturated=normed.saturated)
+    )
     named_table(
         "Slopes with and without a norm",
         {
@@ -195,7 +197,7 @@ def saturation(values: np.ndarray, _row: int, eps: float, _names: list[str]) -> 
     }
     series, unit = by_name(rows, ("now", "other", "initial", "formula")), "RMS of the slope"
     title, sites = "Slope by size of the input", [f"{size:g}" for size in TIMES]
-    charts(KEY, depth_profile(title=title, x="table times", sites=sites, unit=unit, hue=GRADIENT, series=series))
+    draw_charts(KEY, depth_profile(title=title, x="table times", sites=sites, unit=unit, hue=GRADIENT, series=series))
     st.caption(f"{bounds(values.shape[1])} {badge('formula')}")
 
 

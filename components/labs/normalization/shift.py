@@ -11,11 +11,10 @@ from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import by_name, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.long import by_button
+from components.labs.long import run_on_button
 from components.labs.maps import signed_map
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import named_table, number
-from components.shell.waiting import poll_while
 from models import answers
 from models.answers import CovariateShift
 from models.content import Texts
@@ -56,25 +55,22 @@ def covariate_shift(_values: np.ndarray, _row: int, _eps: float, _names: list[st
 
     def show(found: CovariateShift) -> None:
         st.markdown(TEXTS("means move", **moved_by(found), block=chosen.block, every=STEPS // (len(found.steps) - 1)))
-        say(ends(found), "measured")
-        charts(KEY, moves_chart(found), loss_chart(found))
+        draw_finding(ends(found), "measured")
+        draw_charts(KEY, moves_chart(found), loss_chart(found))
         table(found)
         form.draw(ShiftedNets, KEY, only=["film"], kept=True)
-        charts(KEY, film_chart(found, film))
+        draw_charts(KEY, film_chart(found, film))
         st.caption(TEXTS("shifts put back"))
 
-    poll_while(
+    run_on_button(
         KEY,
-        lambda: by_button(
-            KEY,
-            answers.COVARIATE_SHIFT,
-            cfg,
-            show,
-            label=TEXTS("train the four"),
-            doing="Training and measuring",
-            block=chosen.block,
-            shift=chosen.shift,
-        ),
+        answers.COVARIATE_SHIFT,
+        cfg,
+        show,
+        label=TEXTS("train the four"),
+        doing="Training and measuring",
+        block=chosen.block,
+        shift=chosen.shift,
     )
 
 

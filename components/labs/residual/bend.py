@@ -10,7 +10,7 @@ from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import badge
 from models.content import Texts
 from models.labs.bend import POINTS, Learned, initial, learn, target
@@ -40,8 +40,8 @@ def draw() -> None:
     st.markdown(TEXTS("x plus a bend"))
     at = form.draw(Bend, KEY)
     nets = {name: _learned(at.bend, at.layers, at.size, at.seed, name == "residual") for name in ("residual", "plain")}
-    charts(KEY, function_chart(at.bend, nets, at.step), loss_chart(nets), height=300)
-    say(bend_sentence(at.bend, nets))
+    draw_charts(KEY, function_chart(at.bend, nets, at.step), loss_chart(nets), height=300)
+    draw_finding(bend_sentence(at.bend, nets))
     branches = {f"layer {layer}": size for layer, size in enumerate(nets["residual"].branches, start=1)}
     st.markdown(f"{TEXTS('branches learned', branches=branches)} {badge('formula')}")
 

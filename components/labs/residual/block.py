@@ -11,9 +11,9 @@ import streamlit as st
 from components.charts.parts import Figure, title_of
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import numbered
+from components.labs.examples import numbered_names
 from components.labs.maps import signed_map
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, number
@@ -83,20 +83,20 @@ def draw() -> None:
     with st.expander("Tokens and matrices, to edit"):
         inputs = _inputs()
     with place:
-        tokens = dict(enumerate(numbered("token", len(inputs["embedding"]))))
-        features = dict(enumerate(numbered("feature", inputs["embedding"].shape[1])))
+        tokens = dict(enumerate(numbered_names("token", len(inputs["embedding"]))))
+        features = dict(enumerate(numbered_names("feature", inputs["embedding"].shape[1])))
         at = form.draw(BlockSettings, KEY, legal={"changed": tokens})
         run = partial(blocks.forward, placement=at.order, activation=ACTIVATIONS[at.activation], causal=at.causal)
         before, block = run(inputs), run(blocks.with_change(inputs, at.changed, at.by))
         moved = blocks.moved(before, block)
         _pictures(block, moved)
         _terms(block, tokens)
-        say(moved_sentence(blocks.moved_alone(before, at.changed, at.by), at.changed))
+        draw_finding(moved_sentence(blocks.moved_alone(before, at.changed, at.by), at.changed))
         st.subheader("The gradient of one output, on its way back", anchor=False)
         out = form.draw(OutputNumber, KEY, legal={"out_token": tokens, "out_feature": features})
         shares = blocks.shares(block, out.out_token, out.out_feature)
         height = 90 + ROW_PIXELS * before.values["x"].size
-        charts(f"{KEY}_back", *[share_map(one) for one in shares], height=height)
+        draw_charts(f"{KEY}_back", *[share_map(one) for one in shares], height=height)
         for one in shares:
             st.markdown(f"{share_sentence(one)} {badge('formula')}")
 
@@ -155,20 +155,13 @@ def token_figure(block: ComputedBlock, token: int) -> Figure:
     rows = {name: block.values[name][token] for name in block.operations}
     widest = max(len(row) for row in rows.values())
     cells = np.array([np.pad(row, (0, widest - len(row)), constant_values=np.nan) for row in rows.values()])
-    there = np.isfinite(cells)
-    texts = None
-    if widest <= MAX_WRITTEN:
-        texts = [
-            [number(cell, 2) if seen else "" for cell, seen in zip(*pair, strict=True)]
-            for pair in zip(cells, there, strict=True)
-        ]
     return _map(
         f"Token {token + 1}",
         rows=[named(name) for name in rows],
         columns=[str(at + 1) for at in range(widest)],
         values=cells,
-        measured=there,
-        texts=texts,
+        measured=np.isfinite(cells),
+        digits=2 if widest <= MAX_WRITTEN else None,
     )
 
 
@@ -180,7 +173,7 @@ def moved_figure(moved: Mapping[str, np.ndarray]) -> Figure:
         rows=[named(name) for name in moved],
         columns=[f"token {at + 1}" for at in range(values.shape[1])],
         values=values,
-        texts=[[number(cell, 1) for cell in row] for row in values],
+        digits=1,
     )
 
 
@@ -262,15 +255,13 @@ def share_map(shares: Shares) -> Figure:
         rows=[f"token {token + 1}, {feature + 1}" for token in range(tokens) for feature in range(features)],
         columns=list(ways),
         values=cells,
-        texts=[[number(cell, 2) for cell in row] for row in cells],
+        digits=2,
     )
 
 
 def _map(title: str, **how: Any) -> Figure:
     """A map of a few columns, in which every row has its name."""
-    figure = signed_map(title, unit="value", x="", y="", every_name=True, **how)
-    figure["layout"]["margin"]["l"] = NAMES_PIXELS
-    return figure
+    return signed_map(title, unit="value", every_name=True, names_pixels=NAMES_PIXELS, **how)
 
 
 def share_sentence(shares: Shares) -> str:

@@ -10,7 +10,7 @@ from components.charts.colour import SIGNAL
 from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from components.shell.text import badge, number, vector
 from models.content import Texts
 from models.labs.residual import WALKS, cosine, walk
@@ -44,7 +44,7 @@ def draw() -> None:
     """The section."""
     at = form.draw(Branches, KEY)
     cosines = remembered(WIDTH, BLOCKS, at.size, at.seed)
-    charts(KEY, memory_chart(cosines))
+    draw_charts(KEY, memory_chart(cosines))
     ends = {name: line[-1] for name, line in cosines.items()}
     without = f"{number(ends['no residual'], 3)} without a residual" if at.size else TEXTS("nothing left")
     times = "" if at.size == 1 else f"{number(at.size)} times "

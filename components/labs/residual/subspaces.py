@@ -11,7 +11,7 @@ from components.charts.colour import SIGNAL
 from components.charts.parts import Figure, numbers
 from components.controls import form
 from components.labs.maps import signed_map
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import number
 from models.content import Texts
 from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, Access, layer_accesses, start
@@ -45,12 +45,12 @@ def draw() -> None:
     token = start(at.token)
     how: dict[str, Any] = {"angle": at.angle, "share": at.share, "order": at.order}
     steps = layer_accesses(token, amount=at.amount, **how)
-    charts(KEY, access_chart(steps), stream_map(token, steps), direction_map(token, steps), height=300)
+    draw_charts(KEY, access_chart(steps), stream_map(token, steps), direction_map(token, steps), height=300)
     heard = {
         "of_a": _heard(layer_accesses(0 * token, amount=at.amount, **how)),
         "of_token": _heard(layer_accesses(token, amount=0.0, **how)),
     }
-    say(heard_sentence(heard, at, float(WRITTEN_BY_A @ steps[-1].stream)))
+    draw_finding(heard_sentence(heard, at, float(WRITTEN_BY_A @ steps[-1].stream)))
 
 
 def _heard(steps: list[Access]) -> float:
@@ -108,10 +108,6 @@ def direction_map(token: np.ndarray, steps: list[Access]) -> Figure:
 
 def _map(title: str, rows: list[str], values: np.ndarray, steps: list[Access]) -> Figure:
     values = values.round(9) + 0.0
-    texts = [[number(value, 2) for value in row] for row in values]
     columns = ["x", *(f"+ {step.layer}" for step in steps)]
-    figure = signed_map(
-        title, rows=rows, columns=columns, values=values, texts=texts, unit="", x="", y="", every_name=True, bar=False
-    )
-    figure["layout"]["margin"]["l"] = NAMES_PIXELS
-    return figure
+    how: dict[str, Any] = {"digits": 2, "every_name": True, "bar": False, "names_pixels": NAMES_PIXELS}
+    return signed_map(title, rows=rows, columns=columns, values=values, **how)

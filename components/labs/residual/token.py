@@ -11,9 +11,9 @@ import streamlit as st
 from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import choose
+from components.labs.examples import choose_example
 from components.labs.maps import signed_map
-from components.labs.parts import charts
+from components.labs.parts import draw_charts
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
@@ -60,7 +60,7 @@ def draw() -> np.ndarray:
         picture.info(TEXTS("no branch"))
         return values
     with picture:
-        charts(KEY, walk_map(steps, values[0]), height=min(110 + FEATURE_PIXELS * values.shape[1], 420))
+        draw_charts(KEY, walk_map(steps, values[0]), height=min(110 + FEATURE_PIXELS * values.shape[1], 420))
         st.markdown(f"{end_sentence(steps, skip)} {badge('formula')}")
     with st.expander("Step by step, with every sum and norm"):
         formula = PLACEMENTS[placement].formula
@@ -88,10 +88,10 @@ def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
         if step.norm_add or step.open is not None:
             columns[f"norm {at}" if step.norm_add else f"relu {at}"] = step.after
     values = np.array(list(columns.values())).T
-    texts = [[number(value, 3) for value in row] for row in values] if max(values.shape) <= MAX_NUMBERS else None
+    digits = 3 if max(values.shape) <= MAX_NUMBERS else None
     rows = [str(at) for at in range(1, len(x) + 1)]
     title = "The token after every operation"
-    return signed_map(title, rows=rows, columns=list(columns), values=values, unit="", x="", y="feature", texts=texts)
+    return signed_map(title, rows=rows, columns=list(columns), values=values, y="feature", digits=digits)
 
 
 def row_names(count: int) -> list[str]:
@@ -121,7 +121,7 @@ def _example() -> Walk:
         table.put(f"{KEY}_token", _rows(example))
         form.put(KEY, placement=example.placement, skip=1.0)
 
-    example = WALKS[choose(KEY, WALKS, load, first=FIRST)]
+    example = WALKS[choose_example(KEY, WALKS, load, first=FIRST)]
     if sentence := slip(example):
         st.info(sentence)
     return example

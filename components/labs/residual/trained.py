@@ -23,7 +23,7 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
-NAME = "residual_trained"
+KEY = "residual_trained"
 SHARES = "Branch share by block"
 # Share of what branches add on the hard task: below LESS they do less on an easy one, below ASIDE next to nothing.
 LESS, ASIDE = 0.8, 0.4
@@ -60,11 +60,11 @@ class Nets(Settings):
 
 def draw() -> None:
     """The section."""
-    kind = form.draw(Nets, NAME, only=["kind"]).kind
+    kind = form.draw(Nets, KEY, only=["kind"]).kind
     st.markdown(TEXTS("three nets") if kind == "mlp" else TEXTS("three transformers"))
-    at = form.draw(Nets, NAME, Nets(depth=DEPTHS[kind]), only=["net", "depth"])
+    at = form.draw(Nets, KEY, Nets(depth=DEPTHS[kind]), only=["net", "depth"])
     cfgs = [configuration(at.net, task, at.depth, kind) for task in (TASKS if kind == "mlp" else SYMBOLS)]
-    poll_while(NAME, lambda: watch(cfgs))
+    poll_while(KEY, lambda: watch(cfgs))
 
 
 def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:
@@ -86,8 +86,8 @@ def watch(cfgs: list[RunConfig]) -> bool:
             Chart(title, figure=sublayer_figure(cfgs[0], kind), span=COLUMNS // 2, height=280)
             for kind, title in SUBLAYERS.items()
         ]
-    at = player(NAME, cfgs, drawn, shared=" all three")
-    views, waiting = several.views(cfgs, at)
+    at = player(KEY, cfgs, drawn, shared=" all three")
+    views, waiting = several.views_at_step(cfgs, at)
     if views:
         _show(views)
     return waiting

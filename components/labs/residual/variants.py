@@ -11,7 +11,7 @@ from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import badge, named_table, number, vector
 from components.shell.ways_on import to_playground
 from models.content import Texts
@@ -79,8 +79,8 @@ def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -
         f"with {name}": [cosine(value, one - one.mean()) for _, value in results.values()]
         for name, one in (("x", x), ("F", branches[0]))
     }
-    charts(KEY, cosine_dots(list(results), like), height=330)
-    say(likeness(list(results), like["with x"]))
+    draw_charts(KEY, cosine_dots(list(results), like), height=330)
+    draw_finding(likeness(list(results), like["with x"]))
     st.caption(TEXTS("cosines"))
     with st.expander("Formulas and results"):
         columns = {

@@ -11,7 +11,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.diagram import Drawing, show_svg
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import charts, say
+from components.labs.parts import draw_charts, draw_finding
 from components.shell.text import badge, vector
 from models.content import Texts
 from models.labs.widths import (
@@ -57,15 +57,15 @@ def draw() -> None:
     x, written = source.normal(size=at.stream).round(2), source.normal(size=at.branch).round(2)
     joined = join(x, written, at.join, source)
     show_svg(diagram(at.stream, at.branch, at.join, joined), f"{KEY}_diagram")
-    say(join_sentence(at.stream, at.branch, at.join, joined))
+    draw_finding(join_sentence(at.stream, at.branch, at.join, joined))
     if joined.sum is not None:
         numbers = [f"residual {vector(joined.residual, 3)}", f"branch {vector(joined.branch, 3)}"]
         st.markdown("  \n".join([*numbers, f"sum **{vector(joined.sum, 3)}** {badge('formula')}"]))
     drawn = form.draw(Widths, KEY, only=["draws", "seed"])
     lines = gradients(drawn)
-    charts(KEY, gradient_chart(lines))
+    draw_charts(KEY, gradient_chart(lines))
     once, every = (float(line[0]) for line in list(lines.values())[1:])
-    say(
+    draw_finding(
         TEXTS(
             "gradient past the branches", blocks=BLOCKS, once=once, every=every, expected=SIZES[drawn.draws] ** BLOCKS
         )
