@@ -1,6 +1,6 @@
-"""What the parts of all labs share: tabs, findings, charts side by side, matrices, tables that have to fit."""
+"""The parts of all labs share these: tabs, findings, charts side by side, matrices, tables that have to fit."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
 
@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from components.charts.depth import LOOKS, by_name, depth_profile
 from components.charts.parts import Figure, title_of
 from components.controls import form
 from components.labs.examples import numbered_names
@@ -55,6 +56,17 @@ def draw_matrix(name: str, values: np.ndarray, row: str, column: str = "") -> No
     frame = pd.DataFrame(values, numbered_names(row, len(values)), columns)
     height: int | Literal["content"] = "content" if len(values) <= MAX_ROWS_WITHOUT_SCROLLING else 260
     st.dataframe(frame.map(number), alt=f"{name}, table", height=height)
+
+
+def line_chart(
+    title: str,
+    sites: Iterable[object],
+    lines: Mapping[str, np.ndarray | Sequence[float]],
+    roles: Sequence[str] = LOOKS,
+    **axes: Any,
+) -> Figure:
+    """Named lines in the looks of their roles over sites, on a log axis; `axes`: as `depth_profile` has them."""
+    return depth_profile(title=title, sites=sites, series=by_name(lines, roles), **axes)
 
 
 def number_cells(values: Iterable[SupportsFloat], digits: int = 4) -> list[str]:

@@ -54,11 +54,12 @@ def compare_nets(
     `shared`: the nets together, as the player calls them; `charts`: drawn in place of the losses of nets of one task.
     """
     first = next(iter(cfgs.values()))
-    losses = figures.losses(list(cfgs), steps=first.steps, task=first.task)
-    drawn = list(charts) or [Chart("Loss", figure=losses, span=COLUMNS, height=220)]
+    if not charts:
+        losses = figures.losses(list(cfgs), steps=first.steps, task=first.task)
+        charts = [Chart("Loss", figure=losses, span=COLUMNS, height=220)]
 
     def body() -> bool:
-        at = player(key, list(cfgs.values()), drawn, shared=shared)
+        at = player(key, list(cfgs.values()), list(charts), shared=shared)
         views, waiting = views_at_step(list(cfgs.values()), at)
         panels = {
             name: InstrumentPanel(f"{key} {name}", view, at, screen=key, net=name)

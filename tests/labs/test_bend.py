@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.residual.bend import RATE, STEPS, bend_sentence
+from components.labs.residual.bend import LEARNING_RATE, STEPS, bend_sentence
 from models.labs.bend import POINTS, initial, learn
 from tests.app_page import sound, words
 from tests.labs_page import lab
@@ -14,9 +14,9 @@ from tests.labs_page import lab
 @pytest.mark.parametrize(("layers", "size", "bend"), [(1, 0.3, 0.3), (3, 1.0, -1.0), (2, 0.5, 2.0)])
 def test_the_nets_learn_as_autograd_and_sgd_have_it(residual, layers, size, bend):
     net = initial(layers, size, 3)
-    found = learn(bend, net, residual=residual, rate=RATE, steps=40)
+    found = learn(bend, net, residual=residual, rate=LEARNING_RATE, steps=40)
     parameters = [[torch.tensor(part, dtype=torch.float64, requires_grad=True) for part in layer] for layer in net]
-    descent = torch.optim.SGD([one for layer in parameters for one in layer], lr=RATE)
+    descent = torch.optim.SGD([one for layer in parameters for one in layer], lr=LEARNING_RATE)
     x, wanted = torch.tensor(POINTS), torch.tensor(POINTS + bend * np.sin(1.5 * POINTS))
     for step in range(41):
         stream = x
@@ -36,7 +36,7 @@ def test_the_nets_learn_as_autograd_and_sgd_have_it(residual, layers, size, bend
 def nets(bend, layers, size, seed=0):
     kinds = {"residual": True, "plain": False}
     return {
-        name: learn(bend, initial(layers, size, seed), residual=on, rate=RATE, steps=STEPS)
+        name: learn(bend, initial(layers, size, seed), residual=on, rate=LEARNING_RATE, steps=STEPS)
         for name, on in kinds.items()
     }
 

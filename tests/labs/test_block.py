@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn.functional import gelu, layer_norm, relu, scaled_dot_product_attention
 
-from components.labs.residual.block import fits, moved_sentence, terms_text
+from components.labs.residual.block import moved_sentence, shape_mismatch, terms_text
 from models.insight.gaussian import ACTIVATIONS
 from models.labs import block as blocks
 from models.labs.block import EPS, INPUTS, PLACEMENTS
@@ -142,10 +142,10 @@ def test_bounds_and_equal_features_leave_numbers_finite(huge):
 
 
 def test_tables_that_do_not_fit_get_one_sentence():
-    assert fits(INPUTS) == fits(RANDOM) == ""
-    assert fits(dict(INPUTS) | {"W_K": np.ones((4, 3))}).startswith("W_K must have 4 rows and 2 columns")
-    assert fits(dict(INPUTS) | {"W_2": np.ones((3, 4))}).startswith("W_2 must have 4 rows and 4 columns")
-    assert "at most 6 tokens" in fits(dict(INPUTS) | {"embedding": np.ones((7, 4))})
+    assert shape_mismatch(INPUTS) == shape_mismatch(RANDOM) == ""
+    assert shape_mismatch(dict(INPUTS) | {"W_K": np.ones((4, 3))}).startswith("W_K must have 4 rows and 2 columns")
+    assert shape_mismatch(dict(INPUTS) | {"W_2": np.ones((3, 4))}).startswith("W_2 must have 4 rows and 4 columns")
+    assert "at most 6 tokens" in shape_mismatch(dict(INPUTS) | {"embedding": np.ones((7, 4))})
 
 
 def test_the_page_follows_its_order_its_tables_and_the_pressed_number(trainer_in_this_process):

@@ -11,8 +11,8 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from components.charts.colour import SIGNAL
-from components.labs.gradients.chain import chain_chart, changes, paths
-from components.labs.gradients.net import INITS, anchored, expected, net_chart
+from components.labs.gradients.chain import chain_chart, paths_sentence, updates_sentence
+from components.labs.gradients.net import INITS, anchored_lines, expectation_sentence, net_chart
 from components.labs.gradients.slopes import curve_chart
 from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
 from models.insight.gaussian import moments, slope, steepest, value
@@ -97,7 +97,7 @@ def test_a_weight_whose_update_is_below_its_last_digit_stands_still_in_float32()
 def test_weights_that_stay_are_counted_without_and_with_a_skip(factors, said):
     weights = np.array(factors)
     bare, skipped = (derivatives(weights, 1, 1, FUNCTIONS["identity"], skip=skip).by_weight for skip in (False, True))
-    assert said in changes(weights, 0.1, bare, skipped)
+    assert said in updates_sentence(weights, 0.1, bare, skipped)
 
 
 def test_random_factors_add_in_squares_as_a_random_matrix_does():
@@ -133,8 +133,8 @@ def test_the_product_with_a_skip_multiplied_out_is_a_sum_over_all_choices_of_ski
         past[sum(chosen)] += np.prod(factors[np.array(chosen)])
     np.testing.assert_allclose(by_branches(factors), past, atol=1e-12)
     assert past.sum() == pytest.approx(arriving(with_skip(factors))[0])
-    assert "over $2^{10}$ paths" in paths(np.full(10, 0.5))
-    assert "1 through no branch, 5 through one, 51.7 through two or more." in paths(np.full(10, 0.5))
+    assert "over $2^{10}$ paths" in paths_sentence(np.full(10, 0.5))
+    assert "1 through no branch, 5 through one, 51.7 through two or more." in paths_sentence(np.full(10, 0.5))
 
 
 # --- the derivatives ---
@@ -253,7 +253,7 @@ def test_means_that_a_skip_adds_up_make_the_stream_grow_faster_than_squares_alon
 def test_the_formula_is_drawn_from_where_the_measurement_starts():
     cfg = RunConfig(depth=6, residual=False, norm="none")
     trace = profile_at_init(cfg)
-    found = anchored([trace, trace], law(cfg))
+    found = anchored_lines([trace, trace], law(cfg))
     measured, formula = found["Signal of the net"]
     assert formula[0] == pytest.approx(measured[0, 0])
     measured, formula = found["Gradient of the net"]
@@ -279,7 +279,7 @@ def test_the_laws_differ_by_arrangement():
         {"residual": False, "norm": "none", "init": "he", "layers_per_branch": 1},
         {"residual": False, "norm": "none"},
     ]
-    assert len({expected(RunConfig(**one)) for one in fields}) == len(fields)
+    assert len({expectation_sentence(RunConfig(**one)) for one in fields}) == len(fields)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_the_laws_differ_by_arrangement():
     ],
 )
 def test_a_law_says_what_the_product_of_its_own_setting_does(fields, words):
-    assert words in expected(RunConfig(**fields))
+    assert words in expectation_sentence(RunConfig(**fields))
 
 
 @pytest.mark.parametrize(("activation", "depth"), [("identity", 6), ("relu", 8), ("sigmoid", 50)])
@@ -315,7 +315,7 @@ def test_a_gradient_that_does_not_explode_is_said_to_grow_as_often_as_the_produc
     for _ in range(depth):
         grown *= np.sqrt(1 + np.mean(slope(np.sqrt(square) * z) ** 2.0))
         square += np.mean(curve(np.sqrt(square) * z) ** 2)
-    said = expected(RunConfig(norm="none", activation=activation, depth=depth))
+    said = expectation_sentence(RunConfig(norm="none", activation=activation, depth=depth))
     found = re.search(rf"over {depth} layers the gradient grows only ([\d.]+) times", said)
     assert found is not None
     assert float(found[1]) == pytest.approx(grown, rel=0.08)
@@ -332,7 +332,7 @@ def sig(z):
 def figures():
     cfg = RunConfig(depth=3, width=16, batch=8)
     traces = [profile_at_init(cfg)]
-    (title, (measured, formula)), *_ = anchored(traces, law(cfg)).items()
+    (title, (measured, formula)), *_ = anchored_lines(traces, law(cfg)).items()
     yield chain_chart(np.array([0.5, 0.0, -1.0, 3.0]))
     yield chain_chart(np.full(100, 1e-9))
     yield curve_chart("φ", list(FUNCTIONS), False, 0.0)

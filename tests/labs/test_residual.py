@@ -9,19 +9,19 @@ from streamlit.testing.v1 import AppTest
 from torch import Tensor, nn
 
 from components.labs import several
-from components.labs.residual.memory import memory_chart, remembered, sizes
+from components.labs.residual.memory import memory_chart, sizes_sentence, stream_cosines
 from components.labs.residual.token import end_sentence, walk_map
 from components.labs.residual.trained import (
+    MLP,
     NETS,
-    SIZE,
-    SUBLAYERS,
-    SYMBOLS,
+    SUBLAYER_TITLES,
     TASKS,
-    aside_sentence,
+    TRANSFORMER_TASKS,
+    branch_shares,
     configuration,
-    share_figure,
-    shares,
-    sublayer_figure,
+    share_chart,
+    share_sentence,
+    sublayer_chart,
     sublayer_sentence,
 )
 from components.labs.residual.variants import effective_weight, variants
@@ -203,7 +203,7 @@ def test_random_branches_forget_a_token_sooner_behind_a_relu_after_every_add():
     end = x
     for write in source.normal(size=(24, 48)):
         end = np.where(end + write > 0, end + write, 0)
-    found = remembered(48, 24, 1.0, 0)
+    found = stream_cosines(48, 24, 1.0, 0)
     assert found["residual, ReLU after the add"][-1] == pytest.approx(end @ x / np.linalg.norm(end) / np.linalg.norm(x))
     assert len(found) == 4
 
@@ -281,11 +281,11 @@ def test_a_token_of_equal_features_is_normed_to_zeros():
 
 def test_the_mean_square_of_a_sum_is_three_terms_of_which_random_branches_leave_two():
     x, branch = np.array([1.5, 2.0, -0.5]), np.array([0.8, 1.2, -0.1])
-    assert sizes(x, branch).startswith("Its mean square is 2.167 + 2.433 + 0.6967 = 5.297. ")
+    assert sizes_sentence(x, branch).startswith("Its mean square is 2.167 + 2.433 + 0.6967 = 5.297. ")
     assert ((x + branch) ** 2).mean() == pytest.approx(5.297, abs=5e-4)
-    assert "mean squares add: 2.167 + 0.6967 = 2.863, which is 1.32 times the token's." in sizes(x, branch)
+    assert "mean squares add: 2.167 + 0.6967 = 2.863, which is 1.32 times the token's." in sizes_sentence(x, branch)
     assert (x**2).mean() + (branch**2).mean() == pytest.approx(1.3215 * (x**2).mean(), abs=5e-4)
-    assert "mean squares add: 2.167 + 0 = 2.167, which is 1 times the token's." in sizes(x, 0 * branch)
+    assert "mean squares add: 2.167 + 0 = 2.167, which is 1 times the token's." in sizes_sentence(x, 0 * branch)
     source = np.random.default_rng(0)
     writes = source.normal(size=(4000, 3))
     cross = (2 * x * writes).mean(1)
@@ -295,7 +295,7 @@ def test_the_mean_square_of_a_sum_is_three_terms_of_which_random_branches_leave_
 
 def test_a_skip_remembers_as_a_sum_of_random_vectors_does():
     """|x| against the square root of 1 + blocks, and half of it lost at every norm of the sum."""
-    many = [remembered(4000, 24, 1.0, seed) for seed in range(3)]
+    many = [stream_cosines(4000, 24, 1.0, seed) for seed in range(3)]
     assert np.mean([one["residual"][-1] for one in many]) == pytest.approx(1 / 5, abs=0.03)
     assert np.mean([one["residual, post-norm"][8] for one in many]) == pytest.approx(2**-4, abs=0.02)
     assert abs(np.mean([one["no residual"][1:] for one in many])) < 0.02
@@ -327,18 +327,18 @@ def test_a_branch_share_is_what_the_instrument_measures():
     seen = view("spiral", row=5)
     run = Run(seen.cfg, frames=False)
     run.advance(5)
-    np.testing.assert_allclose(shares(seen), stream(snapshot_of(run)).share, rtol=1e-4)
+    np.testing.assert_allclose(branch_shares(seen), stream(snapshot_of(run)).share, rtol=1e-4)
 
 
 def test_the_chart_divides_what_a_share_is_made_of_block_by_block():
     seen = view("spiral", row=5)
-    figure = share_figure(seen.cfg)
+    figure = share_chart(seen.cfg)
     assert figure["layout"]["bind"]["places"]["names"] == ["block 1", "block 2", "block 3"]
     for run, (trace, name) in enumerate(zip(figure["data"], TASKS.values(), strict=True)):
         bind = trace["bind"]
         assert (trace["name"], bind["run"]) == (name, run)
         found = getattr(seen.trace, bind["track"])[5] / getattr(seen.trace, bind["over"])[5, :3]
-        np.testing.assert_array_equal(found, shares(seen))
+        np.testing.assert_array_equal(found, branch_shares(seen))
 
 
 DIVIDED = """
@@ -358,22 +358,22 @@ def test_shares_of_attention_and_feed_forward_are_drawn_apart_as_the_browser_div
     run = Run(cfg, frames=False)
     run.advance(6)
     shown = View(cfg, run.trace(), 5)
-    for at, kind in enumerate(SUBLAYERS):
-        figure = sublayer_figure(cfg, kind)
+    for at, kind in enumerate(SUBLAYER_TITLES):
+        figure = sublayer_chart(cfg, kind)
         assert figure["layout"]["bind"]["places"]["labels"] == ["1", "2"]
         vectors = {name: getattr(shown.trace, name)[5].tolist() for name in ("branch_rms", "act_rms")}
         line = in_the_browser(DIVIDED, figure={**figure, "data": figure["data"][:1]}, vectors=vectors)
-        np.testing.assert_allclose(line, shares(shown)[at::2], rtol=1e-3)
+        np.testing.assert_allclose(line, branch_shares(shown)[at::2], rtol=1e-3)
 
 
 @pytest.mark.full
 def test_attention_that_no_token_needs_adds_less_than_where_one_does_and_not_nothing():
     found = {}
-    for task in SYMBOLS:
+    for task in TRANSFORMER_TASKS:
         run = Run(configuration(next(iter(NETS)), task, 4, "transformer"), frames=False)
         run.advance(300)
         trace = run.trace()
-        found[task] = shares(View(run.cfg, trace, 299))
+        found[task] = branch_shares(View(run.cfg, trace, 299))
         assert task == "book" or trace.loss[-1] < 0.1
     assert 0.05 < np.linalg.norm(found["successor"][::2]) / np.linalg.norm(found["copy"][::2]) < 0.6
     assert "attention that no token needs adds" in sublayer_sentence(found, 300, True)
@@ -397,8 +397,8 @@ def test_the_sentence_on_attention_says_what_the_shares_are(attention, residual,
 
 
 def test_branches_that_start_off_share_nothing_before_training_and_something_after():
-    assert not shares(view("linear", row=0)).any()
-    assert (shares(view("linear", row=30)) > 0).all()
+    assert not branch_shares(view("linear", row=0)).any()
+    assert (branch_shares(view("linear", row=30)) > 0).all()
 
 
 LONG = 150
@@ -407,7 +407,7 @@ LONG = 150
 @pytest.fixture(scope="module")
 def trained_shares():
     return {
-        net: {task: shares(view(task, row=LONG - 1, net=net, depth=8, steps=LONG)) for task in TASKS}
+        net: {task: branch_shares(view(task, row=LONG - 1, net=net, depth=8, steps=LONG)) for task in TASKS}
         for net in list(NETS)[:2]
     }
 
@@ -417,15 +417,15 @@ def test_layers_that_start_off_say_less_on_a_line_and_on_random_sequences_than_o
     first = trained_shares["pre-norm, branches off at first"]
     size = {task: np.sqrt(np.mean(values**2)) for task, values in first.items()}
     assert max(size["linear"], size["copy"]) < 0.9 * size["spiral"]
-    assert "do less" in aside_sentence(first, LONG, True) or "clearly less" in aside_sentence(first, LONG, True)
+    assert "do less" in share_sentence(first, LONG, True) or "clearly less" in share_sentence(first, LONG, True)
 
 
 @pytest.mark.full
 def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_be_quiet(trained_shares):
     random = trained_shares["pre-norm, random branches at first"]
-    before = shares(view("linear", row=0, net="pre-norm, random branches at first", depth=8))
+    before = branch_shares(view("linear", row=0, net="pre-norm, random branches at first", depth=8))
     assert np.abs(np.sqrt(np.mean(random["linear"] ** 2)) / np.sqrt(np.mean(before**2)) - 1) < 0.25
-    assert "do about as much" in aside_sentence(random, LONG, True)
+    assert "do about as much" in share_sentence(random, LONG, True)
 
 
 @pytest.mark.parametrize(
@@ -442,11 +442,11 @@ def test_layers_that_start_at_random_stay_as_loud_because_nothing_asks_them_to_b
 )
 def test_the_sentence_says_what_the_shares_are(sizes, residual, expected):
     found = {task: np.full(4, size) for task, size in zip(("linear", "copy", "spiral"), sizes, strict=True)}
-    assert expected in aside_sentence(found, 10, residual)
+    assert expected in share_sentence(found, 10, residual)
 
 
 def test_plotly_json_and_the_table_accept_every_chart():
-    for figure in all_drawn([memory_chart(remembered(8, 24, size, 0)) for size in (0.0, 1.0)]):
+    for figure in all_drawn([memory_chart(stream_cosines(8, 24, size, 0)) for size in (0.0, 1.0)]):
         table_of(figure)
 
 
@@ -511,9 +511,9 @@ def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page
     assert [(cfg.task, cfg.depth) for cfg in runs(page)] == [(task, 2) for task in TASKS]
     assert declared(page)["shared"] == " all three"
     rests(page)
-    assert f"At step {SIZE['steps']} the branches add" in words(page)
+    assert f"At step {MLP['steps']} the branches add" in words(page)
     said, *_ = [table.value for table in page.dataframe if list(table.value)[:3] == ["task", "step", "loss"]]
-    assert list(said["step"]) == [SIZE["steps"]] * 3
+    assert list(said["step"]) == [MLP["steps"]] * 3
     rests(page, 20)
     assert "At step 20 the branches add" in words(page)
     rests(page, 0)

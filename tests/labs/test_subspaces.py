@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.residual.subspaces import Directions, access_chart, heard_sentence
+from components.labs.residual.subspaces import Directions, access_chart, read_sentence
 from models.labs.subspaces import BASIS, FEATURES, ORDERS, WRITTEN_BY_A, WRITTEN_BY_B, layer_accesses, start
 from tests.app_page import sound, words
 from tests.drawn import all_drawn
@@ -50,7 +50,7 @@ def test_what_b_hears_of_a(angle, amount, order, expected):
     at = Directions(angle=angle, amount=amount, order=order)
     steps = layer_accesses(np.zeros(FEATURES), amount=amount, angle=angle, share=1.0, order=order)
     heard = next(step.heard for step in steps if step.layer == "B")
-    assert expected in heard_sentence({"of_a": heard, "of_token": 0.0}, at, 0.0)
+    assert expected in read_sentence(heard, 0.0, at, 0.0)
     all_drawn([access_chart(steps)])
 
 

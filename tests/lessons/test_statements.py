@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from components.instruments.formula import FORMULA
 from components.labs.attention.head import linearity_sentence
 from components.labs.attention.positions import bias_sentence
-from components.labs.gradients.net import expected, reason
+from components.labs.gradients.net import deviation_reason, expectation_sentence
 from components.labs.normalization.scale import bounds
 from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
@@ -114,7 +114,7 @@ def test_a_signal_of_full_size_may_carry_nothing_of_the_input() -> None:
 def test_one_layer_of_relu_more_than_doubles_the_stream_although_its_first_branch_adds_half() -> None:
     found = np.exp(np.mean([np.log(untrained("no norm", 20, 128, seed, layers=1)[0]) for seed in range(4)], 0))
     blocks = found[1:] / found[:-1]
-    said = expected(RunConfig(norm="none", placement="none", layers_per_branch=1, depth=20))
+    said = expectation_sentence(RunConfig(norm="none", placement="none", layers_per_branch=1, depth=20))
     first, last = (float(one) for one in re.findall(r"multiplies (?:the stream's mean square|it) by ([\d.]+\d)", said))
     assert first == pytest.approx(blocks[0], rel=0.03)
     assert last == pytest.approx(blocks[-4:].mean(), rel=0.06)
@@ -126,7 +126,7 @@ def test_one_layer_of_relu_more_than_doubles_the_stream_although_its_first_branc
 @pytest.mark.parametrize(("init", "gain"), [("fan-in", 1), ("he", 2), ("torch", 1 / 3)])
 def test_the_mean_that_a_layer_leaves_is_that_of_the_weights_that_are_set(init: str, gain: float) -> None:
     z = np.random.default_rng(4).standard_normal(400_000) * math.sqrt(gain)
-    said = re.search(r"have a mean \(([\d.]+) in the first block\)", reason(_one_layer(init), 1))
+    said = re.search(r"have a mean \(([\d.]+) in the first block\)", deviation_reason(_one_layer(init), 1))
     assert said is not None
     assert float(said[1]) == pytest.approx(np.maximum(z, 0).mean(), rel=0.01)
 

@@ -8,13 +8,12 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT
-from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose_example, numbered_names
-from components.labs.parts import draw_charts
-from components.shell.text import badge, latex, named_table, number, typed
+from components.labs.parts import draw_charts, line_chart, number_cells
+from components.shell.text import badge, latex, named_table, typed
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
@@ -34,11 +33,12 @@ from models.spec.settings import Settings, of_run
 
 TEXTS = Texts("labs/gradients")
 KEY = "gradients"
-MODES = ("one factor for all layers", "factors of my own")
-FIRST, OWN = "Half at every layer", "Factors below 1"  # the defaults of the two modes
-MAX_FACTORS = 8  # up to which a product is written out in full
+SAME, CUSTOM = "one factor for all layers", "factors of my own"
+MODES = {SAME: SAME, CUSTOM: "custom factors"}
+SAME_EXAMPLE, CUSTOM_EXAMPLE = "Half at every layer", "Factors below 1"  # the defaults of both modes
+MAX_WRITTEN_FACTORS = 8
 FACTORS_PER_LINE = 3
-# What the residual does, by the size of the gradient at the input without one and with one.
+# The effect of the residual, by the size of the gradient at the input without one and with one.
 PATH_OUTCOMES = {
     ("gone", "gone"): "vanishes anyway",
     ("gone", "kept"): "does not vanish",
@@ -54,19 +54,13 @@ PATH_OUTCOMES = {
 
 @dataclass(frozen=True)
 class Chain(Settings):
-    """The factors of the chain: one for all layers, or a table of them."""
-
-    mode: Annotated[
-        str, Knob("Factors", choices={MODES[0]: MODES[0], MODES[1]: "custom factors"}, control="segments")
-    ] = MODES[0]
+    mode: Annotated[str, Knob("Factors", choices=MODES, control="segments")] = SAME
     factor: Annotated[float, Knob("Factor", -3.0, 3.0, 0.05)] = 0.5
     depth: Annotated[int, Knob("Depth", 1, 100, link="length", control="slider", word="depth")] = 50
 
 
 @dataclass(frozen=True)
 class Weight(Settings):
-    """One weight of the chain, and what it learns from."""
-
     columns = (3, 2)
 
     input: Annotated[float, Knob("Input $x_0$", low=-10.0, high=10.0, step=0.5)] = 1.0
@@ -77,87 +71,85 @@ class Weight(Settings):
 
 
 def draw() -> None:
-    """The section."""
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
-        example, place = _example(), st.container()
-        factors = _factors(PRESETS[example])
+        example, note = _choose_example(), st.container()
+        factors = _draw_factors(PRESETS[example])
         if np.array_equal(factors, PRESETS[example]):
-            place.caption(typed(reading(example), "formula"))
-        bare, skipped = arriving(factors)[0], arriving(with_skip(factors))[0]
-        outcome = verdict(bare, skipped)
-        sentence = TEXTS("comes back", layers=len(factors), bare=bare, with_residual=skipped, verdict=outcome)
+            note.caption(typed(reading(example), "formula"))
+        plain, residual = arriving(factors)[0], arriving(with_skip(factors))[0]
+        outcome = residual_verdict(plain, residual)
+        sentence = TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=outcome)
         st.markdown(f"{sentence} {badge('formula')}")
     with picture:
         draw_charts(KEY, chain_chart(factors), height=320)
     with st.expander("The products with their numbers"):
-        _products(factors, bare, skipped)
+        _draw_products(factors, plain, residual)
     with st.expander("What is left for one weight"):
-        _updates(factors)
+        _draw_weight(factors)
 
 
 def chain_chart(factors: np.ndarray) -> Figure:
     """|gradient| at x_0 ... x_L without a residual, with one, and with one past random branches."""
-    series = [
-        Series("no residual: f", np.abs(arriving(factors))),
-        Series("residual: 1 + f", np.abs(arriving(with_skip(factors))), "other"),
-        Series("residual, random f: √(1 + f²)", arriving(with_skip_at_random(factors)), "formula"),
-    ]
+    lines = {
+        "no residual: f": np.abs(arriving(factors)),
+        "residual: 1 + f": np.abs(arriving(with_skip(factors))),
+        "residual, random f: √(1 + f²)": arriving(with_skip_at_random(factors)),
+    }
     sites = ["input", *numbered_names("layer", len(factors))]
-    return depth_profile(title="Gradient along the chain", unit="|gradient|", hue=GRADIENT, sites=sites, series=series)
+    return line_chart("Gradient along the chain", sites, lines, unit="|gradient|", hue=GRADIENT)
 
 
-def _example() -> str:
+def _choose_example() -> str:
     def load(factors: tuple[float, ...]) -> None:
-        form.put(KEY, mode=MODES[not _alike(factors)])
-        if _alike(factors):
+        form.put(KEY, mode=_mode(factors))
+        if _mode(factors) == SAME:
             form.put(KEY, factor=factors[0], depth=len(factors))
         else:
             table.put(f"{KEY}_own", np.array([factors]))
 
     labels = {name: name.replace("cancels its skip", "cancels its residual") for name in PRESETS}
-    return choose_example(KEY, PRESETS, load, first=FIRST, labels=labels)
+    return choose_example(KEY, PRESETS, load, first=SAME_EXAMPLE, labels=labels)
 
 
-def _alike(factors: tuple[float, ...]) -> bool:
-    return len(set(factors)) == 1
+def _mode(factors: tuple[float, ...]) -> str:
+    return SAME if len(set(factors)) == 1 else CUSTOM
 
 
-def _factors(preset: tuple[float, ...]) -> np.ndarray:
-    """The factors (L,) that are set, from the first layer to the last."""
-    one, many = (preset, PRESETS[OWN]) if _alike(preset) else (PRESETS[FIRST], preset)
-    usual = Chain(MODES[not _alike(preset)], one[0], len(one))
-    if form.draw(Chain, KEY, usual, only=["mode"]).mode == MODES[0]:
-        same = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
-        return np.full(same.depth, same.factor)
-    values = table.table(
-        f"{KEY}_own", np.array([many]), name="factors", rows=["factor"], columns=partial(numbered_names, "layer")
-    )
-    return np.asarray(values).ravel()
+def _draw_factors(preset: tuple[float, ...]) -> np.ndarray:
+    """The chosen factors (L,), from the first layer to the last."""
+    mode = _mode(preset)
+    same = preset if mode == SAME else PRESETS[SAME_EXAMPLE]
+    custom = preset if mode == CUSTOM else PRESETS[CUSTOM_EXAMPLE]
+    usual = Chain(mode, same[0], len(same))
+    if form.draw(Chain, KEY, usual, only=["mode"]).mode == SAME:
+        settings = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
+        return np.full(settings.depth, settings.factor)
+    names, default = partial(numbered_names, "layer"), np.array([custom])
+    return table.table(f"{KEY}_own", default, name="factors", rows=["factor"], columns=names).ravel()
 
 
-def _products(factors: np.ndarray, bare: float, skipped: float) -> None:
-    """The products with their numbers."""
-    st.latex(_lines(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_written(factors)}={latex(bare)}"))
-    with_plus = f"{_written(factors, plus=True)}={latex(skipped)}"
-    st.latex(_lines(r"\text{with a residual}\quad\prod_l(1+f_l)", with_plus))
-    at_random = arriving(with_skip_at_random(factors))[0]
-    st.markdown(f"{TEXTS('random branches', product=at_random)} {badge('formula')}")
-    st.markdown(f"{paths(factors)} {badge('formula')}")
+def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:
+    st.latex(_aligned(r"\frac{\partial x_L}{\partial x_0}=\prod_l f_l", f"{_product(factors)}={latex(plain)}"))
+    product = f"{_product(factors, plus_one=True)}={latex(residual)}"
+    st.latex(_aligned(r"\text{with a residual}\quad\prod_l(1+f_l)", product))
+    random = arriving(with_skip_at_random(factors))[0]
+    st.markdown(f"{TEXTS('random branches', product=random)} {badge('formula')}")
+    st.markdown(f"{paths_sentence(factors)} {badge('formula')}")
 
 
-def paths(factors: np.ndarray) -> str:
-    """The product with residuals as a sum over paths, by the number of branches that they pass."""
-    past = by_branches(factors)
-    count, more = f"$2^{{{len(factors)}}}$", past[2:].sum()
-    return TEXTS("paths", paths=count, through_a_branch=past[1], through_more=more)
+def paths_sentence(factors: np.ndarray) -> str:
+    """The product with residuals as a sum over paths, by the number of branches on a path."""
+    by_count = by_branches(factors)
+    paths, more = f"$2^{{{len(factors)}}}$", by_count[2:].sum()
+    return TEXTS("paths", paths=paths, through_a_branch=by_count[1], through_more=more)
 
 
-def verdict(bare: float, skipped: float) -> str:
-    """What the +1 does to the gradient at the input, which is no guarantee."""
-    if skipped == 0:
+def residual_verdict(plain: float, residual: float) -> str:
+    """How the +1 changes the gradient at the input: it guarantees nothing."""
+    if residual == 0:
         return TEXTS("cancels")
-    return TEXTS(PATH_OUTCOMES[_outcome(bare), _outcome(skipped)], needs=TEXTS("needs"))
+    return TEXTS(PATH_OUTCOMES[_outcome(plain), _outcome(residual)], needs=TEXTS("needs"))
 
 
 def _outcome(gradient: float) -> str:
@@ -165,58 +157,58 @@ def _outcome(gradient: float) -> str:
     return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
-def _updates(weights: np.ndarray) -> None:
+def _draw_weight(weights: np.ndarray) -> None:
     """The derivative by one weight with its numbers, and every weight's update, without and with a residual."""
     st.markdown(TEXTS("one weight"))
     layers = range(1, len(weights) + 1)
-    at = form.draw(Weight, KEY, legal={"layer": layers})
-    bare, skipped = (
-        derivatives(weights, at.input, at.target, ACTIVATIONS[at.phi], skip=skip) for skip in (False, True)
-    )
-    for found, plus, words in ((bare, "", ""), (skipped, "1+", r"\text{with a residual}\\&")):
-        st.latex(_one_weight(found, weights, at.layer, at.target, at.lr, plus=plus, words=words))
-    st.markdown(f"{changes(weights, at.lr, bare.by_weight, skipped.by_weight)} {badge('formula')}")
-    rows: dict[str, Any] = {"layer": layers, "weight": weights}
-    for found, words in ((bare, ""), (skipped, " with residual")):
-        rows |= {
-            f"input{words}": found.inputs,
-            f"slope{words}": found.slopes,
-            f"later layers{words}": found.later,
-            f"derivative{words}": found.by_weight,
-            f"w - lr * derivative{words}": updated(weights, found.by_weight, at.lr),
+    settings = form.draw(Weight, KEY, legal={"layer": layers})
+    phi, lr = ACTIVATIONS[settings.phi], settings.lr
+    plain, residual = (derivatives(weights, settings.input, settings.target, phi, skip=skip) for skip in (False, True))
+    for chain, is_residual in ((plain, False), (residual, True)):
+        st.latex(_weight_latex(chain, weights, settings, is_residual=is_residual))
+    st.markdown(f"{updates_sentence(weights, lr, plain.by_weight, residual.by_weight)} {badge('formula')}")
+    columns: dict[str, Any] = {"layer": layers, "weight": weights}
+    for chain, suffix in ((plain, ""), (residual, " with residual")):
+        columns |= {
+            f"input{suffix}": chain.inputs,
+            f"slope{suffix}": chain.slopes,
+            f"later layers{suffix}": chain.later,
+            f"derivative{suffix}": chain.by_weight,
+            f"w - lr * derivative{suffix}": updated(weights, chain.by_weight, lr),
         }
     with st.popover("Every weight's derivative", icon=":material/table:", key=f"{KEY}_updates"):
-        named_table(
-            "Every weight's derivative", {name: [number(v, 6) for v in values] for name, values in rows.items()}, 300
-        )
-        st.caption(TEXTS("derivative", bare=bare.error, with_residual=skipped.error))
+        cells = {name: number_cells(values, 6) for name, values in columns.items()}
+        named_table("Every weight's derivative", cells, 300)
+        st.caption(TEXTS("derivative", bare=plain.error, with_residual=residual.error))
 
 
-def changes(weights: np.ndarray, rate: float, bare: np.ndarray, skipped: np.ndarray) -> str:
-    """How many weights stay in float32, by the derivatives (L,) without and with a residual, or the first change."""
-    still, still_skipped = (int(standing_still(weights, gradients, rate).sum()) for gradients in (bare, skipped))
-    if still or still_skipped:
-        return TEXTS("weights stay", still=still, weights=len(bare), still_with_residual=still_skipped)
-    first, first_skipped = -rate * bare[0], -rate * skipped[0]
-    return TEXTS("weights change", weights=len(bare), bare=first, with_residual=first_skipped)
+def updates_sentence(weights: np.ndarray, lr: float, plain: np.ndarray, residual: np.ndarray) -> str:
+    """How many weights a step leaves unchanged in float32, or the first weight's change.
+
+    `plain`, `residual`: the derivatives (L,) without and with a residual.
+    """
+    still, still_with_residual = (int(standing_still(weights, gradients, lr).sum()) for gradients in (plain, residual))
+    if still or still_with_residual:
+        return TEXTS("weights stay", still=still, weights=len(plain), still_with_residual=still_with_residual)
+    return TEXTS("weights change", weights=len(plain), bare=-lr * plain[0], with_residual=-lr * residual[0])
 
 
-def _one_weight(
-    found: Derivatives, weights: np.ndarray, at: int, target: float, rate: float, *, plus: str, words: str
-) -> str:
-    """The derivative by the weight of layer `at` and its update, with their numbers, in LaTeX."""
-    gradient = found.by_weight[at - 1]
-    error = rf"({latex(found.prediction)}-{_bracketed(target)})"
-    parts = [_bracketed(float(part[at - 1])) for part in (found.later, found.slopes, found.inputs)]
+def _weight_latex(chain: Derivatives, weights: np.ndarray, settings: Weight, *, is_residual: bool) -> str:
+    """The derivative by the weight of the chosen layer and its update, with their numbers."""
+    layer = settings.layer
+    gradient, weight = chain.by_weight[layer - 1], latex(weights[layer - 1])
+    error = rf"({latex(chain.prediction)}-{_bracketed(settings.target)})"
+    parts = [_bracketed(float(part[layer - 1])) for part in (chain.later, chain.slopes, chain.inputs)]
     product = r"\cdot ".join([error, *parts])
-    factor = rf"({plus}w_k\,\varphi'(z_k))" if plus else r"w_k\,\varphi'(z_k)"
-    moved = latex(updated(weights, found.by_weight, rate)[at - 1], 8)
-    return _lines(
-        rf"{words}\frac{{\partial L}}{{\partial w_{{{at}}}}}=(x_L-t)\cdot\prod_{{k>{at}}}{factor}",
-        rf"\quad\cdot\;\varphi'(z_{{{at}}})\cdot x_{{{at - 1}}}",
+    heading = r"\text{with a residual}\\&" if is_residual else ""
+    factor = r"(1+w_k\,\varphi'(z_k))" if is_residual else r"w_k\,\varphi'(z_k)"
+    after = latex(updated(weights, chain.by_weight, settings.lr)[layer - 1], 8)
+    return _aligned(
+        rf"{heading}\frac{{\partial L}}{{\partial w_{{{layer}}}}}=(x_L-t)\cdot\prod_{{k>{layer}}}{factor}",
+        rf"\quad\cdot\;\varphi'(z_{{{layer}}})\cdot x_{{{layer - 1}}}",
         rf"={product}",
         rf"={latex(gradient)}",
-        rf"w_{{{at}}}\leftarrow {latex(weights[at - 1])}-{latex(rate)}\cdot {_bracketed(gradient)}={moved}",
+        rf"w_{{{layer}}}\leftarrow {weight}-{latex(settings.lr)}\cdot {_bracketed(gradient)}={after}",
     )
 
 
@@ -224,17 +216,18 @@ def _bracketed(value: float) -> str:
     return f"({latex(value)})" if value < 0 else latex(value)
 
 
-def _lines(*lines: str) -> str:
-    """A formula in lines, none of them wider than a phone."""
+def _aligned(*lines: str) -> str:
+    """A formula in lines that fit on a phone."""
     return r"\begin{aligned}" + r"\\".join(f"&{line}" for line in lines) + r"\end{aligned}"
 
 
-def _written(factors: np.ndarray, *, plus: bool = False) -> str:
-    """A product written out in lines, as a power if all factors are equal, or abbreviated."""
-    terms = [_bracketed(f) for f in factors]
-    terms = [f"(1{'' if f < 0 else '+'}{latex(f)})" for f in factors] if plus else terms
+def _product(factors: np.ndarray, *, plus_one: bool = False) -> str:
+    """A product in lines: as a power if all factors are equal, abbreviated if there are many."""
+    terms = [_bracketed(factor) for factor in factors]
+    if plus_one:
+        terms = [f"(1{'' if factor < 0 else '+'}{latex(factor)})" for factor in factors]
     if len(set(factors.tolist())) == 1:
         return f"={terms[0]}^{{{len(terms)}}}"
-    shown = terms if len(terms) <= MAX_FACTORS else [*terms[:3], r"\cdots", *terms[-2:]]
+    shown = terms if len(terms) <= MAX_WRITTEN_FACTORS else [*terms[:3], r"\cdots", *terms[-2:]]
     rows = [r"\cdot ".join(shown[at : at + FACTORS_PER_LINE]) for at in range(0, len(shown), FACTORS_PER_LINE)]
     return "=" + r"\\&\quad\cdot ".join(rows)

@@ -1,4 +1,4 @@
-"""A real network's gradient compared with the chain's product: measurement and formula on one axis, and in words."""
+"""A real network's gradient beside the chain's product: measurement and formula on one axis, and in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from models.trace import Trace
 TEXTS = Texts("labs/gradients")
 KEY = "gradients_net"
 EXPLODES_DECADES = 1.0  # over all layers, above which a product explodes
-AGREES = 0.02  # relative difference per layer up to which product and measurement agree
+MAX_AGREEING = 0.02  # relative difference per layer up to which product and measurement agree
 NORMS = {"no norm": "none", "pre-norm": "pre-norm", "post-norm": "post-norm"}
 INITS = [name for name, entry in ALL_INITS.items() if not (entry.on_outputs or entry.past_scores)]
 
@@ -41,8 +41,6 @@ NET_SEEN: Key[tuple[RunConfig, Sequence[Trace]] | None] = Key("gradients_net_see
 
 @dataclass(frozen=True)
 class MeasuredNet(Settings):
-    """The net that is measured."""
-
     depth: Annotated[int, Knob("Depth of the net", low=1, high=100, control="slider")] = 50
     residual: Annotated[bool, of_run("residual")] = False
     activation: Annotated[str, of_run("activation", choices=ACTIVATIONS)] = next(iter(ACTIVATIONS))
@@ -53,11 +51,10 @@ class MeasuredNet(Settings):
 
 
 def draw() -> None:
-    """The section."""
     st.subheader("The same on a real network", anchor=False)
     st.markdown(TEXTS("real network"))
-    one, two, three = st.columns(3)
-    net = form.draw(MeasuredNet, KEY, places=[one, one, two, two, three, *three.columns(2)])
+    left, middle, right = st.columns(3)
+    net = form.draw(MeasuredNet, KEY, places=[left, left, middle, middle, right, *right.columns(2)])
     cfg = RunConfig(
         depth=net.depth,
         residual=net.residual,
@@ -67,27 +64,27 @@ def draw() -> None:
         norm="none" if net.norm == "no norm" else "layer norm",
         layers_per_branch=net.layers,
     )
-    poll_while("gradients", lambda: watch(cfg, net.seeds))
+    poll_while("gradients", lambda: draw_measured(cfg, net.seeds))
 
 
-def watch(cfg: RunConfig, seeds: int) -> bool:
-    """Both charts, of the previous net until the answer arrives. Returns whether it is still to come."""
-    before = NET_SEEN.get()
+def draw_measured(cfg: RunConfig, seeds: int) -> bool:
+    """Draws the previous net until the answer arrives. Returns whether it is still to come."""
+    shown = NET_SEEN.get()
     reply = before_training(cfg, seeds, owner=owner(KEY), wait=PROFILE_SECONDS)
     if reply.value is not None:
-        before = cfg, reply.value
-        NET_SEEN.put(before)
-    elif reply.refusal or before is None:
+        shown = cfg, reply.value
+        NET_SEEN.put(shown)
+    elif reply.refusal or shown is None:
         reply.show("Measuring")
         return reply.waiting
     else:
         reply.show("Measuring; below is still the previous net")
-    _show(*before)
+    _draw_comparison(*shown)
     return reply.waiting
 
 
 def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
-    """Measured RMS (K, S) as geometric mean, minimum and maximum, and the formula (S,)."""
+    """Geometric mean, minimum and maximum of measured RMS (K, S), and the formula (S,)."""
     with np.errstate(divide="ignore"):
         mean = np.exp(np.log(measured.astype(float)).mean(0))
     series = [Series("formula", product, "formula")]
@@ -97,24 +94,25 @@ def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarra
     return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series)
 
 
-def anchored(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By chart: the measured RMS (K, S), and the formula's line, starting where the measurement does."""
+def anchored_lines(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By chart: the measured RMS (K, S), and the formula's line (S,), which starts where the measurement does."""
     assert predicted.mean_square is not None
     assert predicted.product is not None
-    act, grad = np.stack([one.act_rms[0] for one in traces]), np.stack([one.grad_rms[0] for one in traces])
+    act = np.stack([trace.act_rms[0] for trace in traces])
+    grad = np.stack([trace.grad_rms[0] for trace in traces])
     return {
         "Signal of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
         "Gradient of the net": (grad, predicted.product * _mean(grad[:, -1])),
     }
 
 
-def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
+def _draw_comparison(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     predicted = law(cfg)
     assert predicted.product is not None, "every net that can be set here has a law"
-    gradients = np.stack([one.grad_rms[0] for one in traces])
-    st.markdown(f"**{compared(cfg, gradients, predicted.product)}**")
-    st.markdown(expected(cfg))
-    lines = zip((SIGNAL, GRADIENT), anchored(traces, predicted).items(), strict=True)
+    gradients = np.stack([trace.grad_rms[0] for trace in traces])
+    st.markdown(f"**{comparison_sentence(cfg, gradients, predicted.product)}**")
+    st.markdown(expectation_sentence(cfg))
+    lines = zip((SIGNAL, GRADIENT), anchored_lines(traces, predicted).items(), strict=True)
     draw_charts(KEY, *(net_chart(title, hue, traces, *pair) for hue, (title, pair) in lines))
     st.caption(TEXTS("measured and formula", measured=badge("measured"), formula=badge("formula")))
     to_playground(cfg, "Train it in the playground")
@@ -122,13 +120,13 @@ def _show(cfg: RunConfig, traces: Sequence[Trace]) -> None:
 
 def _mean(values: np.ndarray) -> float:
     """The geometric mean of all finite positive values; NaN if there are none."""
-    alive = values[np.isfinite(values) & (values > 0)].astype(float)
-    return float(np.exp(np.log(alive).mean())) if len(alive) else float("nan")
+    positive = values[np.isfinite(values) & (values > 0)].astype(float)
+    return float(np.exp(np.log(positive).mean())) if len(positive) else float("nan")
 
 
-def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
+def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
     """How far measurement (K seeds, S) and product (S,) fall along the stream, and how far they differ."""
-    ends = np.array([decades(float(one[-1]), float(one[0])) for one in measured])
+    ends = np.array([decades(float(gradient[-1]), float(gradient[0])) for gradient in measured])
     change = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
     formula = _fall("it", change, cfg.depth)
@@ -137,26 +135,24 @@ def compared(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
         return TEXTS("beyond float32", seeds=seeds, lost=lost, formula=formula)
     mean = float(ends.mean())
     apart = 10 ** ((mean - change) / cfg.depth) - 1
-    larger = "larger" if apart > 0 else "smaller"
-    size = abs(apart)
-    verdict = TEXTS("agree", apart=size) if size < AGREES else TEXTS("differ", apart=size, larger=larger)
-    fall, why = _fall("the gradient", mean, cfg.depth), reason(cfg, len(ends))
-    return TEXTS("compared", seeds=seeds, measured=fall, formula=formula, verdict=verdict, reason=why)
+    larger, size = "larger" if apart > 0 else "smaller", abs(apart)
+    verdict = TEXTS("agree", apart=size) if size < MAX_AGREEING else TEXTS("differ", apart=size, larger=larger)
+    fall, reason = _fall("the gradient", mean, cfg.depth), deviation_reason(cfg, len(ends))
+    return TEXTS("compared", seeds=seeds, measured=fall, formula=formula, verdict=verdict, reason=reason)
 
 
-def reason(cfg: RunConfig, seeds: int) -> str:
+def deviation_reason(cfg: RunConfig, seeds: int) -> str:
     """Why a net deviates from a product of expected factors."""
-    read = cfg.width * weight_variance(cfg.init, cfg.width, cfg.width, last=True, sublayers=cfg.sublayers)
-    mean = moments(cfg.activation, read).mean
+    mean_square = cfg.width * weight_variance(cfg.init, cfg.width, cfg.width, last=True, sublayers=cfg.sublayers)
+    mean = moments(cfg.activation, mean_square).mean
     if cfg.residual and cfg.norm == "none" and cfg.layers_per_branch == 1 and abs(mean) > CENTRED:
         return TEXTS("coherent", activation=cfg.activation, mean=mean)
-    return TEXTS(
-        "finite width", seeds="this is one seed" if seeds == 1 else f"these are {seeds} seeds", width=cfg.width
-    )
+    count = "this is one seed" if seeds == 1 else f"these are {seeds} seeds"
+    return TEXTS("finite width", seeds=count, width=cfg.width)
 
 
-def expected(cfg: RunConfig) -> str:
-    """What to expect of this arrangement, with its numbers, correcting common errors."""
+def expectation_sentence(cfg: RunConfig) -> str:
+    """The expected gradient of this arrangement with its numbers; it corrects common errors."""
     gains, predicted = branch_gains(cfg, "mlp"), law(cfg)
     assert gains is not None
     assert predicted.product is not None
@@ -181,7 +177,7 @@ def expected(cfg: RunConfig) -> str:
 
 
 def _doubling(cfg: RunConfig, added: float, predicted: Law) -> str:
-    """When a stream without a norm doubles, from what the first branch adds and, for one layer, the law's end."""
+    """The depth in which a stream without a norm doubles, from what the first branch adds, or that its mean adds up."""
     if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED:
         square = predicted.mean_square
         assert square is not None
@@ -191,7 +187,7 @@ def _doubling(cfg: RunConfig, added: float, predicted: Law) -> str:
 
 
 def _balance(change: float) -> str:
-    """Whether the branches make up for what the norms take, by the decades of the product."""
+    """Whether the branches make up for what the norms take, from the change of the product in decades."""
     if abs(change) < UNCHANGED_DECADES:
         return TEXTS("balanced")
     if change < 0:
@@ -200,6 +196,6 @@ def _balance(change: float) -> str:
 
 
 def _fall(name: str, change: float, depth: int) -> str:
-    """A change over all layers, in decades, in words with the factor per layer."""
+    """A change over all layers, given in decades, in words with the factor per layer."""
     words = change_in_words(name, change, "from the end back to the input")
     return f"{words}, a factor of {number(10 ** (change / depth), 3)} per layer"

@@ -11,7 +11,7 @@ from addnorm.player.declare import Figure, figure_of, frame_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import form
-from components.labs.parts import draw_charts
+from components.labs.parts import draw_charts, number_cells
 from components.shell.text import badge, named_table, number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
@@ -20,39 +20,36 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/gradients")
 KEY = "gradients"
-REACH = 4.0
+MAX_Z = 4.0
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "9px,3px,2px,3px,2px,3px")
 
 
 @dataclass(frozen=True)
 class ShownSlopes(Settings):
-    """Whose derivatives are shown, at which input, and how widely inputs spread."""
-
     columns = (1, 2)
 
     shown: Annotated[
         tuple[str, ...], Knob("Activations", choices=dict.fromkeys(ACTIVATIONS), many=True, link="activations")
     ] = ("relu", "gelu", "tanh", "sigmoid")
-    z: Annotated[float, Knob("z", -REACH, REACH, 0.05, control="slider")] = 0.0
+    z: Annotated[float, Knob("z", -MAX_Z, MAX_Z, 0.05, control="slider")] = 0.0
     spread: Annotated[float, Knob("Spread of z", 0.1, 5.0, 0.1, control="slider")] = 1.0
 
 
 def draw() -> None:
-    """The section."""
     st.subheader("Where the factors come from: the activation's derivative", anchor=False)
-    at = form.draw(ShownSlopes, KEY)
-    titles = ("Activation φ(z)", "Derivative φ'(z)")
-    draw_charts(KEY, *(curve_chart(title, at.shown, title == titles[1], at.z) for title in titles))
-    (place, most), square = steepest("sigmoid"), moments("sigmoid", at.spread**2).slope
-    bound = TEXTS("bound", most=most, at=place, spread=at.spread, square=square, passed=square**0.5)
+    settings = form.draw(ShownSlopes, KEY)
+    shown, z, spread = settings.shown, settings.z, settings.spread
+    draw_charts(KEY, curve_chart("Activation φ(z)", shown, False, z), curve_chart("Derivative φ'(z)", shown, True, z))
+    (steepest_z, steepest_slope), square = steepest("sigmoid"), moments("sigmoid", spread**2).slope
+    bound = TEXTS("bound", most=steepest_slope, at=steepest_z, spread=spread, square=square, passed=square**0.5)
     st.markdown(f"{bound} {badge('formula')}")
-    _table(at.shown, at.z, at.spread)
+    _draw_table(shown, z, spread)
 
 
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
-    """φ or φ' of the chosen activations over z, with a guide at z."""
+    """φ or φ' of the chosen activations, with a guide at z."""
     hue = GRADIENT if derivative else SIGNAL
-    grid = np.linspace(-REACH, REACH, 161)
+    grid = np.linspace(-MAX_Z, MAX_Z, 161)
     order = list(ACTIVATIONS)
     traces = [
         {
@@ -61,7 +58,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
             "x": numbers(grid),
             "y": numbers((slope if derivative else value)(name, grid)),
             "hovertemplate": "z %{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
-            **_look(order.index(name), hue),
+            **_style(order.index(name), hue),
             "mode": "lines",
         }
         for name in order
@@ -72,25 +69,27 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
     return figure_of(traces, layout, "choose an activation")
 
 
-def _look(at: int, hue: str) -> dict[str, Any]:
-    """The line style of an activation: a dash for each of six; the next six have another shade."""
+def _style(at: int, hue: str) -> dict[str, Any]:
+    """The line of an activation: a dash of its own for each of seven; the next seven have other shades."""
     shade = (at + at // len(DASHES)) % 4
     return {"hue": hue, "shade": shade, "line": {"dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}}
 
 
-def _table(shown: Sequence[str], z: float, spread: float) -> None:
+def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
     """φ' at z, its maximum, and the Gaussian means by quadrature."""
-    found = {name: (steepest(name), moments(name, spread**2)) for name in ACTIVATIONS if name in shown}
-    rows = {
-        "activation": list(found),
-        f"φ' at {number(z)}": [number(float(slope(name, np.array(z)))) for name in found],
-        "largest φ'": [number(top[1]) for top, _ in found.values()],
-        "at z": [number(top[0], 3) for top, _ in found.values()],
-        "E φ": [f"{m.mean + 0.0:.4f}" for _, m in found.values()],
-        "E φ²": [f"{m.square:.4f}" for _, m in found.values()],
-        "Var φ": [f"{m.variance:.4f}" for _, m in found.values()],
-        "E φ'²": [f"{m.slope:.4f}" for _, m in found.values()],
-        "√E φ'²": [f"{m.slope**0.5:.4f}" for _, m in found.values()],
+    names = [name for name in ACTIVATIONS if name in shown]
+    maxima = [steepest(name) for name in names]
+    means = [moments(name, spread**2) for name in names]
+    columns = {
+        "activation": names,
+        f"φ' at {number(z)}": number_cells(slope(name, np.array(z)) for name in names),
+        "largest φ'": number_cells(largest for _, largest in maxima),
+        "at z": number_cells((at for at, _ in maxima), 3),
+        "E φ": [f"{mean.mean + 0.0:.4f}" for mean in means],
+        "E φ²": [f"{mean.square:.4f}" for mean in means],
+        "Var φ": [f"{mean.variance:.4f}" for mean in means],
+        "E φ'²": [f"{mean.slope:.4f}" for mean in means],
+        "√E φ'²": [f"{mean.slope**0.5:.4f}" for mean in means],
     }
-    named_table("Derivatives of the activations", rows)
+    named_table("Derivatives of the activations", columns)
     st.caption(TEXTS("means", spread=spread))

@@ -1,4 +1,4 @@
-"""A gradient through time: how much of it reaches each earlier token through a recurrent cell, and past attention."""
+"""A gradient through time: how much of it reaches each earlier token through recurrent cells and past attention."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -7,9 +7,9 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT
-from components.charts.depth import Series, depth_profile
+from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import draw_charts, draw_finding
+from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.shell.text import badge, number
 from models.content import Texts
 from models.insight.words import decades
@@ -19,12 +19,12 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/gradients")
 KEY = "gradients_time"
-ROLES = {"plain": "now", "residual": "other", "gate": "formula"}
-CELLS = (
+CELLS = ("plain", "residual", "gate")
+CELL_FORMULAS = (
     r"\text{plain: } \varphi(W_h h + U x) \qquad \text{residual: } h + \varphi(W_h h + U x) \qquad "
     r"\text{gate: } g h + (1 - g)\,\varphi(W_h h + U x)"
 )
-PRODUCT = (
+GRADIENT_FORMULA = (
     r"\text{plain: } \frac{\partial h_T}{\partial x_t} = "
     r"\left(\prod_{s=t+1}^{T} \mathrm{diag}(\varphi'_s)\, W_h\right) \mathrm{diag}(\varphi'_t)\, U"
 )
@@ -32,8 +32,6 @@ PRODUCT = (
 
 @dataclass(frozen=True)
 class RecurrentCell(Settings):
-    """The cell, and the sequence that it reads."""
-
     columns = (4,)
 
     tokens: Annotated[int, Knob("Tokens of the sequence", low=2, high=64, link="sequence", control="slider")] = 32
@@ -43,32 +41,32 @@ class RecurrentCell(Settings):
 
 
 def draw() -> None:
-    """The section."""
-    at = form.draw(RecurrentCell, KEY)
-    lines = {cell: by_distance(at.tokens, at.size, cell, at.seed, bent=at.bent) for cell in ROLES}
-    attended = past_attention(at.tokens, at.seed)
-    series = [Series(cell, line, ROLES[cell]) for cell, line in lines.items()]
-    series.append(Series("attention", attended, "initial"))
-    title, x = "Gradient by distance in time", "tokens back"
-    draw_charts(
-        KEY,
-        depth_profile(title=title, x=x, sites=range(at.tokens), unit="RMS", hue=GRADIENT, series=series),
-        height=330,
-    )
-    draw_finding(reaches(lines, attended))
-    st.latex(CELLS)
-    st.latex(PRODUCT)
+    settings = form.draw(RecurrentCell, KEY)
+    tokens, seed = settings.tokens, settings.seed
+    lines = {cell: by_distance(tokens, settings.size, cell, seed, bent=settings.bent) for cell in CELLS}
+    lines["attention"] = past_attention(tokens, seed)
+    draw_charts(KEY, distance_chart(lines), height=330)
+    draw_finding(gradient_sentence(lines))
+    st.latex(CELL_FORMULAS)
+    st.latex(GRADIENT_FORMULA)
     st.caption(f"{TEXTS('random recurrent cell', features=FEATURES)} {badge('formula')}")
 
 
-def reaches(lines: dict[str, np.ndarray], attended: np.ndarray) -> str:
-    """What is left of the gradient at the first token, by cell and past attention."""
-    left = {cell: share(line) for cell, line in lines.items()}
-    plain = decades(float(lines["plain"][0]), float(lines["plain"][-1]))
-    heading = "vanishes in time" if plain < -1 else "explodes in time" if plain > 1 else "arrives in time"
-    return TEXTS(heading, back=len(attended) - 1, **left, attention=share(attended))
+def distance_chart(lines: dict[str, np.ndarray]) -> Figure:
+    """The gradients by how many tokens they have come back, a line for each cell and for attention."""
+    sites, roles = range(len(lines["plain"])), ("now", "other", "formula", "initial")
+    title, x = "Gradient by distance in time", "tokens back"
+    return line_chart(title, sites, lines, roles, x=x, unit="RMS", hue=GRADIENT)
 
 
-def share(line: np.ndarray) -> str:
+def gradient_sentence(lines: dict[str, np.ndarray]) -> str:
+    """The gradient that is left at the first token, by cell and past attention."""
+    plain = lines["plain"]
+    change = decades(float(plain[0]), float(plain[-1]))
+    heading = "vanishes in time" if change < -1 else "explodes in time" if change > 1 else "arrives in time"
+    return TEXTS(heading, back=len(plain) - 1, **{name: _share_left(line) for name, line in lines.items()})
+
+
+def _share_left(line: np.ndarray) -> str:
     """The gradient at the first token as a multiple of that at the last."""
     return number(float(line[-1] / line[0]), 2) if np.isfinite(line).all() else "beyond float64"

@@ -7,10 +7,9 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import by_name, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import draw_charts
+from components.labs.parts import draw_charts, line_chart
 from components.shell.text import badge, number, vector
 from models.content import Texts
 from models.labs.residual import WALKS, cosine, walk
@@ -22,7 +21,7 @@ TEXTS = Texts("labs/residual")
 KEY = "residual_memory"
 EXAMPLE = WALKS["No norm"]
 BLOCKS, WIDTH = 24, 48
-WAYS: dict[str, dict[str, Any]] = {
+ARRANGEMENTS: dict[str, dict[str, Any]] = {
     "residual": {},
     "residual, post-norm": {"placement": "post-norm"},
     "residual, ReLU after the add": {"relu": True},
@@ -32,8 +31,6 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Branches(Settings):
-    """The random branches that a token passes."""
-
     columns = ()
 
     size: Annotated[float, Knob("Size of F", 0.0, 3.0, 0.1, control="slider", width=416)] = 1.0
@@ -41,27 +38,27 @@ class Branches(Settings):
 
 
 def draw() -> None:
-    """The section."""
-    at = form.draw(Branches, KEY)
-    cosines = remembered(WIDTH, BLOCKS, at.size, at.seed)
+    settings = form.draw(Branches, KEY)
+    size = settings.size
+    cosines = stream_cosines(WIDTH, BLOCKS, size, settings.seed)
     draw_charts(KEY, memory_chart(cosines))
     ends = {name: line[-1] for name, line in cosines.items()}
-    without = f"{number(ends['no residual'], 3)} without a residual" if at.size else TEXTS("nothing left")
-    times = "" if at.size == 1 else f"{number(at.size)} times "
+    without = f"{number(ends['no residual'], 3)} without a residual" if size else TEXTS("nothing left")
+    times = "" if size == 1 else f"{number(size)} times "
     sentence = TEXTS("many blocks", blocks=BLOCKS, times=times, cosine=ends, without=without)
     st.markdown(f"{sentence} {badge('formula')}")
     with st.expander("One block, with its numbers"):
-        _one_block(np.array(EXAMPLE.token), at.size * np.array(EXAMPLE.branches[0]), at.size)
+        _draw_one_block(np.array(EXAMPLE.token), size * np.array(EXAMPLE.branches[0]), size)
 
 
-def _one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
-    """A token (D,) with its branch's output (D,) added, and taken away again."""
+def _draw_one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
+    """A token (D,) with its branch's output (D,) added and subtracted again."""
     formula = "x + F(x)" if size == 1 else f"x + {number(size)} F(x)"
     total, written = x + branch, vector(branch)
     back = vector((total - branch).round(10))
     st.markdown(TEXTS("one block", sum=formula, x=vector(x), branch=written, total=vector(total), back=back))
     st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
-    st.markdown(sizes(x, branch))
+    st.markdown(sizes_sentence(x, branch))
     if size == 0:
         sentence = TEXTS("identity", erased=written)
     else:
@@ -70,30 +67,26 @@ def _one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
     st.markdown(f"{sentence} {badge('formula')}")
 
 
-def sizes(x: np.ndarray, branch: np.ndarray) -> str:
-    """The mean square of the sum (D,) + (D,), term by term, and which term is 0 for random branches."""
+def sizes_sentence(x: np.ndarray, branch: np.ndarray) -> str:
+    """The mean square of the sum (D,) + (D,) term by term, and the one that is 0 for random branches."""
     own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
-    total, expected, aligned = own + cross + other, own + other, f" {TEXTS('aligned')}" if cross > 0 else ""
-    times = expected / own
-    return TEXTS(
-        "sizes", own=own, cross=cross, other=other, total=total, expected=expected, times=times, aligned=aligned
-    )
+    expected = own + other
+    totals = {"total": expected + cross, "expected": expected, "times": expected / own}
+    aligned = f" {TEXTS('aligned')}" if cross > 0 else ""
+    return TEXTS("sizes", own=own, cross=cross, other=other, aligned=aligned, **totals)
 
 
-def remembered(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
-    """The cosine of the stream with x_0 after 0 ... `blocks` random branch outputs (blocks + 1,), by arrangement."""
+def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
+    """The cosine of the stream with x_0 after 0 to `blocks` random branch outputs, (blocks + 1,), by arrangement."""
     source = np.random.default_rng(seed)
     x = source.normal(size=width)
     x /= np.sqrt(np.mean(x**2))
     writes = size * source.normal(size=(blocks, width))
-    walks = {name: walk(x, writes, **({"placement": "none"} | way)) for name, way in WAYS.items()}
+    walks = {name: walk(x, writes, **({"placement": "none"} | fields)) for name, fields in ARRANGEMENTS.items()}
     return {name: np.array([1.0, *(cosine(step.after, x) for step in steps)]) for name, steps in walks.items()}
 
 
 def memory_chart(cosines: dict[str, np.ndarray]) -> Figure:
-    """The result of `remembered` over the blocks."""
-    series = by_name(cosines, ("now", "other", "formula", "initial"))
-    sites = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))]
-    return linear_profile(
-        title="What is left of x", unit="cosine with x", hue=SIGNAL, sites=sites, series=series, guides=(0, 1)
-    )
+    sites, roles = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))], ("now", "other", "formula", "initial")
+    axes: dict[str, Any] = {"axis": "linear", "unit": "cosine with x", "hue": SIGNAL, "guides": (0, 1)}
+    return line_chart("What is left of x", sites, cosines, roles, **axes)

@@ -1,17 +1,16 @@
-"""Add & norm on one token, with its numbers: what each sublayer reads and writes, and what is left of it."""
+"""Add & norm on one token in numbers: the input and output of each sublayer, and how much is left of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import choose_example
+from components.labs.examples import choose_example, numbered_names
 from components.labs.maps import signed_map
 from components.labs.parts import draw_charts
 from components.shell.text import badge, named_table, number, vector
@@ -23,38 +22,33 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
 KEY = "residual"
-FIRST = "Attention, then feed-forward, post-norm"
+FIRST_EXAMPLE = "Attention, then feed-forward, post-norm"
 FEATURE_PIXELS = 34  # the height of a feature in the picture
-MAX_NUMBERS = 12  # features and operations up to which the picture's cells show their numbers
-MAX_TERMS = 6  # features up to which a norm's sums are written out
+MAX_WRITTEN_CELLS = 12  # features and operations up to which the picture's cells show their numbers
+MAX_WRITTEN_TERMS = 6  # features up to which a norm's sums are written out
 
 
 @dataclass(frozen=True)
 class Token(Settings):
-    """How the outputs of the branches are added to the token."""
-
     columns = ()
 
     placement: Annotated[str, Knob("Placement", choices=dict.fromkeys(WALKED), word="placement")] = WALKED[0]
-    skip: Annotated[
-        float,
-        Knob("Skip weight", 0.0, 8.0, 0.5, width=220, word="skip weight"),
-    ] = 1.0
+    skip: Annotated[float, Knob("Skip weight", 0.0, 8.0, 0.5, width=220, word="skip weight")] = 1.0
     relu: Annotated[bool, Knob("ReLU after the add", word="ReLU after the add")] = False
 
 
 def draw() -> np.ndarray:
-    """The section. Returns the table: the token and the outputs of the branches (1 + M, D)."""
+    """Returns the table: the token and the outputs of the branches (1 + M, D)."""
     left, right = st.columns(2)
     with left:
-        example = _example()
+        example = _choose_example()
     usual = Token(example.placement)
     placement = form.draw(Token, KEY, usual, only=["placement"], places=[right]).placement
     picture = st.container()
     values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
-    normed = PLACEMENTS[placement].norm_add  # which takes the place of the ReLU
-    joined = form.draw(Token, KEY, usual, only=["skip", "relu"], idle=["relu"] if normed else ())
-    skip, relu = joined.skip, joined.relu and not normed
+    replaces_relu = PLACEMENTS[placement].norm_add
+    settings = form.draw(Token, KEY, usual, only=["skip", "relu"], idle=["relu"] if replaces_relu else ())
+    skip, relu = settings.skip, settings.relu and not replaces_relu
     steps = walk(values[0], values[1:], placement, skip=skip, relu=relu)
     if not steps:
         picture.info(TEXTS("no branch"))
@@ -68,11 +62,11 @@ def draw() -> np.ndarray:
             formula = formula.replace("x+", f"{number(skip)}\\,x+" if skip else "", 1)
         st.latex(rf"x\leftarrow\operatorname{{relu}}({formula})" if relu else f"y={formula}")
         for at, step in enumerate(steps, start=1):
-            _step(at, step, skip)
-        _what_was_read(steps, values, placement, skip)
+            _draw_step(at, step, skip)
+        _draw_norm_differences(steps, values, placement, skip)
     with st.expander("What each sublayer reads and writes, and what is left of it"):
-        _reads_and_writes(steps, values, skip)
-        if not normed and PLACEMENTS[placement].final_norm:
+        _draw_reads_and_writes(steps, values, skip)
+        if not replaces_relu and PLACEMENTS[placement].final_norm:
             st.caption(TEXTS("final norm", read=_rounded(layer_norm(steps[-1].after).values)))
     return values
 
@@ -88,18 +82,18 @@ def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
         if step.norm_add or step.open is not None:
             columns[f"norm {at}" if step.norm_add else f"relu {at}"] = step.after
     values = np.array(list(columns.values())).T
-    digits = 3 if max(values.shape) <= MAX_NUMBERS else None
+    digits = 3 if max(values.shape) <= MAX_WRITTEN_CELLS else None
     rows = [str(at) for at in range(1, len(x) + 1)]
     title = "The token after every operation"
     return signed_map(title, rows=rows, columns=list(columns), values=values, y="feature", digits=digits)
 
 
 def row_names(count: int) -> list[str]:
-    """Names of the rows: the token, then its branches."""
+    """Names of the token and its branches."""
     return ["x", *(f"F{at}(x)" for at in range(1, count))]
 
 
-def slip(example: Walk) -> str:
+def slip_sentence(example: Walk) -> str:
     """A widely copied slip in this example and the right values, or ""."""
     if example.printed_variance is None:
         return ""
@@ -116,13 +110,13 @@ def slip(example: Walk) -> str:
     )
 
 
-def _example() -> Walk:
+def _choose_example() -> Walk:
     def load(example: Walk) -> None:
         table.put(f"{KEY}_token", _rows(example))
         form.put(KEY, placement=example.placement, skip=1.0)
 
-    example = WALKS[choose_example(KEY, WALKS, load, first=FIRST)]
-    if sentence := slip(example):
+    example = WALKS[choose_example(KEY, WALKS, load, first=FIRST_EXAMPLE)]
+    if sentence := slip_sentence(example):
         st.info(sentence)
     return example
 
@@ -135,17 +129,17 @@ def _rounded(values: np.ndarray) -> str:
     return vector(values.round(3))
 
 
-def _step(at: int, step: Step, skip: float) -> None:
+def _draw_step(at: int, step: Step, skip: float) -> None:
     """The arithmetic of one sublayer, one line per operation."""
     weighted = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
     lines = [
         f"**Sublayer {at}**",
-        _normed("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.read)}",
-        _normed("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}",
+        _norm_text("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.read)}",
+        _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}",
         f"add: {weighted} + output = {vector(skip * step.before)} + {vector(step.written)} = **{vector(step.sum)}**",
     ]
     if step.norm_add:
-        lines.append(_normed("norm", step.norm_add))
+        lines.append(_norm_text("norm", step.norm_add))
     if step.open is not None:
         cut = " and ".join(str(at + 1) for at in np.flatnonzero(~step.open))
         closed = f"cut, in residual and branch: feature {cut}" if cut else "nothing is cut"
@@ -153,12 +147,12 @@ def _step(at: int, step: Step, skip: float) -> None:
     st.markdown("  \n".join(lines))
 
 
-def _normed(name: str, norm: NormedToken) -> str:
+def _norm_text(name: str, norm: NormedToken) -> str:
     """Mean, variance and result, worked out by hand."""
     x, count = norm.given, len(norm.given)
     terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
     squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - norm.mean)
-    written_out = count <= MAX_TERMS
+    written_out = count <= MAX_WRITTEN_TERMS
     return TEXTS(
         "norm",
         name=name,
@@ -171,8 +165,8 @@ def _normed(name: str, norm: NormedToken) -> str:
     )
 
 
-def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: float) -> None:
-    """What the second sublayer reads, and that a norm on the branch differs from a norm on the sum."""
+def _draw_norm_differences(steps: list[Step], values: np.ndarray, placement: str, skip: float) -> None:
+    """The input of the second sublayer, and that a norm on the branch differs from a norm on the sum."""
     if len(steps) > 1:
         second = steps[1]
         stream, read, rms = vector(second.before), _rounded(second.read), np.sqrt(np.mean(second.before**2))
@@ -181,15 +175,17 @@ def _what_was_read(steps: list[Step], values: np.ndarray, placement: str, skip: 
         if placement == "pre-norm":
             st.markdown(TEXTS("second read, pre-norm", stream=stream, read=read, rms=rms))
     if placement in ("sandwich", "post-norm", "res-post-norm") and steps[0].open is None:
-        ends = [_rounded(walk(values[0], values[1:], on, skip=skip)[-1].after) for on in ("post-norm", "sandwich")]
-        st.markdown(TEXTS("norm on the sum", sum=ends[0], branch=ends[1]))
+        on_sum, on_branch = (
+            _rounded(walk(values[0], values[1:], other, skip=skip)[-1].after) for other in ("post-norm", "sandwich")
+        )
+        st.markdown(TEXTS("norm on the sum", sum=on_sum, branch=on_branch))
 
 
-def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
-    """The stream as a ledger: input, output, sum; and how much of each output is left at the end."""
+def _draw_reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> None:
+    """The stream as a ledger of inputs, outputs and sums, and how much of each output is left at the end."""
     st.caption(TEXTS("channel"))
     rows = {
-        "sublayer": [str(at) for at in range(1, len(steps) + 1)],
+        "sublayer": [str(at + 1) for at in range(len(steps))],
         "read": [_rounded(step.read) for step in steps],
         "wrote": [_rounded(step.written) for step in steps],
         "sum": [_rounded(step.sum) for step in steps],
@@ -197,30 +193,31 @@ def _reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -> Non
     }
     named_table("Reads and writes", rows)
     factors = left_over(steps, skip=skip)
-    pieces = np.array([values[0], *(step.written for step in steps)])
-    left = factors * (pieces - pieces.mean(1, keepdims=True) if steps[-1].norm_add else pieces)
+    parts = np.array([values[0], *(step.written for step in steps)])
+    left = factors * (parts - parts.mean(1, keepdims=True) if steps[-1].norm_add else parts)
     shares = {
-        "part": ["x", *(f"output {at}" for at in range(1, len(steps) + 1)), "their sum"],
-        "times": [*(_times(factor) for factor in factors), ""],
+        "part": ["x", *numbered_names("output", len(steps)), "their sum"],
+        "times": [*map(_factor_text, factors), ""],
         "in the stream's end": [_rounded(part) for part in (*left, left.sum(0))],
     }
-    named_table("What is left of every output", pd.DataFrame(shares))
+    named_table("What is left of every output", shares)
 
 
 def end_sentence(steps: list[Step], skip: float) -> str:
-    """What is left of the token at the end of the stream, and why."""
+    """How much of the token is left at the end of the stream, and why."""
     last = steps[-1]
     if last.norm_add:
         why = TEXTS("end after norms")
     elif last.open is not None:
-        through = np.all([step.open for step in steps if step.open is not None], axis=0)
-        why = TEXTS("end after relu", through=int(through.sum()), features=len(through))
+        uncut = np.all([step.open for step in steps if step.open is not None], axis=0)
+        why = TEXTS("end after relu", through=int(uncut.sum()), features=len(uncut))
     else:
         why = TEXTS("end of a memory") if skip == 1 else TEXTS("end after weights")
-    factor, centred = _times(left_over(steps, skip=skip)[0]), ", each minus its mean" if last.norm_add else ""
+    factor = _factor_text(left_over(steps, skip=skip)[0])
+    centred = ", each minus its mean" if last.norm_add else ""
     return TEXTS("end", centred=centred, factor=factor, why=why)
 
 
-def _times(factors: np.ndarray) -> str:
-    """The factor of all features, or those of each."""
+def _factor_text(factors: np.ndarray) -> str:
+    """The factor of all features, or one for each."""
     return number(factors[0], 3) if np.all(factors == factors[0]) else vector(factors, 3)

@@ -10,12 +10,12 @@ from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs import several
-from components.player.page import player
+from components.instruments.panel import InstrumentPanel
+from components.labs.parts import number_cells
+from components.labs.several import compare_nets
 from components.player.view import View
 from components.shell.naming import chance
-from components.shell.text import badge, named_table, number
-from components.shell.waiting import poll_while
+from components.shell.text import badge, named_table
 from components.shell.ways_on import to_playground
 from models.content import Texts
 from models.spec import RunConfig, plan
@@ -24,20 +24,20 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/residual")
 KEY = "residual_trained"
-SHARES = "Branch share by block"
-# Share of what branches add on the hard task: below LESS they do less on an easy one, below ASIDE next to nothing.
-LESS, ASIDE = 0.8, 0.4
+SHARES_TITLE = "Branch share by block"
+# Shares of what branches add on the hard task, below which they do clearly less on an easy one, or next to nothing.
+CLEARLY_LESS, NEXT_TO_NOTHING = 0.8, 0.4
 TASKS = {"linear": "a straight line", "copy": "random sequences", "spiral": "a spiral"}
+TRANSFORMER_TASKS = {"successor": "symbols alone", "copy": "a copied half", "book": "the book"}
 ROLES = ("other", "formula", "now")
-SYMBOLS = {"successor": "symbols alone", "copy": "a copied half", "book": "the book"}  # of the transformers
-SUBLAYERS = {"attn": "Attention's share by block", "ffn": "Feed-forward's share by block"}
+SUBLAYER_TITLES = {"attn": "Attention's share by block", "ffn": "Feed-forward's share by block"}
 NETS: dict[str, tuple[str, dict[str, object]]] = {
     "pre-norm, branches off at first": ("pre-norm", {"init": "zero last"}),
     "pre-norm, random branches at first": ("pre-norm", {}),
     "ReZero: a gate of 0 on every branch": ("ReZero", {}),
     "norm, no skip": ("plain + norm", {}),
 }
-SIZE: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
+MLP: dict[str, object] = {"net": "mlp", "width": 32, "steps": 200, "seed": 0}
 TRANSFORMER: dict[str, object] = {
     "net": "transformer", "width": 32, "heads": 4, "batch": 16, "optimizer": "adam", "lr": 0.003, "warmup": 20,
     "steps": 300, "seed": 0,
@@ -47,8 +47,6 @@ DEPTHS = {"mlp": 12, "transformer": 4}  # by kind of net
 
 @dataclass(frozen=True)
 class Nets(Settings):
-    """What the three nets have in common."""
-
     columns = (2,)
 
     kind: Annotated[str, Knob("Kind of net", choices=dict.fromkeys(DEPTHS), link="kind", control="segments")] = "mlp"
@@ -59,131 +57,128 @@ class Nets(Settings):
 
 
 def draw() -> None:
-    """The section."""
     kind = form.draw(Nets, KEY, only=["kind"]).kind
     st.markdown(TEXTS("three nets") if kind == "mlp" else TEXTS("three transformers"))
-    at = form.draw(Nets, KEY, Nets(depth=DEPTHS[kind]), only=["net", "depth"])
-    cfgs = [configuration(at.net, task, at.depth, kind) for task in (TASKS if kind == "mlp" else SYMBOLS)]
-    poll_while(KEY, lambda: watch(cfgs))
+    settings = form.draw(Nets, KEY, Nets(depth=DEPTHS[kind]), only=["net", "depth"])
+    tasks = TASKS if kind == "mlp" else TRANSFORMER_TASKS
+    cfgs = {task: configuration(settings.net, task, settings.depth, kind) for task in tasks}
+    cfg = next(iter(cfgs.values()))
+    if kind == "mlp":
+        charts = [Chart(SHARES_TITLE, figure=share_chart(cfg), span=COLUMNS, height=280)]
+    else:
+        charts = [
+            Chart(title, figure=sublayer_chart(cfg, sublayer), span=COLUMNS // 2, height=280)
+            for sublayer, title in SUBLAYER_TITLES.items()
+        ]
+    compare_nets(KEY, cfgs, " all three", _draw_results, charts)
 
 
 def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:
-    """One of the three. A sequence has 32 tokens, so its batch is smaller."""
+    """One of the three nets. A sequence has 32 tokens, so its batch is smaller."""
     arrangement, fields = NETS[net]
-    if kind == "transformer":
-        return RunConfig.arranged(arrangement, **TRANSFORMER | fields | {"task": task, "depth": depth})
-    return RunConfig.arranged(
-        arrangement, **SIZE | fields | {"task": task, "depth": depth, "batch": 8 if task == "copy" else 64}
-    )
+    base = TRANSFORMER if kind == "transformer" else MLP | {"batch": 8 if task == "copy" else 64}
+    return RunConfig.arranged(arrangement, **base | fields | {"task": task, "depth": depth})
 
 
-def watch(cfgs: list[RunConfig]) -> bool:
-    """The player, and a verdict where the playhead rests. Returns whether more is to come."""
-    if cfgs[0].net == "mlp":
-        drawn = [Chart(SHARES, figure=share_figure(cfgs[0]), span=COLUMNS, height=280)]
+def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
+    views = {task: panel.view for task, panel in panels.items()}
+    cfg = next(iter(views.values())).cfg
+    shares = {task: branch_shares(view) for task, view in views.items()}
+    step = max(view.row for view in views.values())
+    if cfg.net == "mlp":
+        names, sentence = TASKS, share_sentence(shares, step, cfg.residual)
+        measured = {"branch share, RMS over blocks": shares}
     else:
-        drawn = [
-            Chart(title, figure=sublayer_figure(cfgs[0], kind), span=COLUMNS // 2, height=280)
-            for kind, title in SUBLAYERS.items()
-        ]
-    at = player(KEY, cfgs, drawn, shared=" all three")
-    views, waiting = several.views_at_step(cfgs, at)
-    if views:
-        _show(views)
-    return waiting
+        names, sentence = TRANSFORMER_TASKS, sublayer_sentence(shares, step, cfg.residual)
+        attention, feed_forward = by_sublayer(shares)
+        measured = {"attention, RMS over blocks": attention, "feed-forward": feed_forward}
+    st.markdown(f"**{sentence}**")
+    columns = {
+        "task": [names[task] for task in views],
+        "step": [view.row for view in views.values()],
+        "loss": number_cells((view.trace.loss[view.row] for view in views.values()), 3),
+        "best constant guess": number_cells((chance(view.cfg) for view in views.values()), 3),
+    }
+    cells = {name: number_cells(map(rms, by_task.values()), 3) for name, by_task in measured.items()}
+    named_table("The three nets", columns | cells)
+    st.caption(TEXTS("measured shares", measured=badge("measured")))
+    with st.container(horizontal=True):
+        for task, view in views.items():
+            to_playground(view.cfg, f"{names[task].capitalize()} in the playground")
 
 
-def shares(view: View) -> np.ndarray:
-    """Branch over stream, RMS over RMS, by block (depth,) on the batch of the row shown, as in the chart."""
+def branch_shares(view: View) -> np.ndarray:
+    """RMS of the branch over RMS of the stream by sublayer (L,) at the step shown, as in the chart."""
     trace, row = view.trace, view.row
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(trace.branch_rms[row] / trace.act_rms[row, :-1], float)
 
 
-def share_figure(cfg: RunConfig) -> Figure:
+def share_chart(cfg: RunConfig) -> Figure:
     """The branch shares of the three nets over their blocks."""
     lines = list(zip(TASKS.values(), ROLES, strict=True))
-    return figures.ratios(SHARES, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
+    return figures.ratios(SHARES_TITLE, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
 
 
-def sublayer_figure(cfg: RunConfig, kind: str) -> Figure:
+def sublayer_chart(cfg: RunConfig, sublayer: str) -> Figure:
     """The branch shares of one kind of sublayer, attn or ffn, of the three transformers over their blocks."""
-    entries = {"start": [*SUBLAYERS].index(kind), "every": len(SUBLAYERS)}
-    lines, sites = list(zip(SYMBOLS.values(), ROLES, strict=True)), plan(cfg).sites[1:]
-    own = sites[entries["start"] :: entries["every"]]
-    return figures.ratios(SUBLAYERS[kind], "branch_rms", "act_rms", own, lines, unit="branch over stream", **entries)
+    entries = {"start": [*SUBLAYER_TITLES].index(sublayer), "every": len(SUBLAYER_TITLES)}
+    sites = plan(cfg).sites[1:][entries["start"] :: entries["every"]]
+    lines, title = list(zip(TRANSFORMER_TASKS.values(), ROLES, strict=True)), SUBLAYER_TITLES[sublayer]
+    return figures.ratios(title, "branch_rms", "act_rms", sites, lines, unit="branch over stream", **entries)
 
 
-def _show(views: list[View]) -> None:
-    by_task = {view.cfg.task: shares(view) for view in views}
-    step, residual = max(view.row for view in views), views[0].cfg.residual
-    if views[0].cfg.net == "mlp":
-        said, names = aside_sentence(by_task, step, residual), TASKS
-        measured = {"branch share, RMS over blocks": by_task}
-    else:
-        said, names = sublayer_sentence(by_task, step, residual), SYMBOLS
-        apart = {kind: {task: values[at::2] for task, values in by_task.items()} for at, kind in enumerate(SUBLAYERS)}
-        measured = {"attention, RMS over blocks": apart["attn"], "feed-forward": apart["ffn"]}
-    st.markdown(f"**{said}**")
-    named_table(
-        "The three nets",
-        {
-            "task": [names[view.cfg.task] for view in views],
-            "step": [view.row for view in views],
-            "loss": [number(float(view.trace.loss[view.row]), 3) for view in views],
-            "best constant guess": [number(chance(view.cfg), 3) for view in views],
-        }
-        | {name: [number(rms(one[view.cfg.task]), 3) for view in views] for name, one in measured.items()},
-    )
-    st.caption(TEXTS("measured shares", measured=badge("measured")))
-    with st.container(horizontal=True):
-        for view in views:
-            to_playground(view.cfg, f"{names[view.cfg.task].capitalize()} in the playground")
+def by_sublayer(shares: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Shares (2 depth,) by task, split into those of attention and of feed-forward nets."""
+    attention, feed_forward = ({task: values[at::2] for task, values in shares.items()} for at in range(2))
+    return attention, feed_forward
 
 
 def rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def aside_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
-    """How much the branches add on `linear`, `copy` and `spiral`, from branch over stream by block (depth,)."""
+def share_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
+    """How much the branches add on each of TASKS, from branch over stream by block (depth,)."""
     share = {task: rms(values) for task, values in shares.items()}
-    return TEXTS("shares", step=step, share=share, verdict=_verdict(share, residual))
+    return TEXTS("shares", step=step, share=share, verdict=_share_verdict(share, residual))
 
 
 def sublayer_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) -> str:
-    """How much attention and feed-forward nets add on SYMBOLS, from branch over stream by sublayer (2 depth,)."""
-    attn, ffn = ({task: rms(values[at::2]) for task, values in shares.items()} for at in range(2))
-    return TEXTS("shares of sublayers", step=step, attn=attn, ffn=ffn, verdict=_of_attention(attn, residual))
+    """How much the sublayers add on each of TRANSFORMER_TASKS, from branch over stream (2 depth,)."""
+    attn, ffn = ({task: rms(values) for task, values in part.items()} for part in by_sublayer(shares))
+    return TEXTS("shares of sublayers", step=step, attn=attn, ffn=ffn, verdict=_attention_verdict(attn, residual))
 
 
-def _of_attention(share: dict[str, float], residual: bool) -> str:
+def _attention_verdict(share: dict[str, float], residual: bool) -> str:
     """Whether attention does nothing where no token needs another."""
-    if undecided := _undecided(share, "copy", residual):
+    if undecided := _undecided_reason(share, "copy", residual):
         return undecided
     ratio = share["successor"] / share["copy"]
-    if ratio < ASIDE:
+    if ratio < NEXT_TO_NOTHING:
         return TEXTS("attention is quiet", ratio=ratio)
-    return TEXTS("attention does less", ratio=ratio) if ratio < LESS else TEXTS("attention does as much", ratio=ratio)
+    heading = "attention does less" if ratio < CLEARLY_LESS else "attention does as much"
+    return TEXTS(heading, ratio=ratio)
 
 
-def _undecided(share: dict[str, float], beside: str, residual: bool) -> str:
-    """Why shares cannot be compared with that of the task `beside`; empty if they can."""
+def _share_verdict(share: dict[str, float], residual: bool) -> str:
+    """Whether layers do nothing where little is needed."""
+    if undecided := _undecided_reason(share, "spiral", residual):
+        return undecided
+    ratios = {task: share[task] / share["spiral"] for task in ("linear", "copy")}
+    less = [TASKS[task] for task, ratio in ratios.items() if ratio < CLEARLY_LESS]
+    most = max(ratios.values())
+    if most < NEXT_TO_NOTHING:
+        return TEXTS("shares next to nothing", most=most)
+    if most < CLEARLY_LESS:
+        return TEXTS("shares smaller", most=most)
+    return f"the layers do clearly less on {less[0]} only" if less else TEXTS("shares as large")
+
+
+def _undecided_reason(share: dict[str, float], reference: str, residual: bool) -> str:
+    """Why shares cannot be compared with that of the task `reference`, or ""."""
     if not residual:
         return TEXTS("shares without residual")
     if not all(map(np.isfinite, share.values())):
         return "not all of them are finite"
-    return TEXTS("shares of 0") if share[beside] == 0 else ""
-
-
-def _verdict(share: dict[str, float], residual: bool) -> str:
-    """Whether layers do nothing where little is needed."""
-    if undecided := _undecided(share, "spiral", residual):
-        return undecided
-    ratios = {task: share[task] / share["spiral"] for task in ("linear", "copy")}
-    less, most = [TASKS[task] for task, ratio in ratios.items() if ratio < LESS], max(ratios.values())
-    if most < ASIDE:
-        return TEXTS("shares next to nothing", most=most)
-    if most < LESS:
-        return TEXTS("shares smaller", most=most)
-    return f"the layers do clearly less on {less[0]} only" if less else TEXTS("shares as large")
+    return TEXTS("shares of 0") if share[reference] == 0 else ""

@@ -26,13 +26,11 @@ TEXTS = Texts("labs/residual")
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
 NAMES_PIXELS = 150  # the width of the names beside the picture
-ARRANGED = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
+ARRANGEMENTS = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
 
 @dataclass(frozen=True)
 class Variants(Settings):
-    """How strongly, and how often, the residual is added."""
-
     columns = (2,)
 
     weight: Annotated[float, Knob("Weight of the scaled skip", 0.0, 8.0, 0.1, control="slider")] = 2.0
@@ -43,23 +41,23 @@ class Variants(Settings):
 
 
 def draw(values: np.ndarray) -> None:
-    """The section, on the token and the branches of the table (1 + M, D)."""
+    """`values`: the token and the outputs of the branches (1 + M, D)."""
     x, branches = values[0], values[1:]
     if not len(branches):
         return
-    at = form.draw(Variants, KEY, only=["weight", "repeats"])
-    _cosines(x, branches, at.weight, at.repeats)
+    settings = form.draw(Variants, KEY, only=["weight", "repeats"])
+    _draw_cosines(x, branches, settings.weight, settings.repeats)
     with st.expander("Recursive skip, DeepNorm and DLCL with their numbers"):
-        _recursive(x, branches[0], at.repeats)
-        _deepnorm(len(branches))
-        _dlcl(x, branches)
+        _draw_recursive_skip(x, branches[0], settings.repeats)
+        _draw_deepnorm(len(branches))
+        _draw_dlcl(x, branches)
     with st.container(horizontal=True):
-        for name in ARRANGED:
+        for name in ARRANGEMENTS:
             to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
 
 
 def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
-    """By name: the formula and the token after the first branch."""
+    """The formula of each residual, by name, and the token after the first branch."""
     branch, deep = branches[0], scale_value("deepnorm", len(branches))
     reads, _ = combined(x, branches[:1], average_weights(1))
     return {
@@ -72,15 +70,15 @@ def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -
     }
 
 
-def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
-    """How much the token after the first branch still looks like itself, and like the branch's output."""
+def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
+    """How similar the token after the first branch is to itself before, and to the branch's output."""
     results = variants(x, branches, weight, repeats)
-    like = {
-        f"with {name}": [cosine(value, one - one.mean()) for _, value in results.values()]
-        for name, one in (("x", x), ("F", branches[0]))
+    cosines = {
+        f"with {name}": [cosine(result, source - source.mean()) for _, result in results.values()]
+        for name, source in (("x", x), ("F", branches[0]))
     }
-    draw_charts(KEY, cosine_dots(list(results), like), height=330)
-    draw_finding(likeness(list(results), like["with x"]))
+    draw_charts(KEY, cosine_chart(list(results), cosines), height=330)
+    draw_finding(similarity_sentence(list(results), cosines["with x"]))
     st.caption(TEXTS("cosines"))
     with st.expander("Formulas and results"):
         columns = {
@@ -88,28 +86,28 @@ def _cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -
             "formula": [formula for formula, _ in results.values()],
             "after the first branch": [vector(value.round(3)) for _, value in results.values()],
         }
-        for name, values in like.items():
+        for name, values in cosines.items():
             columns[f"cosine {name}"] = ["no direction" if np.isnan(value) else number(value) for value in values]
         named_table("The same token under other residuals", columns)
 
 
-def likeness(names: Sequence[str], cosines: Sequence[float]) -> str:
-    """Under which residual the token after the first branch is most and least like itself, from the cosines with it."""
-    known = {name: value for name, value in zip(names, cosines, strict=True) if not np.isnan(value)}
-    if not known:
+def similarity_sentence(names: Sequence[str], cosines: Sequence[float]) -> str:
+    """The residuals under which the token stays most and least like itself, from its cosines with x."""
+    defined = {name: value for name, value in zip(names, cosines, strict=True) if not np.isnan(value)}
+    if not defined:
         return TEXTS("no direction")
-    most, least = max(known, key=known.__getitem__), min(known, key=known.__getitem__)
-    return TEXTS("most like itself", most=most, greatest=known[most], least=least, smallest=known[least])
+    most, least = max(defined, key=defined.__getitem__), min(defined, key=defined.__getitem__)
+    return TEXTS("most like itself", most=most, greatest=defined[most], least=least, smallest=defined[least])
 
 
-def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
+def cosine_chart(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
     """Cosines by residual as dots with their numbers, a row for each name."""
     layout = frame_of("How much is left of x, and of F", x="cosine", y="", hue=SIGNAL)
     rows = list(range(1, len(names) + 1))
     layout["margin"]["l"] = NAMES_PIXELS
     ticks = {"tickmode": "array", "tickvals": rows, "ticktext": list(names)}
     layout["yaxis"] |= {"range": [len(names) + 0.7, 0.3]} | ticks
-    looks = (("circle", "top center"), ("square-open", "bottom center"))
+    styles = (("circle", "top center"), ("square-open", "bottom center"))
     dots = [
         {
             "type": "scatter",
@@ -120,18 +118,18 @@ def cosine_dots(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) ->
             "y": rows,
             "names": list(names),
             "text": ["" if np.isnan(value) else number(value, 3) for value in values],
-            "textposition": where,
+            "textposition": text_position,
             "hue": SIGNAL,
             "marker": {"color": SIGNAL, "size": 11, "symbol": symbol},
             "hovertext": list(names),
             "hovertemplate": "%{hovertext}: %{x:.4g}<extra>%{fullData.name}</extra>",
         }
-        for (name, values), (symbol, where) in zip(cosines.items(), looks, strict=True)
+        for (name, values), (symbol, text_position) in zip(cosines.items(), styles, strict=True)
     ]
     return figure_of(dots, layout, "nothing to compare")
 
 
-def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
+def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
     """The recursion with its numbers, and the equivalent skip weight."""
     lines = [
         f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
@@ -144,8 +142,9 @@ def _recursive(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
 
 
 def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
-    """The w for which N(w x + F) equals the recursive skip, apart from eps: y_1 = (x + F) / s_1, and x + y_1 has the
-    direction of (1 + s_1) x + F.
+    """The w for which N(w x + F) equals the recursive skip, apart from eps.
+
+    y_1 = (x + F) / s_1, and x + y_1 has the direction of (1 + s_1) x + F.
     """
     weight = 1.0
     for _ in range(repeats - 1):
@@ -153,8 +152,7 @@ def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
     return weight
 
 
-def _deepnorm(sublayers: int) -> None:
-    """DeepNorm needs smaller initial weights, too."""
+def _draw_deepnorm(sublayers: int) -> None:
     sentence = TEXTS(
         "DeepNorm",
         sublayers=counted(sublayers, "sublayer"),
@@ -166,19 +164,19 @@ def _deepnorm(sublayers: int) -> None:
     st.markdown(f"{sentence} {badge('formula')}")
 
 
-def _dlcl(x: np.ndarray, branches: np.ndarray) -> None:
-    """What each block and the output head read, as sums of all earlier outputs."""
+def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
+    """The inputs of each block and of the output head, as sums of all earlier outputs."""
     weights = average_weights(len(branches))
     if len(branches) > 1:
-        own = form.draw(Variants, KEY, only=["dlcl"]).dlcl
-        weights[1] = [own, 1 - own]
+        token_weight = form.draw(Variants, KEY, only=["dlcl"]).dlcl
+        weights[1] = [token_weight, 1 - token_weight]
     reads, outputs = combined(x, branches, weights)
     lines = ["**DLCL**, dynamic linear combination of layers"]
     for at, (row, read) in enumerate(zip(weights, reads, strict=True)):
         terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
-        last = at == len(branches)
-        output = "" if last else f", y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}"
-        lines.append(
-            f"{'the output head' if last else f'block {at + 1}'} reads {terms} = {vector(read.round(3))}{output}"
-        )
+        line = f"reads {terms} = {vector(read.round(3))}"
+        if at == len(branches):
+            lines.append(f"the output head {line}")
+        else:
+            lines.append(f"block {at + 1} {line}, y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}")
     st.markdown("  \n".join([*lines, badge("formula")]))
