@@ -91,14 +91,14 @@ class Shown:
             import plotly.graph_objects as go
         except ImportError:
             raise ImportError("`figure` needs plotly: pip install plotly.") from None
-        from addnorm.player.charts import by_depth
+        from addnorm.player.charts import depth_figure
         from addnorm.table import row_of
 
         recording = self._some()
         at = row_of(recording, step)
         title = f"Step {recording.steps[at]}: {recording.sentence('verdict', at)}"
         sites = [site.name for site in recording.sites]
-        return go.Figure(by_depth(title, sites, recording.at("act_rms", at), recording.at("grad_rms", at)))
+        return go.Figure(depth_figure(title, sites, recording.at("act_rms", at), recording.at("grad_rms", at)))
 
     def _some(self) -> Recording:
         recording = self.so_far()
@@ -131,7 +131,7 @@ def _title(recording: Recording) -> str:
 def _page(recordings: Mapping[str, Recording], most: int) -> str:
     """A page with recordings by their names, or with so many of their rows as so many bytes hold."""
     from addnorm.picture import picture
-    from addnorm.player import recordings_that_play
+    from addnorm.player import recordings_html
 
     longest, every = max(map(len, recordings.values())), 1
     data = {name: b"".join(one.lines()) for name, one in recordings.items()}
@@ -140,7 +140,7 @@ def _page(recordings: Mapping[str, Recording], most: int) -> str:
         data = {name: b"".join(one.lines(every)) for name, one in recordings.items()}
     facts = [f"one of {every} rows, and those with updates"] if every > 1 else []
     title = " beside ".join(recordings) or _title(*recordings.values())
-    return recordings_that_play(title, data, facts=facts, still="".join(map(picture, recordings.values())))
+    return recordings_html(title, data, facts=facts, still="".join(map(picture, recordings.values())))
 
 
 def _columns(recording: Recording, per: Per, *, missing: float | None) -> dict[str, list[Any]]:

@@ -19,7 +19,7 @@ PLAYER = Path(__file__).parents[1] / "addnorm" / "player"
 MODULES = (
     "bind",
     "label",
-    "look",
+    "style",
     "playhead",
     "number",
     "names",
@@ -50,7 +50,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 def _node() -> "subprocess.Popen[str]":
     imports = "".join(f'import * as {name} from "{(PLAYER / f"{name}.js").as_uri()}"\n' for name in MODULES)
     script = (
-        f"{imports}Object.assign(look.hues, {json.dumps(HUES)})\nconst PLAYER = {{ {', '.join(MODULES)} }}\n{LISTENER}"
+        f"{imports}Object.assign(style.hues, {json.dumps(HUES)})\nconst PLAYER = {{ {', '.join(MODULES)} }}\n{LISTENER}"
     )
     assert NODE is not None
     pipe = subprocess.PIPE
@@ -91,6 +91,6 @@ def all_drawn(figures: list[Figure], *, dark: bool = False) -> list[Figure]:
 
 def looks(figures: list[Figure]) -> list[list[dict[str, Any]]]:
     """The traces of figures in their looks, without the numbers of a log."""
-    code = "return figures.map(({ data, layout }) => data.map((trace) => look.looked(trace, layout.bind?.hue)))"
+    code = "return figures.map(({ data, layout }) => data.map((trace) => style.looked(trace, layout.bind?.hue)))"
     found: list[list[dict[str, Any]]] = run(code, figures=figures)
     return found

@@ -76,16 +76,18 @@ def bound(page: AppTest, trace: dict[str, Any], step: int = 0, name: str = "") -
         return [_written(value / base) if value and base else value for value, base in zip(values, over, strict=False)]
     assert bind.get("against") is None, "values beside another run's are the browser's"
     step = 0 if bind.get("first") else step
-    if bind["of"] == "still":
+    if bind["kind"] == "fixed":
         return [_written(value) for value in np.array(bind["values"], float)]
     said = declared(page, name)["runs"][bind["run"]]
     log: Trace | None = trainer().log(runs(page, name)[bind["run"]], said["seeds"]).trace()
     if log is not None and len(log):
         row = min(step, len(log) - 1)
-        found = getattr(log.frame_at(row), bind["track"]) if bind["of"] == "frame" else getattr(log, bind["track"])[row]
+        found = (
+            getattr(log.frame_at(row), bind["track"]) if bind["kind"] == "frame" else getattr(log, bind["track"])[row]
+        )
         return [_written(value) for value in found]
     came = drawn_first(page, name)[bind["run"]]
-    if bind["of"] == "frame":
+    if bind["kind"] == "frame":
         return list(came.frames[0][bind["track"]])
     track = next(one for one in came.header["tracks"] if one["name"] == bind["track"])
     return [_written(float(value)) for value in came.matrix()[0, track["start"] :][: track["width"]]]

@@ -1,7 +1,7 @@
-"""The player of runs: modules that a browser loads as they are, their style, and plotly's cartesian bundle.
+"""The player of runs: ES modules that a browser loads without a build, their style, and plotly's cartesian bundle.
 
-`declare` has what a player is told, `file_that_plays` makes a page that needs no server. `plotly/` holds the
-bundle of one release with its licence and checksums; `make plotly` fetches another one.
+`declare` builds the data of a player, `player_html` a page that needs no server. `plotly/` holds the bundle of one
+release with its licence and checksums; `make plotly` fetches another release.
 """
 
 import base64
@@ -21,7 +21,7 @@ from addnorm.player.declare import declaration
 FOLDER = Path(__file__).parent
 PLOTLY = FOLDER / "plotly" / "plotly-cartesian.min.js"
 
-# Nothing is fetched: scripts stand in the file, the player's as data that its import map names.
+# The page fetches nothing: its scripts are inline, the player's modules as data URLs in the import map.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:"
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -42,66 +42,67 @@ PAGE = """<!doctype html>
 """
 
 
-# Before every piece of a run: its number, the place where the piece begins, its length, and the turn of the question.
-HEAD = struct.Struct("<IIII")
+# Precedes every binary message: index of the run, first row or byte, number of rows or bytes, turn of the hello.
+PIECE_HEAD = struct.Struct("<IIII")
 
 
-def in_json(messages: Iterable[str | bytes]) -> list[Any]:
-    """Messages as a list within JSON: those of bytes as text in base64, the others as what they say."""
-    return [base64.b64encode(one).decode() if isinstance(one, bytes) else json.loads(one) for one in messages]
+def json_messages(messages: Iterable[str | bytes]) -> list[Any]:
+    """The messages as JSON values: binary ones as base64 text, the others parsed."""
+    return [
+        base64.b64encode(message).decode() if isinstance(message, bytes) else json.loads(message)
+        for message in messages
+    ]
 
 
-def recordings_that_play(
-    title: str, recordings: Mapping[str, bytes], *, facts: Sequence[str] = (), still: str = ""
-) -> str:
-    """A page that plays up to eight recordings, by their names, as they are by now.
+def recordings_html(title: str, recordings: Mapping[str, bytes], *, facts: Sequence[str] = (), still: str = "") -> str:
+    """A self-contained HTML page that plays up to eight recordings: the bytes of each by its name.
 
-    `facts`: more words for the line of status. `still`: HTML that stands there where no module may run.
+    `facts`: more entries for the status line. `still`: HTML to show where modules cannot run.
     """
     runs = [{"link": f"recording={name}", "recording": name} for name in recordings]
     panels = panels_of([None] * len(runs), list(recordings))
     player = declaration(runs, panels, verb="Play", facts=list(facts)) | {"name": "file", "ticket": ""}
     messages: list[str | bytes] = []
     for number, data in enumerate(recordings.values()):
-        follows = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}
-        messages += [json.dumps(follows), HEAD.pack(number, 0, len(data), 0) + data]
-    return file_that_plays(title, [player], messages, still=still)
+        announcement = {"kind": "file", "run": number, "file": "", "start": 0, "sentence": "", "read": time.time()}
+        messages += [json.dumps(announcement), PIECE_HEAD.pack(number, 0, len(data), 0) + data]
+    return player_html(title, [player], messages, still=still)
 
 
-def file_that_plays(
+def player_html(
     title: str, parts: list[dict[str, Any]], messages: Iterable[str | bytes], below: str = "", *, still: str = ""
 ) -> str:
-    """One self-contained HTML page with the player: charts, tables and logs work offline, from a double click.
+    """A self-contained HTML page with a player, which works offline.
 
-    `parts`: what a player and its parts declare, from top to bottom; `messages`: what a connection would send about its
-    runs, in order; `below`: HTML after the player, `still`: HTML until the player runs, both escaped by the caller.
+    `parts`: the declarations of the player and of its parts, from top to bottom; `messages`: the messages a connection
+    would send about its runs, in order; `below`: HTML after the player, `still`: HTML until the player runs. The caller
+    escapes both.
     """
     return PAGE.format(
         policy=POLICY,
         title=escape(title),
         style="".join((FOLDER / name).read_text(encoding="utf-8") for name in ("player.css", "file.css")),
-        imports=_json({"imports": {f"player/{name}": address for name, address in _modules()}}),
-        plotly=_packed(PLOTLY.read_bytes()),
+        imports=_json({"imports": {f"player/{name}": address for name, address in _module_urls()}}),
+        plotly=_gzip_base64(PLOTLY.read_bytes()),
         player=(FOLDER / "player.html").read_text(encoding="utf-8"),
         still=still,
         below=below,
         parts=_json(parts),
-        messages=_packed(_json(in_json(messages)).encode()),
+        messages=_gzip_base64(_json(json_messages(messages)).encode()),
     )
 
 
-def _modules() -> Iterable[tuple[str, str]]:
-    """The player's modules as data, which import each other by the names of an import map."""
+def _module_urls() -> Iterable[tuple[str, str]]:
+    """File name and data URL of each module; their imports become names of the import map."""
     for file in sorted(FOLDER.glob("*.js")):
         script = re.sub(r'(from |import )"\./', r'\1"player/', file.read_text(encoding="utf-8"))
         yield file.name, f"data:text/javascript;base64,{base64.b64encode(script.encode()).decode()}"
 
 
-def _packed(data: bytes) -> str:
-    """Compressed, in letters that are no markup."""
+def _gzip_base64(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, mtime=0)).decode()
 
 
 def _json(value: Any) -> str:
-    """JSON within a script element: no text in it can close the element."""
+    """JSON for a script element: no text in it can close the element."""
     return json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

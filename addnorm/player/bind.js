@@ -1,8 +1,8 @@
 // Turns a declared figure and the logs into the figure to draw. Pure: nothing here touches the page.
 
-import { colourAt, enlargedLayout, hues, inkOn, looked, thicker } from "./look.js"
 import { sharedPrefix, shortened } from "./names.js"
 import { brief, power } from "./number.js"
+import { colourAt, enlargedLayout, hues, inkOn, looked, thicker } from "./style.js"
 
 /** @import { Moment } from "./playhead.js" */
 
@@ -133,7 +133,7 @@ const marks = (name, symbol, trace, lost, y) => {
   const { values } = trace
   const places = [...values.keys()].filter((at) => values[at] !== undefined && lost(values[at], at))
   if (!places.length) return []
-  const beside = trace.bind.of === "still" && trace.role !== "now"
+  const beside = trace.bind.kind === "fixed" && trace.role !== "now"
   const mark = {
     type: "scatter",
     name,
@@ -190,7 +190,7 @@ const written = ({ z, zmin, zmax, colorscale, text, hovertext, hovertemplate }) 
 // By the kind of a binding: from a trace, its log and the playhead, the trace with its numbers in `values`.
 /** @type {Record<string, (trace: any, log: any, now: ChartMoment) => any>} */
 const FILL = {
-  still: (trace) => ({ ...trace, values: trace.bind.values.map(number) }),
+  fixed: (trace) => ({ ...trace, values: trace.bind.values.map(number) }),
   cells: (trace) => {
     const cells = trace.bind.values.map((row) => row.map(number))
     return coloured(trace, cells, trace.bind)
@@ -272,7 +272,7 @@ const FILL = {
 const AXES = {
   ""(traces, { top }) {
     const heights = ({ bind, x, y, values }) =>
-      bind?.of === "crosses" ? x.map(() => top * CROSSED) : (y ?? orGap(values))
+      bind?.kind === "crosses" ? x.map(() => top * CROSSED) : (y ?? orGap(values))
     return { traces: traces.map((trace) => ({ ...trace, y: heights(trace) })) }
   },
   log(traces, { zero }, layoutState) {
@@ -344,8 +344,8 @@ const AXES = {
       : 1.3 * chance
     const all = traces.flatMap((trace) => {
       if (!trace.values) return trace
-      if (trace.bind.of === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
-      if (trace.bind.of !== "past" || !(largest > top)) return { ...trace, y: trace.values }
+      if (trace.bind.kind === "crosses") return { ...trace, y: trace.x.map(() => top * CROSSED) }
+      if (trace.bind.kind !== "past" || !(largest > top)) return { ...trace, y: trace.values }
       const line = {
         ...trace,
         y: trace.values.map((value) => Math.min(value, 1.5 * top)),
@@ -391,9 +391,9 @@ const evenly = (count, most) => {
 const atStep = (text, step) => (step === null ? text.replace("step {step}", "now") : text.replace("{step}", step))
 // The name of a trace with its file and step filled in; in a recording the places have the model's own names.
 const named = (trace, log, step) => {
-  if (!log.isRecording) return step === undefined || trace.bind.of === "row" ? {} : { name: atStep(trace.name, step) }
+  if (!log.isRecording) return step === undefined || trace.bind.kind === "row" ? {} : { name: atStep(trace.name, step) }
   const name = atStep(trace.name.replace("{name}", shortened(log.name, 30)), step)
-  return { name, meta: name, ...(trace.bind.of !== "past" && { text: log.names(trace.bind.track) }) }
+  return { name, meta: name, ...(trace.bind.kind !== "past" && { text: log.names(trace.bind.track) }) }
 }
 const rowsOfMap = (names) => {
   const y = evenly(names.length, MAP_SITES)
@@ -496,18 +496,18 @@ export const spelled = (trace) => {
 }
 
 // Ticks at a few places, with both ends: a label that repeats stands at its last place, and blocks are counted in quarters.
-const ticksAt = ({ labels, blocks, most = 5 }) => {
+const ticksAt = ({ labels, blocks, max_ticks: maxTicks = 5 }) => {
   const ends = new Map(labels.map((label, at) => [label, at]))
   const texts = [...ends.keys()]
   const quarters = blocks && evenly(5, 5).map((at) => String(Math.round((at / 4) * Number(texts.at(-1)))))
   const ticktext = quarters
     ? texts.filter((text, at) => !at || quarters.includes(text))
-    : evenly(texts.length, most).map((at) => texts[at])
+    : evenly(texts.length, maxTicks).map((at) => texts[at])
   return { tickmode: "array", tickvals: ticktext.map((text) => ends.get(text)), ticktext }
 }
 
 const OVER_STEPS = ["past", "frames", "crosses"] // kinds of bindings; all others are over places
-const AT_ONCE = ["still", "cells"] // kinds whose numbers are declared
+const AT_ONCE = ["fixed", "cells"] // kinds whose numbers are declared
 
 const modelOf = (log) => log.header?.about?.model // of a recording; nets of the playground have none
 
@@ -516,18 +516,18 @@ const modelOf = (log) => log.header?.about?.model // of a recording; nets of the
 const full = (declared, { hue, places }, now) => {
   const trace = looked(declared, hue, now.dark)
   const { bind } = trace
-  if (!bind?.of) return trace
+  if (!bind?.kind) return trace
   const log = now.logs[bind.run]
-  if (!log?.header && !AT_ONCE.includes(bind.of)) return { ...trace, x: trace.x ?? [], values: [] }
+  if (!log?.header && !AT_ONCE.includes(bind.kind)) return { ...trace, x: trace.x ?? [], values: [] }
   if (bind.alike && modelOf(log) !== modelOf(now.logs[0])) {
     const entry = leftOut(trace, "another task")
     return { ...entry, name: entry.name.replace("{name}", shortened(log.name, 30)) }
   }
-  const filledTrace = FILL[bind.of](trace, log, now)
+  const filledTrace = FILL[bind.kind](trace, log, now)
   const { values } = filledTrace
-  if (!OVER_STEPS.includes(bind.of) && !filledTrace.cells) {
+  if (!OVER_STEPS.includes(bind.kind) && !filledTrace.cells) {
     filledTrace.x ??= [...values.keys()]
-    const hasNames = places && (bind.of !== "still" || places.names.length === values.length)
+    const hasNames = places && (bind.kind !== "still" || places.names.length === values.length)
     filledTrace.text ??= hasNames ? places.names : Array.from(values, (_, at) => `site ${at}`)
   }
   if (bind.previous && !values.every(finite)) return leftOut(filledTrace, "not finite")

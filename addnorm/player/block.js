@@ -22,7 +22,7 @@ export class RunHeading {
   declare(panel) {
     this.panel = panel
     write(this.heading, panel.title)
-    this.showOutcome(panel.found)
+    this.showOutcome(panel.outcome)
   }
 
   showOutcome(outcome) {
@@ -31,9 +31,9 @@ export class RunHeading {
 
   /** @param {Moment} now */
   draw(now) {
-    const { run, found: outcome, diverged } = this.panel
+    const { run, outcome, divergence } = this.panel
     const log = now.logs[run]
-    this.showOutcome(outcome || (log?.lost && now.furthest >= log.outcome.step ? diverged : ""))
+    this.showOutcome(outcome || (log?.lost && now.furthest >= log.outcome.step ? divergence : ""))
   }
 }
 

@@ -4,7 +4,7 @@ import { filled, spelled, started } from "./bind.js"
 import { described } from "./describe.js"
 import { translated, write } from "./dom.js"
 import { labelled } from "./label.js"
-import { hues, luminance } from "./look.js"
+import { hues, luminance } from "./style.js"
 import { tableOf } from "./table.js"
 
 /** @import { Moment } from "./playhead.js" */
@@ -161,7 +161,7 @@ export class Chart {
     this.panel = panel
     this.given = undefined
     this.measured = undefined
-    this.isMap = panel.figure?.data.some((trace) => ["map", "bins"].includes(trace.bind?.of))
+    this.isMap = panel.figure?.data.some((trace) => ["map", "bins"].includes(trace.bind?.kind))
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", translated(`${panel.title}, chart`))
     this.table.setAttribute("aria-label", translated(`${panel.title}, table`))
@@ -194,9 +194,9 @@ export class Chart {
     if (panel.says) {
       const log = now.logs[panel.run]
       const step = log?.sentenceStep(now)
-      const text = (panel.ends && log?.end(step)) || log?.sentence(panel.says, step) || panel.before
+      const text = (panel.explains_end && log?.end(step)) || log?.sentence(panel.says, step) || panel.placeholder
       write(this.sentence, text)
-      this.sentence.classList.toggle("lost", Boolean(panel.ends && log?.end(step)))
+      this.sentence.classList.toggle("lost", Boolean(panel.explains_end && log?.end(step)))
     }
     const figure = panel.figure ?? (started(now) && now.logs[panel.run]?.frame(now.shown)?.picture)
     // Until the first row of another net comes, or if it is refused, the last net's picture stays and turns pale.

@@ -1,8 +1,7 @@
-"""What a player shows: figures, the numbers that they are bound to, panels, scenes, and how a player is played.
+"""Declares a player as JSON: its figures, the numbers they are bound to, its panels, its scenes, its controls.
 
-As JSON holds it, for the browser to draw. A figure is a plain dict: traces and a layout of plotly's schema. The key
-`bind` of a trace says which numbers it shows, its `role` how it looks, the key `bind` of a layout what the browser
-computes.
+A figure is a plain dict with traces and a layout of plotly's schema. The key `bind` of a trace says which numbers the
+browser fills in, its `role` sets its style, and the key `bind` of a layout says what the browser computes.
 """
 
 from __future__ import annotations
@@ -11,23 +10,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
-from addnorm.player.colour import GREY, HUES, marked
+from addnorm.player.colour import GREY, HUES, marked_title
 from addnorm.words import STANDS
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Figure = dict[str, Any]
-Tells = Literal["never", "rest", "follow"]
+Reports = Literal["never", "rest", "follow"]
 
 STEP = "step {step}"  # the browser fills in the step shown
 COLUMNS = 12  # of the grid; on a phone every panel spans all of them
 AXES = ("", "log", "linear", "loss", "cosine")
 LINES = ("", "line", "map")
-ROLES = ("now", "previous", "pinned", "other", "formula", "initial")  # what the browser has a look for
+ROLES = ("now", "previous", "pinned", "other", "formula", "initial")  # each has a style in style.js
 FOLDS = ("", "median")
 
-# What a log has, by name: vectors and numbers of its rows and of its frames, kinds of sentences.
+# The names of the vectors and scalars in the rows and frames of a log, and the kinds of its sentences.
 VECTORS = ("act_rms", "grad_rms", "branch_rms", "weight_grad_rms")
 SCALARS = ("loss", "lr", "grad_norm", "clip_factor")
 FRAME_VECTORS = ("sample_cosine", "update_to_weight", "dead_units")
@@ -35,7 +34,7 @@ FRAME_SCALARS = ("held_out_loss", "held_out_accuracy", "train_mode_loss")
 SENTENCES = ("activation", "gradient", "loss", "weight", "cosine", "answers", "verdict", "kind")
 SENTENCES_OF_RECORDINGS = ("findings", "law", "notes", "update")
 
-BY = {  # what hovering over a badge says
+BADGE_HELP = {  # shown on hover
     "measured": "Measured on a net of this page, or on random numbers drawn for it.",
     "formula": "Computed from a formula, without a net.",
     "recorded": "Measured earlier with the same code, and stored.",
@@ -44,11 +43,11 @@ BY = {  # what hovering over a badge says
 # --- figures ---
 
 
-def frame_of(title: str, *, x: str, y: str, legend: bool = True, hue: str = GREY) -> dict[str, Any]:
-    """A compact layout, for a third of a page or a phone: the title with the mark of its hue, legend, plot."""
+def layout_of(title: str, *, x: str, y: str, legend: bool = True, hue: str = GREY) -> dict[str, Any]:
+    """A compact plotly layout for a third of a page or a phone; `x` and `y` are the titles of the axes."""
     return {
         "title": {
-            "text": f"<b>{marked(title, hue)}</b>",
+            "text": f"<b>{marked_title(title, hue)}</b>",
             "font": {"size": 13},
             "x": 0,
             "xref": "container",
@@ -80,22 +79,22 @@ def figure_of(
     *,
     axis: str = "",
     line: str = "",
-    **how: Any,
+    **options: Any,
 ) -> Figure:
-    """A figure whose y axis is of a kind of AXES, with the step shown marked as in LINES.
+    """A figure with a y axis of one kind of AXES; `line`, one of LINES, marks the step shown.
 
-    `empty`: why there is nothing to draw. `how`: more about the axes, see bind.js.
+    `empty`: the text in the plot while there is nothing to draw. `options`: more about the axes, see bind.js.
     """
-    for name, value, known in (("axis", axis, AXES), ("line", line, LINES)):
-        if value not in known:
-            raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, known))}")
-    declared = {"axis": axis, "line": line, "empty": empty} | how
-    return {"data": list(traces), "layout": layout | {"bind": {key: value for key, value in declared.items() if value}}}
+    for name, value, choices in (("axis", axis, AXES), ("line", line, LINES)):
+        if value not in choices:
+            raise ValueError(f"{name} {value!r}: one of {', '.join(map(repr, choices))}")
+    binding = {"axis": axis, "line": line, "empty": empty} | options
+    return {"data": list(traces), "layout": layout | {"bind": {key: value for key, value in binding.items() if value}}}
 
 
 def map_of(title: str, hue: str, unit: str, *, y: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The trace of a map of every row so far, and its layout."""
-    layout = frame_of(title, x="step", y=y, legend=False, hue=hue)
+    """The heatmap trace and the layout of a map over step and depth."""
+    layout = layout_of(title, x="step", y=y, legend=False, hue=hue)
     layout["xaxis"] |= {"tickformat": "d", "ticks": ""}
     layout["yaxis"] |= {"ticks": ""}
     layout["margin"]["t"] = 44
@@ -111,7 +110,6 @@ def map_of(title: str, hue: str, unit: str, *, y: str) -> tuple[dict[str, Any], 
 
 
 def colour_bar(unit: str) -> dict[str, Any]:
-    """A narrow colour bar."""
     return {
         "thickness": 10,
         "title": {"text": unit, "side": "top"},
@@ -122,7 +120,7 @@ def colour_bar(unit: str) -> dict[str, Any]:
 
 
 def crosses_of(run: int, label: str) -> dict[str, Any]:
-    """The crosses of one of several runs where its loss is not finite."""
+    """The trace of crosses where the loss of a run is not finite."""
     return {"name": "diverged", "role": run, "meta": f"{label} diverged", "legendgroup": "diverged"}
 
 
@@ -131,13 +129,13 @@ def crosses_of(run: int, label: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Binding:
-    """A track of a run and a seed, both by their number; subclasses say which part of the track."""
+    """Binds a trace to a track of a run and a seed, both by index; a subclass says to which part of the track."""
 
     track: str
     run: int = 0
     seed: int = 0
 
-    of: ClassVar[str] = ""
+    kind: ClassVar[str] = ""
     tracks: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -147,15 +145,15 @@ class Binding:
             raise ValueError(f"run {self.run}, seed {self.seed}: counted from 0")
 
     def to_json(self) -> dict[str, Any]:
-        """What the browser reads."""
-        return {"of": self.of} | asdict(self)
+        return {"kind": self.kind} | asdict(self)
 
 
 @dataclass(frozen=True)
 class Folded(Binding):
-    """A binding that may fold all seeds into their median, with their range as a band; `log`: of logarithms.
+    """A binding that can fold all seeds into their median, with a band from minimum to maximum.
 
-    `against`: the number of a run by whose values these are divided, or whose losses are subtracted.
+    `log`: take the median of logarithms. `against`: index of a run to compare with; vectors are divided by its values,
+    losses are subtracted.
     """
 
     fold: str = ""
@@ -170,11 +168,11 @@ class Folded(Binding):
 
 @dataclass(frozen=True)
 class Row(Folded):
-    """A vector of the row at the playhead: one value per site, branch or block. A log axis marks what it cannot show.
+    """A vector of the row at the playhead: one value per site, branch or block. A log axis marks zeros and overflows.
 
-    `first`: of the net before training, wherever the playhead is. `over`: divided by this vector, entry by entry up to
-    the end of the shorter; entry i of `act_rms` is the stream that branch i reads. `start`, `every`: of these entries
-    alone, the attention of every block for example.
+    `first`: use the row before training, wherever the playhead is. `over`: divide by this vector, entry by entry up to
+    the end of the shorter one; entry i of `act_rms` is the stream that branch i reads. `start`, `every`: a stride over
+    the entries, for example the attention of every block.
     """
 
     first: bool = False
@@ -182,7 +180,7 @@ class Row(Folded):
     start: int = 0
     every: int = 1
 
-    of: ClassVar[str] = "row"
+    kind: ClassVar[str] = "row"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
 
     def __post_init__(self) -> None:
@@ -193,102 +191,101 @@ class Row(Folded):
 
 @dataclass(frozen=True)
 class Past(Folded):
-    """A number over the steps, up to the furthest that this viewer has seen; thinned, but exact at a marked step.
+    """A scalar over the steps, up to the furthest step this viewer has seen; decimated, but exact at a marked step.
 
-    `alike`: left out where the run is not of the same model as the first.
+    `alike`: leave the trace out if the run is not of the same model as the first.
     """
 
     log: bool = False
     alike: bool = False
 
-    of: ClassVar[str] = "past"
+    kind: ClassVar[str] = "past"
     tracks: ClassVar[tuple[str, ...]] = SCALARS
 
 
 @dataclass(frozen=True)
 class Crosses(Binding):
-    """A cross at every step whose number is not finite, and at the step at which the run diverged."""
+    """A cross at every step with a non-finite value, and at the step at which the run diverged."""
 
-    of: ClassVar[str] = "crosses"
+    kind: ClassVar[str] = "crosses"
     tracks: ClassVar[tuple[str, ...]] = SCALARS
 
 
 @dataclass(frozen=True)
 class Frames(Folded):
-    """A number of every frame, up to the furthest step that this viewer has seen; `against`: minus another run's."""
+    """A scalar of every frame, up to the furthest step this viewer has seen; `against` subtracts another run's."""
 
     log: bool = False
 
-    of: ClassVar[str] = "frames"
+    kind: ClassVar[str] = "frames"
     tracks: ClassVar[tuple[str, ...]] = FRAME_SCALARS
 
 
 @dataclass(frozen=True)
 class AtFrame(Binding):
-    """A vector of the frame at or before the playhead; `first`: of the net before training."""
+    """A vector of the last frame at or before the playhead; `first`: of the frame before training."""
 
     first: bool = False
 
-    of: ClassVar[str] = "frame"
+    kind: ClassVar[str] = "frame"
     tracks: ClassVar[tuple[str, ...]] = FRAME_VECTORS
 
 
 @dataclass(frozen=True)
 class Map(Binding):
-    """A vector of every row so far, as colours over step and depth."""
+    """A vector of every row so far, as a heatmap over step and depth."""
 
-    of: ClassVar[str] = "map"
+    kind: ClassVar[str] = "map"
     tracks: ClassVar[tuple[str, ...]] = VECTORS
 
 
 @dataclass(frozen=True)
 class Bins(Binding):
-    """Histograms of the last row of a recording that has them up to the playhead, as colours over bin and depth.
+    """The last histograms of a recording at or before the playhead, as a heatmap over bin and depth.
 
-    The outer bins end at plus and minus `ends`. `bare`: empty bins are left without a mark.
+    The outer bins end at plus and minus `ends`. `bare`: do not mark empty bins.
     """
 
     ends: float = 1.0
     bare: bool = True
 
-    of: ClassVar[str] = "bins"
+    kind: ClassVar[str] = "bins"
     tracks: ClassVar[tuple[str, ...]] = ("histogram",)
 
 
-def bound(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
-    """The trace with its binding."""
+def with_binding(trace: dict[str, Any], binding: Binding) -> dict[str, Any]:
     return trace | {"bind": binding.to_json()}
 
 
 def fixed_trace(trace: dict[str, Any], values: list[Any], *, previous: bool = False) -> dict[str, Any]:
-    """The trace with numbers of its own: "NaN" and the like for those not finite, None for those not measured.
+    """The trace with fixed values: "NaN" and the like for non-finite ones, None for those not measured.
 
-    `previous`: of the net before, which is left out where it is far off the axes of the net shown.
+    `previous`: a line of the net before, omitted if it lies far off the axes of the current net.
     """
-    return trace | {"bind": {"of": "still", "values": values, "previous": previous}}
+    return trace | {"bind": {"kind": "fixed", "values": values, "previous": previous}}
 
 
-def fixed_cells(trace: dict[str, Any], values: list[list[Any]], **how: bool) -> dict[str, Any]:
-    """A heatmap of cells by row; it marks what has no colour.
+def fixed_cells(trace: dict[str, Any], values: list[list[Any]], **options: bool) -> dict[str, Any]:
+    """A heatmap of fixed values, row by row; cells without a colour get a mark.
 
-    `how`: `log` unless false, `signed` (from -most to most), `bare` (without marks).
+    `options`: `log` (true by default), `signed` (a scale symmetric about 0), `bare` (no marks).
     """
     shape = {"x": list(range(len(values[0]) if values else 0)), "y": list(range(len(values))), "hoverongaps": False}
-    return {"type": "heatmap", **shape, **trace, "bind": {"of": "cells", "values": values, **how}}
+    return {"type": "heatmap", **shape, **trace, "bind": {"kind": "cells", "values": values, **options}}
 
 
-def checked(figure: Figure, runs: int, seeds: int) -> Figure:
-    """The figure, if all that it is bound to is on the page; ValueError otherwise."""
+def check_bindings(figure: Figure, runs: int, seeds: int) -> None:
+    """ValueError if a trace is bound to a run or a seed that the page does not have."""
     for trace in figure["data"]:
         binding = trace.get("bind")
         if binding is None or "run" not in binding:
             continue
-        name, run, seed = trace.get("name"), max(binding["run"], binding.get("against") or 0), binding["seed"]
+        name, seed = trace.get("name"), binding["seed"]
+        run = max(binding["run"], binding.get("against") or 0)
         if run >= runs:
             raise ValueError(f"{name!r} is bound to run {run}: there are {runs}, counted from 0")
         if seed >= seeds:
             raise ValueError(f"{name!r} is bound to seed {seed}: there are {seeds}, counted from 0")
-    return figure
 
 
 # --- panels ---
@@ -296,9 +293,9 @@ def checked(figure: Figure, runs: int, seeds: int) -> Figure:
 
 @dataclass(frozen=True)
 class Panel:
-    """A part of the player: its accessible name, and the number of the run that it shows.
+    """A part of the player: its accessible name, the index of its run, and its width in columns.
 
-    On a wide screen panels are in the order of their `row`; on a phone, in the order of the page.
+    A wide screen orders panels by `row`, a phone by their order on the page.
     """
 
     title: str
@@ -309,7 +306,7 @@ class Panel:
     kind: ClassVar[str] = ""
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads; ValueError if its run is not on the page."""
+        """The panel for the browser; ValueError if its run is not on the page."""
         if not 0 <= self.run < runs:
             raise ValueError(f"{self.title!r} is of run {self.run}: there are {runs}, counted from 0")
         if not 1 <= self.span <= COLUMNS:
@@ -319,19 +316,19 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart(Panel):
-    """A figure, with a sentence above it (`says`: one of SENTENCES, or none) and its table.
+    """A figure with its table, and above it a sentence of the kind `says` (one of SENTENCES, or none).
 
-    `before`: the sentence until there is a row. `ends`: if the run ended before its last step, the sentence says why.
-    `figure` None: the picture of the net's answers in the last frame. Another net, or a new `fit`, lets the held axes
-    shrink; a new `fit` also undoes a zoom. `scrubs`: it is part of the player, and the slider covers its plot.
-    `points`: the panels of a run are marked while the pointer is on its line. `needs`: shown only if the header of the
-    recording has this key, and no 0 there.
+    `placeholder`: the sentence before the first row. `explains_end`: if the run stops early, the sentence says why.
+    `figure` None: draw the net's answers in the last frame. The axes only grow; another net or a new `fit` resets them,
+    and a new `fit` also undoes a zoom. `scrubs`: the slider of the player covers this plot. `points`: hovering over a
+    line highlights the panels of its run. `needs`: show the chart only if the recording's header has a value other than
+    0 under this key.
     """
 
     figure: Figure | None = None
     says: str = ""
-    before: str = ""
-    ends: bool = False
+    placeholder: str = ""
+    explains_end: bool = False
     span: int = 4
     height: int = 262
     fit: int = 0
@@ -342,25 +339,25 @@ class Chart(Panel):
     kind: ClassVar[str] = "chart"
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads; ValueError if it is bound to what is not on the page."""
+        """The panel for the browser; ValueError for an unknown kind of sentence, or an absent run or seed."""
         if self.says not in ("", *SENTENCES, *SENTENCES_OF_RECORDINGS):
             raise ValueError(f"says {self.says!r}: one of {', '.join(SENTENCES + SENTENCES_OF_RECORDINGS)}")
         if self.figure is not None:
-            checked(self.figure, runs, seeds)
+            check_bindings(self.figure, runs, seeds)
         return super().to_json(runs, seeds)
 
 
 @dataclass(frozen=True)
 class Headline(Panel):
-    """The verdict above the charts of a run; `label`: the run's name among several; `help`: how the verdict is made.
+    """The verdict above the charts of a run; `label`: the run's name among several.
 
-    `look`: where to look before training, said at step 0 only.
+    `help`: hover text on how the verdict is reached. `hint`: where to look before training, shown at step 0 only.
     """
 
     title: str = "Verdict"
     label: str = ""
     help: str = ""
-    look: str = ""
+    hint: str = ""
 
     kind: ClassVar[str] = "headline"
 
@@ -374,22 +371,21 @@ class Heading(Panel):
 
 @dataclass(frozen=True)
 class RunHeading(Panel):
-    """A run's name, and what became of it.
+    """A run's name and its outcome.
 
-    `found` says so, once the page knows. Until then `diverged` is shown from the step on at which the run diverges.
+    `outcome`: the outcome, once the page knows it. Until then `divergence` is shown from the step at which the run
+    diverges.
     """
 
-    found: str = ""
-    diverged: str = ""
+    outcome: str = ""
+    divergence: str = ""
 
     kind: ClassVar[str] = "outcome"
 
 
 @dataclass(frozen=True)
 class BlockPicture(Panel):
-    """A `block` of an MLP, drawn large: its `diagram` (SVG, numbered), the size of the stream on its wires, and a digit
-    on its way.
-    """
+    """One block of an MLP, drawn large: its `diagram` (SVG) with the RMS on each wire, and a digit passing through."""
 
     diagram: str = ""
     block: int = 1
@@ -400,28 +396,27 @@ class BlockPicture(Panel):
 
 @dataclass(frozen=True)
 class SamplePaths(Panel):
-    """Ten held-out samples on their way through the blocks of some `runs` side by side, each named by a label.
+    """Ten held-out samples on their way through the blocks of some `runs`, side by side and labelled.
 
-    `asks` names some of `runs` by their index: there the samples stay at the input until the viewer has guessed, among
-    `options`, what becomes of them, and then move on only if it `reveals`. The browser keeps a
-    guess. `tells`: what becomes of them is said under each picture. `of`: what travels, as
-    its captions say it. `height`: the most that a net's picture takes, in pixels.
+    `quiz_runs` indexes `runs`: there the samples stay at the input until the viewer has guessed their outcome among
+    `options`; they then move on only if `reveals`. The browser stores the guess. `shows_outcome`: write the outcome
+    under each picture. `subject`: the samples' name in captions. `height`: maximum of a picture, in pixels.
     """
 
     runs: Sequence[int] = (0,)
     labels: Sequence[str] = ()
-    asks: Sequence[int] = ()
+    quiz_runs: Sequence[int] = ()
     question: str = ""
     options: Sequence[str] = ()
-    tells: bool = False
-    of: str = "ten samples"
+    shows_outcome: bool = False
+    subject: str = "ten samples"
     reveals: bool = True
     height: int = 250
 
     kind: ClassVar[str] = "paths"
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads; ValueError if one of its runs is not on the page."""
+        """The panel for the browser; ValueError if one of its runs is not on the page."""
         if not self.runs or not all(0 <= run < runs for run in self.runs):
             raise ValueError(f"{self.title!r} is of runs {list(self.runs)}: there are {runs}, counted from 0")
         return super().to_json(runs, seeds)
@@ -438,9 +433,9 @@ class Digit(Panel):
 
 @dataclass(frozen=True)
 class Curve(Panel):
-    """A small chart of the loss on a fixed axis from 0 to `top`, with marks at its edge for larger values.
+    """A small chart of the loss on a fixed axis from 0 to `top`; larger losses are marked at its edge.
 
-    `level`: the loss of guessing.
+    `level`: the loss of guessing at random.
     """
 
     top: float = 3.5
@@ -452,40 +447,39 @@ class Curve(Panel):
 
 @dataclass(frozen=True)
 class Link(Panel):
-    """A link to another page at `href`; the page hears of a plain click, with `opens` or else the run's number.
+    """A link to another page; a plain click fires the trigger `opened` with `target`, or with the run's index.
 
-    `like`: shown only if a recording grows as this arrangement does.
+    `like`: show the link only if the recording grows as this arrangement does.
     """
 
     href: str = ""
     like: str = ""
-    opens: int | None = None
+    target: int | None = None
 
     kind: ClassVar[str] = "link"
 
 
 @dataclass(frozen=True)
 class Sentence(Panel):
-    """A sentence of a recording, of a kind that it `says`; nothing where it has none."""
+    """The sentence of a recording of the kind `says`; hidden if there is none."""
 
     says: str = ""
 
-    kind: ClassVar[str] = "said"
+    kind: ClassVar[str] = "sentence"
 
 
 @dataclass(frozen=True)
 class Text(Panel):
-    """The text that a language model writes after a fixed prompt, in the last frame at or before the playhead.
+    """The text a language model writes after a fixed prompt, in the last frame at or before the playhead.
 
-    `label`: who writes, if not "the net". `later`: the `step` and the `picture` (`feed.written`) of a recorded frame,
-    shown until the net is trained here. `signs`: for characters that cannot be seen. `note`: what
-    stands under it.
+    `label`: the writer's name, "the net" by default. `recorded`: `step` and `picture` of a recorded frame, shown until
+    the net is trained here. `signs`: visible signs for invisible characters. `note`: a caption under the text.
     """
 
     title: str = "What the net writes"
     label: str = ""
     note: str = ""
-    later: dict[str, Any] | None = None
+    recorded: dict[str, Any] | None = None
     signs: Mapping[str, str] = field(default_factory=dict)
 
     kind: ClassVar[str] = "text"
@@ -493,13 +487,12 @@ class Text(Panel):
 
 @dataclass(frozen=True)
 class StackPanel(Panel):
-    """The stack of a run. `blocks`: block, site, name, skip, norms and diagram, as the app's `blocks_of` gives them.
+    """The stack of a run: a column per block with its signal and its gradient.
 
-    `toggles`: the page hears of a click on a block. A new `fit` chooses the scale anew.
-
-    A `shared` scale covers all runs of the page, so that stacks can be compared by eye. `label` is above the scale.
-    `diagrams`: SVGs of blocks, which have their numbers as `diagram`; that of the block last pointed at stands beside
-    the stack, on a phone above it.
+    `blocks`: dicts with block, site, name, skip, norms and diagram, as `blocks_of` in the app makes them. `toggles`: a
+    click on a block fires the trigger `toggled`. A new `fit` resets the scale; a `shared` scale covers all runs of the
+    page, which makes stacks comparable. `label` stands above the scale. `diagrams`: SVGs, indexed by the `diagram` of a
+    block; that of the block last hovered over stands beside the stack, on a phone above it.
     """
 
     title: str = "Signal and gradient, block by block"
@@ -514,26 +507,26 @@ class StackPanel(Panel):
     kind: ClassVar[str] = "stack"
 
 
-# --- scenes: a player that is scrolled, whose texts stand beside a picture that stays ---
+# --- scenes: texts that scroll beside a picture that stays ---
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The net of a scene that lets the reader choose: its depth, up to `most` blocks, its residual and its norm."""
+    """The reader's own net: its depth, up to `max_depth` blocks, and whether it has a residual and a norm."""
 
     depth: int
-    most: int
+    max_depth: int
     residual: bool
     norm: bool
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A heading, a text, and the panels of the picture, one of each kind and all of one run.
+    """A heading, a text, and the panels of the picture: at most one of each kind, all of one run.
 
-    The net is shown before training; if it `plays`, it is trained to the end once the scene is reached. `whole`: its
-    rows are asked for beforehand, because it plays or because the text is about them. `after`: what the text adds once
-    the reader has watched the run to its end.
+    The scene shows the net before training; if `plays`, the run then plays to its end. `prefetch`: ask for its rows
+    before the scene is reached, because it plays or because the text quotes them. `after`: a text added once the reader
+    has watched the run to its end.
     """
 
     title: str
@@ -541,12 +534,12 @@ class Scene:
     run: int
     panels: Sequence[Panel]
     plays: bool = False
-    whole: bool = False
+    prefetch: bool = False
     choice: Choice | None = None
     after: str = ""
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
-        """What the browser reads. A panel of a kind is the same one in every scene: only its run changes."""
+        """The scene for the browser. Scenes share panels: the key of a panel is its kind, only its run changes."""
         panels = [panel.to_json(runs, seeds) | {"key": panel.kind} for panel in self.panels]
         choice = vars(self.choice) if self.choice else None
         return {**vars(self), "panels": panels, "choice": choice}
@@ -556,20 +549,20 @@ class Scene:
 
 
 class Playing(TypedDict, total=False):
-    """How a player is played, and the words on its bar; what is left out is as `declaration` has it."""
+    """The controls of a player; `declaration` has the defaults."""
 
-    # The page runs again when the playhead comes to rest, with "follow" also once a second while it plays.
-    tells: Tells
-    shared: str  # a word after "Train", where one bar moves several runs
-    verb: str  # a word in place of "Train"
+    # When the page reruns: whenever the playhead comes to rest, with "follow" also once a second while it plays.
+    reports: Reports
+    scope: str  # after "Train" on the button, if one bar moves several runs
+    verb: str  # in place of "Train"
     names: list[str]  # of the runs, in messages
-    keys: str  # a hint on space, right arrow and R, which then control the playhead
-    start: str  # a text that this tab has not seen yet starts the playhead
-    reset: str  # and this one resets it
-    stop_loss: float  # a training loss at which it stops; 0 for none
-    kept: bool  # a reload finds the playhead where it stood, if the rows are still there
-    facts: list[str]  # more words for the line of status
-    scene: int  # the first to show, from 1
+    keys: str  # a hint on space, right arrow and R; if not empty, these keys control the playhead
+    start: str  # a token; each new one starts the playhead
+    reset: str  # a token; each new one resets the playhead
+    stop_loss: float  # the training loss at which the playhead stops; 0: never
+    restore: bool  # after a reload the playhead returns to its step, if the rows are still there
+    facts: list[str]  # more entries for the status line
+    scene: int  # the first to show, counted from 1
 
 
 def declaration(
@@ -580,17 +573,23 @@ def declaration(
     at: tuple[int, bool] = (0, False),
     scenes: Sequence[Scene] = (),
     messages: Sequence[Any] = (),
-    **how: Unpack[Playing],
+    **options: Unpack[Playing],
 ) -> dict[str, Any]:
-    """What a player reads: its runs, of so many `seeds`, and its panels, or panels by scene.
+    """The data of a player: its runs with `seeds` seeds each, and its panels, or its scenes.
 
-    `at`: where the playhead is, and whether it moves. `messages`: those that come before any of its connection.
+    `at`: step of the playhead, and whether it plays. `messages`: feed messages to handle before any of the connection.
     """
-    usual = {"tells": "never", "names": [], "stop_loss": 0.0, "kept": False, "facts": [], "scene": 1}
-    usual |= dict.fromkeys(("shared", "verb", "keys", "start", "reset"), "")
-    shown = {
+    defaults = {"reports": "never", "names": [], "stop_loss": 0.0, "restore": False, "facts": [], "scene": 1}
+    defaults |= dict.fromkeys(("scope", "verb", "keys", "start", "reset"), "")
+    return {
+        "runs": list(runs),
         "panels": [panel.to_json(len(runs), seeds) for panel in panels],
         "scenes": [scene.to_json(len(runs), seeds) for scene in scenes],
+        "at": list(at),
+        "messages": list(messages),
+        "hues": HUES,
+        "badge_help": BADGE_HELP,
+        "status_words": STANDS,
+        **defaults,
+        **options,
     }
-    where = {"at": list(at), "messages": list(messages), "hues": HUES, "by": BY, "stands": STANDS}
-    return {"runs": list(runs), **shown, **where, **usual, **how}

@@ -1,7 +1,7 @@
 // Names the lines of a figure: up to four at their ends, more in a legend, and makes room for either. Pure.
 
 import { translated } from "./dom.js"
-import { atLuminance, hues, looked } from "./look.js"
+import { atLuminance, hues, looked } from "./style.js"
 
 const MAX_AT_ENDS = 4 // lines that are named at their ends
 const MAX_NAME_SHARE = 0.3 // of a chart's width: the longest name that fits beside its plot
@@ -93,7 +93,7 @@ const namedParts = (declared, data) => {
   const undrawn = data.filter((trace) => trace.declared) // named with the reason; see `leftOut` in bind.js
   const nameable = declared.data
     .map((trace) => looked(trace, hues.grey))
-    .filter((trace) => inLegend(trace) && trace.bind?.of !== "crosses")
+    .filter((trace) => inLegend(trace) && trace.bind?.kind !== "crosses")
     .filter(({ name }) => !undrawn.some((trace) => trace.declared === name))
   const lines = data.filter((trace) => isLine(trace) && inLegend(trace) && !trace.declared && ends(trace) >= 0)
   const marks = [...undrawn, ...data.filter((trace) => inLegend(trace) && trace.mode === "markers")]

@@ -34,7 +34,7 @@ const PANELS = {
   headline: Headline,
   heading: Heading,
   link: Link,
-  said: Sentence,
+  sentence: Sentence,
   text: Text,
   curve: Curve,
   digit: Digit,
@@ -221,7 +221,7 @@ class Player {
       const { follows = true, ...place } = (same && this.placeOf(playhead)) || knownPlace(name) || {}
       this.follows = follows
       if (!data.scenes.length) Object.assign(this.playhead, place, had && { speed: playhead.speed })
-      this.before = data.kept ? placeBefore(name) : undefined
+      this.before = data.restore ? placeBefore(name) : undefined
       if (eager) this.playhead.play(clock())
       this.pageAt = ""
     }
@@ -276,7 +276,7 @@ class Player {
   }
 
   get word() {
-    return this.data.verb || `Train${this.data.shared}`
+    return this.data.verb || `Train${this.data.scope}`
   }
 
   // Whether the page shows recordings and nothing of them has come yet.
@@ -336,7 +336,7 @@ class Player {
       home.dataset.kind = declared.kind
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
-        opened: () => part.fire("opened", declared.opens ?? declared.run),
+        opened: () => part.fire("opened", declared.target ?? declared.run),
         pointed: (run) => this.pointed(run),
         scales: this.scales,
       })
@@ -394,7 +394,7 @@ class Player {
     const wants = this.remote.map((log) => {
       const run = this.logs.indexOf(log)
       const shown = active.includes(log) ? this.playhead.wanted() : 0
-      return soon.some((scene) => scene.whole && scene.run === run) ? log.last + 1 : Math.min(shown, log.last + 1)
+      return soon.some((scene) => scene.prefetch && scene.run === run) ? log.last + 1 : Math.min(shown, log.last + 1)
     })
     return { wants, at: this.step, playing: this.playhead.playing }
   }
@@ -558,8 +558,8 @@ class Player {
   // Tells the server where the playhead is: at rest, and with "follow" once a second while it plays.
   report(time) {
     const { data, playhead } = this
-    this.unreported = this.place() !== this.reported && (!playhead.playing || data.tells === "follow")
-    if (data.tells === "never") this.unreported = false
+    this.unreported = this.place() !== this.reported && (!playhead.playing || data.reports === "follow")
+    if (data.reports === "never") this.unreported = false
     if (!this.unreported || time - tookWay < LEAVING_SECONDS || time - this.moved < REST_SECONDS) return
     if (playhead.playing && time - this.reportedAt < FOLLOW_SECONDS) return
     this.reported = this.place()
@@ -572,7 +572,7 @@ class Player {
       scene: this.scene && this.scenes.at + 1,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
-      come: this.come,
+      caught_up: this.come,
     })
   }
 
@@ -585,7 +585,7 @@ class Player {
     const recorded = logs.filter((log) => log.isRecording)
     const facts = [
       `step ${now.shown} of ${steps}`,
-      ...recorded.map((log) => log.decoder.facts(data.stands)).filter(Boolean),
+      ...recorded.map((log) => log.decoder.facts(data.status_words)).filter(Boolean),
     ]
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     const together = logs.length > 1 ? " together" : ""
@@ -620,7 +620,7 @@ class Player {
     const badge = document.createElement("span")
     badge.className = `player-badge ${kind}`
     badge.textContent = translated(kind)
-    badge.title = data.by[kind]
+    badge.title = data.badge_help[kind]
     this.status.replaceChildren(`${text} · ${translated("numbers")} `, badge)
   }
 

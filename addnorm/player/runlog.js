@@ -75,7 +75,7 @@ export class RunLog {
     if (message.kind === "header") this.describe(message)
     else if (message.kind === "rows") this.decoder.receive(message)
     else if (message.kind === "frames") this.add(message.seed, message.frames)
-    else if (message.kind === "said") this.addSentences(message.said)
+    else if (message.kind === "sentences") this.addSentences(message.sentences)
     else if (message.kind === "state") this.become(message)
     else if (message.kind === "file") this.decoder.follow(message)
   }

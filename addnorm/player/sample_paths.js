@@ -50,7 +50,7 @@ export const place = (journey, position) => {
     return {
       x: far * Math.cos(angle),
       y: -far * Math.sin(angle),
-      inPlane: between(journey.held[at][sample], journey.held[next][sample]),
+      inPlane: between(journey.in_plane[at][sample], journey.in_plane[next][sample]),
     }
   })
 }
@@ -96,17 +96,17 @@ class Net {
     this.guessed = guessed
   }
 
-  // `asks`: whether its outcome is to be guessed; `tells`: whether it is said under its picture.
-  declare({ label, title, of: subject, asks, tells: showsOutcome, options, question, reveals }) {
+  // `quizzed`: the viewer is to guess its outcome.
+  declare({ label, title, subject, quizzed, shows_outcome: showsOutcome, options, question, reveals }) {
     this.label = label
     this.subject = subject
-    this.asks = asks
+    this.quizzed = quizzed
     this.options = options
     this.reveals = reveals
     this.name = `${title}: ${label}`
     this.below.hidden = !showsOutcome
     write(this.heading, label)
-    if (asks && !this.field.children.length) {
+    if (quizzed && !this.field.children.length) {
       write(made(this.field, "legend"), question)
       for (const option of options) {
         const button = made(this.field, "button")
@@ -140,7 +140,7 @@ class Net {
 
   // Whether it waits for a guess: then the samples stand at the input.
   covered(revealed) {
-    return this.asks && !revealed && !(this.guess && this.reveals)
+    return this.quizzed && !revealed && !(this.guess && this.reveals)
   }
 
   draw(share, side, { calm, covered, type, first }) {
@@ -268,7 +268,7 @@ class Net {
   answer(revealed, reveals) {
     const { guess } = this
     const open = !this.covered(revealed)
-    this.field.hidden = !this.asks
+    this.field.hidden = !this.quizzed
     this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
     for (const [at, button] of this.field.querySelectorAll("button").entries())
       button.setAttribute("aria-pressed", this.options[at] === guess)
@@ -277,7 +277,7 @@ class Net {
       guess === result
         ? `✓ They ${result}${cosine}, as you guessed.`
         : `✗ They ${result}${cosine}; you guessed: ${guess}.`
-    const outcome = this.asks && guess && !this.trained ? verdict : `They ${result}${cosine}.`
+    const outcome = this.quizzed && guess && !this.trained ? verdict : `They ${result}${cosine}.`
     const pending = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
     write(this.verdict, this.arrived && reveals && result ? outcome : pending)
   }
@@ -348,7 +348,7 @@ export class SamplePaths {
       net.declare({
         ...panel,
         label: panel.labels[at] ?? "",
-        asks: panel.asks.includes(at),
+        quizzed: panel.quiz_runs.includes(at),
       })
     if (this.now) this.draw(this.now)
   }

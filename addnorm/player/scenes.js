@@ -39,9 +39,9 @@ class Choice {
     }
   }
 
-  declare({ depth, most, residual, norm }) {
+  declare({ depth, max_depth: maxDepth, residual, norm }) {
     if (this.due) return // the reader is dragging: that is newer
-    this.depth.max = most
+    this.depth.max = maxDepth
     this.depth.value = depth
     this.residual.checked = residual
     this.norm.checked = norm

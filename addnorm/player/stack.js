@@ -2,8 +2,8 @@
 
 import { logRange, powers } from "./bind.js"
 import { translated, write } from "./dom.js"
-import { hues, partsOf } from "./look.js"
 import { brief, power } from "./number.js"
+import { hues, partsOf } from "./style.js"
 
 /** @import { Moment } from "./playhead.js" */
 
@@ -44,7 +44,7 @@ export class StackPanel {
   // `toggled(block)` is called for a clicked block; `scales` are shared by the stacks of a page.
   constructor(place, { toggled, scales }) {
     place.innerHTML =
-      '<div class="player-stack" role="group"><div class="player-opened"></div><div class="player-columns"><canvas aria-hidden="true"></canvas><div class="player-blocks"></div></div><p class="player-said" aria-live="polite"></p></div>'
+      '<div class="player-stack" role="group"><div class="player-opened"></div><div class="player-columns"><canvas aria-hidden="true"></canvas><div class="player-blocks"></div></div><p class="player-readout" aria-live="polite"></p></div>'
     const find = (name) => place.querySelector(name)
     this.place = place
     this.toggled = toggled

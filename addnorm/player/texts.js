@@ -13,7 +13,7 @@ export class Headline {
     this.el = made(place, "p", "player-headline")
     this.label = made(this.el, "strong")
     this.verdict = made(this.el, "span")
-    this.look = made(this.el, "span", "player-look")
+    this.hint = made(this.el, "span", "player-headline-hint")
   }
 
   declare(panel) {
@@ -29,11 +29,11 @@ export class Headline {
     const step = log?.sentenceStep(now)
     this.el.dataset.kind = log?.sentence("kind", step) ?? ""
     const verdict = log?.sentence("verdict", step) ?? ""
-    const look = verdict && step === 0 && this.panel.look ? ` ${this.panel.look}` : ""
-    if (this.verdict.textContent === verdict && this.look.textContent === look) return
+    const hint = verdict && step === 0 && this.panel.hint ? ` ${this.panel.hint}` : ""
+    if (this.verdict.textContent === verdict && this.hint.textContent === hint) return
     this.verdict.textContent = verdict
-    this.look.textContent = look
-    this.hold(log?.link, verdict.length + look.length)
+    this.hint.textContent = hint
+    this.hold(log?.link, verdict.length + hint.length)
   }
 
   // Keeps the room of a net's longest verdict, so that a shorter one does not move what stands below.
@@ -122,12 +122,12 @@ export class Text {
   /** @param {Moment} now */
   draw(now) {
     const log = now.logs[this.panel.run]
-    const later = log?.trained ? null : this.panel.later
-    const frame = later ?? log?.frame(now.shown)
+    const recorded = log?.trained ? null : this.panel.recorded
+    const frame = recorded ?? log?.frame(now.shown)
     if (frame === this.drawn) return
     this.drawn = frame
     const text = frame?.picture
-    write(this.intro, text ? this.headline(frame, later) : "The net has not been asked yet: press Train or Step.")
+    write(this.intro, text ? this.headline(frame, recorded) : "The net has not been asked yet: press Train or Step.")
     this.next.hidden = this.el.hidden = !text
     if (!text) return
     const prompt = document.createElement("strong")

@@ -1,4 +1,4 @@
-"""Colours: those of the player, and what only the app draws: classes, right answers. Scales are in look.js."""
+"""Colours: those of the player, and what only the app draws: classes, right answers. Scales are in style.js."""
 
 from addnorm.player.colour import GRADIENT, GREY, LOSS, NORM, RED, SIGNAL, WEIGHTS
 

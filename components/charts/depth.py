@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.declare import Figure, figure_of, fixed_trace, frame_of
+from addnorm.player.declare import Figure, figure_of, fixed_trace, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers, over_blocks, places
 from models.insight.baseline import label_of_guessing, loss_of_guessing
@@ -96,7 +96,7 @@ def over_places(
 ) -> Figure:
     """Lines over the depth of a net, or over other places; `how`: as `figure_of` has it."""
     names = [str(one) for one in sites]
-    layout = frame_of(title, x=over_blocks(names) if x is None else x, y=unit, hue=hue)
+    layout = layout_of(title, x=over_blocks(names) if x is None else x, y=unit, hue=hue)
     return figure_of(lines, layout, empty, hue=hue, places=places(names), **how)
 
 

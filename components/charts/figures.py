@@ -14,11 +14,11 @@ from addnorm.player.declare import (
     Map,
     Past,
     Row,
-    bound,
     crosses_of,
     figure_of,
-    frame_of,
+    layout_of,
     map_of,
+    with_binding,
 )
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, cosines_over, fixed_line, guessing_level, over_places
@@ -48,7 +48,7 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     With a batch norm the held-out loss is drawn in both modes.
     """
     guessing = loss_of_guessing(cfg.task)
-    layout = frame_of("Loss", x="step", y="cross-entropy", hue=LOSS)
+    layout = layout_of("Loss", x="step", y="cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, cfg.steps]}
     traces = [
         _line("training", 0, Past("loss", run)),
@@ -86,7 +86,7 @@ def step_map(title: str, track: str, sites: Sequence[str], steps: int) -> Figure
     """A vector of every row so far, as colours over depth and over all steps of the run."""
     trace, layout = map_of(title, HUES[track], "RMS", y="block")
     layout["xaxis"] |= {"range": [0, steps]}
-    return figure_of([bound(trace, Map(track))], layout, line="map", rows=places(sites))
+    return figure_of([with_binding(trace, Map(track))], layout, line="map", rows=places(sites))
 
 
 def profiles(
@@ -147,14 +147,14 @@ def losses(
     guessing = loss_of_guessing(task)
     top = 1.6 * guessing
     title = "Held-out loss" if held_out else "Loss"
-    layout = frame_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
+    layout = layout_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
     of, track = (Frames, "held_out_loss") if held_out else (Past, "loss")
     how: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
     traces = [_line(label, run, of(track, run, **how)) for run, label in enumerate(labels)]
     traces += [
-        bound(crosses_of(run, label), Crosses("loss", run, seed))
+        with_binding(crosses_of(run, label), Crosses("loss", run, seed))
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
@@ -177,7 +177,7 @@ def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False)
 
 def _line(name: str, role: str | int, binding: Binding) -> dict[str, Any]:
     """A line in the look of its role, or of its run among several."""
-    return bound({"name": name, "role": role}, binding)
+    return with_binding({"name": name, "role": role}, binding)
 
 
 def _thin(label: str, run: int, binding: Binding) -> dict[str, Any]:

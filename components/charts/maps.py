@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from addnorm.coordinate_check import Coordinates
-from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
+from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import CLASSES, GRADIENT, GREY, RED, SIGNAL
 from components.charts.colour import LOSS as LOSS_HUE
 from components.charts.parts import fixed_map, frame_around
@@ -66,7 +66,7 @@ def panel(
     `chosen`: the cell that is framed, if it is one of them.
     """
     kind = MEASURES[measure]
-    layout = frame_of(arrangement, x=knobs()[spec.x.field][1].label, y=knobs()[spec.y.field][1].label, legend=False)
+    layout = layout_of(arrangement, x=knobs()[spec.x.field][1].label, y=knobs()[spec.y.field][1].label, legend=False)
     layout["xaxis"] |= _ticks(spec.x.values)
     layout["yaxis"] |= _ticks(spec.y.values)
     cells = by_cell(spec, outcomes)
@@ -93,7 +93,7 @@ def panel(
 
 def widths_chart(spec: MapSpec, widths: Sequence[Width], other: str) -> Figure:
     """Decades of learning rate that reach the target, over the other axis: mean and range over the seeds."""
-    layout = frame_of("Width of the range of learning rates", x=knobs()[other][1].label, y="decades")
+    layout = layout_of("Width of the range of learning rates", x=knobs()[other][1].label, y="decades")
     places = {value: at for at, value in enumerate(spec.y.values if spec.y.field == other else spec.x.values)}
     layout["xaxis"] |= _ticks(tuple(places)) | {"showgrid": True}
     layout["yaxis"] |= {"rangemode": "tozero"}
@@ -138,7 +138,7 @@ def sizes_range(check: Coordinates) -> Scale:
 def sizes_panel(check: Coordinates, step: int, reach: Scale) -> Figure:
     """The size of every site over the width (or depth) after so many updates, on log-log axes."""
     title = f"After {counted(step, 'step')}" if step else "Before training"
-    layout = frame_of(title, x=check.over, y="RMS", hue=SIGNAL)
+    layout = layout_of(title, x=check.over, y="RMS", hue=SIGNAL)
     layout["xaxis"] |= _ticks(check.values) | {"showgrid": True}
     layout["yaxis"] |= {"type": "log", "range": list(reach), "tickmode": "array", "tickvals": SIZE_TICKS}
     traces = []
@@ -172,7 +172,7 @@ def _coloured(values: np.ndarray, measure: str) -> np.ndarray:
 
 def plane(shown: Plane) -> Figure:
     """A plane of factors in colours, 1 in the middle of the scale, with its line across."""
-    layout = frame_of(shown.title, x=shown.x, y=shown.y, hue=GRADIENT)
+    layout = layout_of(shown.title, x=shown.x, y=shown.y, hue=GRADIENT)
     layout["xaxis"] |= _ticks(shown.xs)
     layout["yaxis"] |= _ticks(shown.ys)
     shade = {

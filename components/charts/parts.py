@@ -61,7 +61,7 @@ def places(sites: Sequence[str], most: int = 5) -> dict[str, Any]:
     """The places of an axis in words, and the labels of which the browser shows `most`: block numbers for sites."""
     labels = [_label(site) for site in sites]
     blocks = bool(over_blocks(sites) and labels and labels[-1] != "input")
-    return {"names": [site_word(site) for site in sites], "labels": labels, "blocks": blocks, "most": most}
+    return {"names": [site_word(site) for site in sites], "labels": labels, "blocks": blocks, "max_ticks": most}
 
 
 def over_blocks(sites: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import CLASSES, GREY, RED
 from components.charts.colour import RIGHT as RIGHT_COLOUR
 from components.charts.parts import note, rounded
@@ -27,7 +27,7 @@ def decision_map(picture: dict[str, Any]) -> Figure:
     axis = rounded(picture["axis"])
     regions = [_region(one, axis, np.where(grid == one, np.clip(confidence, 0, 1), np.nan)) for one in classes]
     low, high = picture["extent"]
-    layout = frame_of("Decision regions", x="", y="")
+    layout = layout_of("Decision regions", x="", y="")
     layout["xaxis"] |= {"range": [low, high], **LEFT}
     layout["yaxis"] |= {"range": [low, high], "constrain": "domain", "scaleanchor": "x"}
     layout["margin"] |= {"l": 36, "b": 24}
@@ -178,7 +178,7 @@ def _points(one: int, points: np.ndarray) -> dict[str, Any]:
 
 
 def _without_axes(title: str) -> dict[str, Any]:
-    layout = frame_of(title, x="", y="", legend=False)
+    layout = layout_of(title, x="", y="", legend=False)
     layout["xaxis"] |= {"visible": False}
     layout["yaxis"] |= {"visible": False}
     layout["margin"] |= {"l": 8, "b": 8}

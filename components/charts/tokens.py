@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
+from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import fixed_map, frame_around, note, numbers
 from models.insight.lens import shown
@@ -36,7 +36,7 @@ def token_map(
     """
     cells = np.asarray(values, float).reshape(len(rows), len(tokens))
     measured = np.ones(cells.shape, bool) if hidden is None else ~hidden
-    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
+    layout = layout_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["xaxis"] |= _ticks(tokens, LETTERS) | {"showgrid": False, "ticks": ""}
     layout["yaxis"] |= _ticks(rows, ALL) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
     if not measured.any():
@@ -66,7 +66,7 @@ def candidates_chart(
 
     `chosen`: a class that is marked and always among them.
     """
-    layout = frame_of(title, x="token", y="probability", legend=tempered is not None, hue=SIGNAL)
+    layout = layout_of(title, x="token", y="probability", legend=tempered is not None, hue=SIGNAL)
     if not np.isfinite(p).all():
         return figure_of([], layout, "the probabilities are not finite")
     order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()

@@ -69,11 +69,11 @@ def watch(*, against: bool = False) -> None:
         configurations,
         panels,
         seeds=seeds,
-        tells="rest",
-        shared=" all",
+        reports="rest",
+        scope=" all",
         names=list(letters),
         start=compare_link.begun(),
-        kept=True,
+        restore=True,
         facts=[share.tag(seeds)],
         keys=projector.HINT if large else "",
         on_open=opened,
@@ -128,9 +128,9 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
         made["Held-out loss"] = figures.losses(labels, held_out=True, **loss)
     runs = tuple(range(len(configurations)))
     few = len(runs) == 2  # whose pictures stand beside the loss
-    span, tells = HALF if few else SPANNED, not hidden("verdict")
+    span, shows_outcome = HALF if few else SPANNED, not hidden("verdict")
     over = labels if max(map(len, labels)) <= SHORT else LETTERS[: len(runs)]  # in one line, so that they stand level
-    paths = SamplePaths(TEN, span=span, runs=runs, labels=tuple(over), tells=tells, height=PATHS)
+    paths = SamplePaths(TEN, span=span, runs=runs, labels=tuple(over), shows_outcome=shows_outcome, height=PATHS)
     if projector.on():
         made = {title: enlarged(one, projector.FACTOR) for title, one in made.items()}
     charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]

@@ -7,7 +7,7 @@ import streamlit as st
 
 from addnorm.player.declare import Panel
 from components.player.file import as_file
-from components.player.share import file, file_that_plays, link, say, torch_version
+from components.player.share import file, link, player_html, say, torch_version
 from components.shell import compare_link
 from components.shell.hide import hidden
 from components.shell.naming import names_of
@@ -37,7 +37,7 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
                 nets = list(columns.values())
                 file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
                 play = partial(_played, " beside ".join(names_of(nets)), columns, seeds, panels)
-                file_that_plays("comparison.html", play, nets, seeds)
+                player_html("comparison.html", play, nets, seeds)
                 query["digest"] = APART.join(
                     digest_of(one[0].first(columns[name].steps), torch_version()) for name, one in traces.items()
                 )
@@ -62,7 +62,7 @@ def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[
         list(columns.values()),
         panels,
         seeds=seeds,
-        shared=" all",
+        scope=" all",
         names=list(columns),
         facts=[tag(seeds)],
         below="".join(about),

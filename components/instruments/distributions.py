@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
+from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.depth import SHARE, Series, depth_profile, linear_profile
 from components.charts.parts import fixed_map, places, site_word
@@ -39,7 +39,7 @@ def histogram_map(
     *, title: str, x: str, over: Sequence[str], centres: np.ndarray, shares: np.ndarray, ticks: int = 5
 ) -> Figure:
     """log10 of shares (N, bins) as colour over N places, on an axis named `x`, and over values in units of the RMS."""
-    layout = frame_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
+    layout = layout_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
     layout["xaxis"] |= {"ticks": ""}
     layout["yaxis"] |= {"ticks": ""}
     layout["margin"]["t"] = 44

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
+from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
 from components.charts.parts import fixed_map, seen
@@ -40,7 +40,7 @@ def draw(panel: InstrumentPanel) -> None:
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     """The loss (N, N) as colour and contours over two directions; the net is a cross, and what is not finite is red."""
     title = "Loss on a plane of weights"
-    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
+    layout = layout_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
     cells, there = np.asarray(loss, float), np.isfinite(loss)
     if not there.any():
         return figure_of([], layout, "no finite loss")

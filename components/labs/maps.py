@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
+from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import fixed_map
 from components.shell.text import number
@@ -36,7 +36,7 @@ def signed_map(
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
     there = np.ones(cells.shape, bool) if measured is None else measured
     most = max(cells.shape) if every_name else MAX_TICKS
-    layout = frame_of(title, x=x, y=y, legend=False, hue=SIGNAL)
+    layout = layout_of(title, x=x, y=y, legend=False, hue=SIGNAL)
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_ticks(rows, most)}
     layout["xaxis"] |= {"showgrid": False, "ticks": "", **_ticks(columns, most)}
     if names_pixels is not None:

@@ -59,7 +59,7 @@ def compare_nets(
         charts = [Chart("Loss", figure=losses, span=COLUMNS, height=220)]
 
     def body() -> bool:
-        at = player(key, list(cfgs.values()), list(charts), shared=shared)
+        at = player(key, list(cfgs.values()), list(charts), scope=shared)
         views, waiting = views_at_step(list(cfgs.values()), at)
         panels = {
             name: InstrumentPanel(f"{key} {name}", view, at, screen=key, net=name)

@@ -115,7 +115,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     name, log = f"attempt_{lesson.key}", trainer().log(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     verdict = st.container()  # above the player: it comes while one looks there
-    at = player(name, [cfg], [loss], shared=" the attempt")
+    at = player(name, [cfg], [loss], scope=" the attempt")
     if runs.watched(at.step, [log]):
         ATTEMPT_WATCHED.of(name).put(cfg)
     with verdict:

@@ -43,7 +43,7 @@ def watch(lesson: Lesson, start: str = "") -> bool:
         f"lesson_{lesson.key}",
         nets,
         _panels(lesson),
-        shared=COUNTS[len(nets)],
+        scope=COUNTS[len(nets)],
         names=[lesson.word(name) for name in lesson.nets],
         keys=projector.HINT if projector.on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),

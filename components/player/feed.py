@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from addnorm.player import HEAD
+from addnorm.player import PIECE_HEAD
 from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
 from components.player.asked import AskedRun
@@ -43,7 +43,7 @@ def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
 
     `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None where its
     output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on: `size`, the RMS of each;
-    `turn`, the angle of its direction in the plane that holds most, in radians; `held`, how much of it lies there;
+    `turn`, the angle of its direction in the plane that holds most, in radians; `in_plane`, how much of it lies there;
     `outcome`, with `alike`, what is said beside it; `edge`, the size at the frame's edge, in times the input's.
     """
     draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in frame.picture else None
@@ -99,11 +99,11 @@ def messages(
         if frames:
             yield _json(number, turn, "frames", {"seed": seed, "frames": frames})
     if said := {kind: changes for kind, changes in log.said(since, end).items() if changes}:
-        yield _json(number, turn, "said", {"said": said})
+        yield _json(number, turn, "sentences", {"sentences": said})
     most = max(1, PIECE_BYTES // (4 * head.seeds * head.columns.width))
     for at in range(since, end, most):
         rows = log.rows(at, min(most, end - at))
-        yield HEAD.pack(number, at, len(rows), turn) + np.ascontiguousarray(rows, "<f4").tobytes()
+        yield PIECE_HEAD.pack(number, at, len(rows), turn) + np.ascontiguousarray(rows, "<f4").tobytes()
 
 
 def state_of(log: RunLog, **more: Any) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _journey(picture: dict[str, Any]) -> dict[str, Any]:
         "blocks": picture["ten_blocks"],
         "size": [rounded(sizes) for sizes in picture["ten_size"]],
         "turn": np.arctan2(up, across).round(2).tolist(),
-        "held": np.hypot(across, up).round(2).tolist(),
+        "in_plane": np.hypot(across, up).round(2).tolist(),
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
         "outcome": (found := path_outcome(picture)),

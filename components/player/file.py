@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Unpack
 
-from addnorm.player import file_that_plays
+from addnorm.player import player_html
 from addnorm.player.declare import Link, Panel, Playing
 from components.player.asked import MAX_ROWS, AskedRecording
 from components.player.feed import whole
@@ -53,7 +53,7 @@ def as_file(
         for at, some in enumerate((over, under))
     )
     parts = [part for part in (above, data | {"name": "file", "ticket": ""}, after) if part["panels"]]
-    return file_that_plays(title, parts, messages, below)
+    return player_html(title, parts, messages, below)
 
 
 def fits(runs: Sequence[RunConfig], seeds: int = 1) -> bool:

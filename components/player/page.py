@@ -11,7 +11,7 @@ from typing import Any, Unpack
 
 import streamlit as st
 
-from addnorm.player import in_json
+from addnorm.player import json_messages
 from addnorm.player.declare import Link, Panel, Playing, Scene
 from addnorm.player.declare import declaration as told
 from components.player.asked import AskedRun
@@ -64,8 +64,8 @@ def player(
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
     at = place(name, runs, seeds)
-    links = [panel.opens or 0 for panel in panels if isinstance(panel, Link)]
-    how.setdefault("tells", "rest")
+    links = [panel.target or 0 for panel in panels if isinstance(panel, Link)]
+    how.setdefault("reports", "rest")
     data = declaration(runs, panels, seeds=seeds, first=_first_rows(runs, seeds), at=at, scenes=scenes, **how)
     ticket = TICKETS.hand(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
@@ -137,7 +137,7 @@ def declaration(
         ],
         panels,
         seeds=seeds,
-        messages=in_json(first),
+        messages=json_messages(first),
         at=(at.step, at.playing),
         scenes=scenes,
         **how,

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from addnorm.player import HEAD
+from addnorm.player import PIECE_HEAD
 from components.player.asked import AskedRecording
 from models.service.client import Trainer
 from models.spec import bounds
@@ -170,7 +170,7 @@ class RecordingFeed:
                 end = min(facts.st_size, self.most)
                 self.whole = end == facts.st_size
                 while self.sent < end and (piece := os.pread(file, min(PIECE_BYTES, end - self.sent), self.sent)):
-                    yield HEAD.pack(self.number, self.sent, len(piece), self.turn) + piece
+                    yield PIECE_HEAD.pack(self.number, self.sent, len(piece), self.turn) + piece
                     self.sent += len(piece)
         except OSError:
             yield from self._say(self.file, self.sent, f"There is no recording {self.name} here.")

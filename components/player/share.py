@@ -16,7 +16,7 @@ def file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
     st.download_button(label, make, name, mime, on_click="ignore", key=f"take_{name}")
 
 
-def file_that_plays(name: str, make: Callable[[], str], runs: Sequence[RunConfig], seeds: int = 1) -> None:
+def player_html(name: str, make: Callable[[], str], runs: Sequence[RunConfig], seeds: int = 1) -> None:
     """The button of a file that plays, or why there is none."""
     if fits(runs, seeds):
         file("File that plays (HTML)", name, "text/html", make)

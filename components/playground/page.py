@@ -92,17 +92,17 @@ def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenera
     large, fit = projector.on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
-    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), look=where_to_look(cfg))]
+    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), hint=where_to_look(cfg))]
     below(NAME, "over", [stack, *verdict], on_toggle=_switch)
     player(
         NAME,
         [cfg],
         [picture.player(cfg, fit, large=large)],
-        tells="follow" if INSTRUMENT.get() else "rest",
+        reports="follow" if INSTRUMENT.get() else "rest",
         keys=projector.HINT if large else "",
         start=STARTED.get(),
         stop_loss=STOP_LOSS.get(),
-        kept=True,
+        restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     offer = None if large else st.container()

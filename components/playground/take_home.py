@@ -56,7 +56,7 @@ def _downloads(cfg: RunConfig, view: View | None) -> None:
         if view is not None:
             share.file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
             panels = picture.in_file(cfg)
-            share.file_that_plays("run.html", lambda: _played(view, panels), [cfg])
+            share.player_html("run.html", lambda: _played(view, panels), [cfg])
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
         + ("" if view is not None else "Numbers and the file that plays come with the first training step.")

@@ -104,7 +104,7 @@ def draw() -> None:
         groups = {name: [one for one in panels if one.title.startswith(titles)] for name, titles in ASKED_FOR.items()}
         later = [one for group in groups.values() for one in group]
         always = [one for one in panels if one not in later]
-        player(NAME, runs, always, tells="never", verb="Play", start=start, on_open=opened)
+        player(NAME, runs, always, reports="never", verb="Play", start=start, on_open=opened)
         chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
         below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
     with beside:
@@ -168,7 +168,7 @@ def _toys(run: int) -> list[Panel]:
             run,
             href=f"playground?{key_of(cfg)}",
             like=like,
-            opens=at,
+            target=at,
         )
         for at, (like, cfg) in enumerate(LIKE.items())
     ]

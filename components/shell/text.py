@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from addnorm.player.declare import BY
+from addnorm.player.declare import BADGE_HELP
 from components.shell.style import BADGES
 from models.content import phrase
 from models.insight import words
@@ -34,7 +34,7 @@ WRITTEN = {
 
 def badge(kind: str, by: str = "") -> str:
     """A badge (a key of BADGES) as Markdown: hovering says by what a number was made, a press leads to the glossary."""
-    return f'[:{BADGES[kind]}-badge[{phrase(kind)}]](glossary?word={kind} "{by or BY[kind]}")'
+    return f'[:{BADGES[kind]}-badge[{phrase(kind)}]](glossary?word={kind} "{by or BADGE_HELP[kind]}")'
 
 
 def typed(text: str, kind: str) -> str:

@@ -77,7 +77,7 @@ def draw(ended: list[Ended]) -> None:
     panels = [*losses, *(panel for run, (cell, _) in cells for panel in _blocks(run, cell, large=large))]
     panels.append(_gradient(large=large))
     keys = projector.HINT if large else ""
-    player(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open)
+    player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys, on_open=_open)
 
 
 def told() -> None:
@@ -98,13 +98,13 @@ def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[i
     """The way of the digits through some cells, which are these runs of their player."""
     return SamplePaths(
         TEXTS("on their way"),
-        of="ten digits",
+        subject="ten digits",
         runs=tuple(runs),
         labels=[CELLS[cell].title for cell in cells],
-        asks=[cells.index(cell) for cell in asks],
+        quiz_runs=[cells.index(cell) for cell in asks],
         question=TEXTS("your guess"),
         options=PATH_OUTCOMES,
-        tells=True,
+        shows_outcome=True,
         reveals=not hidden("verdict"),
         height=height,
     )
@@ -119,7 +119,7 @@ def _losses(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
     outcome, diverged = end.outcome if end else "", "" if hidden("verdict") else BLOWS_UP
     height = projector.CURVE if large else 80
     curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=chance(cell.cfg), height=height)
-    return [RunHeading(cell.title, run, SPAN, 0, found=outcome, diverged=diverged), curve]
+    return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]
 
 
 def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:

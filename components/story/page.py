@@ -35,7 +35,7 @@ SHALLOW, FADES, GROWS, MERGES, LEVELS = (
 )
 # By scene: whether it plays, and whether its whole run is asked for.
 HOW = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
-FIRST = Choice(depth=24, most=MOST, residual=True, norm=True)  # which learns: the reader breaks it
+FIRST = Choice(depth=24, max_depth=MOST, residual=True, norm=True)  # which learns: the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
 STORY_LEFT = Key("story_left", False)  # for Start
@@ -86,7 +86,7 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
     stack = StackPanel(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
     if not ways:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
-    paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], of="ten digits", height=330)
+    paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=330)
     return [block, paths, curve, stack] if large else [paths, block, curve, stack]
 
 

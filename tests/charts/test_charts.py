@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addnorm.player.declare import Figure, colour_bar, figure_of, frame_of
+from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import GREY, RED, SIGNAL
 from components.charts.depth import Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import fixed_map, numbers, places, rounded
@@ -42,7 +42,7 @@ def _cosine(values: np.ndarray) -> Figure:
 
 def _map(values: np.ndarray, **how: bool) -> Figure:
     cells = np.asarray(values, float)
-    layout = frame_of("Gradient", x="step", y="block", legend=False, hue=SIGNAL)
+    layout = layout_of("Gradient", x="step", y="block", legend=False, hue=SIGNAL)
     hover = {"hovertemplate": "%{y}, step %{x}: %{customdata:.4g}<extra></extra>", "colorbar": colour_bar("RMS")}
     trace = {"name": "Gradient", "hue": SIGNAL, **hover}
     return figure_of([fixed_map(trace, cells, **how)], layout, "not trained yet")

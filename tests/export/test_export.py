@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from addnorm.player import file_that_plays
+from addnorm.player import player_html
 from models.export import about_html, configuration_from, configuration_json, digest_of, findings, trace_csv
 from models.spec import ARRANGEMENTS, RunConfig, knobs
 from models.trace import Columns, Divergence, Trace, trace_of
@@ -218,7 +218,7 @@ def test_a_file_says_what_was_found_and_how_it_was_made() -> None:
 def test_no_word_of_a_file_is_taken_for_markup() -> None:
     hostile = "</script><img src=x onerror=alert(1)>"
     assert hostile not in about_html(TRANSFORMER, trained(TRANSFORMER), {hostile: hostile})
-    page = file_that_plays(hostile, [{"name": hostile}], [json.dumps({"said": hostile}), hostile.encode()])
+    page = player_html(hostile, [{"name": hostile}], [json.dumps({"said": hostile}), hostile.encode()])
     assert hostile not in page
     assert "<img" not in page[page.index("<body>") :]
     (parts,) = re.findall(r'<script type="application/json">(.*?)</script>', page, flags=re.DOTALL)
@@ -231,7 +231,7 @@ def test_no_word_of_a_file_is_taken_for_markup() -> None:
 
 
 def test_a_file_asks_for_nothing_outside_it() -> None:
-    page = file_that_plays("A run", [], [])
+    page = player_html("A run", [], [])
     assert not re.search(r"<(script|link|img|iframe)[^>]*\s(src|href)=", page)
     assert "default-src 'none'" in page
     imports = json.loads(re.search(r'<script type="importmap">(.*?)</script>', page)[1])["imports"]

@@ -10,8 +10,8 @@ const figureOf = (name, bind, layout) => ({
   data: [{ type: "scatter", name, text: ["x0", "b01", "b02"], bind: { ...BIND, ...bind } }],
   layout: { yaxis: {}, bind: layout },
 })
-const PROFILE = figureOf("step {step}", { of: "row", track: "act_rms" }, { axis: "log" })
-const LOSS = figureOf("training", { of: "past", track: "loss" }, { axis: "loss", line: "line", chance: 2.3 })
+const PROFILE = figureOf("step {step}", { kind: "row", track: "act_rms" }, { axis: "log" })
+const LOSS = figureOf("training", { kind: "past", track: "loss" }, { axis: "loss", line: "line", chance: 2.3 })
 
 test("a long line keeps both ends and every spike in 300 points", () => {
   for (const length of [301, 1000, 5003])
@@ -54,7 +54,7 @@ test("zero and what is not finite are marked at the edges of a log axis", () => 
 
 test("a line of the net before training stays where the playhead moves", () => {
   const log = runOf([3, 1, 10, 100], [3, 2, 20, 200])
-  const first = figureOf("", { of: "row", track: "act_rms", first: true }, { axis: "log" })
+  const first = figureOf("", { kind: "row", track: "act_rms", first: true }, { axis: "log" })
   for (const shown of [0, 1])
     assert.deepEqual(filled(first, nowOf(log, { shown, position: shown }), {}).data[0].y, [1, 10, 100])
 })
@@ -68,8 +68,8 @@ test("an axis that has grown never shrinks", () => {
   assert(first[1] > 6)
 })
 
-const RATIO = figureOf("a line", { of: "row", track: "act_rms", over: "act_rms" }, { axis: "linear", guides: [0] })
-const SHARE = figureOf("a line", { of: "row", track: "loss", over: "act_rms" }, { axis: "linear", guides: [0] })
+const RATIO = figureOf("a line", { kind: "row", track: "act_rms", over: "act_rms" }, { axis: "linear", guides: [0] })
+const SHARE = figureOf("a line", { kind: "row", track: "loss", over: "act_rms" }, { axis: "linear", guides: [0] })
 
 test("a ratio goes element by element as far as both go, and moves with the playhead", () => {
   const log = runOf([1, 2, 4, 9], [16, 4, 4, 4])
@@ -85,7 +85,7 @@ test("where nobody names the places of a line they are numbered", () => {
 })
 
 test("a linear axis has 0 and all values with room and never shrinks", () => {
-  const values = figureOf("a line", { of: "row", track: "act_rms" }, { axis: "linear", guides: [0] })
+  const values = figureOf("a line", { kind: "row", track: "act_rms" }, { axis: "linear", guides: [0] })
   const [log, memory] = [runOf([1, 0, 0, 0], [1, 0.5, -1, 0], [1, 1, 1, 1]), {}]
   const [nothing, first, then] = [0, 1, 2].map(
     (shown) => filled(values, nowOf(log, { shown, position: shown }), memory).layout.yaxis.range,

@@ -24,7 +24,7 @@ test("a sentence holds until the next and has the numbers of the row shown", () 
     [0, "Step {step}: loss {loss}."],
     [2, "Step {step}: loss {loss}; it learns."],
   ]
-  log.hear({ kind: "said", said: { loss } })
+  log.hear({ kind: "sentences", sentences: { loss } })
   const sentences = [0, 1, 2].map((row) => log.sentence("loss", row))
   assert.deepEqual(sentences, ["Step 0: loss 3.", "Step 1: loss 2.5.", "Step 2: loss 1.23; it learns."])
 })

@@ -371,9 +371,9 @@ def test_nets_are_trained_by_one_button_and_places_are_read_from_them(page):
     sound(page.run())
     assert "At step 0 a token's position is read correctly" in words(page)
     assert [cfg.residual for cfg in runs(page)] == list(NETS.values())
-    assert declared(page)["shared"] == " both"
+    assert declared(page)["scope"] == " both"
     (both,) = panels(page, "chart").values()
-    lines = [trace["name"] for trace in both["figure"]["data"] if trace["bind"]["of"] == "past"]
+    lines = [trace["name"] for trace in both["figure"]["data"] if trace["bind"]["kind"] == "past"]
     assert (both["title"], lines) == ("Loss", list(NETS))
     rests(page)
     until(page, lambda: "At step 20 the loss" in words(page) and "At step 20 a token" in words(page))

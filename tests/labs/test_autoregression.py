@@ -228,14 +228,14 @@ def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_oth
     page = lab("autoregression")
     assert found.cfg == opening()
     shown = panels(page, "text")["What the net writes"]
-    assert shown["later"] == {"step": 600, "picture": written(found.frame.picture)}
+    assert shown["recorded"] == {"step": 600, "picture": written(found.frame.picture)}
     assert text(page) == "Call me Ish"
     told = words(page)
     assert told.count("Measured at step 0.") == 4  # over two of Earlier tokens, Block by block and KV cache
     assert told.index("This is the prompt. Press Next token or Generate.") < told.index("Measured at step 0.")
     page.slider(key="autoregression_depth_book").set_value(3)
     sound(page.run())
-    assert panels(page, "text")["What the net writes"]["later"] is None
+    assert panels(page, "text")["What the net writes"]["recorded"] is None
     small(page, "copy")
     assert not panels(page, "text")
 

@@ -509,7 +509,7 @@ def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page
     sound(page.run())
     assert "every block is the identity" in words(page)
     assert [(cfg.task, cfg.depth) for cfg in runs(page)] == [(task, 2) for task in TASKS]
-    assert declared(page)["shared"] == " all three"
+    assert declared(page)["scope"] == " all three"
     rests(page)
     assert f"At step {MLP['steps']} the branches add" in words(page)
     said, *_ = [table.value for table in page.dataframe if list(table.value)[:3] == ["task", "step", "loss"]]

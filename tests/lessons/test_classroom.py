@@ -237,7 +237,7 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
         shown = [one for one in bars(sound(page.run())) if "✓" in one]  # each its own outcome, as its disc says
         assert [one.removesuffix(" (your guess)") for one in shown] == [f"✓ {FLY}: 1", f"✓ {MERGE}: 1"]
         (paths,) = panels(page, "paths").values()
-        assert (len(paths["runs"]), paths["asks"]) == (4, [])
+        assert (len(paths["runs"]), paths["quiz_runs"]) == (4, [])
     assert [one for one in bars(student) if "your guess" in one] == [
         f"✓ {FLY}: 1 (your guess)",
         f"✓ {MERGE}: 1 (your guess)",

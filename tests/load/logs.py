@@ -110,7 +110,7 @@ class Logs:
         if kind == "frames":
             if told["seed"] == 0:
                 came.see(told["frames"])
-        elif kind == "said":
-            came.say(told["said"])
+        elif kind == "sentences":
+            came.say(told["sentences"])
         else:
             setattr(came, kind, told)

@@ -274,9 +274,13 @@ class Viewer:
         player, told_at = self.player, 0.0
         while True:
             await asyncio.sleep(REST_SECONDS)
-            tells, now, place = player.data.get("tells", "never"), time.perf_counter(), (player.head, player.playing)
-            moves = player.playing and (tells != "follow" or now - told_at < FOLLOW_SECONDS)
-            if place == player.told or tells == "never" or moves or not self._connected:
+            reports, now, place = (
+                player.data.get("reports", "never"),
+                time.perf_counter(),
+                (player.head, player.playing),
+            )
+            moves = player.playing and (reports != "follow" or now - told_at < FOLLOW_SECONDS)
+            if place == player.told or reports == "never" or moves or not self._connected:
                 continue
             player.told, told_at = place, now
             said = {"at": {"step": player.head, "playing": player.playing, "runs": player.links}}

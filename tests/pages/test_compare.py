@@ -135,7 +135,7 @@ def test_columns_of_other_nets_or_tasks_share_no_axis_and_the_page_says_which() 
 def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
     page = compare(**columns({}, {"residual": False}))
     assert [cfg.residual for cfg in runs(page)] == [True, False]
-    assert (declared(page)["shared"], declared(page)["names"]) == (" all", ["A", "B"])
+    assert (declared(page)["scope"], declared(page)["names"]) == (" all", ["A", "B"])
     assert list(charts(page)) == [
         "Loss",
         "Sample cosine by depth",
@@ -148,9 +148,9 @@ def test_two_columns_stand_under_one_player_and_each_has_its_line() -> None:
         first, second = (bound(page, trace, 30) for trace in charts(page)[title]["data"])
         assert len(first) == len(second) == SMALL["depth"] + 1
         assert first != second
-    lines = [trace for trace in charts(page)["Loss"]["data"] if trace["bind"]["of"] == "past"]
+    lines = [trace for trace in charts(page)["Loss"]["data"] if trace["bind"]["kind"] == "past"]
     assert [trace["bind"]["run"] for trace in lines] == [0, 1]
-    held_out = [trace for trace in charts(page)["Held-out loss"]["data"] if trace["bind"]["of"] == "frames"]
+    held_out = [trace for trace in charts(page)["Held-out loss"]["data"] if trace["bind"]["kind"] == "frames"]
     assert [(trace["bind"]["track"], trace["bind"]["run"]) for trace in held_out] == [
         ("held_out_loss", 0),
         ("held_out_loss", 1),
@@ -288,7 +288,7 @@ def test_the_difference_view_is_bound_to_column_a_and_has_axes_of_its_own() -> N
     page.toggle(key="compare_difference").set_value(True)
     sound(page.run())
     for title, panel in panels(page, "chart").items():
-        lines = [trace for trace in panel["figure"]["data"] if trace["bind"]["of"] != "crosses"]
+        lines = [trace for trace in panel["figure"]["data"] if trace["bind"]["kind"] != "crosses"]
         assert [trace["bind"]["against"] for trace in lines] == [0, 0]
         assert panel["fit"] != before[title]
 

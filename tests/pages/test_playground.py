@@ -338,10 +338,10 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
     page.get_by_key("preset").set_value("explodes")
     sound(page.run())
     assert address(page) == {"norm": "none"}
-    assert panels(page, "headline")["Verdict"]["look"] == where_to_look(PRESETS["explodes"])
+    assert panels(page, "headline")["Verdict"]["hint"] == where_to_look(PRESETS["explodes"])
     move(page, "depth", 4)
     assert page.get_by_key("preset").value is None
-    assert panels(page, "headline")["Verdict"]["look"] == ""
+    assert panels(page, "headline")["Verdict"]["hint"] == ""
     with pytest.raises(KeyError):
         playground(**SMALL, hide="norm").get_by_key("preset")
 

@@ -84,7 +84,7 @@ def test_the_reader_chooses_a_net_and_its_link_shows_it_again(small):
     assert runs(page)[5] == RunConfig(depth=24)
     page = says(page, {"choice": {"depth": 7, "residual": True, "norm": False}})
     assert runs(page)[5] == RunConfig(depth=7, norm="none")
-    assert declared(page)["scenes"][5]["choice"] == {"depth": 7, "most": 64, "residual": True, "norm": False}
+    assert declared(page)["scenes"][5]["choice"] == {"depth": 7, "max_depth": 64, "residual": True, "norm": False}
     link = address(page)
     assert link == {"scene": "6", "depth": "7", "residual": "true", "norm": "false"}
     assert runs(opened(**link)) == runs(page)

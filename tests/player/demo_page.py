@@ -32,7 +32,7 @@ def clicked(x: object, _y: object) -> None:
 if "still" in query:
     grow()
     st.stop()
-own = {key: query.pop(key, "") for key in ("count", "tells", "keys", "below")}
+own = {key: query.pop(key, "") for key in ("count", "reports", "keys", "below")}
 cfg, _ = RunConfig.from_query(query)
 runs = [cfg, *(RunConfig(**{**vars(cfg), "residual": False}) for _ in range(int(own["count"] or 1) - 1))]
 sites = plan(cfg).sites
@@ -80,7 +80,7 @@ def toggled(run: int, block: int) -> None:
     counts["toggled"] = f"run {run}, block {block}"
 
 
-at = player("demo", runs, charts, tells=own["tells"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
+at = player("demo", runs, charts, reports=own["reports"] or "rest", keys=own["keys"], on_toggle=toggled)  # type: ignore[arg-type]
 st.caption(
     f"Run {counts['reruns']} times; at step {at.step}, {'moving' if at.playing else 'resting'}; "
     f"{counts.get('toggled', '')}"

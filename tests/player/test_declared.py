@@ -29,7 +29,7 @@ from addnorm.player.declare import (
     Panel,
     Past,
     Row,
-    bound,
+    with_binding,
 )
 from addnorm.words import number
 from components.charts import figures
@@ -73,12 +73,12 @@ def test_a_binding_takes_tracks_of_its_kind_and_names_them(kind, track):
 
 
 def test_bindings_travel_as_json():
-    said = json.loads(json.dumps(bound({"name": "a"}, Row("act_rms", 1, fold="median"))))
+    said = json.loads(json.dumps(with_binding({"name": "a"}, Row("act_rms", 1, fold="median"))))
     folded = {"fold": "median", "log": True, "against": None}
     every = {"first": False, "over": "", "start": 0, "every": 1}
-    assert said["bind"] == {"of": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, **every}
+    assert said["bind"] == {"kind": "row", "track": "act_rms", "run": 1, "seed": 0, **folded, **every}
     kinds = (Row, Past, Crosses, Frames, AtFrame, Map)
-    assert [one.of for one in kinds] == ["row", "past", "crosses", "frames", "frame", "map"]
+    assert [one.kind for one in kinds] == ["row", "past", "crosses", "frames", "frame", "map"]
 
 
 def test_every_number_of_a_row_can_be_bound():
@@ -101,7 +101,7 @@ def test_a_chart_can_say_every_kind_of_sentence():
         Chart("Activation", figure=figures.profiles("Activation", "act_rms", SITES, ["A", "B"])),
         Chart("Loss", figure=figures.loss(SMALL), says="everything"),
         Chart("Loss", figure=figures.loss(SMALL), span=13),
-        Chart("Loss", figure={"data": [bound({"name": "a"}, Past("loss", seed=1))], "layout": {}}),
+        Chart("Loss", figure={"data": [with_binding({"name": "a"}, Past("loss", seed=1))], "layout": {}}),
     ],
 )
 def test_a_panel_of_what_is_not_on_the_page_is_refused(panel):

@@ -190,7 +190,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
     assert [trace["x"] for trace in both] == [[1], [3]]
     assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 1.6 * loss_of_guessing("digits"))]] * 2
-    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == run("return look.shade(hue, 1)", hue=LOSS)
+    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == run("return style.shade(hue, 1)", hue=LOSS)
     assert [trace["showlegend"] for trace in both] == [True, False]
 
 

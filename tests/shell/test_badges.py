@@ -2,7 +2,7 @@
 
 import pytest
 
-from addnorm.player.declare import BY
+from addnorm.player.declare import BADGE_HELP
 from components.shell.style import BADGES
 from components.shell.text import WRITTEN, badge, typed
 from models.lessons.glossary import ENTRIES, key_of
@@ -13,10 +13,10 @@ pytestmark = pytest.mark.usefixtures("trainer_in_this_process")
 @pytest.mark.parametrize("kind", BADGES)
 def test_a_badge_leads_to_its_word_and_hovering_says_by_what(kind):
     assert badge(kind).startswith(f"[:{BADGES[kind]}-badge[{kind}]](glossary?word={kind} ")
-    assert badge(kind).endswith(f'"{BY[kind]}")')
+    assert badge(kind).endswith(f'"{BADGE_HELP[kind]}")')
     assert badge(kind, "by hand").endswith('"by hand")')
     assert key_of(kind) in ENTRIES
-    assert not any(mark in BY[kind] + WRITTEN.get(kind, "") for mark in '"()[]')  # it stands in a link's title
+    assert not any(mark in BADGE_HELP[kind] + WRITTEN.get(kind, "") for mark in '"()[]')  # it stands in a link's title
 
 
 def test_a_written_text_has_a_badge_where_it_tells_results_and_none_for_papers_and_counts():

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import figure_of, frame_of
+from addnorm.player.declare import figure_of, layout_of
 from components.charts.colour import GREY, SIGNAL
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
@@ -93,7 +93,7 @@ def weights_map(head: Head, title: str, names: Sequence[str], *, max_written: in
 def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
     """What the heads that are on write (h, d), stacked by feature, and the sum over all heads as points."""
     features = numbered_names("feature", written.shape[1])
-    layout = frame_of("Written into the stream", x="", y="added", hue=SIGNAL)
+    layout = layout_of("Written into the stream", x="", y="added", hue=SIGNAL)
     layout["barmode"] = "relative"
     layout["yaxis"] |= {"zeroline": True}
     bars: list[dict[str, Any]] = [

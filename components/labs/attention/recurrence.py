@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import GREY, SIGNAL
 from components.controls import form
 from components.labs.examples import numbered_names
@@ -64,7 +64,7 @@ def waiting_graph(steps: np.ndarray, *, recurrent: bool) -> Figure:
     `steps` (n, n): sequential steps from a token (column) to a position (row), negative where there is no way.
     """
     count = len(steps)
-    layout = frame_of(TITLES[recurrent], x="token", y="", legend=False)
+    layout = layout_of(TITLES[recurrent], x="token", y="", legend=False)
     layout["xaxis"] |= {"dtick": 1, "showgrid": False}
     rows = ["token", "state" if recurrent else "output"]
     layout["yaxis"] |= {"tickmode": "array", "tickvals": [0, 1], "ticktext": rows}

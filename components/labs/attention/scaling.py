@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import figure_of, frame_of
+from addnorm.player.declare import figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import Figure, numbers
@@ -127,7 +127,7 @@ def histogram(values: np.ndarray, x: str, totals: range | None = None) -> Figure
         "hue": SIGNAL,
         "hovertemplate": "%{x}: %{y:.3g}<extra></extra>",
     }
-    return figure_of([bars], frame_of("Histogram of the draws", x=x, y="share", legend=False, hue=SIGNAL))
+    return figure_of([bars], layout_of("Histogram of the draws", x=x, y="share", legend=False, hue=SIGNAL))
 
 
 def variance_sentence(raw: Sampled, scaled: Sampled, mean: float = 0.0) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import COLUMNS, Chart, Tells
+from addnorm.player.declare import COLUMNS, Chart, Reports
 from components.charts import figures
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
@@ -78,7 +78,7 @@ def watch(cfg: RunConfig) -> bool:
     shown = st.container()
     untrained = loss_sentence(None, 0, cfg.task)
     loss_chart = Chart(
-        LOSS, figure=figures.loss(cfg), says="loss", before=untrained, ends=True, span=COLUMNS, height=200
+        LOSS, figure=figures.loss(cfg), says="loss", placeholder=untrained, explains_end=True, span=COLUMNS, height=200
     )
     below(KEY, "loss", [loss_chart])
     views, waiting = several.views_at_step([cfg], at)
@@ -119,12 +119,14 @@ def _player(cfg: RunConfig) -> At:
 
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
     """
-    tells: Tells = "rest" if place(KEY, [cfg]).playing else "follow"
+    reports: Reports = "rest" if place(KEY, [cfg]).playing else "follow"
     recorded = spoken()
     later = None
     if recorded is not None and recorded.cfg == cfg:
         later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}
-    return player(KEY, [cfg], [text_of(later=later)] if writes(cfg) else [], tells=tells, shared=" the transformer")
+    return player(
+        KEY, [cfg], [text_of(recorded=later)] if writes(cfg) else [], reports=reports, scope=" the transformer"
+    )
 
 
 def _take() -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import form
@@ -64,7 +64,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
         for name in order
         if name in shown
     ]
-    layout = frame_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
+    layout = layout_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
     layout["shapes"] = [level(z)]
     return figure_of(traces, layout, "choose an activation")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import NORM, SIGNAL
 from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import numbers
@@ -58,7 +58,7 @@ def batches(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
 
 def cloud(found: Estimates) -> Figure:
     """A dot for each batch at its mean and variance, and the table's own."""
-    layout = frame_of("Mean and variance of batches", x="mean", y="variance", hue=SIGNAL)
+    layout = layout_of("Mean and variance of batches", x="mean", y="variance", hue=SIGNAL)
     dots = {"type": "scatter", "mode": "markers", "hovertemplate": "mean %{x:.4g}, variance %{y:.4g}<extra></extra>"}
     places = (
         ("a batch", found.means, found.variances, {"color": SIGNAL, "size": 6, "opacity": 0.5}),
@@ -72,7 +72,7 @@ def cloud(found: Estimates) -> Figure:
 
 def neighbours(found: Estimates) -> Figure:
     """What one token becomes in each batch, by either norm."""
-    layout = frame_of("One token among its neighbours", x="batch", y="result", hue=NORM)
+    layout = layout_of("One token among its neighbours", x="batch", y="result", hue=NORM)
     drawn = list(range(1, BATCHES + 1))
     level = [found.by_layer, found.by_layer]
     line = {"type": "scatter", "mode": "lines", "name": "layer norm", "line": {"color": SIGNAL, "width": 3}}

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import NORM, SIGNAL
 from components.charts.parts import fixed_map, frame_around, title_of
 from components.controls import form
@@ -152,7 +152,7 @@ def slabs(
     Features are numbered_names below each, above the sample's name; the value at `at` is framed.
     """
     batch, tokens, features = cells.shape
-    layout = frame_of(title, x="", y="token", legend=False, hue=hue)
+    layout = layout_of(title, x="", y="token", legend=False, hue=hue)
     called = (
         numbered_names("sample", batch) if features >= MIN_FEATURES_NAMED else [str(one + 1) for one in range(batch)]
     )

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import GREY, LOSS
 from components.charts.parts import numbers
 from components.controls import form
@@ -61,7 +61,7 @@ def in_words(steps: int | None) -> str:
 
 def descent(title: str, table: np.ndarray, times: float) -> Figure:
     """Contours of the loss around the minimum at 0, and the path of gradient descent."""
-    layout = frame_of(title, x="first weight, off by", y="second weight, off by", legend=False, hue=LOSS)
+    layout = layout_of(title, x="first weight, off by", y="second weight, off by", legend=False, hue=LOSS)
     layout["xaxis"] |= {"range": [-REACH, REACH]}
     layout["yaxis"] |= {"range": [-REACH, REACH]}
     traces: list[dict[str, object]] = []

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import NORM, SIGNAL
 from components.charts.parts import level, numbers
 from components.controls import number_table as table
@@ -67,7 +67,7 @@ def dots(
 ) -> Figure:
     """A dot for each cell at its value, a row for each set, on its band; a set of few cells has them numbered_names."""
     drawn = list(sets)[:MAX_SETS]
-    layout = frame_of(title, x="value", y="", legend=False, hue=SIGNAL)
+    layout = layout_of(title, x="value", y="", legend=False, hue=SIGNAL)
     rows = list(range(1, len(drawn) + 1))
     layout["margin"]["l"] = 72
     layout["yaxis"] |= {

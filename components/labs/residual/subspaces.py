@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import figure_of, frame_of
+from addnorm.player.declare import figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import Figure, numbers
 from components.controls import form
@@ -66,7 +66,7 @@ def read_sentence(of_a: float, of_token: float, settings: Directions, left: floa
 
 def access_chart(steps: list[Access]) -> Figure:
     """The numbers that every layer reads and writes along its directions, as bars."""
-    layout = frame_of("Read and written", x="layer", y="along its direction", hue=SIGNAL)
+    layout = layout_of("Read and written", x="layer", y="along its direction", hue=SIGNAL)
     layout["barmode"] = "group"
     places = list(range(1, len(steps) + 1))
     values_by_name = {

@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 import streamlit as st
 
-from addnorm.player.declare import Figure, figure_of, frame_of
+from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
@@ -102,7 +102,7 @@ def similarity_sentence(names: Sequence[str], cosines: Sequence[float]) -> str:
 
 def cosine_chart(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
     """Cosines by residual as dots with their numbers, a row for each name."""
-    layout = frame_of("How much is left of x, and of F", x="cosine", y="", hue=SIGNAL)
+    layout = layout_of("How much is left of x, and of F", x="cosine", y="", hue=SIGNAL)
     rows = list(range(1, len(names) + 1))
     layout["margin"]["l"] = NAMES_PIXELS
     ticks = {"tickmode": "array", "tickvals": rows, "ticktext": list(names)}

@@ -151,7 +151,7 @@ def test_the_pointer_is_told_the_number_at_the_playhead_in_the_notation_of_sente
 
 
 def test_while_it_plays_and_is_scrubbed_the_page_is_not_run_again(visitors):
-    page = drawn(visitors(link(seed=2, tells="never")))
+    page = drawn(visitors(link(seed=2, reports="never")))
     before = runs_of_the_page(page)
     press(page, "Train")
     until_row(page, last(page))
@@ -217,8 +217,8 @@ OVERTAKEN = """async ({ script, data, kept }) => {
 PLAYER = {
     "name": "mounted", "ticket": "", "runs": [{"link": "", "seeds": 1, "last": 9}],
     "panels": [{"kind": "heading", "key": "one", "title": "Mounted", "run": 0, "span": 12, "row": 0}],
-    "at": [0, False], "tells": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now", "messages": [],
-    "by": {},
+    "at": [0, False], "reports": "never", "keys": "", "scenes": [], "facts": [], "names": [], "start": "now", "messages": [],
+    "badge_help": {},
 }  # fmt: skip
 STATIC = {
     "title": "Mounted",
@@ -317,7 +317,7 @@ def test_a_tab_that_was_hidden_goes_on_from_where_it_stood(visitors, demo):
             waiting.splice(0).forEach((then) => next(then))
         }"""
     )
-    page.goto(demo.url + link(seed=31, steps=600, tells="never"))
+    page.goto(demo.url + link(seed=31, steps=600, reports="never"))
     press(drawn(page), "Train")
     until_row(page, 5)
     page.evaluate("() => window.cover()")
@@ -399,7 +399,7 @@ def test_a_block_of_the_stack_says_its_numbers_and_a_click_reports_it(resting):
     )
     blocks.nth(0).focus()
     page.keyboard.press("ArrowRight")
-    expect(group.locator(".player-said")).to_contain_text("block 2: signal")
+    expect(group.locator(".player-readout")).to_contain_text("block 2: signal")
     page.keyboard.press("Enter")
     expect(page.get_by_text("run 0, block 2")).to_be_visible()
 

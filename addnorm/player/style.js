@@ -73,7 +73,7 @@ export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#fff
 // A name cut in the middle to fit the legend of a narrow chart; its end often is the step.
 const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
 
-/** @param {{ name: string, role: number | string, bind?: { of?: string, fold?: string }, thin?: boolean }} declared */
+/** @param {{ name: string, role: number | string, bind?: { kind?: string, fold?: string }, thin?: boolean }} declared */
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   const run = typeof role === "number"
   const style = run
@@ -81,8 +81,8 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
     : ROLES[role]
   const color = shade(hue, style.shade)
   const mode =
-    bind.of === "crosses" ? "markers" : style.symbol && bind.of !== "past" && !thin ? "lines+markers" : "lines"
-  const value = bind.of === "crosses" ? "%{customdata}" : "%{y:.4g}"
+    bind.kind === "crosses" ? "markers" : style.symbol && bind.kind !== "past" && !thin ? "lines+markers" : "lines"
+  const value = bind.kind === "crosses" ? "%{customdata}" : "%{y:.4g}"
   const trace = {
     type: "scatter",
     name: run ? name : short(name),
@@ -91,10 +91,10 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
     line: { color, width: thin ? 1 : style.width, dash: style.dash ?? "solid" },
     marker: { color, symbol: style.symbol, size: style.size },
     connectgaps: false,
-    hovertemplate: `${["past", "frames", "crosses"].includes(bind.of) ? "step %{x}" : "%{text}"}: ${value}<extra>%{meta}</extra>`,
+    hovertemplate: `${["past", "frames", "crosses"].includes(bind.kind) ? "step %{x}" : "%{text}"}: ${value}<extra>%{meta}</extra>`,
     ...(thin && { opacity: 0.7, showlegend: false }),
   }
-  if (bind.of === "crosses") trace.marker = { color: run ? color : hues.red, symbol: "x", size: 9 }
+  if (bind.kind === "crosses") trace.marker = { color: run ? color : hues.red, symbol: "x", size: 9 }
   if (bind.fold === "least" || bind.fold === "greatest") {
     const edge = { mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip", hovertemplate: undefined }
     Object.assign(trace, edge, { name: `${name}, ${bind.fold === "least" ? "lowest" : "highest"} seed` })
