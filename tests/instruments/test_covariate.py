@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.normalization.shift import ends
+from components.labs.normalization.shift import shift_sentence
 from models.answers import CovariateShift
 from models.instruments.covariate import SHIFTED, covariate_shift, drawn
 from models.nets import build_model
@@ -94,7 +94,7 @@ def test_the_sentence_follows_the_numbers():
     def said(moves, loss):
         mean = np.cumsum(np.ones((4, 3, 2)), axis=1) * np.array(moves)[:, None, None]
         losses = np.full((4, 30), 1.0) * np.array(loss)[:, None]
-        return ends(CovariateShift(("",) * 4, np.arange(3), mean, np.ones((4, 3, 2)), losses, np.ones(4)))
+        return shift_sentence(CovariateShift(("",) * 4, np.arange(3), mean, np.ones((4, 3, 2)), losses, np.ones(4)))
 
     assert "does not help by removing the shift" in said([0.2, 0.1, 0.0, 0.4], [1.0, 0.5, 0.1, 0.2])
     assert "does not tell" in said([0.2, 0.1, 0.0, 0.1], [1.0, 0.5, 0.1, 0.2])

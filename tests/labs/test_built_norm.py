@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.normalization.built import compared
+from components.labs.normalization.built import digits_table
 from models.labs.built_norm import TORCHS, NormLines, digits, first_difference
 from models.labs.learned_rows import largest_rate, learned, least_loss
 from models.labs.normalization import normalised
@@ -73,7 +73,7 @@ def test_the_first_digit_that_differs(value, other, place):
 
 
 def test_the_digit_is_marked_where_it_stands():
-    text = compared(np.array([1.25, 2.0]), np.array([1.26, 2.0]))
+    text = digits_table(np.array([1.25, 2.0]), np.array([1.26, 2.0]))
     assert "| 1 | 1.2:red[**50000000**] | 1.260000000 |" in text
     assert f"| 2 | {digits(2.0)} | {digits(2.0)} |" in text
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 from torch import nn
 
-from components.labs.normalization.batches import lengths as lengths_sentence
+from components.labs.normalization.batches import lengths_sentence
 from components.labs.normalization.parts import PARTS as CLOSER
 from components.labs.normalization.parts import directions
-from components.labs.normalization.picture import bands, by_set, dots
-from components.labs.normalization.scale import shares
+from components.labs.normalization.picture import bands, cells_by_set, dot_chart
+from components.labs.normalization.scale import error_shares_sentence
 from components.labs.normalization.steps import cell_line, set_lines
-from components.labs.normalization.table import statistics
+from components.labs.normalization.table import set_statistics
 from models.insight.gaussian import ACTIVATIONS
 from models.insight.words import number
 from models.labs.built_norm import NormLines
@@ -216,7 +216,7 @@ def test_in_a_square_the_large_feature_leaves_nothing_of_the_small_one(ratio, sh
     samples = features_apart(ratio)
     np.testing.assert_allclose(squares(samples), [1, 0, ratio**2], atol=1e-12)
     assert squares(samples).sum() == pytest.approx((samples.sum(1) ** 2).mean())
-    text = shares(samples, normalised(samples, "z-score").values)
+    text = error_shares_sentence(samples, normalised(samples, "z-score").values)
     assert f"accounts for **{share}** of the loss; standardised, for 50%." in text
 
 
@@ -349,7 +349,7 @@ def test_the_sets_that_are_coloured_are_those_that_share_statistics(method, sets
     x = np.random.default_rng(5).normal(size=(4, 6))
     found = normalised(x, method, groups=2)
     np.testing.assert_array_equal(found.shared, sharing(x.shape, method, groups=2))
-    assert len(statistics(found, method)) == len(np.unique(found.shared)) == sets
+    assert len(set_statistics(found, method)) == len(np.unique(found.shared)) == sets
     for at in np.unique(found.shared):
         assert np.ptp(found.centre[found.shared == at]) == 0
         assert found.values[found.shared == at].mean() == pytest.approx(0, abs=1e-12)
@@ -413,10 +413,10 @@ def seen_before_and_after(x, method, **settings):
     """What the two pictures of a table show, by `drawn_sets`."""
     settings = {"gain": 1.0, "bias": 0.0} | settings
     found = normalised(x, method, **settings)
-    cells, ends = by_set(found, method), bands(found, method, settings)
+    cells, ends = cells_by_set(found, method), bands(found, method, settings)
     names = ["set"] * len(cells)
     return [
-        drawn_sets(dots("t", values, cells, names, [end[at] for end in ends]))
+        drawn_sets(dot_chart("t", values, cells, names, [end[at] for end in ends]))
         for at, values in enumerate((x, found.values))
     ]
 
@@ -450,7 +450,7 @@ def test_the_band_goes_wherever_the_norm_takes_its_cells(method):
 def test_a_picture_of_many_sets_shows_the_first_and_plotly_accepts_it():
     x = np.arange(60.0).reshape(20, 3) ** 1.5
     found = normalised(x, "layer norm")
-    figure = dots("t", x, by_set(found, "layer norm"), ["set"] * 20, [(0.0, 1.0, 2.0)] * 20)
+    figure = dot_chart("t", x, cells_by_set(found, "layer norm"), ["set"] * 20, [(0.0, 1.0, 2.0)] * 20)
     assert len(set(figure["data"][0]["y"])) == len(band_shapes(figure)) == 12
     drawn(figure)
 
@@ -542,7 +542,10 @@ PARTS = {
         "All other tokens together get",
         "With numbers 10 times larger tanh has a slope of",
     ],
-    "A batch's statistics": ["The mean of a batch of 8 is off by", "step 1 takes its statistics over 6 of them"],
+    "A batch's statistics": [
+        "The mean of a batch of 8 is off by",
+        "step 1 takes its statistics over 6 of them",
+    ],
     "Trained nets": ["to reduce overfitting", "Batch norm was proposed against this"],
 }
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from components.labs.normalization.beside import in_words
+from components.labs.normalization.beside import aspect_cells
 from models.labs import cube
 from models.labs.aspects import COMPARED, aspects
 from tests.app_page import sound, words
@@ -55,7 +55,7 @@ def test_the_five_aspects_are_torchs(method):
 
 
 def test_in_words_a_norm_over_tokens_is_told_from_one_within_a_token():
-    layer, batch = (in_words(aspects(SOME, method)) for method in ("layer norm", "batch norm"))
+    layer, batch = (aspect_cells(aspects(SOME, method)) for method in ("layer norm", "batch norm"))
     assert layer == ["1 token × 6 features", "works", "others stay", "others stay", "the same formula"]
     assert batch[:2] == ["5 tokens × 1 feature", "refused"]
     assert [one.startswith("others move by up to ") for one in batch[2:4]] == [True, True]

@@ -13,7 +13,7 @@ from components.instruments.formula import FORMULA
 from components.labs.attention.head import linearity_sentence
 from components.labs.attention.positions import bias_sentence
 from components.labs.gradients.net import deviation_reason, expectation_sentence
-from components.labs.normalization.scale import bounds
+from components.labs.normalization.scale import bounds_sentence
 from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
 from models.insight.compared import sizes
@@ -285,7 +285,10 @@ def test_a_vector_of_mean_square_1_reaches_the_root_of_d_and_only_with_mean_0_th
     assert one.max() == 16**0.5
     centred = (one - one.mean()) / one.std()
     assert centred.max() == pytest.approx(15**0.5)
-    assert f"fixes the mean at 0 and the mean square at 1, so no |z| exceeds √(d - 1) = {15**0.5:.3g}" in bounds(16)
+    assert (
+        f"fixes the mean at 0 and the mean square at 1, so no |z| exceeds √(d - 1) = {15**0.5:.3g}"
+        in bounds_sentence(16)
+    )
 
 
 def test_torchs_group_norm_of_a_sequence_mixes_its_positions() -> None:

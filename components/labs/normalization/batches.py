@@ -1,18 +1,19 @@
-"""Closer look at a batch's statistics: how wrong they are, and a recurrent net that runs out of sequences."""
+"""Closer look at a batch's statistics: their errors, and a recurrent net that runs out of sequences."""
 
 from dataclasses import astuple, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
 
 from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import NORM, SIGNAL
-from components.charts.depth import Series, by_name, depth_profile, linear_profile
 from components.charts.parts import numbers
 from components.controls import form
-from components.labs.parts import draw_charts, draw_finding
-from components.shell.text import badge, named_table, number
+from components.labs.examples import numbered_choices
+from components.labs.normalization.table import LabTable
+from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
+from components.shell.text import badge, named_table
 from components.shell.ways_on import to_compare
 from models.content import Texts
 from models.labs.batch_estimates import BATCHES, SIZES, Estimates, errors, estimates, expected_errors
@@ -27,8 +28,6 @@ KEY = "normalization"
 
 @dataclass(frozen=True)
 class DrawnBatches(Settings):
-    """The batches that are drawn from the table, and the feature that is looked at."""
-
     columns = (3,)
 
     size: Annotated[int, Knob("Batch size", choices=dict.fromkeys(SIZES), link="batch-size", control="steps")] = 8
@@ -36,112 +35,108 @@ class DrawnBatches(Settings):
     seed: Annotated[int, Knob("Seed of the batches", high=999, link="batch-seed")] = 0
 
 
-def batches(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
+def draw_batches(table: LabTable) -> None:
     """Statistics of batches drawn from the table around the true ones, and one token among changing neighbours."""
-    features = {at: f"feature {at + 1}" for at in range(values.shape[1])}
-    chosen = form.draw(DrawnBatches, f"{KEY}_batches", legal={"feature": features})
-    size, feature = chosen.size, chosen.feature
-    found = estimates(values, row, feature, size, chosen.seed, eps=eps)
-    lines = [
-        Series("measured", errors(values, feature, chosen.seed)),
-        Series("σ / √B", expected_errors(values, feature), "formula"),
-    ]
-    title = "Error of the mean by batch size"
-    error = depth_profile(title=title, x="batch size B", sites=SIZES, unit="RMS", hue=SIGNAL, series=lines)
-    draw_charts(KEY, cloud(found), error, neighbours(found))
-    draw_finding(spread_of_statistics(found, size), "measured")
-    st.markdown(f"{spread_of_results(found, size, names[row])} {badge('measured')}")
+    values, row = table.values, table.row
+    features = numbered_choices("feature", values.shape[1])
+    settings = form.draw(DrawnBatches, f"{KEY}_batches", legal={"feature": features})
+    size, feature, seed = settings.size, settings.feature, settings.seed
+    batches = estimates(values, row, feature, size, seed, eps=table.eps)
+    lines = {"measured": errors(values, feature, seed), "σ / √B": expected_errors(values, feature)}
+    axes = {"x": "batch size B", "unit": "RMS", "hue": SIGNAL}
+    error_chart = line_chart("Error of the mean by batch size", SIZES, lines, ("now", "formula"), **axes)
+    draw_charts(KEY, statistics_chart(batches), error_chart, neighbours_chart(batches))
+    draw_finding(statistics_sentence(batches, size), "measured")
+    st.markdown(f"{results_sentence(batches, size, table.names[row])} {badge('measured')}")
     st.caption(TEXTS("drawn batches", batches=BATCHES))
     if size > 1:
         to_compare([RunConfig(norm=norm, batch=size) for norm in ("batch norm", "layer norm")], TEXTS("train batches"))
 
 
-def cloud(found: Estimates) -> Figure:
-    """A dot for each batch at its mean and variance, and the table's own."""
+def statistics_chart(batches: Estimates) -> Figure:
+    """Mean and variance of each batch as a dot, and those of the table."""
     layout = layout_of("Mean and variance of batches", x="mean", y="variance", hue=SIGNAL)
     dots = {"type": "scatter", "mode": "markers", "hovertemplate": "mean %{x:.4g}, variance %{y:.4g}<extra></extra>"}
-    places = (
-        ("a batch", found.means, found.variances, {"color": SIGNAL, "size": 6, "opacity": 0.5}),
-        ("the table", [found.mean], [found.variance], {"color": NORM, "size": 14, "symbol": "diamond"}),
-    )
+    batch_marker = {"color": SIGNAL, "size": 6, "opacity": 0.5}
+    table_marker = {"color": NORM, "size": 14, "symbol": "diamond"}
+    x, y = numbers(batches.means), numbers(batches.variances)
+    table_x, table_y = numbers([batches.mean]), numbers([batches.variance])
     traces = [
-        {**dots, "name": name, "x": numbers(x), "y": numbers(y), "marker": marker} for name, x, y, marker in places
+        {**dots, "name": "a batch", "x": x, "y": y, "marker": batch_marker},
+        {**dots, "name": "the table", "x": table_x, "y": table_y, "marker": table_marker},
     ]
     return figure_of(traces, layout)
 
 
-def neighbours(found: Estimates) -> Figure:
-    """What one token becomes in each batch, by either norm."""
+def neighbours_chart(batches: Estimates) -> Figure:
+    """The result of one token in each batch, by either norm."""
     layout = layout_of("One token among its neighbours", x="batch", y="result", hue=NORM)
     drawn = list(range(1, BATCHES + 1))
-    level = [found.by_layer, found.by_layer]
+    level = [batches.by_layer, batches.by_layer]
     line = {"type": "scatter", "mode": "lines", "name": "layer norm", "line": {"color": SIGNAL, "width": 3}}
     traces = [{**line, "x": [1, BATCHES], "y": numbers(level), "hovertemplate": "%{y:.4g}<extra></extra>"}]
-    if found.by_batch is not None:
+    if batches.by_batch is not None:
         dots = {"type": "scatter", "mode": "markers", "name": "batch norm", "marker": {"color": NORM, "size": 5}}
         hover = "batch %{x}: %{y:.4g}<extra></extra>"
-        traces.insert(0, {**dots, "x": drawn, "y": numbers(found.by_batch), "hovertemplate": hover})
+        traces.insert(0, {**dots, "x": drawn, "y": numbers(batches.by_batch), "hovertemplate": hover})
     return figure_of(traces, layout)
 
 
-def spread_of_statistics(found: Estimates, size: int) -> str:
-    """How far the batches' mean and variance are from the true ones."""
-    if not found.variance:
+def statistics_sentence(batches: Estimates, size: int) -> str:
+    """How far mean and variance of the batches are from the true ones."""
+    if not batches.variance:
         return TEXTS("no spread to estimate")
-    sigma, off = np.sqrt(found.variance), np.sqrt(((found.means - found.mean) ** 2).mean())
-    shares = {"variance": found.variances.mean() / found.variance, "expected": (size - 1) / size}
-    spread = found.variances.std() / found.variance
+    sigma, off = np.sqrt(batches.variance), np.sqrt(((batches.means - batches.mean) ** 2).mean())
+    shares = {"variance": batches.variances.mean() / batches.variance, "expected": (size - 1) / size}
+    spread = batches.variances.std() / batches.variance
     return TEXTS("batches are off", size=size, off=off, formula=sigma / np.sqrt(size), spread=spread, **shares)
 
 
-def spread_of_results(found: Estimates, size: int, name: str) -> str:
-    """How far one token's result moves with its neighbours."""
-    if found.by_batch is None:
-        return TEXTS("batch of one", token=name, layer=found.by_layer)
-    low, high = np.quantile(found.by_batch, (0.05, 0.95))
+def results_sentence(batches: Estimates, size: int, name: str) -> str:
+    """How far the result of one token moves with its neighbours."""
+    if batches.by_batch is None:
+        return TEXTS("batch of one", token=name, layer=batches.by_layer)
+    low, high = np.quantile(batches.by_batch, (0.05, 0.95))
     heading = "neighbours of two" if size == 2 else "neighbours"
-    return TEXTS(heading, token=name, low=float(low), high=float(high), layer=found.by_layer)
+    return TEXTS(heading, token=name, low=float(low), high=float(high), layer=batches.by_layer)
 
 
 @dataclass(frozen=True)
 class ReadSequences(Settings):
-    """The batch that the cell reads."""
-
     columns = (2,)
 
     count: Annotated[int, Knob("Sequences", low=2, high=12, link="batch", control="slider")] = 6
     seed: Annotated[int, Knob("Seed of lengths and weights", high=999)] = 0
 
 
-def recurrent(_values: np.ndarray, _row: int, _eps: float, _names: list[str]) -> None:
+def draw_recurrent_cell(_table: LabTable) -> None:
     """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
-    found = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
+    statistics = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
     st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
-    draw_finding(lengths(found))
-    steps = range(1, len(found.left) + 1)
+    draw_finding(lengths_sentence(statistics))
+    steps = range(1, len(statistics.left) + 1)
     columns = {
-        "batch norm: mean": found.mean,
-        "batch norm: variance": found.variance,
-        "first sequence, batch norm": found.by_batch,
-        "first sequence, layer norm": found.by_layer,
+        "batch norm: mean": statistics.mean,
+        "batch norm: variance": statistics.variance,
+        "first sequence, batch norm": statistics.by_batch,
+        "first sequence, layer norm": statistics.by_layer,
     }
-    numbers = {name: [number(one, 3) for one in values] for name, values in columns.items()}
-    named_table("Statistics by step", {"step": list(steps), "sequences left": found.left} | numbers)
-    series = by_name({"batch norm": found.batch_size, "layer norm": found.layer_size})
-    title = "Size after the norm by step"
-    draw_charts(
-        KEY, linear_profile(title=title, x="step", sites=steps, unit="RMS", hue=SIGNAL, series=series, guides=(0, 1))
-    )
+    cells = {name: number_cells(values, 3) for name, values in columns.items()}
+    named_table("Statistics by step", {"step": list(steps), "sequences left": statistics.left} | cells)
+    lines = {"batch norm": statistics.batch_size, "layer norm": statistics.layer_size}
+    axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "RMS", "hue": SIGNAL, "guides": (0, 1)}
+    draw_charts(KEY, line_chart("Size after the norm by step", steps, lines, **axes))
     st.caption(f"{TEXTS('random cell', features=FEATURES)} {badge('formula')}")
 
 
-def lengths(found: RecurrentStatistics) -> str:
-    """What becomes of batch norm's statistics towards the end of the batch."""
-    alone, steps = found.left.count(1), len(found.left)
+def lengths_sentence(statistics: RecurrentStatistics) -> str:
+    """The statistics of batch norm towards the end of the batch, where few sequences are left."""
+    left = statistics.left
+    alone = left.count(1)
     if alone:
         when = "step" if alone == 1 else f"{alone} steps"
-        batch_norm = TEXTS("last sequence", steps=when, size=found.layer_size[-1])
+        batch_norm = TEXTS("last sequence", steps=when, size=statistics.layer_size[-1])
     else:
-        batch_norm = TEXTS("variances", least=min(found.variance), most=max(found.variance))
-    listed, left = ", ".join(map(str, found.lengths)), found.left
-    return TEXTS("lengths", lengths=listed, first=left[0], steps=steps, last=left[-1], batch_norm=batch_norm)
+        batch_norm = TEXTS("variances", least=min(statistics.variance), most=max(statistics.variance))
+    lengths = ", ".join(map(str, statistics.lengths))
+    return TEXTS("lengths", lengths=lengths, first=left[0], steps=len(left), last=left[-1], batch_norm=batch_norm)

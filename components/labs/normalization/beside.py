@@ -1,4 +1,4 @@
-"""Closer look: two norms on one table with their aspects, and a block of batch, sequence and features."""
+"""Closer look: two norms on one table, and a block of batch, sequence and features."""
 
 from dataclasses import astuple, dataclass
 from typing import Annotated, Any
@@ -8,14 +8,15 @@ import streamlit as st
 
 from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import NORM, SIGNAL
-from components.charts.parts import fixed_map, frame_around, title_of
+from components.charts.parts import fixed_map, frame_around
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import numbered_names
-from components.labs.normalization.table import coloured
-from components.shell.static_chart import static_chart
+from components.labs.normalization.table import LabTable, draw_coloured
+from components.labs.parts import draw_charts
 from components.shell.text import badge, named_table, number
 from models.content import Texts
+from models.insight.words import counted
 from models.labs import cube
 from models.labs.aspects import COMPARED, Aspects, aspects
 from models.labs.normalization import normalised
@@ -25,65 +26,64 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 CUBE = f"{KEY}_cube"
-HEAD, ROW = 76, 30  # pixels: title and axis of a block, and a row of its cells
-MIN_FEATURES_NAMED = 2  # of a sample whose columns have room for the word below them
+FRAME_PIXELS, ROW_PIXELS = 76, 30  # title and axis of a block, and a row of its cells
+MIN_NAMED_FEATURES = 2  # from which the columns of a sample have room for its name
 NORMS = dict.fromkeys(COMPARED)
+ASPECTS = (
+    "statistics over",
+    "a batch of one",
+    "another token's number grows by 1",
+    "a row of padding is added",
+    "at inference",
+)
 
 
 @dataclass(frozen=True)
 class TwoNorms(Settings):
-    """The two norms that stand beside each other."""
-
     columns = (2,)
 
     one: Annotated[str, Knob("Norm", choices=NORMS, link="one")] = "layer norm"
     beside: Annotated[str, Knob("Beside it", choices=NORMS, link="beside")] = "batch norm"
 
 
-def two_norms(values: np.ndarray, eps: float, names: list[str]) -> None:
+def draw_two_norms(lab: LabTable) -> None:
     """The table after two norms, and five aspects of each, measured on it."""
+    values, eps = lab.values, lab.eps
     methods = astuple(form.draw(TwoNorms, KEY))
-    seen: dict[str, Aspects] = {}
+    measured: dict[str, Aspects] = {}
     for method, place in zip(methods, st.columns(2), strict=True):
         with place:
             try:
-                found = normalised(values, method, eps=eps)
-                seen[method] = aspects(values, method, eps=eps)
-                coloured(found, method, names, table.names(KEY)[1], f"After {method}, table")
+                normed = normalised(values, method, eps=eps)
+                measured[method] = aspects(values, method, eps=eps)
+                draw_coloured(normed, method, lab.names, table.names(KEY)[1], f"After {method}, table")
             except ValueError as problem:
                 st.error(str(problem))
-    if not seen:
+    if not measured:
         return
-    rows = ("statistics over", "a batch of one", "another token's number grows by 1", "a row of padding is added")
-    asked = [*rows, "at inference"]
-    named_table("Two norms beside each other", {"": asked} | {method: in_words(one) for method, one in seen.items()})
+    columns = {"": ASPECTS} | {method: aspect_cells(of_norm) for method, of_norm in measured.items()}
+    named_table("Two norms beside each other", columns)
     st.caption(f"{TEXTS('five aspects')} {badge('formula')}")
 
 
-def in_words(seen: Aspects) -> list[str]:
-    """The aspects of a norm, one cell each."""
-    shared = f"{_count(seen.tokens, 'token')} × {_count(seen.features, 'feature')}"
-    inference = "running statistics" if seen.remembers else "the same formula"
-    if not seen.remembers and seen.alone:
+def aspect_cells(aspects: Aspects) -> list[str]:
+    """The aspects of a norm in words, in the order of ASPECTS."""
+    shared = f"{counted(aspects.tokens, 'token')} × {counted(aspects.features, 'feature')}"
+    inference = "running statistics" if aspects.remembers else "the same formula"
+    if not aspects.remembers and aspects.alone:
         inference += ", alone other results"
-    batch_of_one = "refused" if seen.refused else "works"
-    return [shared, batch_of_one, _moves(seen.neighbour), _moves(seen.padding), inference]
+    batch_of_one = "refused" if aspects.refused else "works"
+    return [shared, batch_of_one, _moves_text(aspects.neighbour), _moves_text(aspects.padding), inference]
 
 
-def _moves(by: float | None) -> str:
-    if by is None:
+def _moves_text(distance: float | None) -> str:
+    if distance is None:
         return "there is no other"
-    return f"others move by up to {number(by, 3)}" if by else "others stay"
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count} {word}{'s'[: count != 1]}"
+    return f"others move by up to {number(distance, 3)}" if distance else "others stay"
 
 
 @dataclass(frozen=True)
 class NormedBlock(Settings):
-    """A block of numbers, its norm, and the value that is touched."""
-
     columns = (5, 4)
 
     norm: Annotated[str, Knob("Norm of the block", choices=dict.fromkeys(cube.NORMS), link="block-norm")] = "layer norm"
@@ -99,8 +99,8 @@ class NormedBlock(Settings):
     push: Annotated[float, Knob("Add to this value", -5.0, 5.0, 0.1, link="push", control="slider")] = 2.0
 
 
-def block() -> None:
-    """A block of batch, sequence and features: touch a value, see what shares its statistics and what moves with it."""
+def draw_block() -> None:
+    """A block of batch, sequence and features: the values that share statistics with a pressed one or move with it."""
     st.subheader(TEXTS("block"), anchor=False)
     size = form.keep(NormedBlock, CUBE, only=["batch", "tokens", "features", "norm"])
     shape = size.batch, size.tokens, size.features
@@ -109,42 +109,37 @@ def block() -> None:
         for name, count in zip(("sample", "token", "feature"), shape, strict=True)
     }
     legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
-    chosen = form.draw(NormedBlock, CUBE, legal=legal, idle=["groups"] if size.norm != "group norm" else [])
-    groups = chosen.groups if chosen.norm == "group norm" else 1
-    at = chosen.sample, chosen.token, chosen.feature
+    settings = form.draw(NormedBlock, CUBE, legal=legal, idle=["groups"] if size.norm != "group norm" else [])
+    groups = settings.groups if settings.norm == "group norm" else 1
+    at = settings.sample, settings.token, settings.feature
     x = cube.block(*shape)
-    labels = cube.sharing(x.shape, chosen.norm, groups)
+    labels = cube.sharing(x.shape, settings.norm, groups)
     shared = labels == labels[at]
     try:
-        moves = cube.moved(x, chosen.norm, at, chosen.push, groups)
+        moves = cube.moved(x, settings.norm, at, settings.push, groups)
     except ValueError as problem:
         st.error(str(problem))
         return
     texts = [["" if np.isnan(value) else f"{value:.1f}" for value in row] for row in _flat(x)]
     changes = [[f"{value:+.2f}" if abs(value) >= 5e-3 else "" for value in row] for row in _flat(moves)]
-    charts = (
-        slabs("What shares its statistics", shared.astype(float), texts, at, NORM, signed=False),
-        slabs("What moves with it", moves, changes, at, SIGNAL, signed=True),
-    )
+    shared_map = block_map("What shares its statistics", shared.astype(float), texts, at, NORM, signed=False)
+    moves_map = block_map("What moves with it", moves, changes, at, SIGNAL, signed=True)
 
-    def touch(x: object, y: object) -> None:
+    def choose_value(x: object, y: object) -> None:
         if isinstance(x, int | float) and isinstance(y, int | float):
             sample, feature = divmod(int(x), size.features + 1)
             cell = sample, int(y), feature
             if all(0 <= place < count for place, count in zip(cell, shape, strict=True)):
                 form.put(CUBE, sample=sample, token=int(y), feature=feature)
 
-    for figure, place in zip(charts, st.columns(2), strict=True):
-        with place:
-            title = title_of(figure)
-            height = HEAD + ROW * size.tokens
-            static_chart(figure, title, f"{CUBE}_{title}".lower().replace(" ", "_"), height, on_click=touch)
+    height = FRAME_PIXELS + ROW_PIXELS * size.tokens
+    draw_charts(CUBE, shared_map, moves_map, height=height, on_click=choose_value)
     count, others = int(shared.sum()), int((np.abs(moves) > 1e-9).sum())
     st.markdown(f"**{TEXTS('in the block', shares=count, of=x.size, moves=others)}** {badge('formula')}")
     st.caption(TEXTS("block and images"))
 
 
-def slabs(
+def block_map(
     title: str, cells: np.ndarray, texts: list[list[str]], at: tuple[int, int, int], hue: str, *, signed: bool
 ) -> Figure:
     """A block (B, T, D) as one map of tokens by features for each sample, side by side.
@@ -153,11 +148,11 @@ def slabs(
     """
     batch, tokens, features = cells.shape
     layout = layout_of(title, x="", y="token", legend=False, hue=hue)
-    called = (
-        numbered_names("sample", batch) if features >= MIN_FEATURES_NAMED else [str(one + 1) for one in range(batch)]
-    )
+    samples = [str(at + 1) for at in range(batch)]
+    if features >= MIN_NAMED_FEATURES:
+        samples = numbered_names("sample", batch)
     columns = [(sample, feature) for sample in range(batch) for feature in range(features)]
-    below = {(sample, (features - 1) // 2): f"<br>{name}" for sample, name in enumerate(called)}
+    below = {(sample, (features - 1) // 2): f"<br>{name}" for sample, name in enumerate(samples)}
     names = [f"{feature + 1}{below.get((sample, feature), '')}" for sample, feature in columns]
     ticks = {"tickvals": [sample * (features + 1) + feature for sample, feature in columns], "ticktext": names}
     bare: dict[str, Any] = {"showgrid": False, "ticks": "", "tickmode": "array", "tickangle": 0}
@@ -180,7 +175,7 @@ def slabs(
 
 
 def _flat(cells: np.ndarray) -> np.ndarray:
-    """The samples of a block side by side, (T, B * (D + 1) - 1), with an empty column between two."""
+    """The samples of a block side by side (T, B * (D + 1) - 1), with an empty column between them."""
     batch, tokens, features = cells.shape
     flat = np.full((tokens, batch * (features + 1)), np.nan)
     for sample in range(batch):

@@ -8,12 +8,12 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.colour import LOSS, NORM
-from components.charts.depth import Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import numbered_names
-from components.labs.parts import draw_charts, draw_finding
+from components.labs.normalization.table import LabTable
+from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.player.answer import answer
 from components.shell.text import badge, number
 from components.shell.waiting import poll_while
@@ -29,14 +29,12 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("labs/normalization")
 BUILT, ROWS = "normalization_built", "normalization_rows"
-MAX_FEATURES = 8  # whose gain and bias are drawn
-THIS, ALL = "this token", "all tokens"
+MAX_DRAWN_FEATURES = 8  # whose gain and bias are drawn
+THIS_TOKEN, ALL_TOKENS = "this token", "all tokens"
 
 
 @dataclass(frozen=True)
 class BuiltNorm(Settings):
-    """The lines of the class, and the gain and bias that it is given."""
-
     columns = ()
 
     biased: Annotated[bool, Knob("unbiased=False", link="divide-by-n")] = NormLines.biased
@@ -51,72 +49,68 @@ class BuiltNorm(Settings):
 
 @dataclass(frozen=True)
 class LearnedRows(Settings):
-    """What gain and bias learn from, and how fast; the step that is shown."""
-
     columns = (3,)
 
-    fit: Annotated[str, Knob("Fit the targets of", choices=dict.fromkeys((THIS, ALL)))] = ALL
+    fit: Annotated[str, Knob("Fit the targets of", choices=dict.fromkeys((THIS_TOKEN, ALL_TOKENS)))] = ALL_TOKENS
     rate: Annotated[float, Knob("Learning rate", 0.01, 3.0, 0.05, link="rows-rate")] = 0.3
     shown: Annotated[int, Knob("Step", 0, STEPS, 1, control="slider", link="descent")] = STEPS
 
 
-def by_lines(values: np.ndarray, row: int, _eps: float, _names: list[str]) -> None:
-    """The class by its lines, its code and its numbers beside torch's, for the chosen token."""
-    x = values[row]
-    at = form.draw(BuiltNorm, BUILT)
-    lines = NormLines(at.biased, at.inside, at.small, at.affine, at.gamma, at.beta)
-    own = lines.normalised(x)
+def draw_built_norm(lab: LabTable) -> None:
+    """A class built line by line, and its numbers for the chosen token beside torch's."""
+    x = lab.token
+    settings = form.draw(BuiltNorm, BUILT)
+    gamma, beta = settings.gamma, settings.beta
+    lines = NormLines(settings.biased, settings.inside, settings.small, settings.affine, gamma, beta)
+    ours = lines.normalised(x)
     code, beside = st.columns(2)
     with code:
         st.code(lines.code, language="python", wrap_lines=True)
-        right = {"biased": True, "inside": True, "affine": True, "small": TORCH_EPS}
-        st.button("Use torch's lines", key=f"{BUILT}_right", on_click=form.put, args=(BUILT,), kwargs=right)
+        torchs = {"biased": True, "inside": True, "affine": True, "small": TORCH_EPS}
+        st.button("Use torch's lines", key=f"{BUILT}_right", on_click=form.put, args=(BUILT,), kwargs=torchs)
 
-    def answered() -> bool:
-        reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=TORCH_EPS, gain=at.gamma, bias=at.beta)
+    def draw_answer() -> bool:
+        reply = answer(answers.LAYER_NORM, RunConfig(), row=x.tolist(), eps=TORCH_EPS, gain=gamma, bias=beta)
         reply.show("Asking torch")
         if reply.value is not None:
             theirs = np.asarray(reply.value.row, float)
-            st.markdown(compared(own, theirs))
-            draw_finding(digits_sentence(own, theirs, lines), "measured")
+            st.markdown(digits_table(ours, theirs))
+            draw_finding(digits_sentence(ours, theirs, lines), "measured")
         return reply.waiting
 
     with beside:
-        poll_while(BUILT, answered)
+        poll_while(BUILT, draw_answer)
     if not lines.biased:
         wide = {width: shortfall(width) for width in (64, 512)}
         st.markdown(TEXTS("by hand", less=len(x) - 1, features=len(x), own=shortfall(len(x)), wide=wide))
 
 
-def compared(own: np.ndarray, theirs: np.ndarray) -> str:
-    """A table in Markdown: feature by feature the class's digits, the first that differs marked, beside torch's."""
+def digits_table(ours: np.ndarray, theirs: np.ndarray) -> str:
+    """A table in Markdown: the class's digits by feature, red from the first difference on, beside torch's."""
     rows = ["| feature | this class | nn.LayerNorm |", "|---|---|---|"]
-    for at, (mine, torchs) in enumerate(zip(own, theirs, strict=True), start=1):
-        text, place = digits(mine), first_difference(mine, torchs)
+    for at, (value, expected) in enumerate(zip(ours, theirs, strict=True), start=1):
+        text, place = digits(value), first_difference(value, expected)
         if place is not None:
             text = f"{text[:place]}:red[**{text[place:]}**]"  # a background would stand apart from the digits before it
-        rows.append(f"| {at} | {text} | {digits(torchs)} |")
+        rows.append(f"| {at} | {text} | {digits(expected)} |")
     return "\n".join(rows)
 
 
-def digits_sentence(own: np.ndarray, theirs: np.ndarray, lines: NormLines) -> str:
-    """How many decimals agree, and by how much the result is too short or too long."""
-    places = [first_difference(mine, torchs) for mine, torchs in zip(own, theirs, strict=True)]
-    if all(place is None for place in places):
-        return (
-            TEXTS("digits agree")
-            if replace(TORCHS, gamma=lines.gamma, beta=lines.beta) == lines
-            else TEXTS("digits agree by chance")
-        )
-    length, size = float(np.linalg.norm(theirs)), float(np.linalg.norm(own))
-    return TEXTS("digits differ", apart=float(np.abs(own - theirs).max()), share=size / length if length else np.inf)
+def digits_sentence(ours: np.ndarray, theirs: np.ndarray, lines: NormLines) -> str:
+    """Whether all digits agree, or by how much the result is too short or too long."""
+    if all(first_difference(value, expected) is None for value, expected in zip(ours, theirs, strict=True)):
+        are_torchs = replace(TORCHS, gamma=lines.gamma, beta=lines.beta) == lines
+        return TEXTS("digits agree" if are_torchs else "digits agree by chance")
+    length, size = float(np.linalg.norm(theirs)), float(np.linalg.norm(ours))
+    return TEXTS("digits differ", apart=float(np.abs(ours - theirs).max()), share=size / length if length else np.inf)
 
 
-def rows_that_learn(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
-    """Gain and bias as rows that descend toward targets, for one token or for all."""
-    at = form.draw(LearnedRows, ROWS)
-    tokens = [row] if at.fit == THIS else list(range(len(values)))
-    normed = normalised(values, "layer norm", eps=eps).values[tokens]
+def draw_learned_rows(lab: LabTable) -> None:
+    """Gain and bias as rows that descend towards targets, for one token or for all."""
+    values, names = lab.values, lab.names
+    settings = form.draw(LearnedRows, ROWS)
+    tokens = [lab.row] if settings.fit == THIS_TOKEN else list(range(len(values)))
+    normed = normalised(values, "layer norm", eps=lab.eps).values[tokens]
     left, right = st.columns(2)
     with left:
         st.markdown("**Start**")
@@ -124,49 +118,46 @@ def rows_that_learn(values: np.ndarray, row: int, eps: float, names: list[str]) 
         rows = table.table(f"{ROWS}_start", start, name="rows", rows=("gamma", "beta"))
     with right:
         st.markdown("**Targets**")
-        of, link = ("one", "target") if at.fit == THIS else ("all", "targets")
-        target = table.table(f"{ROWS}_{of}", values[tokens], name=link, rows=[names[token] for token in tokens])
+        part, link = ("one", "target") if settings.fit == THIS_TOKEN else ("all", "targets")
+        target = table.table(f"{ROWS}_{part}", values[tokens], name=link, rows=[names[token] for token in tokens])
     if rows.shape != start.shape or target.shape != normed.shape:
         st.error(TEXTS("rows do not fit", tokens=len(tokens), features=values.shape[1]))
         return
-    walk = learned(normed, target, rows, rate=at.rate)
+    path = learned(normed, target, rows, rate=settings.rate)
     floor = least_loss(normed, target)
-    draw_charts(ROWS, loss_chart(walk, floor), rows_chart(walk))
-    draw_finding(learned_sentence(walk, floor, at.rate, largest_rate(normed), tokens=len(tokens)))
-    step = min(at.shown, len(walk.loss) - 1)
-    shown = np.vstack([walk.gain[step], walk.bias[step], walk.gain[step] * normed + walk.bias[step], target])
-    of_tokens = [names[token] for token in tokens]
-    index = ["gamma", "beta", *of_tokens, *(f"target of {name}" for name in of_tokens)]
-    frame = pd.DataFrame(shown, index, numbered_names("feature", values.shape[1])).map(number)
+    draw_charts(ROWS, loss_chart(path, floor), rows_chart(path))
+    draw_finding(learned_sentence(path, floor, settings.rate, largest_rate(normed), tokens=len(tokens)))
+    step = min(settings.shown, len(path.loss) - 1)
+    gain, bias = path.gain[step], path.bias[step]
+    token_names = [names[token] for token in tokens]
+    index = ["gamma", "beta", *token_names, *(f"target of {name}" for name in token_names)]
+    cells = np.vstack([gain, bias, gain * normed + bias, target])
+    frame = pd.DataFrame(cells, index, numbered_names("feature", values.shape[1])).map(number)
     st.markdown(f"**After {step} steps** {badge('formula')}")
     st.dataframe(frame, alt="Gain, bias and results after the step shown, table")
 
 
-def loss_chart(walk: RowsLearned, floor: float) -> Figure:
+def loss_chart(path: RowsLearned, floor: float) -> Figure:
     """The loss by step, and the least that any gain and bias can reach."""
-    series = [
-        Series("loss", walk.loss),
-        Series("least for any gamma and beta", np.full(len(walk.loss), floor), "formula"),
-    ]
-    return depth_profile(
-        title="Loss by step", x="step", sites=range(len(walk.loss)), unit="half mean square", hue=LOSS, series=series
-    )
+    steps = len(path.loss)
+    lines, roles = {"loss": path.loss, "least for any gamma and beta": np.full(steps, floor)}, ("now", "formula")
+    return line_chart("Loss by step", range(steps), lines, roles, x="step", unit="half mean square", hue=LOSS)
 
 
-def rows_chart(walk: RowsLearned) -> Figure:
+def rows_chart(path: RowsLearned) -> Figure:
     """Gain and bias by step, a line for each feature."""
-    count = min(walk.gain.shape[1], MAX_FEATURES)
-    rows = (("gamma", walk.gain, "now"), ("beta", walk.bias, "other"))
-    series = [Series(f"{name} {at + 1}", line[:, at], role) for name, line, role in rows for at in range(count)]
-    title = "gamma and beta by step"
-    return linear_profile(title=title, x="step", sites=range(len(walk.loss)), unit="value", hue=NORM, series=series)
+    count, steps = min(path.gain.shape[1], MAX_DRAWN_FEATURES), range(len(path.loss))
+    lines = {f"gamma {at + 1}": path.gain[:, at] for at in range(count)}
+    lines |= {f"beta {at + 1}": path.bias[:, at] for at in range(count)}
+    roles = ["now"] * count + ["other"] * count
+    return line_chart("gamma and beta by step", steps, lines, roles, axis="linear", x="step", unit="value", hue=NORM)
 
 
-def learned_sentence(walk: RowsLearned, floor: float, rate: float, largest: float, *, tokens: int) -> str:
+def learned_sentence(path: RowsLearned, floor: float, rate: float, largest: float, *, tokens: int) -> str:
     """Whether gain and bias reach the targets, and why or why not."""
-    first, last = float(walk.loss[0]), float(walk.loss[-1])
+    first, last = float(path.loss[0]), float(path.loss[-1])
     if rate > largest and last > first:
         return TEXTS("rows diverge", rate=rate, largest=largest)
     reached = floor <= 1e-12 * max(1.0, first)
     heading = "rows fail" if not reached else "rows reach one" if tokens == 1 else "rows reach several"
-    return TEXTS(heading, first=first, last=last, floor=floor, tokens=tokens, steps=len(walk.loss) - 1)
+    return TEXTS(heading, first=first, last=last, floor=floor, tokens=tokens, steps=len(path.loss) - 1)

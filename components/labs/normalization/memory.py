@@ -20,19 +20,17 @@ TEXTS = Texts("labs/normalization")
 KEY = "normalization"
 
 RUNNING: Key[Running | None] = Key("normalization_running", None)  # batch norm's memory
-LEARNING_REFUSED = Key("normalization_refused", "")
+LEARNING_REFUSAL = Key("normalization_refused", "")
 
 
 @dataclass(frozen=True)
 class Inference(Settings):
-    """Whose statistics batch norm uses, and how the data shift at inference."""
-
     mode: Annotated[str, Knob("Mode", choices=dict.fromkeys(("train", "eval")), control="segments")] = "train"
     shift: Annotated[float, Knob("Shift of the data at inference", -100.0, 100.0, 0.5, width=220)] = 0.0
 
 
-def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
-    """The table to normalise, and in eval mode the running statistics to use."""
+def draw_memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
+    """Draws running statistics and mode. Returns the table to normalise and, in eval mode, the statistics to use."""
     _, features = table.names(KEY)
     running = RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
@@ -43,38 +41,39 @@ def memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, 
         try:
             RUNNING.put(remembered(running, values, counted, batches))
         except ValueError as problem:
-            LEARNING_REFUSED.put(str(problem))
+            LEARNING_REFUSAL.put(str(problem))
 
     with st.container(horizontal=True):
         st.button("Train on this batch once", key=f"{KEY}_learn_1", on_click=learn, args=(1,))
         st.button("Train on it 10 times", key=f"{KEY}_learn_10", on_click=learn, args=(10,))
         st.button("Reset the statistics", key=f"{KEY}_forget", on_click=RUNNING.put, args=(None,))
-    if refused := LEARNING_REFUSED.pop():
-        st.error(refused)
-    _statistics(values, counted, running, features)
+    if refusal := LEARNING_REFUSAL.pop():
+        st.error(refusal)
+    _draw_statistics(values, counted, running, features)
     if mode == "train":
         return values, None
-    return _shifted(values, running), running
+    return _draw_shift(values, running), running
 
 
-def _statistics(values: np.ndarray, counted: np.ndarray | None, running: Running, features: list[str]) -> None:
+def _draw_statistics(values: np.ndarray, counted: np.ndarray | None, running: Running, features: list[str]) -> None:
     """The statistics of this batch and the running ones."""
-    seen = values if counted is None else values[counted]
-    rows = {"batch mean": seen.mean(0), "batch variance, / n": seen.var(0)} if len(seen) else {}
-    if len(seen) > 1:
-        rows["batch variance, / (n - 1)"] = seen.var(0, ddof=1)
+    batch = values if counted is None else values[counted]
+    rows = {"batch mean": batch.mean(0), "batch variance, / n": batch.var(0)} if len(batch) else {}
+    if len(batch) > 1:
+        rows["batch variance, / (n - 1)"] = batch.var(0, ddof=1)
     rows |= {"running mean": running.mean, "running variance": running.variance}
     st.dataframe(pd.DataFrame(rows, index=features).T, alt="Statistics of the batch and running statistics, table")
     st.caption(TEXTS("running statistics", batches=running.batches, old=1 - MOMENTUM, new=MOMENTUM))
 
 
-def _shifted(values: np.ndarray, running: Running) -> np.ndarray:
-    """The data shifted at inference, and what that does to batch norm and layer norm."""
+def _draw_shift(values: np.ndarray, running: Running) -> np.ndarray:
+    """Returns the data shifted at inference; draws how far that moves batch norm and layer norm."""
     shift = form.draw(Inference, KEY, only=["shift"]).shift
-    moved = values + shift
-    batch, layer = (
-        np.abs(normalised(moved, method, running=used).values - normalised(values, method, running=used).values).max()
-        for method, used in (("batch norm", running), ("layer norm", None))
-    )
-    st.caption(f"{TEXTS('shift', shift=shift, batch=batch, layer=layer)} {badge('formula')}")
-    return moved
+    shifted = values + shift
+    moves = {}
+    for method, statistics in (("batch norm", running), ("layer norm", None)):
+        before, after = (normalised(table, method, running=statistics).values for table in (values, shifted))
+        moves[method] = np.abs(after - before).max()
+    sentence = TEXTS("shift", shift=shift, batch=moves["batch norm"], layer=moves["layer norm"])
+    st.caption(f"{sentence} {badge('formula')}")
+    return shifted

@@ -1,4 +1,4 @@
-"""Closer looks: what layer norm guarantees and discards, which tokens affect which, and those of other modules."""
+"""Closer looks: the guarantees of layer norm, the directions it discards, the tokens that affect each other."""
 
 from collections.abc import Callable
 
@@ -7,15 +7,16 @@ import pandas as pd
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import by_name, depth_profile
+from components.charts.parts import Figure
 from components.labs.examples import numbered_names
-from components.labs.normalization.batches import batches, recurrent
-from components.labs.normalization.beside import block, two_norms
-from components.labs.normalization.built import by_lines, rows_that_learn
-from components.labs.normalization.few import overfitting
-from components.labs.normalization.scale import outlier, saturation, scale_and_descent
-from components.labs.normalization.shift import covariate_shift
-from components.labs.parts import draw_charts
+from components.labs.normalization.batches import draw_batches, draw_recurrent_cell
+from components.labs.normalization.beside import draw_block, draw_two_norms
+from components.labs.normalization.built import draw_built_norm, draw_learned_rows
+from components.labs.normalization.few import draw_overfitting
+from components.labs.normalization.scale import draw_outlier, draw_saturation, draw_scale_and_descent
+from components.labs.normalization.shift import draw_covariate_shift
+from components.labs.normalization.table import LabTable
+from components.labs.parts import draw_charts, line_chart, number_cells
 from components.shell.text import badge, number
 from models.content import Texts
 from models.labs.normalization import normalised
@@ -23,64 +24,63 @@ from models.labs.normalization_laws import TINY_EPS, jacobian, sized, told
 
 TEXTS = Texts("labs/normalization")
 KEY = "normalization"
-TRUE_EPS = 1e-5  # the eps that torch's layer norm has by default
-SIZES = [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0, 10.0]
-LOST = 1e-3  # share of the largest singular value below which a direction counts as discarded
-MAX_VALUES = 8  # singular values that are written out
+TORCH_EPS = 1e-5  # the default of torch's layer norm
+INPUT_SPREADS = [1e-6, 1e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 1e-1, 1.0, 10.0]
+DISCARDED_SHARE = 1e-3  # of the largest singular value, below which a direction counts as discarded
+MAX_WRITTEN_VALUES = 8  # singular values
 JACOBIANS = {
     "layer norm": r"J = \frac{1}{\sqrt{\sigma^2 + \varepsilon}} \left( I - \frac{\mathbf{1}\mathbf{1}^\top}{d}"
     r" - \frac{\hat x \hat x^\top}{d} \right)",
     "rms norm": r"J = \frac{1}{\sqrt{\overline{x^2} + \varepsilon}} \left( I - \frac{\hat x \hat x^\top}{d} \right)",
 }
-Part = Callable[[np.ndarray, int, float, list[str]], None]
 
 
-def promised(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """What layer norm guarantees: spread 1 only if eps is small by comparison, and no limit on one feature's share."""
-    x = values[row]
-    y = normalised(x[None], "layer norm", eps=eps).values[0]
-    largest, size = float(np.abs(y).max()), len(x)
+def draw_guarantees(lab: LabTable) -> None:
+    """Two promises of layer norm: spread 1, if eps is small by comparison, and no limit on the share of a feature."""
+    x, size = lab.token, lab.values.shape[1]
+    y = normalised(x[None], "layer norm", eps=lab.eps).values[0]
+    largest = float(np.abs(y).max())
     share = largest**2 / float(y @ y) if y.any() else 0.0
-    spread, unbiased, sigma, variance = y.std(), y.std(ddof=1), x.std(), x.var()
-    measured = TEXTS("spread", token=row + 1, spread=spread, unbiased=unbiased, sigma=sigma, variance=variance, eps=eps)
-    st.markdown(measured)
+    spreads = {"spread": y.std(), "unbiased": y.std(ddof=1), "sigma": x.std(), "variance": x.var()}
+    st.markdown(TEXTS("spread", token=lab.row + 1, eps=lab.eps, **spreads))
     st.markdown(TEXTS("largest", largest=largest, features=size, bound=np.sqrt(size - 1), share=share))
-    if sigma == 0:
+    if spreads["sigma"] == 0:
         st.caption(TEXTS("equal features"))
         return
-
-    norms = {f"layer norm, eps {number(one)}": ("layer norm", one) for one in (eps, TRUE_EPS)}
-    norms["rms norm, torch's eps"] = "rms norm", TINY_EPS
-    tokens = [sized(x, size)[None] for size in SIZES]
-    lines = {
-        name: [normalised(token, method, eps=one).values.std() for token in tokens]
-        for name, (method, one) in norms.items()
-    }
-    series = by_name(lines)
-    title, sites = "Spread that comes out", [number(size) for size in SIZES]
-    draw_charts(
-        KEY,
-        depth_profile(title=title, x="spread that goes in", sites=sites, unit="spread", hue=SIGNAL, series=series),
-    )
+    draw_charts(KEY, spread_chart(x, lab.eps))
     st.caption(f"{TEXTS('small tokens', eps=TINY_EPS)} {badge('formula')}")
 
 
-def discarded(values: np.ndarray, row: int, eps: float, _names: list[str]) -> None:
-    """The Jacobian of either norm at the token: singular values, and the directions that it discards."""
-    x = values[row]
+def spread_chart(x: np.ndarray, eps: float) -> Figure:
+    """The spread after a norm by that of a token (D,) before, for either norm and two eps."""
+    tokens = [sized(x, spread)[None] for spread in INPUT_SPREADS]
+
+    def spreads(method: str, eps: float) -> list[float]:
+        return [float(normalised(token, method, eps=eps).values.std()) for token in tokens]
+
+    lines = {f"layer norm, eps {number(value)}": spreads("layer norm", value) for value in (eps, TORCH_EPS)}
+    lines["rms norm, torch's eps"] = spreads("rms norm", TINY_EPS)
+    sites = [number(spread) for spread in INPUT_SPREADS]
+    return line_chart("Spread that comes out", sites, lines, x="spread that goes in", unit="spread", hue=SIGNAL)
+
+
+def draw_discarded_directions(lab: LabTable) -> None:
+    """The Jacobian of either norm at the token: its singular values, and the directions that it discards."""
+    x = lab.token
     for method, equation in JACOBIANS.items():
         st.markdown(f"**{method}**")
         st.latex(equation)
         try:
-            matrix = jacobian(x, method, eps)
+            matrix = jacobian(x, method, lab.eps)
         except ValueError as problem:
             st.caption(str(problem))
             continue
         singular = np.linalg.svd(matrix, compute_uv=False)
-        lost = int((singular < LOST * singular.max()).sum()) if singular.max() > 0 else len(x)
-        listed = ", ".join([*map(number, singular[:MAX_VALUES]), *["..."][: len(x) > MAX_VALUES]])
-        are = "is" if lost == 1 else "are"
-        st.markdown(TEXTS("directions", values=listed, lost=lost, features=len(x), are=are))
+        largest = singular.max()
+        lost = int((singular < DISCARDED_SHARE * largest).sum()) if largest > 0 else len(x)
+        dots = ["..."] if len(x) > MAX_WRITTEN_VALUES else []
+        values = ", ".join(number_cells(singular[:MAX_WRITTEN_VALUES]) + dots)
+        st.markdown(TEXTS("directions", values=values, lost=lost, features=len(x), are="is" if lost == 1 else "are"))
         lengths = {name: [*unit, np.linalg.norm(matrix @ unit)] for name, unit in directions(x, method).items()}
         frame = pd.DataFrame(lengths, index=[*numbered_names("feature", len(x)), "output length"])
         st.dataframe(frame.T, alt=f"Directions that {method} may discard, table")
@@ -98,31 +98,32 @@ def directions(x_D: np.ndarray, method: str) -> dict[str, np.ndarray]:
     return {"shift, 1/sqrt(d)": shift, "size, x^": along / size if size else along}
 
 
-def who_sees_whom(values: np.ndarray, row: int, eps: float, names: list[str]) -> None:
+def draw_dependencies(lab: LabTable) -> None:
     """How far each token's result moves when one number of the chosen token changes, for four norms."""
-    two_norms(values, eps, names)
-    block()
+    draw_two_norms(lab)
+    draw_block()
     st.subheader(TEXTS("four norms"), anchor=False)
-    st.markdown(TEXTS("a number grows", token=names[row]))
-    rows: dict[str, np.ndarray] = {}
+    st.markdown(TEXTS("a number grows", token=lab.names[lab.row]))
+    moves: dict[str, np.ndarray] = {}
     for method in ("layer norm", "rms norm", "batch norm", "joint layer norm"):
         try:
-            rows[method] = told(values, method, row, eps=eps)
+            moves[method] = told(lab.values, method, lab.row, eps=lab.eps)
         except ValueError as problem:
             st.caption(f"{method.capitalize()}: {problem}")
-    st.dataframe(pd.DataFrame(rows, index=names).T, alt="How far each token moves, table")
-    counts = {method: int((moved > 0).sum()) for method, moved in rows.items()}
-    st.markdown("  \n".join(f"**{method}** moves {count} of {len(names)} tokens" for method, count in counts.items()))
+    st.dataframe(pd.DataFrame(moves, index=lab.names).T, alt="How far each token moves, table")
+    counts = {method: int((moved > 0).sum()) for method, moved in moves.items()}
+    lines = [f"**{method}** moves {count} of {len(lab.names)} tokens" for method, count in counts.items()]
+    st.markdown("  \n".join(lines))
     st.caption(f"{TEXTS('which tokens')} {badge('formula')}")
 
 
-# What each part shows, one below the other under their headings.
-PARTS: dict[str, dict[str, Part]] = {
-    "By hand against torch": {"": by_lines},
-    "What layer norm promises": {"": promised, "What it throws away": discarded},
-    "Gain and bias": {"": rows_that_learn},
-    "Who sees whom": {"": who_sees_whom},
-    "What scale costs": {"": scale_and_descent, "An outlier": outlier, "tanh and sigmoid": saturation},
-    "A batch's statistics": {"": batches, "A recurrent net": recurrent},
-    "Trained nets": {"Internal covariate shift": covariate_shift, "Overfitting and landscape": overfitting},
+# The sections of each part under their headings.
+PARTS: dict[str, dict[str, Callable[[LabTable], None]]] = {
+    "By hand against torch": {"": draw_built_norm},
+    "What layer norm promises": {"": draw_guarantees, "What it throws away": draw_discarded_directions},
+    "Gain and bias": {"": draw_learned_rows},
+    "Who sees whom": {"": draw_dependencies},
+    "What scale costs": {"": draw_scale_and_descent, "An outlier": draw_outlier, "tanh and sigmoid": draw_saturation},
+    "A batch's statistics": {"": draw_batches, "A recurrent net": draw_recurrent_cell},
+    "Trained nets": {"Internal covariate shift": draw_covariate_shift, "Overfitting and landscape": draw_overfitting},
 }

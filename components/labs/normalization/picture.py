@@ -16,98 +16,111 @@ from models.labs.normalization import CELL, FEATURE, METHODS, TOKEN, NormedTable
 
 KEY = "normalization"
 MAX_SETS = 12  # that are drawn; the tables have all
-NUMBERED = 12  # cells of a set up to which each shows its number
-ROW, FRAME = 30, 84  # pixels: the height of a set, and of title and axis
-LONGEST = 9  # letters of a name beside the picture
-BAND = "55"  # opacity
+MAX_NUMBERED_CELLS = 12  # of a set
+SET_PIXELS, FRAME_PIXELS = 30, 84  # the height of a set, and of title and axis
+MAX_NAME_LETTERS = 9  # beside the picture
+BAND_OPACITY = "55"  # in hexadecimal
+HALF_BAND = 0.36  # of its height, in rows
 
 
-def picture(values: np.ndarray, found: NormedTable, method: str, settings: dict[str, Any]) -> None:
-    """The cells before and after the norm, side by side."""
-    cells = by_set(found, method)
-    called = set_names(found, method, *table.names(KEY))
-    ends = bands(found, method, settings)
-    before, after = ([pair[at] for pair in ends] for at in (0, 1))
-    figures = dots("Before", values, cells, called, before), dots("After", found.values, cells, called, after)
-    draw_charts(KEY, *figures, height=FRAME + ROW * min(len(cells), MAX_SETS))
-    if len(cells) > MAX_SETS:
-        st.caption(f"The first {MAX_SETS} of {len(cells)} sets are drawn.")
+def draw_picture(values: np.ndarray, normed: NormedTable, method: str, settings: dict[str, Any]) -> None:
+    sets = cells_by_set(normed, method)
+    names = set_names(normed, method, *table.names(KEY))
+    before, after = zip(*bands(normed, method, settings), strict=True)
+    draw_charts(
+        KEY,
+        dot_chart("Before", values, sets, names, before),
+        dot_chart("After", normed.values, sets, names, after),
+        height=FRAME_PIXELS + SET_PIXELS * min(len(sets), MAX_SETS),
+    )
+    if len(sets) > MAX_SETS:
+        st.caption(f"The first {MAX_SETS} of {len(sets)} sets are drawn.")
 
 
-def by_set(found: NormedTable, method: str) -> list[np.ndarray]:
-    """The cells of each set as pairs of row and column (N, 2); without statistics, those of each token."""
-    labels = np.indices(found.shared.shape)[0] if METHODS[method].shares == CELL else found.shared
+def cells_by_set(normed: NormedTable, method: str) -> list[np.ndarray]:
+    """The cells of each set as pairs of row and column (N, 2), or of each token if cells share no statistics."""
+    labels = np.indices(normed.shared.shape)[0] if METHODS[method].shares == CELL else normed.shared
     return [np.argwhere(labels == label) for label in dict.fromkeys(labels.ravel().tolist())]
 
 
-def set_names(found: NormedTable, method: str, names: Sequence[str], features: Sequence[str]) -> list[str]:
-    """What each set is called: its token, its feature, or its letter in the table."""
-    whole = {TOKEN: names, CELL: names, FEATURE: features}.get(METHODS[method].shares)
-    if whole is None:
-        return [letter(int(label)) for label in dict.fromkeys(found.shared.ravel().tolist())]
-    return [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in whole]
+def set_names(normed: NormedTable, method: str, names: Sequence[str], features: Sequence[str]) -> list[str]:
+    """The name of each set: its token, its feature, or its letter in the table."""
+    sources = {TOKEN: names, CELL: names, FEATURE: features}.get(METHODS[method].shares)
+    if sources is None:
+        return [letter(int(label)) for label in dict.fromkeys(normed.shared.ravel().tolist())]
+    return [name if len(name) <= MAX_NAME_LETTERS else f"{name[: MAX_NAME_LETTERS - 1]}…" for name in sources]
 
 
 def bands(
-    found: NormedTable, method: str, settings: dict[str, Any]
+    normed: NormedTable, method: str, settings: dict[str, Any]
 ) -> list[tuple[tuple[float, ...], tuple[float, ...]]]:
-    """By set, least, middle and greatest of its band before and after: what the norm subtracts, and what it divides by
-    on either side of that; for min-max the range. Empty without statistics.
+    """Low end, middle and high end of each set's band, before and after the norm; empty without statistics.
+
+    The middle is the centre that the norm subtracts, the divisor the distance to either end; for min-max the ends are
+    those of the range.
     """
     if METHODS[method].shares == CELL:
-        return [((), ())] * len(found.shared)
+        return [((), ())] * len(normed.shared)
     ends = np.array([0.0 if METHODS[method].spread == "range" else -1.0, 0.0, 1.0])
     after = tuple((settings["bias"] + settings["gain"] * ends).tolist())
-    first = [tuple(cells[0]) for cells in by_set(found, method)]
-    return [(tuple((found.centre[cell] + ends * found.scale[cell]).tolist()), after) for cell in first]
+    first_cells = [tuple(cells[0]) for cells in cells_by_set(normed, method)]
+    return [(tuple((normed.centre[cell] + ends * normed.scale[cell]).tolist()), after) for cell in first_cells]
 
 
-def dots(
-    title: str, values: np.ndarray, sets: Sequence[np.ndarray], called: Sequence[str], ends: Sequence[tuple[float, ...]]
+def dot_chart(
+    title: str, values: np.ndarray, sets: Sequence[np.ndarray], names: Sequence[str], bands: Sequence[tuple[float, ...]]
 ) -> Figure:
-    """A dot for each cell at its value, a row for each set, on its band; a set of few cells has them numbered_names."""
+    """A dot for each cell at its value, a row for each set on its band; in small sets all dots have numbers."""
     drawn = list(sets)[:MAX_SETS]
-    layout = layout_of(title, x="value", y="", legend=False, hue=SIGNAL)
     rows = list(range(1, len(drawn) + 1))
+    layout = layout_of(title, x="value", y="", legend=False, hue=SIGNAL)
     layout["margin"]["l"] = 72
     layout["yaxis"] |= {
         "tickmode": "array",
         "tickvals": rows,
-        "ticktext": list(called[: len(drawn)]),
+        "ticktext": list(names[: len(drawn)]),
         "range": [len(drawn) + 0.5, 0.5],
         "showgrid": False,
         "ticks": "",
     }
     layout["shapes"] = [level(x=0, dash="dot")]
-    for row, end in zip(rows, ends, strict=False):
-        if end:
-            least, middle, most = end
-            band = {"type": "rect", "y0": row - 0.36, "y1": row + 0.36, "line": {"width": 0}, "layer": "below"}
-            layout["shapes"].append(band | {"x0": least, "x1": most, "fillcolor": f"{NORM}{BAND}"})
-            line = {"type": "line", "y0": row - 0.36, "y1": row + 0.36, "line": {"color": NORM, "width": 2}}
-            layout["shapes"].append(line | {"x0": middle, "x1": middle})
+    for row, band in zip(rows, bands, strict=False):
+        layout["shapes"] += _band_shapes(row, band)
     cells = np.concatenate(drawn)
-    small = all(len(one) <= NUMBERED for one in drawn)
-    place = [str(_number(one, at)) if small else "" for one in drawn for at in range(len(one))]
+    are_small = all(len(of_set) <= MAX_NUMBERED_CELLS for of_set in drawn)
+    texts = [number for of_set in drawn for number in _cell_numbers(of_set)]
     words = [f"token {row + 1}, feature {column + 1}" for row, column in cells.tolist()]
     trace = {
         "type": "scatter",
         "name": title,
-        "mode": "markers+text" if small else "markers",
+        "mode": "markers+text" if are_small else "markers",
         "x": numbers(values[cells[:, 0], cells[:, 1]]),
-        "y": [row for row, one in zip(rows, drawn, strict=True) for _ in one],
-        "text": place,
+        "y": [row for row, of_set in zip(rows, drawn, strict=True) for _ in of_set],
+        "text": texts if are_small else [""] * len(cells),
         "textfont": {"size": 11, "color": "#ffffff"},
         "names": words,
         "hovertext": words,
         "orientation": "h",
-        "marker": {"color": SIGNAL, "size": 18 if small else 9, "opacity": 1 if small else 0.7},
+        "marker": {"color": SIGNAL, "size": 18 if are_small else 9, "opacity": 1 if are_small else 0.7},
         "hovertemplate": "%{hovertext}: %{x:.4g}<extra></extra>",
     }
     return figure_of([trace], layout, "nothing to draw")
 
 
-def _number(cells: np.ndarray, at: int) -> int:
-    """The number of a cell in its set: of its feature in a token, else of its token; counted from 1."""
-    row, column = cells[at]
-    return int(column if len(set(cells[:, 0].tolist())) == 1 else row) + 1
+def _band_shapes(row: int, band: tuple[float, ...]) -> list[dict[str, Any]]:
+    """The band of a set with a line in its middle; none for an empty one."""
+    if not band:
+        return []
+    low, middle, high = band
+    ends = {"y0": row - HALF_BAND, "y1": row + HALF_BAND}
+    fill = {"fillcolor": f"{NORM}{BAND_OPACITY}", "line": {"width": 0}, "layer": "below"}
+    return [
+        {"type": "rect", "x0": low, "x1": high, **ends, **fill},
+        {"type": "line", "x0": middle, "x1": middle, **ends, "line": {"color": NORM, "width": 2}},
+    ]
+
+
+def _cell_numbers(cells: np.ndarray) -> list[str]:
+    """The numbers of a set's cells (N, 2), from 1: of their features within a token, else of their tokens."""
+    column = 1 if len(set(cells[:, 0].tolist())) == 1 else 0
+    return [str(at + 1) for at in cells[:, column].tolist()]

@@ -1,4 +1,4 @@
-"""The arithmetic of one token with its numbers: statistics of its cells' sets, and each cell's result."""
+"""The arithmetic of one token: the statistics of the sets of its cells, and the result of each cell."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,46 +12,42 @@ from models.content import Texts
 from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, NormedTable
 
 TEXTS = Texts("labs/normalization")
-SHOWN = 4  # sets, cells and terms written out; the table has the rest
+MAX_WRITTEN = 4  # sets, cells and terms; the table has all
 
 
-def steps(values: np.ndarray, found: NormedTable, method: str, row: int, settings: dict[str, Any]) -> None:
-    """Statistics first, then cell by cell."""
+def draw_steps(values: np.ndarray, normed: NormedTable, method: str, row: int, settings: dict[str, Any]) -> None:
     running, counted = settings.get("running"), settings.get("counted")
     if METHODS[method].shares != CELL:
-        sets = list(dict.fromkeys(found.shared[row].tolist()))
-        for at in sets[:SHOWN]:
-            cells = found.shared == at
+        sets = list(dict.fromkeys(normed.shared[row].tolist()))
+        for at in sets[:MAX_WRITTEN]:
+            cells = normed.shared == at
             if running is None and METHODS[method].shares in ACROSS_TOKENS and counted is not None:
                 cells = cells & counted[:, None]
-            column = int(np.flatnonzero(found.shared[row] == at)[0])
-            statistics = found.centre[row, column], found.spread[row, column], found.scale[row, column]
+            column = int(np.flatnonzero(normed.shared[row] == at)[0])
+            statistics = normed.centre[row, column], normed.spread[row, column], normed.scale[row, column]
             for line in set_lines(values[cells], method, letter(at), statistics, settings):
                 st.latex(line)
-        if len(sets) > SHOWN:
-            st.caption(TEXTS("sets written out", shown=SHOWN, sets=len(sets)))
-    for column in range(min(SHOWN, values.shape[1])):
-        st.latex(cell_line(values, found, method, (row, column), settings))
-    st.markdown(f"Out: **{vector(found.values[row] + 0.0)}** {badge('formula')}")
+        if len(sets) > MAX_WRITTEN:
+            st.caption(TEXTS("sets written out", shown=MAX_WRITTEN, sets=len(sets)))
+    for column in range(min(MAX_WRITTEN, values.shape[1])):
+        st.latex(cell_line(values, normed, method, (row, column), settings))
+    st.markdown(f"Out: **{vector(normed.values[row] + 0.0)}** {badge('formula')}")
 
 
 def set_lines(
     cells: np.ndarray, method: str, name: str, statistics: tuple[float, float, float], settings: dict[str, Any]
 ) -> list[str]:
-    """The lines of one set: its centre, its spread, and its divisor."""
+    """The lines of a set in LaTeX: its centre, its spread and its divisor."""
     centre, spread, scale = statistics
     kind, eps = METHODS[method], settings["eps"]
     if settings.get("running") is not None:
-        remembered = (
-            rf"\mu_{{{name}}} = {number(centre)}, \quad \sigma^2_{{{name}}} = {number(spread)} \ \text{{(running)}}"
-        )
-        return [remembered, rf"\sqrt{{{number(spread)} + {number(eps)}}} = {number(scale)}"]
+        mean, variance = rf"\mu_{{{name}}} = {number(centre)}", rf"\sigma^2_{{{name}}} = {number(spread)}"
+        root = rf"\sqrt{{{number(spread)} + {number(eps)}}} = {number(scale)}"
+        return [rf"{mean}, \quad {variance} \ \text{{(running)}}", root]
     if kind.spread == "range":
         least, most = number(centre), number(centre + spread)
-        return [
-            rf"\min_{{{name}}} = {least}, \quad \max_{{{name}}} = {most}, \quad {most} - {signed(centre)} = "
-            rf"{number(scale)}"
-        ]
+        ends = rf"\min_{{{name}}} = {least}, \quad \max_{{{name}}} = {most}"
+        return [rf"{ends}, \quad {most} - {signed(centre)} = {number(scale)}"]
     squares = [number(value**2) for value in cells - centre]
     divisor = len(cells) - bool(settings.get("unbiased"))
     lines = []
@@ -59,23 +55,23 @@ def set_lines(
     if kind.spread == "variance":
         symbol = rf"\sigma^2_{{{name}}}"
         terms = [number(cells[0]), *(signed(value, sign=True) for value in cells[1:])]
-        lines.append(rf"\mu_{{{name}}} = \frac{{{joined(terms, ' ', '+')}}}{{{len(cells)}}} = {number(centre)}")
-    lines.append(rf"{symbol} = \frac{{{joined(squares, ' + ')}}}{{{divisor}}} = {number(spread)}")
+        lines.append(rf"\mu_{{{name}}} = \frac{{{join_terms(terms, ' ', '+')}}}{{{len(cells)}}} = {number(centre)}")
+    lines.append(rf"{symbol} = \frac{{{join_terms(squares, ' + ')}}}{{{divisor}}} = {number(spread)}")
     added = "" if method == "z-score" else f" + {number(eps)}"
     return [*lines, rf"\sqrt{{{number(spread)}{added}}} = {number(scale)}"]
 
 
 def cell_line(
-    values: np.ndarray, found: NormedTable, method: str, at: tuple[int, int], settings: dict[str, Any]
+    values: np.ndarray, normed: NormedTable, method: str, at: tuple[int, int], settings: dict[str, Any]
 ) -> str:
-    """One cell from its value to its result."""
+    """A cell from its value to its result, in LaTeX."""
     x, gain, bias = values[at], settings["gain"], settings["bias"]
     if METHODS[method].shares == CELL:
         raw = rf"\tanh({number(settings['alpha'])} \cdot {signed(x)})"
     else:
-        moved = number(x) if not METHODS[method].centre else f"{number(x)} - {signed(found.centre[at])}"
-        raw = rf"\frac{{{moved}}}{{{number(found.scale[at])}}}"
-    return rf"y_{{{at[1] + 1}}} = {number(gain)} \cdot {raw} {signed(bias, sign=True)} = {number(found.values[at])}"
+        centred = f"{number(x)} - {signed(normed.centre[at])}" if METHODS[method].centre else number(x)
+        raw = rf"\frac{{{centred}}}{{{number(normed.scale[at])}}}"
+    return rf"y_{{{at[1] + 1}}} = {number(gain)} \cdot {raw} {signed(bias, sign=True)} = {number(normed.values[at])}"
 
 
 def number(value: float) -> str:
@@ -85,14 +81,14 @@ def number(value: float) -> str:
 
 
 def signed(value: float, *, sign: bool = False) -> str:
-    """A number as a later term of a sum (`sign`: with plus or minus), or in brackets if negative."""
+    """A number with plus or minus, as a term of a sum, if it needs a `sign`; else in brackets if it is negative."""
     if sign:
         return f"- {number(-value)}" if value < 0 else f"+ {number(value)}"
     return f"({number(value)})" if value < 0 else number(value)
 
 
-def joined(terms: Sequence[str], between: str, before_dots: str = "") -> str:
-    """All terms, or the first ones, dots and the last."""
-    if len(terms) <= SHOWN:
+def join_terms(terms: Sequence[str], between: str, before_dots: str = "") -> str:
+    """All terms, or if there are many the first ones, dots and the last."""
+    if len(terms) <= MAX_WRITTEN:
         return between.join(terms)
-    return between.join([*terms[: SHOWN - 1], rf"{before_dots} \dots".strip(), terms[-1]])
+    return between.join([*terms[: MAX_WRITTEN - 1], rf"{before_dots} \dots".strip(), terms[-1]])
