@@ -81,7 +81,7 @@ def drawn(figure: Figure, *, dark: bool = False) -> Figure:
 
 def all_drawn(figures: list[Figure], *, dark: bool = False) -> list[Figure]:
     """As `drawn`, of several figures at once."""
-    code = "return figures.map((figure) => bind.filled(figure, { ...STILL, dark }, {}))"
+    code = "return figures.map((figure) => bind.fillFigure(figure, { ...STILL, dark }, {}))"
     found: list[Figure] = run(code, figures=figures, dark=dark)
     for figure in found:
         traces = [{key: value for key, value in trace.items() if key not in OURS} for trace in figure["data"]]
@@ -91,6 +91,6 @@ def all_drawn(figures: list[Figure], *, dark: bool = False) -> list[Figure]:
 
 def looks(figures: list[Figure]) -> list[list[dict[str, Any]]]:
     """The traces of figures in their looks, without the numbers of a log."""
-    code = "return figures.map(({ data, layout }) => data.map((trace) => style.looked(trace, layout.bind?.hue)))"
+    code = "return figures.map(({ data, layout }) => data.map((trace) => style.styledTrace(trace, layout.bind?.hue)))"
     found: list[list[dict[str, Any]]] = run(code, figures=figures)
     return found

@@ -1,6 +1,6 @@
-// The bar of the player: native buttons, a select and a slider that move a playhead.
+// The bar of the player: buttons, a select and a slider that move a playhead.
 
-import { translated, write } from "./dom.js"
+import { setText, translate } from "./dom.js"
 import { SPEEDS } from "./playhead.js"
 
 const HTML = `
@@ -14,10 +14,10 @@ const HTML = `
 </div>`
 
 export class Bar {
-  /** @type {{ down?: PointerEvent, row?: number } | undefined} */
-  finger
+  /** @type {{ down?: PointerEvent, row?: number } | undefined} a touch on the slider that may become a scroll */
+  touch
 
-  // `moves`: functions by name: play, pause, step, reset, seek(row), speed(word).
+  // `moves`: the functions play, pause, step, reset, seek(row) and speed(name).
   constructor(place, moves) {
     place.innerHTML = HTML
     const find = (name) => place.querySelector(name)
@@ -26,47 +26,47 @@ export class Bar {
     this.range = find("input")
     this.output = find("output")
     this.select = find("select")
-    this.select.append(...Object.keys(SPEEDS).map((word) => new Option(translated(word), word)))
+    this.select.append(...Object.keys(SPEEDS).map((name) => new Option(translate(name), name)))
     this.main.onclick = () => (this.playing ? moves.pause() : moves.play())
     find(".player-step").onclick = () => moves.step()
     find(".player-reset").onclick = () => moves.reset()
     this.select.onchange = () => moves.speed(this.select.value)
     this.range.oninput = () => {
       const row = Number(this.range.value)
-      if (!this.finger) return moves.seek(row)
-      this.finger.row = row
+      if (!this.touch) return moves.seek(row)
+      this.touch.row = row
       this.range.value = this.shown
     }
-    // A finger on the slider may be about to scroll the page: it counts once it goes sideways, or when it is lifted.
-    const counts = () => {
-      const row = this.finger?.row ?? this.shown
-      this.finger = undefined
+    // A touch on the slider may scroll the page: it moves the playhead once it goes sideways, or when it ends.
+    const acceptTouch = () => {
+      const row = this.touch?.row ?? this.shown
+      this.touch = undefined
       if (row !== this.shown) moves.seek(row)
     }
-    this.range.onpointerdown = (event) => (this.finger = event.pointerType === "touch" ? { down: event } : undefined)
+    this.range.onpointerdown = (event) => (this.touch = event.pointerType === "touch" ? { down: event } : undefined)
     this.range.onpointermove = ({ clientX, clientY }) => {
-      const { down } = this.finger ?? {}
-      if (down && Math.abs(clientX - down.clientX) > Math.abs(clientY - down.clientY)) counts()
+      const { down } = this.touch ?? {}
+      if (down && Math.abs(clientX - down.clientX) > Math.abs(clientY - down.clientY)) acceptTouch()
     }
-    this.range.onpointerup = counts
-    this.range.onpointercancel = () => (this.finger = undefined) // the browser scrolls
+    this.range.onpointerup = acceptTouch
+    this.range.onpointercancel = () => (this.touch = undefined) // the browser scrolls
   }
 
-  // Puts a chart under the slider, which then covers its plot.
-  under(home, { height, figure }) {
+  // Puts the element of a chart under the slider, which then covers its plot.
+  putUnderSlider(home, { height, figure }) {
     if (home.parentElement !== this.scrub) this.scrub.prepend(home)
     const { margin, bind } = figure.layout
     this.scrub.style.setProperty("--height", `${height}px`)
-    for (const [side, pixels] of Object.entries(margin)) // which `enlargedLayout` scales for a projector
+    for (const [side, pixels] of Object.entries(margin)) // `enlargedLayout` scales them
       this.scrub.style.setProperty(`--${side}`, `${Math.round(pixels * (bind?.scale ?? 1))}px`)
   }
 
-  // `start`: the word on the main button while the playhead rests.
-  show(playhead, start) {
+  // `startLabel`: the label of the main button while the playhead rests.
+  show(playhead, startLabel) {
     this.playing = playhead.playing
     this.shown = playhead.shown
-    write(this.main, playhead.playing ? "Pause" : start)
-    this.main.style.setProperty("--letters", start.length)
+    setText(this.main, playhead.playing ? "Pause" : startLabel)
+    this.main.style.setProperty("--letters", startLabel.length)
     this.main.classList.toggle("playing", playhead.playing)
     const last = Math.max(1, playhead.last)
     if (this.range.max !== String(last)) this.range.max = last

@@ -1,100 +1,100 @@
-// A block as a drawing, made by the page; what a net lacks is drawn faintly.
+// The panels of a cell that show its outcome and one of its blocks.
 
-import { made, node as svg, write } from "./dom.js"
+import { appendElement, setText, svg } from "./dom.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
 const TRIP_SECONDS = 4 // of a digit through a block
-const SUM = 0.75 // of that time: where the ways through the branch and past it meet
-const DOT = 6 // pixels: the radius of a digit at size 1
-const dot = (size) => Math.min(Math.max(DOT * Math.sqrt(size), 1.5), 2.5 * DOT)
+const SUM_SHARE = 0.75 // of that time, at which the branch and the skip meet
+const DOT_RADIUS = 6 // pixels, at RMS 1
+const radiusOf = (rms) => Math.min(Math.max(DOT_RADIUS * Math.sqrt(rms), 1.5), 2.5 * DOT_RADIUS)
 
-// A run's name, and what became of it once that is known.
+// A run's name, and its outcome once it is known.
 export class RunHeading {
   constructor(place) {
-    const el = made(place, "div", "player-outcome")
-    this.heading = made(el, "h3", "player-heading")
-    this.outcome = made(el, "p")
+    const el = appendElement(place, "div", "player-outcome")
+    this.heading = appendElement(el, "h3", "player-heading")
+    this.outcome = appendElement(el, "p")
     this.outcome.setAttribute("aria-live", "polite")
   }
 
   declare(panel) {
     this.panel = panel
-    write(this.heading, panel.title)
+    setText(this.heading, panel.title)
     this.showOutcome(panel.outcome)
   }
 
   showOutcome(outcome) {
-    write(this.outcome, outcome && `it ${outcome}`)
+    setText(this.outcome, outcome && `it ${outcome}`)
   }
 
-  /** @param {Moment} now */
-  draw(now) {
+  /** @param {Moment} moment */
+  draw(moment) {
     const { run, outcome, divergence } = this.panel
-    const log = now.logs[run]
-    this.showOutcome(outcome || (log?.lost && now.furthest >= log.outcome.step ? divergence : ""))
+    const log = moment.logs[run]
+    this.showOutcome(outcome || (log?.hasDiverged && moment.furthest >= log.outcome.step ? divergence : ""))
   }
 }
 
-// A block of a run, large: the size of the stream on its wires, and a digit that passes through it once.
+// One block of a run, drawn large: the RMS on each wire, and a digit that passes through it once.
 export class BlockPicture {
   constructor(place) {
-    this.picture = made(place, "div", "player-block large")
-    this.caption = made(place, "p", "player-block-caption")
+    this.picture = appendElement(place, "div", "player-block large")
+    this.caption = appendElement(place, "p", "player-block-caption")
   }
 
   declare(panel) {
-    const same = JSON.stringify(panel) === JSON.stringify(this.panel)
+    const isSame = JSON.stringify(panel) === JSON.stringify(this.panel)
     this.panel = panel
-    if (same) return
+    if (isSame) return
     this.picture.innerHTML = panel.diagram
-    write(this.caption, `block ${panel.block} of ${panel.depth}: RMS over a batch`)
-    this.drawn = this.picture.firstElementChild
-    this.name = this.drawn.getAttribute("aria-label")
-    this.gone = false
+    setText(this.caption, `block ${panel.block} of ${panel.depth}: RMS over a batch`)
+    this.diagram = this.picture.firstElementChild
+    this.name = this.diagram.getAttribute("aria-label")
+    this.hasSent = false // whether the digit has started
   }
 
-  /** @param {Moment} now */
-  draw(now) {
+  /** @param {Moment} moment */
+  draw(moment) {
     const { run, block, title } = this.panel
-    const log = now.logs[run]
+    const log = moment.logs[run]
     if (!log?.length) return
-    const at = log.drawnAt(now)
-    const [x, sum] = [block - 1, block].map((site) => log.vector("act_rms", at)[site])
-    const branch = log.vector("branch_rms", at)[block - 1]
+    const position = log.drawnPosition(moment)
+    const [x, sum] = [block - 1, block].map((site) => log.vector("act_rms", position)[site])
+    const branch = log.vector("branch_rms", position)[block - 1]
     const readings = { enters: `x: ${brief(x)}`, made: `F: ${brief(branch)}`, leaves: `out: ${brief(sum)}` }
-    for (const [name, text] of Object.entries(readings)) write(this.drawn.querySelector(`.number.${name}`), text)
-    this.drawn.setAttribute(
+    for (const [name, text] of Object.entries(readings)) setText(this.diagram.querySelector(`.number.${name}`), text)
+    this.diagram.setAttribute(
       "aria-label",
       `${title}. ${this.name}: in block ${block} the stream enters with size ${brief(x)}, the branch F makes ${brief(branch)}, and ${brief(sum)} leaves.`,
     )
-    if (this.gone || now.calm) return
-    this.gone = true
-    for (const way of this.drawn.querySelectorAll(".way")) this.send(way, [x, way.matches(".past") ? x : branch, sum])
+    if (this.hasSent || moment.calm) return
+    this.hasSent = true
+    for (const path of this.diagram.querySelectorAll(".way"))
+      this.sendDigit(path, [x, path.matches(".past") ? x : branch, sum])
   }
 
-  // A digit goes one way; its size is that of the stream on each wire.
-  send(way, [before, between, after]) {
-    const length = way.getTotalLength()
-    const meets = 1 - Number(way.dataset.tail) / length
+  // Sends a digit along a path; its size follows the RMS of the wire before, inside and after the block.
+  sendDigit(path, [before, inside, after]) {
+    const meetingPoint = 1 - Number(path.dataset.tail) / path.getTotalLength()
     const timing = { dur: `${TRIP_SECONDS}s`, begin: "indefinite", fill: "freeze", calcMode: "linear" }
-    const traveller = svg("circle", { class: "traveller", r: dot(before) })
-    traveller.append(
+    const digit = svg("circle", { class: "traveller", r: radiusOf(before) })
+    digit.append(
       svg("animateMotion", {
         ...timing,
-        path: way.getAttribute("d"),
-        keyPoints: [0, meets, 1].join(";"),
-        keyTimes: [0, SUM, 1].join(";"),
+        path: path.getAttribute("d"),
+        keyPoints: [0, meetingPoint, 1].join(";"),
+        keyTimes: [0, SUM_SHARE, 1].join(";"),
       }),
       svg("animate", {
         ...timing,
         attributeName: "r",
-        values: [before, before, between, between, after, after].map(dot).join(";"),
-        keyTimes: [0, 0.15, 0.6, SUM - 0.03, SUM, 1].join(";"),
+        values: [before, before, inside, inside, after, after].map(radiusOf).join(";"),
+        keyTimes: [0, 0.15, 0.6, SUM_SHARE - 0.03, SUM_SHARE, 1].join(";"),
       }),
     )
-    way.parentNode.append(traveller)
-    for (const motion of traveller.children) motion.beginElement()
+    path.parentNode.append(digit)
+    for (const animation of digit.children) animation.beginElement()
   }
 }

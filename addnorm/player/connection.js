@@ -1,26 +1,27 @@
-// The connection over which the logs of a page come, and the form of its messages.
+// The websocket over which the logs of a page arrive, and the format of its binary messages.
 
-const BACK_OFF = [500, 1000, 2000, 4000, 8000] // milliseconds before the next attempt to connect
+const BACK_OFF_MS = [500, 1000, 2000, 4000, 8000] // before the next attempt to connect
 const HEAD_BYTES = 16
-const NOTE_PAUSE = 250 // milliseconds between two messages about the playhead
-const REFUSED = 1008 // a websocket close code
+const NOTE_PAUSE_MS = 250 // between two messages about the playhead
+const REFUSED = 1008 // websocket close code: policy violation
 
-// The rows of a message: run, first row, number of rows, turn of the hello; the rows follow.
-const rowsOf = (buffer) => {
+// A binary message: run, first row, number of rows and turn of the hello as uint32, then the rows.
+const decodeRows = (buffer) => {
   const [run, start, count, turn] = new Uint32Array(buffer, 0, HEAD_BYTES / 4)
   return { kind: "rows", run, start, count, turn, data: new Uint8Array(buffer, HEAD_BYTES) }
 }
 
-export const bytes = (letters) => Uint8Array.from(atob(letters), (letter) => letter.charCodeAt(0))
+export const fromBase64 = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
 
-// A message as it stands in a page or a file, where rows are text.
-export const written = (message) => (typeof message === "string" ? rowsOf(bytes(message).buffer) : message)
+// A message embedded in a page or a file, where rows are base64 text.
+export const decodeEmbedded = (message) =>
+  typeof message === "string" ? decodeRows(fromBase64(message).buffer) : message
 
 export class Connection {
-  constructor(address, changed) {
+  constructor(address, onChange) {
     this.address = address
-    this.changed = changed
-    this.at = 0
+    this.onChange = onChange
+    this.at = 0 // step of the playhead
     this.playing = false
     this.tries = 0
     this.turn = 0
@@ -29,7 +30,7 @@ export class Connection {
     this.connected = false
   }
 
-  // Says which logs the page shows, whenever that changes.
+  // Announces which logs the page shows; call it whenever they change.
   hello(ticket, logs, { wants, at, playing }) {
     this.ticket = ticket
     this.logs = logs
@@ -37,11 +38,11 @@ export class Connection {
     this.at = at
     this.playing = playing
     this.refusal = ""
-    if (this.socket?.readyState === WebSocket.OPEN) this.greet()
+    if (this.socket?.readyState === WebSocket.OPEN) this.sendHello()
     else this.connect()
   }
 
-  // Sends at once how many rows are wanted, and a moment later where the playhead is and whether it plays.
+  // Sends a changed number of wanted rows at once, and a moved playhead after a pause.
   request({ wants, at, playing }) {
     const same = String(wants) === String(this.wants)
     if (same && at === this.at && playing === this.playing) return
@@ -49,11 +50,11 @@ export class Connection {
     this.at = at
     this.playing = playing
     if (!same) this.sendRequest()
-    else this.later ??= setTimeout(() => this.sendRequest(), NOTE_PAUSE)
+    else this.later ??= setTimeout(() => this.sendRequest(), NOTE_PAUSE_MS)
   }
 
-  // Wants no more rows.
-  rest() {
+  // Requests no more rows.
+  stopRequests() {
     if (this.logs) this.request({ wants: this.logs.map(() => 0), at: 0, playing: false })
   }
 
@@ -76,38 +77,37 @@ export class Connection {
     if (this.closed || this.socket?.readyState <= WebSocket.OPEN) return
     const socket = (this.socket = new WebSocket(this.address))
     socket.binaryType = "arraybuffer"
-    socket.onopen = () => this.greet()
+    socket.onopen = () => this.sendHello()
     socket.onmessage = ({ data }) => {
       if (socket !== this.socket) return
       this.tries = 0
-      this.take(data)
+      this.receive(data)
     }
     socket.onclose = ({ code, reason }) => {
       if (socket !== this.socket || this.closed) return
       this.connected = false
       if (code === REFUSED && reason) this.refusal = reason
-      else
-        this.timer = setTimeout(
-          () => this.connect(),
-          BACK_OFF[Math.min(this.tries++, BACK_OFF.length - 1)] * (0.8 + Math.random() / 2),
-        )
-      this.changed()
+      else {
+        const pause = BACK_OFF_MS[Math.min(this.tries++, BACK_OFF_MS.length - 1)]
+        this.timer = setTimeout(() => this.connect(), pause * (0.8 + Math.random() / 2))
+      }
+      this.onChange()
     }
   }
 
-  greet() {
+  sendHello() {
     this.connected = true
-    const runs = this.logs.map(({ asks }, at) => ({ ...asks, want: this.wants[at] ?? 0 }))
+    const runs = this.logs.map(({ request }, index) => ({ ...request, want: this.wants[index] ?? 0 }))
     this.socket.send(JSON.stringify({ kind: "hello", turn: ++this.turn, ticket: this.ticket, runs }))
     this.sendRequest()
-    this.changed()
+    this.onChange()
   }
 
-  take(data) {
-    const message = typeof data === "string" ? JSON.parse(data) : rowsOf(data)
+  receive(data) {
+    const message = typeof data === "string" ? JSON.parse(data) : decodeRows(data)
     const log = this.logs[message.run]
     if (message.kind === "trainer") this.trainer = message
-    else if (message.turn === this.turn && log) log.hear(message) // no reply to an earlier hello
-    this.changed()
+    else if (message.turn === this.turn && log) log.receive(message) // else the answer to an earlier hello
+    this.onChange()
   }
 }

@@ -1,13 +1,13 @@
 // The description of a chart for screen readers: the ends and the extremes of every line. Pure.
 
 import { brief } from "./number.js"
-import { along, bare } from "./table.js"
+import { plainText, valuesOf } from "./table.js"
 
-const MOST = 6 // traces that are described
-const PLACES = 3 // of marks that are listed
+const MAX_TRACES = 6 // that are described
+const MAX_PLACES = 3 // of marks that are listed
 
-const formatted = (value) => (typeof value === "number" ? brief(value) : bare(value))
-const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`
+const format = (value) => (typeof value === "number" ? brief(value) : plainText(value))
+const countOf = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`
 
 const extremes = (points) =>
   points.reduce(
@@ -17,61 +17,58 @@ const extremes = (points) =>
     ],
     [points[0], points[0]],
   )
-const placed = ({ value, at }) => `${formatted(value)} at ${at}`
+const valueAtPlace = ({ value, place }) => `${format(value)} at ${place}`
 
-const line = (trace, name) => {
-  const all = along(trace).map((value, at) => ({
-    value,
-    at: bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x?.[at] ?? at),
-  }))
-  const points = all.filter(({ value }) => Number.isFinite(value))
+const describeLine = (trace, name) => {
+  const points = valuesOf(trace)
+    .map((value, i) => ({ value, place: plainText(trace.names?.[i] ?? trace.text?.[i] ?? trace.x?.[i] ?? i) }))
+    .filter(({ value }) => Number.isFinite(value))
   if (!points.length) return ""
   const [least, greatest] = extremes(points)
-  if (least.value === greatest.value) return `${name}: ${formatted(least.value)} at ${counted(points.length, "place")}.`
-  const ends = `from ${placed(points[0])} to ${placed(points.at(-1))}`
+  if (least.value === greatest.value) return `${name}: ${format(least.value)} at ${countOf(points.length, "place")}.`
+  const ends = `from ${valueAtPlace(points[0])} to ${valueAtPlace(points.at(-1))}`
   const inside = [least, greatest].filter((point) => point !== points[0] && point !== points.at(-1))
-  const words = inside.map((point) => `${point === least ? "least" : "greatest"} ${placed(point)}`)
+  const words = inside.map((point) => `${point === least ? "least" : "greatest"} ${valueAtPlace(point)}`)
   return `${[`${name}: ${ends}`, ...words].join(", ")}.`
 }
 
-const marks = (trace, name) => {
-  const places = Array.from(trace.x ?? [], (x, at) => bare(trace.names?.[at] ?? trace.text?.[at] ?? x))
+const describeMarks = (trace, name) => {
+  const places = Array.from(trace.x ?? [], (x, i) => plainText(trace.names?.[i] ?? trace.text?.[i] ?? x))
   if (!places.length) return ""
-  const more = places.length > PLACES ? ` and ${places.length - PLACES} more` : ""
-  const kind = bare(trace.name)
-  return `${kind === name ? name : `${name}, ${kind}`}: marked at ${places.slice(0, PLACES).join(", ")}${more}.`
+  const more = places.length > MAX_PLACES ? ` and ${places.length - MAX_PLACES} more` : ""
+  const kind = plainText(trace.name)
+  return `${kind === name ? name : `${name}, ${kind}`}: marked at ${places.slice(0, MAX_PLACES).join(", ")}${more}.`
 }
 
-const map = (trace, name) => {
-  const cells = trace.z.flatMap((row, down) =>
-    Array.from(row, (z, right) => {
-      const value = trace.customdata?.[down]?.[right] ?? z
-      return {
-        value,
-        at: `${bare(trace.names?.[down] ?? trace.y?.[down] ?? down)}, ${bare(trace.x?.[right] ?? right)}`,
-      }
+const describeMap = (trace, name) => {
+  const cells = trace.z.flatMap((zs, row) =>
+    Array.from(zs, (z, column) => {
+      const rowName = plainText(trace.names?.[row] ?? trace.y?.[row] ?? row)
+      const columnName = plainText(trace.x?.[column] ?? column)
+      return { value: trace.customdata?.[row]?.[column] ?? z, place: `${rowName}, ${columnName}` }
     }),
   )
-  const there = cells.filter(({ value }) => Number.isFinite(value))
-  if (!there.length) return ""
-  const [least, greatest] = extremes(there)
-  return `${name}: a map of ${counted(there.length, "cell")}, least ${placed(least)}, greatest ${placed(greatest)}.`
+  const points = cells.filter(({ value }) => Number.isFinite(value))
+  if (!points.length) return ""
+  const [least, greatest] = extremes(points).map(valueAtPlace)
+  return `${name}: a map of ${countOf(points.length, "cell")}, least ${least}, greatest ${greatest}.`
 }
 
-const sentence = (trace) => {
-  const name = bare(trace.meta ?? trace.name)
+const describeTrace = (trace) => {
+  const name = plainText(trace.meta ?? trace.name)
   if (trace.type === "contour") return "" // drawn over a map
-  return trace.z ? map(trace, name) : (trace.mode === "markers" ? marks : line)(trace, name)
+  if (trace.z) return describeMap(trace, name)
+  return trace.mode === "markers" ? describeMarks(trace, name) : describeLine(trace, name)
 }
 
-export const described = ({ data, layout }) => {
-  const axis = (name) => bare(layout[name]?.title?.text)
-  const words = data
+export const describeFigure = ({ data, layout }) => {
+  const axis = (name) => plainText(layout[name]?.title?.text)
+  const sentences = data
     .filter(({ visible }) => visible !== false)
-    .map(sentence)
+    .map(describeTrace)
     .filter(Boolean)
-  if (!words.length) return "Nothing is drawn yet."
-  const more = words.length > MOST ? [`And ${words.length - MOST} more.`] : []
+  if (!sentences.length) return "Nothing is drawn yet."
+  const more = sentences.length > MAX_TRACES ? [`And ${sentences.length - MAX_TRACES} more.`] : []
   const axes = [axis("yaxis"), axis("xaxis")].filter(Boolean).join(" over ")
-  return [...(axes ? [`${axes}.`] : []), ...words.slice(0, MOST), ...more].join(" ")
+  return [...(axes ? [`${axes}.`] : []), ...sentences.slice(0, MAX_TRACES), ...more].join(" ")
 }

@@ -1,18 +1,17 @@
-// Drop zones for files, which are read in the browser and never sent to the server.
+// Drop zones for recordings, which the browser reads itself and never sends to the server.
 
-import { made } from "./dom.js"
+import { appendElement } from "./dom.js"
 import { RunLog } from "./runlog.js"
 
 const WORDS = "A recording (.jsonl) is read in this browser; it is not sent to the server."
 const LARGEST_FILE = 2 ** 32 // bytes
-const PIECE = 2 ** 20 // bytes that are read at once
-const dropped = new Map() // by the log's number on the page, until the tab leaves the app
+const PIECE_BYTES = 2 ** 20 // read at once
+const droppedLogs = new Map() // by the number of the zone, until the tab leaves the app
 
-// The log of the file that was dropped on a zone before.
-export const droppedLog = (number) => dropped.get(number)
+export const droppedLog = (number) => droppedLogs.get(number)
 
-// Reads a file of the visitor's, in the browser only. `read`: called with the log after every piece.
-const readFile = async (file, read) => {
+// Reads a file; calls `onPiece` with its log after every piece.
+const readFile = async (file, onPiece) => {
   const log = new RunLog({ link: "dropped", recording: null, name: file.name })
   const { decoder } = log
   const readAll = async () => {
@@ -20,9 +19,9 @@ const readFile = async (file, read) => {
       decoder.problem = "The file is larger than a recording can be."
       return
     }
-    for (let at = 0; at < file.size && !decoder.problem; at += PIECE) {
-      decoder.feed(new Uint8Array(await file.slice(at, at + PIECE).arrayBuffer()))
-      read(log)
+    for (let start = 0; start < file.size && !decoder.problem; start += PIECE_BYTES) {
+      decoder.feed(new Uint8Array(await file.slice(start, start + PIECE_BYTES).arrayBuffer()))
+      onPiece(log)
     }
     decoder.finish()
   }
@@ -30,29 +29,29 @@ const readFile = async (file, read) => {
     decoder.problem = `The file cannot be read: ${error.message}.`
   })
   decoder.updateState()
-  read(log)
+  onPiece(log)
 }
 
 export class Drop {
-  // `read`: called with the number of a log and the log, repeatedly while it is read.
-  constructor(root, read) {
+  // Calls `onPiece(number, log)` after every piece of a file dropped on zone `number`.
+  constructor(root, onPiece) {
     this.el = root.querySelector(".player-drops")
-    this.read = read
+    this.onPiece = onPiece
   }
 
-  // `numbers`: of the logs that are files of the visitor's.
+  // `numbers`: the indices on the page of the logs that are files of the visitor.
   declare(numbers) {
     const text = numbers.join()
     if (this.text === text) return
     this.text = text
     this.el.replaceChildren()
-    for (const [at, number] of numbers.entries()) this.zone(number, at ? "Second file" : "File")
+    for (const [index, number] of numbers.entries()) this.addZone(number, index ? "Second file" : "File")
   }
 
-  zone(number, name) {
-    const zone = made(this.el, "label", "player-drop")
-    const title = made(zone, "strong")
-    const input = made(zone, "input")
+  addZone(number, name) {
+    const zone = appendElement(this.el, "label", "player-drop")
+    const title = appendElement(zone, "strong")
+    const input = appendElement(zone, "input")
     title.textContent = `${name}: drop it here, or choose it`
     zone.append(WORDS)
     Object.assign(input, { type: "file", accept: ".jsonl" })
@@ -60,8 +59,8 @@ export class Drop {
     const take = (file) =>
       file &&
       readFile(file, (log) => {
-        dropped.set(number, log)
-        this.read(number, log)
+        droppedLogs.set(number, log)
+        this.onPiece(number, log)
       })
     input.onchange = () => take(input.files[0])
     zone.ondragover = (event) => {

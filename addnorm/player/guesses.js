@@ -1,26 +1,26 @@
-// What was guessed of ten samples, by the panel and its net. The browser keeps it.
+// The viewer's guesses about ten samples, by panel and net, in the browser's local storage.
 
 const KEY = "add-norm guesses"
-const MOST = 30
+const MAX_GUESSES = 30
 
 const readGuesses = () => {
   try {
     return new Map(JSON.parse(localStorage.getItem(KEY)))
   } catch {
-    return new Map() // nothing may be kept here, or it is not ours
+    return new Map() // no storage here, or not our data
   }
 }
 const guesses = readGuesses()
 
-// A guess, if it is one of these options.
+// The stored guess, if it is one of these options.
 export const guessOf = (name, options) => options.find((option) => option === guesses.get(name))
 
-export const keepGuess = (name, option) => {
+export const saveGuess = (name, option) => {
   guesses.delete(name) // so that the newest is last
   guesses.set(name, option)
   try {
-    localStorage.setItem(KEY, JSON.stringify([...guesses].slice(-MOST)))
+    localStorage.setItem(KEY, JSON.stringify([...guesses].slice(-MAX_GUESSES)))
   } catch {
-    // then it lasts until the tab leaves the app
+    // the guess then lasts until the tab leaves the app
   }
 }

@@ -1,28 +1,28 @@
-// Decodes a recording of `addnorm.watch`: lines of JSON, read in pieces, strictly and within bounds. docs/recording.md has
-// the format.
+// Decodes a recording of `addnorm.watch`, JSON lines that arrive in pieces, strictly and within bounds. The format is in
+// docs/recording.md; addnorm/recording.py reads it with the same faults.
 
-import { plain, shortened } from "./names.js"
+import { sanitize, shorten } from "./names.js"
 
 const VERSION = 2
 const MAX_SITES = 20_000
 const MAX_BINS = 256
-const [MAX_NAME, MAX_SENTENCE] = [1000, 5000]
-const DEEPEST = 8
-export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 }
+const [MAX_NAME, MAX_SENTENCE] = [1000, 5000] // characters
+const MAX_DEPTH = 8 // of nested JSON
+export const BOUNDS = { line: 2 ** 23, numbers: 50_000_000 } // bytes; numbers in a whole file
 const NON_FINITE = new Map([
   ["NaN", NaN],
   ["Infinity", Infinity],
   ["-Infinity", -Infinity],
 ])
-const KINDS = ["start", "sum", "output"]
-const ENDS = ["done", "error", "recorder"]
+const SITE_KINDS = ["start", "sum", "output"]
+const ENDINGS = ["done", "error", "recorder"]
 const SCALARS = ["loss", "lr", "grad_norm", "output", "grad_norm_unclipped", "input", "gradient_left"]
 const SITE_SERIES = ["act_rms", "grad_rms", "sample_cosine"]
-const DETAILS = ["head", "parameter_grad"] // only where they are asked for
+const DETAILS = ["head", "parameter_grad"] // recorded on request
 const SERIES = [...SITE_SERIES, "weight_grad_rms", "update_to_weight", ...DETAILS]
-const SOMETIMES = ["sample_cosine", "update_to_weight", ...DETAILS] // measured in some rows only
-const IN_VERSION_1 = { act_rms: "act", grad_rms: "grad", weight_grad_rms: "weight_grad", update_to_weight: "update" }
-const OLDER =
+const OPTIONAL_SERIES = ["sample_cosine", "update_to_weight", ...DETAILS] // null in rows that did not measure them
+const VERSION_1_NAMES = { act_rms: "act", grad_rms: "grad", weight_grad_rms: "weight_grad", update_to_weight: "update" }
+const OLD_RECORDER_SENTENCE =
   "An older recorder wrote this file: its charts play, and `python -m addnorm show FILE` says what it found."
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/
 
@@ -32,16 +32,16 @@ const fault = (text) => {
 }
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)
 
-const tooDeep = (value) => {
+const isTooDeep = (value) => {
   let level = [value]
-  for (let depth = 0; depth < DEEPEST; depth++) {
+  for (let depth = 0; depth < MAX_DEPTH; depth++) {
     level = level.flatMap((nested) => Object.values(nested).filter((item) => typeof item === "object" && item !== null))
     if (!level.length) return false
   }
   return true
 }
 
-const parsed = (line) => {
+const parseLine = (line) => {
   let text
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(line)
@@ -55,12 +55,12 @@ const parsed = (line) => {
     fault("is not JSON, or is nested too deeply")
   }
   if (!isObject(entry)) fault("is not an object")
-  if (tooDeep(entry)) fault("is not JSON, or is nested too deeply")
+  if (isTooDeep(entry)) fault("is not JSON, or is nested too deeply")
   return entry
 }
 
-// A JSON value as a number, null where not measured. Each check here throws a FaultError, which says what line N is or has.
-const number = (value, name) => {
+// A JSON value as a number, null if not measured. Each check throws a FaultError whose message completes "Line N ...".
+const checkNumber = (value, name) => {
   if (NON_FINITE.has(value)) return NON_FINITE.get(value)
   if (value === null || value === undefined) return null
   if (typeof value !== "number") fault(`has a value of ${name} that is not a number`)
@@ -68,43 +68,43 @@ const number = (value, name) => {
   return value
 }
 
-const numbers = (value, name, width, mayLack) => {
+const checkNumbers = (value, name, width, mayLack) => {
   if ((value === null || value === undefined) && mayLack) return Array(width).fill(null)
   if (!Array.isArray(value)) fault(`has ${name} that is not a list`)
   if (value.length !== width) fault(`has ${value.length} numbers of ${name} where there should be ${width}`)
-  return value.map((item) => number(item, name))
+  return value.map((item) => checkNumber(item, name))
 }
 
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0
-const count = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is not a count`))
+const checkCount = (entry, key) => (isCount(entry[key]) ? entry[key] : fault(`has a ${key} that is not a count`))
 
-const text = (entry, key, longest = MAX_NAME) => {
+const checkText = (entry, key, longest = MAX_NAME) => {
   const value = entry[key]
   if (typeof value !== "string") fault(`has a ${key} that is not text`)
   if (value.length > 2 * longest || [...value].length > longest) fault(`has a ${key} that is too long`)
   return value
 }
 
-const listed = (entry, key) => {
+const checkList = (entry, key) => {
   const value = entry[key]
   if (!Array.isArray(value)) fault(`has ${key} that are not a list`)
   if (value.length > MAX_SITES) fault(`has more than ${MAX_SITES} ${key}`)
   return value
 }
 
-// Checks { kind: [[step, sentence], ...] }: steps in order, none after the last.
-const sentences = (value, last) => {
+// Checks { kind: [[step, sentence], ...] }: steps increase, none is after the last row.
+const checkSentences = (value, lastStep) => {
   if (!isObject(value)) fault("has a said that is not an object")
   for (const [kind, changes] of Object.entries(value)) {
     let before = -1
-    text({ kind }, "kind")
-    for (const change of listed({ sentences: changes }, "sentences")) {
+    checkText({ kind }, "kind")
+    for (const change of checkList({ sentences: changes }, "sentences")) {
       if (!Array.isArray(change) || change.length !== 2) fault("has a sentence without a step")
-      const step = count({ step: change[0] }, "step")
-      if (!(step <= last)) fault(`has a sentence about step ${step}, which has not come`)
+      const step = checkCount({ step: change[0] }, "step")
+      if (!(step <= lastStep)) fault(`has a sentence about step ${step}, which has not come`)
       if (step <= before) fault("has sentences out of order")
       before = step
-      text({ sentence: change[1] }, "sentence", MAX_SENTENCE)
+      checkText({ sentence: change[1] }, "sentence", MAX_SENTENCE)
     }
     if (before < 0) fault("has a kind of sentence without one")
   }
@@ -114,27 +114,27 @@ const sentences = (value, last) => {
 const nameOfSite = (item) => {
   if (!isObject(item)) fault("has a site that is not an object")
   if (!Array.isArray(item.shape) || item.shape.length > 16) fault("has a site without a shape")
-  if (!KINDS.includes(text(item, "kind"))) fault("has a site of an unknown kind")
-  for (const size of item.shape) count({ shape: size }, "shape")
-  const name = text(item, "name")
-  for (const key of ["module", "dtype"]) text(item, key)
+  if (!SITE_KINDS.includes(checkText(item, "kind"))) fault("has a site of an unknown kind")
+  for (const size of item.shape) checkCount({ shape: size }, "shape")
+  const name = checkText(item, "name")
+  for (const key of ["module", "dtype"]) checkText(item, key)
   return name
 }
 
 const nameOfBlock = (item) => {
   if (!isObject(item)) fault("has a block that is not an object")
-  const name = text(item, "name")
-  for (const key of ["site", "parameters"]) count(item, key)
+  const name = checkText(item, "name")
+  for (const key of ["site", "parameters"]) checkCount(item, key)
   return name
 }
 
-const ending = (entry) => {
-  if (!ENDS.includes(entry.end)) fault("ends in an unknown way")
+const checkEnding = (entry) => {
+  if (!ENDINGS.includes(entry.end)) fault("ends in an unknown way")
   return {
     end: entry.end,
-    reason: text(entry, "reason"),
-    rows: count(entry, "rows"),
-    dropped: count(entry, "dropped"),
+    reason: checkText(entry, "reason"),
+    rows: checkCount(entry, "rows"),
+    dropped: checkCount(entry, "dropped"),
   }
 }
 
@@ -143,15 +143,15 @@ const checkHeader = (entry) => {
   if (!isCount(version) || version < 1) fault("is not the header of a recording")
   if (version > VERSION)
     fault(`says that this is version ${version} of the format; this program reads up to version ${VERSION}`)
-  const sites = listed(entry, "sites").map(nameOfSite)
-  const blocks = listed(entry, "blocks").map(nameOfBlock)
+  const sites = checkList(entry, "sites").map(nameOfSite)
+  const blocks = checkList(entry, "blocks").map(nameOfBlock)
   const [heads, weights] = ["heads", "weights"].map((key) =>
-    listed({ [key]: entry[key] ?? [] }, key).map((name) => text({ [key]: name }, key)),
+    checkList({ [key]: entry[key] ?? [] }, key).map((name) => checkText({ [key]: name }, key)),
   )
-  for (const key of ["model", "dtype", "device", "created"]) text(entry, key)
-  for (const note of listed(entry, "notes")) text({ note }, "note")
-  for (const key of ["parameters", "trained"]) count(entry, key)
-  const bins = Object.hasOwn(entry, "bins") ? count(entry, "bins") : 0
+  for (const key of ["model", "dtype", "device", "created"]) checkText(entry, key)
+  for (const note of checkList(entry, "notes")) checkText({ note }, "note")
+  for (const key of ["parameters", "trained"]) checkCount(entry, key)
+  const bins = Object.hasOwn(entry, "bins") ? checkCount(entry, "bins") : 0
   if (bins > MAX_BINS) fault(`has more than ${MAX_BINS} bins`)
   for (const key of ["versions", "meta"])
     if (entry[key] !== undefined && !isObject(entry[key])) fault(`has a ${key} that is not an object`)
@@ -160,48 +160,48 @@ const checkHeader = (entry) => {
   return { sites, blocks, heads, weights, bins }
 }
 
-export class Lines {
+export class RecordingDecoder {
   constructor(log) {
     this.log = log
-    this.empty()
+    this.reset()
   }
 
-  empty() {
+  reset() {
     this.widths = {}
-    this.ended = null
+    this.ending = null
     this.problem = ""
     this.file = ""
     this.bytes = 0
     this.line = 0
     this.numbers = 0
-    this.gone = ""
+    this.goneSentence = ""
     this.readAt = undefined
     this.seconds = 0
-    this.rest = new Uint8Array(0)
+    this.remainder = new Uint8Array(0)
     this.log.last = 0
     this.log.clear()
     this.updateState()
   }
 
-  // What a connection asks for: which recording, which file, how many bytes are here.
-  get asks() {
+  // The request to a server: recording, file, and how many bytes are here.
+  get request() {
     return { recording: this.log.recording, file: this.file, have: this.bytes }
   }
 
-  // Sets the state of the log to how the recording stands.
   updateState() {
     const { log } = this
     const { device = "", parameters = 0 } = log.header?.about ?? {}
-    const [error, done] = [this.gone || this.problem, Boolean(this.ended || this.readAt)]
-    log.become({ ...log.state, recorded: true, done, error, device, parameters })
+    const error = this.goneSentence || this.problem
+    const done = Boolean(this.ending || this.readAt)
+    log.setState({ ...log.state, recorded: true, done, error, device, parameters })
   }
 
-  // The file of this name, and from which byte on it will come: a new file comes from its beginning.
-  // `read`: when it was read, if nothing will follow.
+  // Announces a file and the byte at which its data will start; a new file starts at 0. `read`: Unix time at which it was
+  // read, if nothing will follow.
   follow({ file, start, sentence, read }) {
-    if (start < this.bytes) this.empty()
+    if (start < this.bytes) this.reset()
     this.file = file
-    this.gone = sentence
+    this.goneSentence = sentence
     this.readAt = read
     this.updateState()
   }
@@ -210,32 +210,32 @@ export class Lines {
     if (start === this.bytes) this.feed(data)
   }
 
-  // Reads the lines that these bytes complete; after a fault, no more.
+  // Reads the lines that these bytes complete; after a fault it reads no more.
   feed(data) {
     this.bytes += data.length
     if (this.problem) return
-    const joined = this.rest.length ? new Uint8Array(this.rest.length + data.length) : data
-    if (this.rest.length) {
-      joined.set(this.rest)
-      joined.set(data, this.rest.length)
+    const joined = this.remainder.length ? new Uint8Array(this.remainder.length + data.length) : data
+    if (this.remainder.length) {
+      joined.set(this.remainder)
+      joined.set(data, this.remainder.length)
     }
-    let at = 0
-    for (let end = joined.indexOf(10); end >= 0 && !this.problem; end = joined.indexOf(10, at)) {
-      this.take(joined.subarray(at, end))
-      at = end + 1
+    let start = 0
+    for (let end = joined.indexOf(10); end >= 0 && !this.problem; end = joined.indexOf(10, start)) {
+      this.readLine(joined.subarray(start, end))
+      start = end + 1
     }
-    this.rest = joined.slice(at)
-    if (this.rest.length > BOUNDS.line && !this.problem) {
+    this.remainder = joined.slice(start)
+    if (this.remainder.length > BOUNDS.line && !this.problem) {
       this.line += 1
       this.stop("is longer than a line of a recording can be")
     }
-    if (this.problem) this.rest = new Uint8Array(0)
+    if (this.problem) this.remainder = new Uint8Array(0)
     this.updateState()
   }
 
-  // Checks the end of a file that will not grow any more.
+  // Call it once a file will grow no more.
   finish() {
-    if (!this.problem && this.rest.length) {
+    if (!this.problem && this.remainder.length) {
       this.line += 1
       this.stop(this.log.header ? "is cut off; what came before it is shown" : "is not a recording")
     } else if (!this.problem && !this.log.header) this.problem = "The file is empty."
@@ -243,29 +243,29 @@ export class Lines {
     this.updateState()
   }
 
-  take(line) {
+  readLine(line) {
     this.line += 1
     try {
       if (line.length > BOUNDS.line) fault("is longer than a line of a recording can be")
-      const entry = parsed(line)
-      if (this.ended) fault("stands after the end of the recording")
-      if (!this.log.header) this.takeHeader(entry)
-      else if (Object.hasOwn(entry, "end")) this.ended = ending(entry)
+      const entry = parseLine(line)
+      if (this.ending) fault("stands after the end of the recording")
+      if (!this.log.header) this.readHeader(entry)
+      else if (Object.hasOwn(entry, "end")) this.ending = checkEnding(entry)
       else if (Object.hasOwn(entry, "said")) {
         this.checkTotal(Math.floor(line.length / 8))
-        this.log.addSentences(sentences(entry.said, this.log.steps.at(-1)))
-      } else this.takeRow(entry)
+        this.log.addSentences(checkSentences(entry.said, this.log.steps.at(-1)))
+      } else this.readRow(entry)
     } catch (error) {
       if (!(error instanceof FaultError)) throw error
       this.stop(error.message)
     }
   }
 
-  stop(what) {
-    this.problem = `Line ${this.line} ${what}.`
+  stop(fault) {
+    this.problem = `Line ${this.line} ${fault}.`
   }
 
-  takeHeader(entry) {
+  readHeader(entry) {
     const { sites, blocks, heads, weights, bins } = checkHeader(entry)
     const details = { head: heads, parameter_grad: weights }
     let width = SCALARS.length
@@ -275,9 +275,9 @@ export class Lines {
       tracks.push({ name, start: width, width: this.widths[name] })
       width += this.widths[name]
     }
-    this.shares = sites.length * bins // numbers of a row with histograms
-    const named = { sites: sites.map(plain), blocks: blocks.map(plain) }
-    this.log.describe({ seeds: 1, last: 0, width, tracks, ...named, about: entry })
+    this.binCount = sites.length * bins // numbers in the histograms of a row
+    const names = { sites: sites.map(sanitize), blocks: blocks.map(sanitize) }
+    this.log.setHeader({ seeds: 1, last: 0, width, tracks, ...names, about: entry })
     this.log.stride = isCount(entry.every) && entry.every > 0 ? entry.every : 1
   }
 
@@ -286,62 +286,58 @@ export class Lines {
     if (this.numbers > BOUNDS.numbers) fault("is over the limit; the lines before it are shown")
   }
 
-  takeRow(entry) {
+  readRow(entry) {
     const { log } = this
-    const counted = entry.histogram !== null && entry.histogram !== undefined
-    this.checkTotal(log.width + 2 + (counted ? this.shares : 0))
-    const old = log.header.about.addnorm === 1
-    const step = count(entry, "step")
+    const hasHistogram = entry.histogram !== null && entry.histogram !== undefined
+    this.checkTotal(log.width + 2 + (hasHistogram ? this.binCount : 0))
+    const isVersion1 = log.header.about.addnorm === 1
+    const step = checkCount(entry, "step")
     const before = log.steps.at(-1)
     if (step <= before) fault(`is of step ${step}, after step ${before}`)
-    const scalars = SCALARS.map((name) => number(entry[name], name))
-    const seconds = number(entry.seconds, "seconds") ?? NaN
+    const scalars = SCALARS.map((name) => checkNumber(entry[name], name))
+    const seconds = checkNumber(entry.seconds, "seconds") ?? NaN
     const series = SERIES.map((name) => {
-      const key = (old && IN_VERSION_1[name]) || name
-      return numbers(entry[key], key, this.widths[name], SOMETIMES.includes(name))
+      const key = (isVersion1 && VERSION_1_NAMES[name]) || name
+      return checkNumbers(entry[key], key, this.widths[name], OPTIONAL_SERIES.includes(name))
     })
-    const histogram = counted && numbers(entry.histogram, "histogram", this.shares, false)
+    const histogram = hasHistogram && checkNumbers(entry.histogram, "histogram", this.binCount, false)
     if (entry.skipped !== undefined && typeof entry.skipped !== "boolean")
       fault("has a skipped that is neither true nor false")
-    if (entry.loss_sum_of !== undefined) count(entry, "loss_sum_of")
-    log.append(step, [...scalars, ...series.flat()])
+    if (entry.loss_sum_of !== undefined) checkCount(entry, "loss_sum_of")
+    log.appendRow(step, [...scalars, ...series.flat()])
     const update = series[SERIES.indexOf("update_to_weight")]
-    const updated = update.some((value) => value !== null)
-    if (updated || histogram)
-      log.add(0, [{ step, ...(updated && { update_to_weight: update }), ...(histogram && { histogram }) }])
-    if (old) log.sentences.verdict ??= [[0, OLDER]]
+    const hasUpdate = update.some((value) => value !== null)
+    if (hasUpdate || histogram)
+      log.addFrames(0, [{ step, ...(hasUpdate && { update_to_weight: update }), ...(histogram && { histogram }) }])
+    if (isVersion1) log.sentences.verdict ??= [[0, OLD_RECORDER_SENTENCE]]
     this.seconds = seconds
   }
 
-  // How the recording stands in words: growing, ended with a reason, silent since some time, or unknown. `words`: STANDS of
-  // addnorm/words.py; `now` in Unix seconds.
-  status(words, now) {
-    if (this.ended) return words[this.ended.end].replace("{reason}", () => this.ended.reason)
+  // The status in words: growing, ended with a reason, silent for some time, or unknown. `words`: STANDS of
+  // addnorm/words.py; `time`: Unix time in seconds.
+  status(words, time) {
+    if (this.ending) return words[this.ending.end].replace("{reason}", () => this.ending.reason)
     const { created } = this.log.header.about
-    const silent = now - (UTC_TIME.test(created) ? Date.parse(created) / 1000 : NaN) - this.seconds
-    if (this.problem || !Number.isFinite(silent)) return words.unknown
-    if (silent <= Math.max(words.pause, (words.pauses * this.seconds) / Math.max(1, this.log.steps.length)))
-      return words.growing
-    const [, seconds, unit] = words.units.findLast(([least]) => silent >= least)
-    return words.late.replace("{time}", `${Math.floor(silent / seconds)} ${unit}`)
+    const silentSeconds = time - (UTC_TIME.test(created) ? Date.parse(created) / 1000 : NaN) - this.seconds
+    if (this.problem || !Number.isFinite(silentSeconds)) return words.unknown
+    const usualPause = (words.pauses * this.seconds) / Math.max(1, this.log.steps.length)
+    if (silentSeconds <= Math.max(words.pause, usualPause)) return words.growing
+    const [, unitSeconds, unit] = words.units.findLast(([from]) => silentSeconds >= from)
+    return words.late.replace("{time}", `${Math.floor(silentSeconds / unitSeconds)} ${unit}`)
   }
 
-  // Model, device and length in one line.
+  // File, model, device, length and status in one line.
   facts(words) {
-    const { header, local, name, steps } = this.log
-    if (!header) return this.problem || this.gone || local ? "" : `${name}: nothing has come yet`
+    const { header, isLocal, name, steps } = this.log
+    if (!header) return this.problem || this.goneSentence || isLocal ? "" : `${name}: nothing has come yet`
     const { model, dtype, device, parameters, optimizer } = header.about
-    const parts = [
-      ...(name ? [name] : []),
-      model,
-      `${parameters.toLocaleString("en")} parameters`,
-      `${dtype} on ${device}`,
-    ]
+    const parts = [model, `${parameters.toLocaleString("en")} parameters`, `${dtype} on ${device}`]
+    if (name) parts.unshift(name)
     if (typeof optimizer?.name === "string") parts.push(optimizer.name)
     parts.push(`${steps.length} ${steps.length === 1 ? "row" : "rows"}`)
     const status = this.status(words, this.readAt ?? Date.now() / 1000)
-    parts.push((local || this.readAt) && status === words.growing ? "not ended when it was read" : status)
-    if (this.ended?.dropped) parts.push(`${this.ended.dropped} rows dropped`)
-    return parts.map((part) => shortened(part, 60)).join(", ")
+    parts.push((isLocal || this.readAt) && status === words.growing ? "not ended when it was read" : status)
+    if (this.ending?.dropped) parts.push(`${this.ending.dropped} rows dropped`)
+    return parts.map((part) => shorten(part, 60)).join(", ")
   }
 }

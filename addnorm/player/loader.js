@@ -1,4 +1,4 @@
-// The only script that is sent with the page. It imports the others, which browsers cache, from below the server's path.
+// The only script inside the page. It imports the other modules, which browsers cache, from the server's base path.
 const indexScript = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
 const base = indexScript ? new URL("../../", indexScript.src) : new URL("./", document.baseURI)
 
@@ -8,6 +8,6 @@ export default async function (component) {
   const { Connection } = await import(new URL(`player/${version}/connection.js`, base).href)
   const address = new URL("log", base)
   address.protocol = address.protocol.replace("http", "ws")
-  const connect = (changed) => new Connection(address.href, changed)
+  const connect = (onChange) => new Connection(address.href, onChange)
   return mount(component, { connect, plotly: plotly && new URL(plotly, base).href })
 }

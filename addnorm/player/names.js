@@ -1,22 +1,22 @@
-// The names of a stranger's model: safe to draw, short, and without what all of them share. Pure.
+// Makes the module names of any model safe to draw and short. Pure.
 
-const MIN_NAMES = 5 // among which a prefix is looked for
+const MIN_NAMES = 5 // fewer names have no common prefix
 
-// A text made safe to draw: nothing that plotly would take for a tag, nothing invisible.
-export const plain = (name) =>
+// Replaces invisible characters, and those that plotly would read as markup.
+export const sanitize = (name) =>
   [...name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, "\uFFFD")].join("").replaceAll("<", "‹").replaceAll("&", "＆")
 
-// A name cut in the middle to fit so many letters.
-export const shortened = (name, width) => {
-  const letters = [...plain(name)]
+// A name of at most `width` letters, cut in the middle.
+export const shorten = (name, width) => {
+  const letters = [...sanitize(name)]
   if (letters.length <= width) return letters.join("")
   const left = (width - 1) >> 1
   return `${letters.slice(0, left).join("")}…${letters.slice(letters.length - (width - 1 - left)).join("")}`
 }
 
-// The modules that all names but the first and the last lie in, with a dot at the end, which a chart and its table say
-// once. `lists`: of the recordings in a chart.
-export const sharedPrefix = (lists) => {
+// The path of the module that contains all modules but the first and the last, with a dot at the end; a chart shows it
+// once, in the title of its axis. `lists`: one list of names per recording in the chart.
+export const commonPrefix = (lists) => {
   const inner = lists.flatMap((names) => (names.length < MIN_NAMES ? [""] : names.slice(1, -1)))
   let prefix = inner[0] ?? ""
   for (const name of inner) while (!name.startsWith(prefix)) prefix = prefix.slice(0, -1)

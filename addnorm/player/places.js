@@ -1,38 +1,36 @@
-// Where playheads stood, by the runs of their player. A tab keeps them, so that a reload finds a finished run again.
+// The last places of playheads, by the runs of their player, in the tab's session storage: they survive a reload.
 
 const KEY = "add-norm places"
-const MOST = 30
+const MAX_PLACES = 30
 
 const readPlaces = () => {
   try {
     return JSON.parse(sessionStorage.getItem(KEY)) ?? []
   } catch {
-    return [] // nothing may be kept here
+    return [] // no storage here
   }
 }
-const stored = new Map(readPlaces()) // by an earlier load of the page
-const places = new Map()
+const stored = new Map(readPlaces()) // from an earlier load of the page
+const places = new Map() // from this load
 
-// Where a playhead stood on this load of the page.
-export const knownPlace = (name) => places.get(name)
+export const recallPlace = (name) => places.get(name)
 
-// Where it stood before a reload, the first time that this is asked.
-export const placeBefore = (name) => {
+// The place before a reload; only the first call returns it.
+export const takeStoredPlace = (name) => {
   const place = stored.get(name)
   stored.delete(name)
   return place
 }
 
-export const keepPlace = (name, place) => {
-  for (const known of [places, stored]) known.delete(name)
+export const savePlace = (name, place) => {
+  for (const map of [places, stored]) map.delete(name) // the newest place comes last
   places.set(name, place)
 }
 
-// For the next load of the page.
 export const storePlaces = () => {
   try {
-    sessionStorage.setItem(KEY, JSON.stringify([...stored, ...places].slice(-MOST)))
+    sessionStorage.setItem(KEY, JSON.stringify([...stored, ...places].slice(-MAX_PLACES)))
   } catch {
-    // then it begins at step 0
+    // the next load then begins at step 0
   }
 }

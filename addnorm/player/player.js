@@ -1,16 +1,16 @@
-// The player: holds the logs of a page, moves a playhead along them, and draws the declared panels once per frame.
+// The player: holds the logs of a page, moves a playhead along them, and draws the declared panels in each frame.
 
 import { Bar } from "./bar.js"
 import { BlockPicture, RunHeading } from "./block.js"
 import { Curve, Digit } from "./cell.js"
-import { AGAIN, Chart, load, setHues, themeOf } from "./chart.js"
-import { written } from "./connection.js"
-import { clock, translated, translateTexts, usePhrases, whenGone, write } from "./dom.js"
+import { AGAIN, Chart, loadPlotly, setHues, themeOf } from "./chart.js"
+import { decodeEmbedded } from "./connection.js"
+import { clock, setPhrases, setText, translate, translateTexts, whenGone } from "./dom.js"
 import { Drop, droppedLog } from "./drop.js"
 import { listen } from "./keys.js"
 import { brief } from "./number.js"
-import { keepPlace, knownPlace, placeBefore, storePlaces } from "./places.js"
-import { Playhead, reach } from "./playhead.js"
+import { recallPlace, savePlace, storePlaces, takeStoredPlace } from "./places.js"
+import { extentOf, Playhead } from "./playhead.js"
 import { RunLog } from "./runlog.js"
 import { SamplePaths } from "./sample_paths.js"
 import { Scenes } from "./scenes.js"
@@ -19,15 +19,15 @@ import { Heading, Headline, Link, Sentence, Text } from "./texts.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-const CALM_SECONDS = 0.5 // between two pictures, with reduced motion
-const REST_SECONDS = 0.4 // after the last move, before the server hears where the playhead is
-const SETTLED_SECONDS = 0.2 // after the last move, before what is out of sight is drawn
+const CALM_SECONDS = 0.5 // between two drawings, with reduced motion
+const REPORT_SECONDS = 0.4 // after the last move, before the server learns of the playhead
+const SETTLED_SECONDS = 0.2 // after the last move, before panels out of sight are drawn
 const FOLLOW_SECONDS = 1 // between two reports of a moving playhead
-const LEAVING_SECONDS = 2 // after a link or Back, in which the next page is there
-const EAGER_SECONDS = 10 // within which a page has heard of a control
-const LATE_SECONDS = 10 // after which a growing recording without news is looked at again
-const PROJECTED = 20 // pixels of the page's type for which a projector's charts are enlarged
-const FRAME_SECONDS = 0.04 // of drawing in one frame; the other panels wait for the next
+const LEAVING_SECONDS = 2 // after a navigation, within which the next page appears
+const EAGER_SECONDS = 10 // within which a page has rerun for a control
+const REFRESH_SECONDS = 10 // between status updates of a growing recording without news
+const PROJECTOR_FONT = 20 // pixels: the font size of the page for which projector scales are declared
+const FRAME_SECONDS = 0.04 // of drawing per frame; the other panels wait for the next frame
 const PANELS = {
   chart: Chart,
   stack: StackPanel,
@@ -43,40 +43,48 @@ const PANELS = {
   paths: SamplePaths,
 }
 
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
-// A projector's charts grow with the page's type, which is larger on a large screen: half as much, to have room for titles.
-const projected = (panel) => {
+const toSentence = (text) => text.charAt(0).toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".")
+// Scales a projector's chart with the square root of the page's font size, so that titles still fit.
+const withProjectorScale = (panel) => {
   const { layout } = panel.figure ?? {}
   if (!layout?.bind?.scale) return panel
-  const type = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
-  const scale = layout.bind.scale * Math.sqrt(type / PROJECTED)
+  const fontSize = Number.parseFloat(getComputedStyle(document.documentElement).fontSize)
+  const scale = layout.bind.scale * Math.sqrt(fontSize / PROJECTOR_FONT)
   return { ...panel, figure: { ...panel.figure, layout: { ...layout, bind: { ...layout.bind, scale } } } }
 }
-const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
+const prefersCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
-const usedTriggers = new Set() // the texts with which pages asked for a start or a reset: each works once
-const once = (text) => Boolean(text) && !usedTriggers.has(text) && Boolean(usedTriggers.add(text))
+const usedTriggers = new Set() // the start and reset tokens of pages; each works once
+const useTrigger = (token) => {
+  const isNew = Boolean(token) && !usedTriggers.has(token)
+  usedTriggers.add(token)
+  return isNew
+}
 
-// When a control outside of the players was last touched: a run that plays since then is the one from before.
-let touched = Number.NEGATIVE_INFINITY
+// When a control outside the players was last used. A run that was started before that belongs to the old settings.
+let touchedAt = Number.NEGATIVE_INFINITY
 for (const kind of ["pointerdown", "keydown"])
   window.addEventListener(
     kind,
     ({ target }) => {
-      if (!(target instanceof Element && target.closest(".player-bar"))) touched = clock()
+      if (!(target instanceof Element && target.closest(".player-bar"))) touchedAt = clock()
     },
     true,
   )
 
-// After a click on a link, or a button that looks like one, or on Back the page may be unloading. What it says then would
-// make the server run it again.
-const WAYS = "a[href], [data-testid=stBaseButton-tertiary]"
-let tookWay = Number.NEGATIVE_INFINITY
-const noteWay = () => {
-  tookWay = touched = clock()
+// When the viewer last followed a link, or a button in the style of one, or pressed Back: the page may be unloading, and a
+// report would make the server rerun it.
+const NAVIGATION_SELECTOR = "a[href], [data-testid=stBaseButton-tertiary]"
+let navigatedAt = Number.NEGATIVE_INFINITY
+const noteNavigation = () => {
+  navigatedAt = touchedAt = clock()
 }
-window.addEventListener("popstate", noteWay)
-window.addEventListener("click", ({ target }) => target instanceof Element && target.closest(WAYS) && noteWay(), true)
+window.addEventListener("popstate", noteNavigation)
+window.addEventListener(
+  "click",
+  ({ target }) => target instanceof Element && target.closest(NAVIGATION_SELECTOR) && noteNavigation(),
+  true,
+)
 
 class Player {
   constructor(root, host, parts) {
@@ -87,248 +95,263 @@ class Player {
     this.scales = {}
     this.stale = new Set()
     this.logs = []
-    this.watched = new Set() // of a story, the links of the runs that its reader has watched to their end
-    this.reported = ""
-    this.moved = 0
+    this.watchedLinks = new Set() // the runs of a story that its reader has watched to the end
+    this.reported = "" // the last reported place
+    this.movedAt = 0
     this.drawnAt = 0
-    this.inSight = () => {} // while a run plays that was begun by a key
-    this.back = () => {} // to where the page was before it
+    this.keepInSight = () => {} // while a run plays that a key has started
+    this.scrollBack = () => {} // after that run
     this.status = root.querySelector(".player-status")
     this.error = root.querySelector(".player-error")
     this.hint = root.querySelector(".player-hint")
     this.playhead = new Playhead(1)
-    this.moves = this.movesOf()
+    this.moves = this.createMoves()
     this.bar = new Bar(root.querySelector(".player-bar"), this.moves)
-    this.drop = new Drop(root, (number, log) => this.take(number, log))
-    this.scenes = new Scenes(root, { entered: () => this.enter() })
-    this.connection = host.connect(() => this.go())
-    this.watch()
-    this.here = () => this.go()
-    document.addEventListener("visibilitychange", this.here)
+    this.drop = new Drop(root, (number, log) => this.takeFile(number, log))
+    this.scenes = new Scenes(root, { onEnter: () => this.enter() })
+    this.connection = host.connect(() => this.requestFrame())
+    this.observePanels()
+    this.onVisible = () => this.requestFrame()
+    document.addEventListener("visibilitychange", this.onVisible)
   }
 
-  // What the bar, the keys and the page do with the playhead, by name.
-  movesOf() {
-    const moved = (move) => (value) => {
+  // The functions with which the bar, the keys and the page move the playhead.
+  createMoves() {
+    const withUpdate = (move) => (value) => {
       move(value)
-      this.before = undefined
-      this.moved = clock()
-      this.follows = false // whether the playhead stays at the end of a growing recording
-      this.bar.show(this.playhead, this.word) // at once; the charts follow in the next frame
+      this.storedPlace = undefined
+      this.movedAt = clock()
+      this.follows = false // the end of a growing recording
+      this.bar.show(this.playhead, this.startLabel) // at once; the charts follow in the next frame
       this.request()
-      this.go()
+      this.requestFrame()
     }
     return {
-      play: moved(() => {
-        for (const other of players.values()) if (other.playhead.playing) other.moves.pause() // one player plays at a time
+      play: withUpdate(() => {
+        for (const other of players.values()) if (other.playhead.playing) other.moves.pause() // only one player plays
         this.pressedAt = clock()
         this.playhead.play(this.pressedAt)
       }),
-      pause: moved(() => this.playhead.pause()),
-      step: moved(() => this.playhead.step()),
-      reset: moved(() => this.playhead.reset()),
-      seek: moved((row) => {
+      pause: withUpdate(() => this.playhead.pause()),
+      step: withUpdate(() => this.playhead.step()),
+      reset: withUpdate(() => this.playhead.reset()),
+      seek: withUpdate((row) => {
         this.playhead.pause()
         this.playhead.seek(row)
       }),
-      speed: moved((word) => (this.playhead.speed = word)),
+      speed: withUpdate((speed) => (this.playhead.speed = speed)),
     }
   }
 
-  // Follows the size of each panel, and whether it is in sight.
-  watch() {
-    this.resized = 0
-    this.sized = new ResizeObserver((entries) => {
+  // Observes the size of each panel, and whether it is in sight.
+  observePanels() {
+    this.resizes = 0
+    this.resizeObserver = new ResizeObserver((entries) => {
       for (const { target, contentRect } of entries)
         for (const panel of this.panels.values())
           if (panel.home === target) Object.assign(panel, { width: contentRect.width, measured: undefined })
-      this.resized += 1
-      this.inSight()
-      this.go()
+      this.resizes += 1
+      this.keepInSight()
+      this.requestFrame()
     })
-    this.seen = new IntersectionObserver((entries) => {
+    this.sightObserver = new IntersectionObserver((entries) => {
       for (const { target, isIntersecting } of entries)
         for (const panel of this.panels.values()) {
           if (panel.home !== target) continue
           panel.away = !isIntersecting
           if (isIntersecting) this.stale.add(panel)
         }
-      this.go()
+      this.requestFrame()
     })
   }
 
-  // Takes what the page declares, at every rerun that changes it and when the theme changes.
+  // Takes the declaration of the page, after every rerun that changes it and when the theme changes.
   declare(component) {
     const { data } = component
     this.data = data
     setHues(data.hues)
     this.setState = component.setStateValue
-    if (data.speed && !this.asked) this.playhead.speed = data.speed // a projector's; a page's own is the playhead's first
+    if (data.speed && !this.isDeclared) this.playhead.speed = data.speed // only at first: the viewer may change it
     this.declareRuns(data)
     this.drop.declare([...data.runs.keys()].filter((number) => data.runs[number].recording === null))
     this.scenes.declare(data, component.setTriggerValue)
-    const drawnAt = data.at.join(" ") // where the page believed the playhead to be when it ran
-    if (drawnAt !== this.pageAt) this.reported = this.pageAt = drawnAt
+    const pageAt = data.at.join(" ") // the place of the playhead that the page knew when it ran
+    if (pageAt !== this.pageAt) this.reported = this.pageAt = pageAt
     this.declarePanels()
     this.hint.textContent = data.keys
-    if (Boolean(this.unlisten) !== Boolean(data.keys)) {
-      this.unlisten?.()
-      const { play, pause, step, reset } = this.moves
-      const [next, back] = [1, -1].map((by) => () => this.scenes.turn(by))
-      const along = this.scene ? { right: next, next, left: back, back } : { right: step }
-      this.unlisten = data.keys
-        ? listen({ space: () => (this.playhead.playing ? pause() : this.lead(play)), r: reset, ...along })
-        : undefined
-    }
-    if (!this.asked) {
-      this.asked = true
-      load(this.host.plotly)
-        .then((plotly) => (this.plotly = plotly))
-        .catch((error) => (this.without = `Charts cannot be drawn here, their tables can be opened: ${error.message}.`))
-        .then(() => this.go())
-    }
-    if (once(data.reset)) this.moves.reset()
-    // A recording that begins by itself rests where motion is unwelcome.
-    if (once(data.start) && !(calm() && this.active.every((log) => log.state.recorded))) this.moves.play()
+    this.listenToKeys(data.keys)
+    if (!this.isDeclared) this.loadPlotly()
+    this.isDeclared = true
+    if (useTrigger(data.reset)) this.moves.reset()
+    // With reduced motion no recording starts by itself.
+    if (useTrigger(data.start) && !(prefersCalm() && this.active.every((log) => log.state.recorded))) this.moves.play()
     this.theme = themeOf(this.root)
-    this.bar.show(this.playhead, this.word) // before the first frame: a button that gets its word later moves the rest
-    this.go()
+    this.bar.show(this.playhead, this.startLabel) // before the first frame: a later label would shift the bar
+    this.requestFrame()
+  }
+
+  listenToKeys(hint) {
+    if (Boolean(this.unlisten) === Boolean(hint)) return
+    this.unlisten?.()
+    const { play, pause, step, reset } = this.moves
+    const [next, back] = [1, -1].map((by) => () => this.scenes.turn(by))
+    const arrows = this.scene ? { right: next, next, left: back, back } : { right: step }
+    const space = () => (this.playhead.playing ? pause() : this.playInSight(play))
+    this.unlisten = hint ? listen({ space, r: reset, ...arrows }) : undefined
+  }
+
+  async loadPlotly() {
+    try {
+      this.plotly = await loadPlotly(this.host.plotly)
+    } catch (error) {
+      this.plotlyProblem = `Charts cannot be drawn here, their tables can be opened: ${error.message}.`
+    }
+    this.requestFrame()
   }
 
   declareRuns(data) {
     const names = data.runs.map(({ link, seeds }) => JSON.stringify([link, seeds]))
     const name = JSON.stringify([data.name, ...names])
-    const fresh = name !== this.name
-    if (fresh) {
-      const { playhead, logs: before, names: had } = this
-      // Train may be pressed before the page has heard of a moved control: it means the net that the control says, even
-      // if the run before was so short that it has been played to its end since.
-      const recent = clock() - this.pressedAt < EAGER_SECONDS
-      const plays = playhead.playing ? !playhead.shown || recent : playhead.ended && recent
-      const eager = plays && touched <= this.pressedAt
-      if (had) this.keep()
-      this.name = name
-      this.names = names
-      const opened = (run, number) => (run.recording === null && droppedLog(number)) || new RunLog(run)
-      const left = [...before]
-      this.logs = data.runs.map((run, number) => {
-        const at = left.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
-        return at < 0 || run.recording !== undefined ? opened(run, number) : left.splice(at, 1)[0]
-      })
-      this.playhead = new Playhead(Math.max(...this.active.map((log) => log.last)), playhead.speed)
-      const within = (some, all) => some.every((run) => all.includes(run))
-      const same = had && (within(had, names) || within(names, had)) // but for runs that were added or taken away
-      const { follows = true, ...place } = (same && this.placeOf(playhead)) || knownPlace(name) || {}
-      this.follows = follows
-      if (!data.scenes.length) Object.assign(this.playhead, place, had && { speed: playhead.speed })
-      this.before = data.restore ? placeBefore(name) : undefined
-      if (eager) this.playhead.play(clock())
-      this.pageAt = ""
-    }
-    const empty = this.logs.map((log) => !log.header) // the others know more than the page
-    for (const message of data.messages.map(written)) if (empty[message.run]) this.logs[message.run].hear(message)
-    if (fresh || data.ticket !== this.ticket) {
+    const isNew = name !== this.name
+    if (isNew) this.showRuns(data, name, names)
+    const isEmpty = this.logs.map((log) => !log.header) // the other logs know more than the page
+    for (const message of data.messages.map(decodeEmbedded))
+      if (isEmpty[message.run]) this.logs[message.run].receive(message)
+    if (isNew || data.ticket !== this.ticket) {
       this.ticket = data.ticket
-      this.greet()
+      this.sendHello()
     }
   }
 
-  // Where a playhead stands, for whoever comes back to these runs.
+  // Switches to other runs: keeps the logs that both have, and puts a new playhead at the fitting place.
+  showRuns(data, name, names) {
+    const { playhead, names: previous } = this
+    const playsOn = this.wantsNextRun()
+    if (previous) this.savePlace()
+    this.name = name
+    this.names = names
+    const openLog = (run, number) => (run.recording === null && droppedLog(number)) || new RunLog(run)
+    const reusable = [...this.logs]
+    this.logs = data.runs.map((run, number) => {
+      const index = reusable.findIndex(({ link, seeds }) => link === run.link && seeds === run.seeds)
+      return index < 0 || run.recording !== undefined ? openLog(run, number) : reusable.splice(index, 1)[0]
+    })
+    this.playhead = new Playhead(Math.max(...this.active.map((log) => log.last)), playhead.speed)
+    const includesAll = (all, some) => some.every((run) => all.includes(run))
+    const onlyAddedOrRemoved = previous && (includesAll(names, previous) || includesAll(previous, names))
+    const { follows = true, ...place } = (onlyAddedOrRemoved && this.placeOf(playhead)) || recallPlace(name) || {}
+    this.follows = follows
+    if (!data.scenes.length) Object.assign(this.playhead, place, previous && { speed: playhead.speed })
+    this.storedPlace = data.restore ? takeStoredPlace(name) : undefined
+    if (playsOn) this.playhead.play(clock())
+    this.pageAt = ""
+  }
+
+  // Whether Train was pressed before the page had rerun for a moved control: then it meant the net of that control, even if
+  // the run before was so short that it has already ended.
+  wantsNextRun() {
+    const { playhead } = this
+    const isRecent = clock() - this.pressedAt < EAGER_SECONDS
+    const plays = playhead.playing ? !playhead.shown || isRecent : playhead.ended && isRecent
+    return plays && touchedAt <= this.pressedAt
+  }
+
+  // The place of a playhead, to restore it for the same runs.
   placeOf({ position, furthest, speed }) {
     return { position: Math.floor(position), furthest, speed, follows: this.follows }
   }
 
-  // After a reload the playhead stands where it stood, once the rows are there: this alone starts no training.
-  recall(logs) {
-    if (!this.before || !logs.every((log) => log.over || log.length > this.before.position)) return
-    const { position, furthest } = this.before
+  // After a reload, returns to the stored place once the rows have arrived; that alone starts no training.
+  restorePlace(logs) {
+    if (!this.storedPlace || !logs.every((log) => log.isOver || log.length > this.storedPlace.position)) return
+    const { position, furthest } = this.storedPlace
     Object.assign(this.playhead, { position, furthest })
-    this.before = undefined
+    this.storedPlace = undefined
   }
 
-  keep() {
-    if (!this.data.scenes.length) keepPlace(this.name, this.placeOf(this.playhead))
+  savePlace() {
+    if (!this.data.scenes.length) savePlace(this.name, this.placeOf(this.playhead))
   }
 
-  // The logs that come over the connection: all but the visitor's files.
+  // The logs that the connection delivers: all but files of the visitor.
   get remote() {
-    return this.logs.filter((log) => !log.local)
+    return this.logs.filter((log) => !log.isLocal)
   }
 
-  greet() {
+  sendHello() {
     if (this.remote.length) this.connection.hello(this.ticket, this.remote, this.requests())
-    else this.connection.rest()
+    else this.connection.stopRequests()
   }
 
   request() {
     if (this.remote.length) this.connection.request(this.requests())
   }
 
-  // Takes a file of the visitor's, as far as it has been read.
-  take(number, log) {
-    if (this.data.runs[number]?.recording !== null) return // the page shows something else by now
+  // Takes the log of a file of the visitor, which may still be growing.
+  takeFile(number, log) {
+    if (this.data.runs[number]?.recording !== null) return // the page shows other runs by now
     if (this.logs[number] !== log) {
       this.logs[number] = log
       this.follows = true
       this.playhead = new Playhead(log.last, this.playhead.speed)
     }
-    this.go()
+    this.requestFrame()
   }
 
-  get word() {
+  get startLabel() {
     return this.data.verb || `Train${this.data.scope}`
   }
 
-  // Whether the page shows recordings and nothing of them has come yet.
-  get empty() {
+  // Whether the page shows recordings and none has arrived yet.
+  get isEmpty() {
     const recorded = this.active.filter((log) => log.isRecording)
     return recorded.length > 0 && !recorded.some((log) => log.header)
   }
 
-  // Plays on a projector, which nobody scrolls: what moves is in sight meanwhile, and at the end what was before.
-  lead(play) {
+  // Plays on a projector, which nobody scrolls: keeps the player in sight while it plays, and scrolls back at the end.
+  playInSight(play) {
     const pane = this.root.closest("[data-testid=stMain]")
     const top = pane?.scrollTop
-    this.inSight = () => this.root.scrollIntoView({ block: "nearest" })
-    this.back = () => {
-      this.back = this.inSight = () => {}
+    this.keepInSight = () => this.root.scrollIntoView({ block: "nearest" })
+    this.scrollBack = () => {
+      this.scrollBack = this.keepInSight = () => {}
       pane?.scrollTo({ top })
     }
-    this.inSight()
+    this.keepInSight()
     play()
   }
 
-  // Declares the player's panels, and those of its parts further down the page.
+  // Declares the panels of the player and of its parts further down the page.
   declarePanels() {
-    const wanted = new Set()
-    this.root.classList.toggle("empty", this.empty)
+    const keys = new Set()
+    this.root.classList.toggle("empty", this.isEmpty)
     for (const [root, part] of this.parts) {
-      if (root !== this.root && !part.data.below) continue // an old player of this name, not yet unmounted
+      if (root !== this.root && !part.data.below) continue // a player of the same name that is about to unmount
       const declarations = this.scene && root === this.root ? this.scene.panels : part.data.panels
-      const panels = this.empty ? [] : declarations.map(projected)
-      panels.forEach((declared, at) => {
+      const panels = this.isEmpty ? [] : declarations.map(withProjectorScale)
+      panels.forEach((declared, index) => {
         const key = `${part.data.name} ${declared.key}`
-        const { home } = this.panel(key, part, declared)
-        wanted.add(key)
-        if (declared.scrubs) this.bar.under(home, declared)
-        else if (part.grid.children[at] !== home) part.grid.insertBefore(home, part.grid.children[at] ?? null)
+        const { home } = this.declarePanel(key, part, declared)
+        keys.add(key)
+        if (declared.scrubs) this.bar.putUnderSlider(home, declared)
+        else if (part.grid.children[index] !== home) part.grid.insertBefore(home, part.grid.children[index] ?? null)
       })
     }
     for (const [key, panel] of this.panels) {
-      if (wanted.has(key)) continue
+      if (keys.has(key)) continue
       panel.clear?.(this.plotly)
-      this.sized.unobserve(panel.home)
-      this.seen.unobserve(panel.home)
+      this.resizeObserver.unobserve(panel.home)
+      this.sightObserver.unobserve(panel.home)
       this.stale.delete(panel)
       panel.home.remove()
       this.panels.delete(key)
     }
     this.root.classList.toggle("pinned", Boolean(this.data?.panels.some(({ scrubs }) => scrubs)))
-    this.declared = (this.declared ?? 0) + 1
-    this.go()
+    this.declarations = (this.declarations ?? 0) + 1
+    this.requestFrame()
   }
 
-  panel(key, part, declared) {
+  declarePanel(key, part, declared) {
     let panel = this.panels.get(key)
     if (!panel) {
       const home = document.createElement("div")
@@ -337,12 +360,12 @@ class Player {
       panel = new PANELS[declared.kind](home, {
         toggled: (block) => part.fire("toggled", [declared.run, block]),
         opened: () => part.fire("opened", declared.target ?? declared.run),
-        pointed: (run) => this.pointed(run),
+        highlightRun: (run) => this.highlightRun(run),
         scales: this.scales,
       })
       panel.home = home
-      this.sized.observe(home)
-      this.seen.observe(home)
+      this.resizeObserver.observe(home)
+      this.sightObserver.observe(home)
       this.panels.set(key, panel)
     }
     panel.home.style.setProperty("--span", declared.span)
@@ -353,87 +376,91 @@ class Player {
     return panel
   }
 
-  // Marks the panels of the run whose line the pointer is on.
-  pointed(run) {
+  // Highlights the panels of a run while the pointer is on its line; undefined for none.
+  highlightRun(run) {
     for (const panel of this.panels.values())
       panel.home.classList.toggle("pointed", run !== undefined && panel.run === run)
   }
 
   // The scene shown, if there are scenes.
   get scene() {
-    return this.data?.scenes?.[this.scenes.at]
+    return this.data?.scenes?.[this.scenes.shown]
   }
 
-  // The logs along which the playhead moves: all, or the one of the scene.
+  // The logs along which the playhead moves: all, or that of the scene.
   get active() {
     return this.scene ? [this.logs[this.scene.run]] : this.logs
   }
 
-  // Enters a scene: its run from the beginning, which plays if the scene says so.
+  // Shows the run of the current scene from its beginning, and plays it if the scene does.
   enter() {
     this.moves.pause()
     this.playhead = new Playhead(this.active[0].last, this.playhead.speed)
     this.reported = ""
-    this.arrived = false
+    this.hasArrived = false
     this.declarePanels()
-    if (this.scene.plays && !calm()) this.moves.play()
+    if (this.scene.plays && !prefersCalm()) this.moves.play()
     this.request()
   }
 
-  // The step that the server hears of: a run that diverged at the first step rests at step 0, but has been trained.
+  // The step to report: a run that diverged at its first step rests at step 0, but has been trained.
   get step() {
     const { playhead, active } = this
-    const trained = !playhead.shown && active.every((log) => log.lost)
-    return trained ? Math.max(...active.map((log) => log.sentenceStep(playhead))) : playhead.shown
+    const divergedAtOnce = !playhead.shown && active.every((log) => log.hasDiverged)
+    return divergedAtOnce ? Math.max(...active.map((log) => log.sentenceStep(playhead))) : playhead.shown
   }
 
-  // How many rows of each run are wanted, and where the playhead is. The rows of a scene are wanted from the scene before.
+  // The rows to request of each run, and the state of the playhead. A scene's rows are requested one scene earlier.
   requests() {
     const { active } = this
-    const soon = this.scene ? this.data.scenes.slice(0, this.scenes.at + 2) : []
+    const upcoming = this.scene ? this.data.scenes.slice(0, this.scenes.shown + 2) : []
     const wants = this.remote.map((log) => {
       const run = this.logs.indexOf(log)
-      const shown = active.includes(log) ? this.playhead.wanted() : 0
-      return soon.some((scene) => scene.prefetch && scene.run === run) ? log.last + 1 : Math.min(shown, log.last + 1)
+      const shown = active.includes(log) ? this.playhead.rowsWanted() : 0
+      return upcoming.some((scene) => scene.prefetch && scene.run === run)
+        ? log.last + 1
+        : Math.min(shown, log.last + 1)
     })
     return { wants, at: this.step, playing: this.playhead.playing }
   }
 
-  // Asks for a frame, one for everything that happens before it.
-  go() {
-    this.due ??= requestAnimationFrame(() => {
-      this.due = undefined
+  // Schedules a frame; several calls before it share one.
+  requestFrame() {
+    this.frameRequest ??= requestAnimationFrame(() => {
+      this.frameRequest = undefined
       this.frame()
     })
   }
 
-  // One frame: moves the playhead by the time passed, asks for rows, draws what changed, reports the place.
+  // Moves the playhead, requests rows, draws changed panels, reports the place.
   frame() {
     if (!this.root.isConnected || !this.logs.length) return
     const time = clock()
-    this.recall(this.active)
+    this.restorePlace(this.active)
     const extent = this.extent()
     this.follow(extent)
     this.expireReport()
-    this.move(time, extent)
+    this.advance(time, extent)
     this.request()
-    const now = this.moment(time, extent)
-    this.paint(now)
+    const moment = this.momentAt(time, extent)
+    this.paint(moment)
     this.report(time)
-    this.showStatus(now)
-    if (this.playhead.playing || this.stale.size || this.unreported) this.go()
-    if (extent.recorded.some((log) => !log.over)) this.late ??= setTimeout(() => this.lookAgain(), LATE_SECONDS * 1000)
+    this.showStatus(moment)
+    if (this.playhead.playing || this.stale.size || this.unreported) this.requestFrame()
+    if (extent.recorded.some((log) => !log.isOver))
+      this.refreshTimer ??= setTimeout(() => this.refreshStatus(), REFRESH_SECONDS * 1000)
   }
 
-  // How far the active logs reach: `there` and `over` as in `reach`, `end` their last row, `newest` that of recordings.
+  // The extent of the active logs, as in `extentOf`, with their last step `end`, and `newest`, that of recordings.
   extent() {
     const { active } = this
     const recorded = active.filter((log) => log.isRecording)
     const newest = Math.max(0, ...recorded.map((log) => log.last))
-    return { ...reach(active), end: Math.max(0, ...active.map((log) => log.length - 1)), recorded, newest }
+    const end = Math.max(0, ...active.map((log) => log.length - 1))
+    return { ...extentOf(active), end, recorded, newest }
   }
 
-  // Gives the playhead the length of the logs; at rest it stays at the end of a growing recording.
+  // Sets the length of the playhead; at rest it stays at the end of a growing recording.
   follow({ recorded, newest }) {
     const { playhead, active } = this
     playhead.last = Math.max(...active.map((log) => log.last))
@@ -441,104 +468,104 @@ class Player {
     if (recorded.length && !playhead.playing && this.follows) playhead.position = newest
   }
 
-  // Has the place reported again where the page has more to say of it now.
+  // Makes the place be reported again if the page can say more about it now.
   expireReport() {
     const { playhead, logs, active } = this
-    const ended = logs.filter((log) => log.over).length
+    const ended = logs.filter((log) => log.isOver).length
     if (this.scene && ended !== this.ended) {
       this.ended = ended
-      this.reported = "" // the text may be about the end
+      this.reported = "" // the text may quote the end
     }
-    const come = active.filter((log) => log.over || log.length > playhead.shown).length // to the step shown
-    if (come > this.come && playhead.shown && !playhead.playing) this.reported = "" // a run that was added has caught up
-    this.come = come
+    const caughtUp = active.filter((log) => log.isOver || log.length > playhead.shown).length
+    if (caughtUp > this.caughtUp && playhead.shown && !playhead.playing) this.reported = "" // an added run has caught up
+    this.caughtUp = caughtUp
   }
 
   // Moves the playhead by the time passed, and stops it at the target loss and at the end.
-  move(time, { there, over, end }) {
+  advance(time, { playable, isOver, end }) {
     const { playhead } = this
-    if (this.scene?.plays && over && there && calm() && !this.arrived) {
-      this.arrived = true
-      playhead.seek(there) // with reduced motion the end is shown at once
+    if (this.scene?.plays && isOver && playable && prefersCalm() && !this.hasArrived) {
+      this.hasArrived = true
+      playhead.seek(playable) // with reduced motion shows the end at once
       playhead.ended = true
     }
     const { shown: before, playing } = playhead
-    playhead.tick(time, { there, over })
-    if (playing && playhead.ended) playhead.position = there // its last row may have come before the news that it is lost
+    playhead.tick(time, { playable, isOver })
+    if (playing && playhead.ended) playhead.position = playable // the last row may arrive before its divergence is known
     this.stopAtLoss(before)
-    if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // a divergence has been seen, too
-    if (this.scene) this.note(playhead.ended || (over && end > 0 && playhead.furthest >= end))
-    if (over && !playhead.playing) playhead.position = Math.min(playhead.position, end)
+    if (playhead.ended) playhead.furthest = Math.max(playhead.furthest, end) // the viewer has seen a divergence, too
+    if (this.scene) this.noteWatched(playhead.ended || (isOver && end > 0 && playhead.furthest >= end))
+    if (isOver && !playhead.playing) playhead.position = Math.min(playhead.position, end)
   }
 
   /** @returns {Moment} */
-  moment(time, { there, end, recorded, newest }) {
+  momentAt(time, { playable, end, recorded, newest }) {
     const { playhead, logs } = this
-    const quiet = calm()
-    const until = playhead.playing ? Math.max(there, 0) : end // at rest a run that was added catches up beside the others
-    const smooth = playhead.playing && !quiet // between two steps only while it moves
-    const position = Math.min(smooth ? playhead.position : playhead.shown, until)
+    const calm = prefersCalm()
+    const until = playhead.playing ? Math.max(playable, 0) : end // at rest an added run still catches up
+    const isSmooth = playhead.playing && !calm // between two steps only while moving
+    const position = Math.min(isSmooth ? playhead.position : playhead.shown, until)
     return {
       logs,
       position,
       shown: Math.floor(position),
-      // A recording is shown whole, played or not.
+      // A recording is shown to its end, played or not.
       furthest: recorded.length ? Math.max(playhead.furthest, newest, 1) : playhead.furthest,
       playing: playhead.playing,
-      calm: quiet,
+      calm,
       alone: Boolean(this.scene),
       time,
     }
   }
 
-  // Shows the bar and draws the panels; with reduced motion the step changes only every CALM_SECONDS.
-  /** @param {Moment} now */
-  paint(now) {
-    const waits = now.calm && now.playing && now.time - this.drawnAt < CALM_SECONDS
-    if (this.empty !== this.root.classList.contains("empty")) this.declarePanels()
-    this.bar.show(this.playhead, this.word)
-    if (this.playhead.ended) this.back()
-    if (!waits) {
-      this.drawnAt = now.time
-      this.root.dataset.step = now.shown
-      this.mark(now)
-    }
-    this.draw(now)
-  }
-
-  // The line of status says for how long no row has come.
-  lookAgain() {
-    this.late = undefined
-    this.go()
-  }
-
-  // Notes whether the run of the scene has been watched to its end, and says what may be said then.
-  note(ended) {
-    const { scenes } = this.data
-    if (ended) this.watched.add(this.active[0].link)
-    this.scenes.writeTexts(scenes, (run) => this.watched.has(this.logs[run].link))
-  }
-
-  // Marks the panels to draw: all if anything changed since the last picture, else those that move on their own.
+  // Updates the bar and the panels; with reduced motion the step changes only every CALM_SECONDS.
   /** @param {Moment} moment */
-  mark({ logs, position, furthest, playing }) {
-    const look = [position, furthest, playing, Boolean(this.plotly), this.resized, this.declared].join()
-    const changed = look !== this.look || logs.some((log) => log.fresh <= furthest + 1)
-    if (changed) for (const log of logs) log.fresh = Infinity
-    for (const panel of this.panels.values()) if (changed || (playing && panel.lives)) this.stale.add(panel)
-    this.look = look
+  paint(moment) {
+    const isWaiting = moment.calm && moment.playing && moment.time - this.drawnAt < CALM_SECONDS
+    if (this.isEmpty !== this.root.classList.contains("empty")) this.declarePanels()
+    this.bar.show(this.playhead, this.startLabel)
+    if (this.playhead.ended) this.scrollBack()
+    if (!isWaiting) {
+      this.drawnAt = moment.time
+      this.root.dataset.step = moment.shown
+      this.markStale(moment)
+    }
+    this.draw(moment)
   }
 
-  // Draws the panels that have waited longest, for as long as a frame may take; the others follow in the next frames.
-  // Those out of sight wait until the playhead rests or they are scrolled into view.
-  /** @param {Moment} now */
-  draw(now) {
-    const moves = now.playing || now.time - this.moved < SETTLED_SECONDS
+  // The status line says how long a recording has been silent.
+  refreshStatus() {
+    this.refreshTimer = undefined
+    this.requestFrame()
+  }
+
+  // Notes whether the reader has watched the run of the scene to its end, on which its text depends.
+  noteWatched(ended) {
+    const { scenes } = this.data
+    if (ended) this.watchedLinks.add(this.active[0].link)
+    this.scenes.writeTexts(scenes, (run) => this.watchedLinks.has(this.logs[run].link))
+  }
+
+  // Marks the panels to draw: all if anything has changed since the last drawing, else those that are animated.
+  /** @param {Moment} moment */
+  markStale({ logs, position, furthest, playing }) {
+    const state = [position, furthest, playing, Boolean(this.plotly), this.resizes, this.declarations].join()
+    const changed = state !== this.drawnState || logs.some((log) => log.changedFrom <= furthest + 1)
+    if (changed) for (const log of logs) log.changedFrom = Infinity
+    for (const panel of this.panels.values()) if (changed || (playing && panel.isAnimated)) this.stale.add(panel)
+    this.drawnState = state
+  }
+
+  // Draws stale panels, the oldest first, for at most FRAME_SECONDS. Panels out of sight wait until the playhead rests or
+  // they are scrolled into view.
+  /** @param {Moment} moment */
+  draw(moment) {
+    const moves = moment.playing || moment.time - this.movedAt < SETTLED_SECONDS
     const due = [...this.stale].filter((panel) => !(moves && panel.away))
     for (const panel of due) {
       this.stale.delete(panel)
-      if (panel.draw(now, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
-      if (clock() - now.time > FRAME_SECONDS) break
+      if (panel.draw(moment, this.plotly, this.theme) === AGAIN) this.stale.add(panel)
+      if (clock() - moment.time > FRAME_SECONDS) break
     }
     if (due.length && !due.some((panel) => this.stale.has(panel)))
       this.root.dataset.draws = Number(this.root.dataset.draws ?? 0) + 1
@@ -551,98 +578,103 @@ class Player {
     if (reached !== null) this.stopped = `stopped: the loss has reached ${target} at step ${reached}`
   }
 
-  place() {
+  placeKey() {
     return `${this.step} ${this.playhead.playing}`
   }
 
-  // Tells the server where the playhead is: at rest, and with "follow" once a second while it plays.
+  // Reports the place of the playhead to the page: at rest, and with "follow" once a second while it plays.
   report(time) {
     const { data, playhead } = this
-    this.unreported = this.place() !== this.reported && (!playhead.playing || data.reports === "follow")
+    this.unreported = this.placeKey() !== this.reported && (!playhead.playing || data.reports === "follow")
     if (data.reports === "never") this.unreported = false
-    if (!this.unreported || time - tookWay < LEAVING_SECONDS || time - this.moved < REST_SECONDS) return
+    if (!this.unreported || time - navigatedAt < LEAVING_SECONDS || time - this.movedAt < REPORT_SECONDS) return
     if (playhead.playing && time - this.reportedAt < FOLLOW_SECONDS) return
-    this.reported = this.place()
+    this.reported = this.placeKey()
     this.reportedAt = time
     this.unreported = false
-    this.connection.sendRequest() // before the page runs again, so that the server knows the same place
+    this.connection.sendRequest() // before the page reruns, so that the server knows the same place
     this.setState("at", {
       step: this.step,
       playing: playhead.playing,
-      scene: this.scene && this.scenes.at + 1,
+      scene: this.scene && this.scenes.shown + 1,
       runs: data.runs.map((run) => run.link),
       ended: this.ended,
-      caught_up: this.come,
+      caught_up: this.caughtUp,
     })
   }
 
-  // Writes the line of status (step, speed, device, what is awaited) and the errors.
-  /** @param {Moment} now */
-  showStatus(now) {
-    const { active: logs, connection, playhead, data } = this
+  // Writes the status line (step, speed, device, what is awaited) and the errors.
+  /** @param {Moment} moment */
+  showStatus(moment) {
+    const { active: logs, playhead, data } = this
     const states = logs.map((log) => log.state)
-    const steps = Math.max(...logs.map((log) => log.last))
     const recorded = logs.filter((log) => log.isRecording)
-    const facts = [
-      `step ${now.shown} of ${steps}`,
-      ...recorded.map((log) => log.decoder.facts(data.status_words)).filter(Boolean),
-    ]
+    const facts = [`step ${moment.shown} of ${Math.max(...logs.map((log) => log.last))}`]
+    facts.push(...recorded.map((log) => log.decoder.facts(data.status_words)).filter(Boolean))
     const rate = states.reduce((sum, state) => sum + state.rate, 0)
     const together = logs.length > 1 ? " together" : ""
     if (rate) facts.push(`${brief(rate)} step${brief(rate) === "1" ? "" : "s"}/s${together}`)
-    const known = !recorded.length && states.find((state) => state.device)
-    if (known)
-      facts.push(known.device, ...(logs.length > 1 ? [] : [`${known.parameters.toLocaleString("en")} parameters`]))
+    const trained = !recorded.length && states.find((state) => state.device)
+    if (trained) facts.push(trained.device)
+    if (trained && logs.length === 1) facts.push(`${trained.parameters.toLocaleString("en")} parameters`)
     facts.push(...data.facts)
-    const behind = logs.find(
-      (log) => !log.isRecording && !log.over && log.length <= playhead.shown + (playhead.playing ? 1 : 0),
-    )
-    const awaited = playhead.playing && behind
-    const place = Math.max(...states.map((state) => state.place))
-    if (connection.refusal) facts.push(`the server refused the connection: ${connection.refusal}`)
-    else if (this.remote.length && !connection.connected) facts.push("connecting; the charts stay as they are")
-    else if (recorded.length < logs.length && connection.trainer?.sentence) facts.push(connection.trainer.sentence)
-    else if (states.some((state) => state.recomputing)) facts.push("recomputing this run; the charts stay as they are")
-    else if (place) facts.push(`waiting as number ${place} in the queue: no more runs fit beside those in training`)
-    else if (awaited || (playhead.shown && behind)) facts.push("computing")
-    else if (playhead.ended && recorded.length < logs.length) facts.push(this.ending())
+    const progress = this.progressFact(states, recorded.length < logs.length)
+    if (progress) facts.push(progress)
     if (this.stopped && !playhead.playing) facts.push(this.stopped)
     if (playhead.playing) this.stopped = ""
-    const errors = states.flatMap(({ error }, at) =>
-      error ? [sentence([data.names[at], error].filter(Boolean).join(": "))] : [],
+    if (this.plotlyProblem) facts.push(this.plotlyProblem)
+    const errors = states.flatMap(({ error }, index) =>
+      error ? [toSentence([data.names[index], error].filter(Boolean).join(": "))] : [],
     )
-    const troubles = [...new Set(errors)].join(" ")
-    write(this.error, troubles)
-    const text = [...facts, ...(this.without ? [this.without] : [])].map(translated).join(" · ")
-    const kind = logs.some((log) => log.state.recorded) ? "recorded" : "measured"
+    setText(this.error, [...new Set(errors)].join(" "))
+    this.writeStatus(facts.map(translate).join(" · "), states.some((state) => state.recorded) ? "recorded" : "measured")
+  }
+
+  // What the viewer waits for, or how the runs ended; empty in between.
+  progressFact(states, hasRuns) {
+    const { active: logs, connection, playhead } = this
+    const place = Math.max(...states.map((state) => state.place))
+    if (connection.refusal) return `the server refused the connection: ${connection.refusal}`
+    if (this.remote.length && !connection.connected) return "connecting; the charts stay as they are"
+    if (hasRuns && connection.trainer?.sentence) return connection.trainer.sentence
+    if (states.some((state) => state.recomputing)) return "recomputing this run; the charts stay as they are"
+    if (place) return `waiting as number ${place} in the queue: no more runs fit beside those in training`
+    const nextStep = playhead.shown + (playhead.playing ? 1 : 0)
+    const isBehind = logs.some((log) => !log.isRecording && !log.isOver && log.length <= nextStep)
+    if (isBehind && (playhead.playing || playhead.shown)) return "computing"
+    return playhead.ended && hasRuns ? this.endingText() : ""
+  }
+
+  writeStatus(text, kind) {
     if (this.status.dataset.text === text + kind) return
     this.status.dataset.text = text + kind
     const badge = document.createElement("span")
     badge.className = `player-badge ${kind}`
-    badge.textContent = translated(kind)
-    badge.title = data.badge_help[kind]
-    this.status.replaceChildren(`${text} · ${translated("numbers")} `, badge)
+    badge.textContent = translate(kind)
+    badge.title = this.data.badge_help[kind]
+    this.status.replaceChildren(`${text} · ${translate("numbers")} `, badge)
   }
 
-  ending() {
+  endingText() {
     const { active: logs, data } = this
-    const lost = logs.filter((log) => log.lost).length
-    if (logs.length === 1) return lost ? "diverged" : "done"
-    if (!lost) return "all are done"
-    if (lost < logs.length || !data.names.length) return `all finished, ${lost} diverged`
-    return `all have diverged: ${logs.map(({ outcome }, at) => `${data.names[at]} at step ${outcome.step}`).join(", ")}`
+    const diverged = logs.filter((log) => log.hasDiverged).length
+    if (logs.length === 1) return diverged ? "diverged" : "done"
+    if (!diverged) return "all are done"
+    if (diverged < logs.length || !data.names.length) return `all finished, ${diverged} diverged`
+    const places = logs.map(({ outcome }, index) => `${data.names[index]} at step ${outcome.step}`)
+    return `all have diverged: ${places.join(", ")}`
   }
 
   leave() {
-    this.keep()
+    this.savePlace()
     this.connection.close()
-    this.sized.disconnect()
-    this.seen.disconnect()
+    this.resizeObserver.disconnect()
+    this.sightObserver.disconnect()
     this.scenes.leave()
     this.unlisten?.()
-    document.removeEventListener("visibilitychange", this.here)
-    cancelAnimationFrame(this.due)
-    clearTimeout(this.late)
+    document.removeEventListener("visibilitychange", this.onVisible)
+    cancelAnimationFrame(this.frameRequest)
+    clearTimeout(this.refreshTimer)
     for (const panel of this.panels.values()) {
       panel.clear?.(this.plotly)
       panel.home.remove()
@@ -651,20 +683,20 @@ class Player {
 }
 
 window.addEventListener("pagehide", () => {
-  for (const player of players.values()) player.keep()
+  for (const player of players.values()) player.savePlace()
   storePlaces()
 })
 
-const players = new Map() // by name, which a player shares with its parts
-const parts = new Map() // by the name of their player: what is declared, by element
+const players = new Map() // by name
+const parts = new Map() // by name of their player: { grid, data, fire } by root element
 
-// `host`: where the player stands. `connect(changed)` gives what its logs come over (`connection.js`, `file.js`), `plotly` is the
-// address of plotly where it is not on the page yet.
+// `host.connect(onChange)` returns the connection of the logs (connection.js, file.js); `host.plotly` is plotly's address,
+// undefined if the page has it already.
 export const mount = (component, host) => {
   const { data, parentElement, setTriggerValue: fire } = component
   const root = parentElement.querySelector(".player")
   const name = data.below ?? data.name
-  usePhrases(data.words ?? {})
+  setPhrases(data.words ?? {})
   if (!parts.has(name)) parts.set(name, new Map())
   const declared = parts.get(name)
   if (!declared.has(root)) declared.set(root, { grid: root.querySelector(".player-grid") })

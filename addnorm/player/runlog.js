@@ -1,15 +1,15 @@
-// A log in the browser, of a run or of a recording: numbers by row, frames, and what is said of them. Its decoder knows how
-// they come.
+// The log of a run or of a recording in the browser: numbers by row, frames and sentences. Its decoder knows the format in
+// which they arrive.
 
-import { Lines } from "./lines.js"
+import { RecordingDecoder } from "./lines.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-const GROWTH = 2
-const SUMS = ["act_rms", "grad_rms", "sample_cosine"] // tracks over the sites of the stream; others are over blocks
-const TOGETHER = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "ids", "helps"] } // sentences in one place
-const UNKNOWN = {
+const GROWTH_FACTOR = 2 // of the buffer of rows
+const SITE_TRACKS = ["act_rms", "grad_rms", "sample_cosine"] // tracks over the sites of the stream; others are over blocks
+const JOINED_KINDS = { verdict: ["verdict", "jumps", "lost"], findings: ["findings", "ids", "helps"] } // sentences shown as one
+const INITIAL_STATE = {
   done: false,
   outcomes: [],
   error: "",
@@ -20,26 +20,26 @@ const UNKNOWN = {
   device: "",
 }
 
-// Decodes the log of a run: rows of fixed width in float32, which come from a row on.
-class Rows {
+// Decodes the log of a run: float32 rows of fixed width.
+class RunDecoder {
   constructor(log) {
     this.log = log
     log.rows = new Float32Array(0)
   }
 
-  // What a connection asks for. `have`: rows that need not be sent; 0 while the rows here are the app's recorded ones.
-  get asks() {
+  // What a connection request for. `have`: rows that need not be sent; 0 while the rows here are the app's recorded ones.
+  get request() {
     const { link, seeds, length, state } = this.log
     return { link, seeds, have: state.recorded ? 0 : length }
   }
 
   receive({ start, data }) {
-    this.log.put(start, new Float32Array(data.buffer, data.byteOffset, data.length / 4))
+    this.log.setRows(start, new Float32Array(data.buffer, data.byteOffset, data.length / 4))
   }
 }
 
 export class RunLog {
-  // `recording`: the name of a recording of the server's, or null for a file of the visitor's; a run has none.
+  // `recording`: the name of a recording on the server, null for a file of the visitor, undefined for a run.
   constructor({ link, seeds = 1, last = 0, recording = undefined, name = recording ?? "" }) {
     this.link = link
     this.seeds = seeds
@@ -47,60 +47,59 @@ export class RunLog {
     this.name = name
     this.recording = recording
     this.isRecording = recording !== undefined
-    this.local = recording === null
-    this.state = UNKNOWN
+    this.isLocal = recording === null
+    this.state = INITIAL_STATE
     this.clear()
     /** @type {any} */
-    this.decoder = this.isRecording ? new Lines(this) : new Rows(this)
+    this.decoder = this.isRecording ? new RecordingDecoder(this) : new RunDecoder(this)
   }
 
   clear() {
-    /** @type {any} of a run: the header of its rows; of a recording also its first line, `about` */
+    /** @type {any} the header of the rows; of a recording also `about`, its first line */
     this.header = null
     this.tracks = {}
-    this.width = 0 // numbers of a row
+    this.width = 0 // numbers per row
     /** @type {Float32Array | Float64Array} */
     this.rows = new Float64Array(0)
-    /** @type {Uint8Array | null} which of them were measured; null: all */
-    this.known = null
+    /** @type {Uint8Array | null} 1 for each measured number of `rows`; null: all are */
+    this.measured = null
     this.steps = []
     this.stride = 1 // steps from one row to the next
     this.frames = Array.from({ length: this.seeds }, () => [])
-    this.sentences = Object.create(null) // a stranger may name a kind __proto__
-    this.fresh = 0
+    this.sentences = Object.create(null) // a recording may name a kind __proto__
+    this.changedFrom = 0 // the first step to draw again; Infinity if there is none
   }
 
-  // Takes a message about it, wherever that comes from.
-  hear(message) {
-    if (message.kind === "header") this.describe(message)
+  receive(message) {
+    if (message.kind === "header") this.setHeader(message)
     else if (message.kind === "rows") this.decoder.receive(message)
-    else if (message.kind === "frames") this.add(message.seed, message.frames)
+    else if (message.kind === "frames") this.addFrames(message.seed, message.frames)
     else if (message.kind === "sentences") this.addSentences(message.sentences)
-    else if (message.kind === "state") this.become(message)
+    else if (message.kind === "state") this.setState(message)
     else if (message.kind === "file") this.decoder.follow(message)
   }
 
-  // Marks a step and all after it as changed; the player sets `fresh` back to Infinity when it draws them.
-  touch(step) {
-    this.fresh = Math.min(this.fresh, step)
+  // Marks a step and all later ones as changed; the player sets `changedFrom` back to Infinity when it draws them.
+  markChanged(step) {
+    this.changedFrom = Math.min(this.changedFrom, step)
   }
 
-  get asks() {
-    return this.decoder.asks
+  get request() {
+    return this.decoder.request
   }
 
-  // How many steps there are up to the last row, with the net before training.
+  // Steps up to the last row, including step 0, the net before training.
   get length() {
     return (this.steps.at(-1) ?? -1) + 1
   }
 
-  // Whether there is more than the net before training.
+  // Whether there are rows after step 0.
   get trained() {
     return this.length > 1 || this.state.done
   }
 
-  // Whether no more rows will come: the run is done, or it has failed.
-  get over() {
+  // Whether no more rows will arrive: the run is done, or it has failed.
+  get isOver() {
     return this.state.done || Boolean(this.state.error)
   }
 
@@ -109,111 +108,111 @@ export class RunLog {
   }
 
   // Whether all seeds have diverged.
-  get lost() {
+  get hasDiverged() {
     return this.state.outcomes.length > 0 && this.state.outcomes.every(Boolean)
   }
 
-  // The step that a player plays to: the last one, of a run that diverged the last finite one.
+  // The step a player plays to: the last one, or the last finite one of a diverged run.
   get playsTo() {
-    return Math.max(0, Math.min(this.lost ? this.endsAt - 1 : Infinity, this.length - 1))
+    return Math.max(0, Math.min(this.hasDiverged ? this.divergenceStep - 1 : Infinity, this.length - 1))
   }
 
-  // The step at which the last seed diverged, of a run that is lost.
-  get endsAt() {
+  // The step at which the last seed of a diverged run diverged.
+  get divergenceStep() {
     return Math.max(...this.state.outcomes.map(({ step }) => step))
   }
 
-  // The step to draw: of a diverged run the last finite one, unless the playhead rests exactly on the divergence.
+  // The position to draw: at most the last finite step of a diverged run, unless the playhead rests on the divergence.
   /** @param {Pick<Moment, "position" | "shown" | "playing">} moment */
-  drawnAt({ position, shown, playing }) {
-    if (this.lost && (playing || shown !== this.endsAt)) return Math.min(position, this.playsTo)
+  drawnPosition({ position, shown, playing }) {
+    if (this.hasDiverged && (playing || shown !== this.divergenceStep)) return Math.min(position, this.playsTo)
     return Math.min(position, this.length - 1)
   }
 
-  // The step that sentences are about: at the rest of a run that was seen to diverge, its divergence.
+  // The step that sentences are about: the divergence, once the playhead has reached the end of a diverged run.
   /** @param {Pick<Moment, "shown" | "furthest">} moment */
   sentenceStep({ shown, furthest }) {
-    const seen = this.lost && shown >= this.playsTo && furthest >= this.endsAt
-    return seen ? this.endsAt : shown
+    const hasSeenEnd = this.hasDiverged && shown >= this.playsTo && furthest >= this.divergenceStep
+    return hasSeenEnd ? this.divergenceStep : shown
   }
 
-  // Why the run ended at or before a step: an error or a divergence; empty until then.
-  end(step) {
+  // Why the run ended at or before a step, an error or a divergence; empty if it did not.
+  endReason(step) {
     return this.state.error || (this.outcome && step >= this.outcome.step ? this.outcome.sentence : "")
   }
 
-  describe(header) {
+  setHeader(header) {
     this.header = header
     this.last = header.last
     this.tracks = Object.fromEntries(header.tracks.map((track) => [track.name, track]))
     this.width = header.width * header.seeds
-    this.touch(0)
+    this.markChanged(0)
   }
 
-  // Makes room for so many rows, of `most` that there can be.
-  reserve(count, most = Infinity) {
+  // Grows the buffers to hold `count` rows, of at most `maxCount` ever.
+  reserve(count, maxCount = Infinity) {
     const size = count * this.width
     if (size <= this.rows.length) return
-    const room = Math.max(size, Math.min(GROWTH * size, most * this.width))
-    const grown = (had) => {
-      const more = new had.constructor(room)
-      more.set(had)
-      return more
+    const capacity = Math.max(size, Math.min(GROWTH_FACTOR * size, maxCount * this.width))
+    const grow = (buffer) => {
+      const larger = new buffer.constructor(capacity)
+      larger.set(buffer)
+      return larger
     }
-    this.rows = grown(this.rows)
-    this.known &&= grown(this.known)
+    this.rows = grow(this.rows)
+    this.measured &&= grow(this.measured)
   }
 
-  // Takes rows of every step from `start` on.
-  put(start, numbers) {
-    if (start > this.steps.length) return // no server of ours sends a gap
+  // Stores the rows of consecutive steps from `start` on; ignores rows after a gap.
+  setRows(start, numbers) {
+    if (start > this.steps.length) return
     const end = start + numbers.length / this.width
     this.reserve(end, this.last + 1)
     this.rows.set(numbers, start * this.width)
     while (this.steps.length < end) this.steps.push(this.steps.length)
-    this.touch(start)
+    this.markChanged(start)
   }
 
-  // Takes the row of a step, null for what was not measured.
-  append(step, numbers) {
-    this.known ??= new Uint8Array(this.rows.length)
+  // Appends the row of a step; null stands for numbers that were not measured.
+  appendRow(step, numbers) {
+    this.measured ??= new Uint8Array(this.rows.length)
     this.reserve(this.steps.length + 1)
-    const from = this.steps.length * this.width
-    for (const [at, value] of numbers.entries()) {
-      this.rows[from + at] = value ?? NaN
-      this.known[from + at] = Number(value !== null)
+    const start = this.steps.length * this.width
+    for (const [i, value] of numbers.entries()) {
+      this.rows[start + i] = value ?? NaN
+      this.measured[start + i] = Number(value !== null)
     }
     this.steps.push(step)
     this.last = step
-    this.touch(step)
+    this.markChanged(step)
   }
 
-  // Takes what holds from a step on, in place of what is known from there.
-  replace(known, news, stepOf) {
-    const from = stepOf(news[0])
-    while (known.length && stepOf(known.at(-1)) >= from) known.pop()
-    known.push(...news)
-    this.touch(from)
+  // Replaces all entries from the step of the first newer entry on.
+  replaceFrom(entries, newer, stepOf) {
+    const first = stepOf(newer[0])
+    while (entries.length && stepOf(entries.at(-1)) >= first) entries.pop()
+    entries.push(...newer)
+    this.markChanged(first)
   }
 
-  add(seed, frames) {
-    this.replace(this.frames[seed], frames, ({ step }) => step)
+  addFrames(seed, frames) {
+    this.replaceFrom(this.frames[seed], frames, ({ step }) => step)
   }
 
   addSentences(changesByKind) {
     for (const [kind, changes] of Object.entries(changesByKind))
-      this.replace((this.sentences[kind] ??= []), changes, ([step]) => step)
+      this.replaceFrom((this.sentences[kind] ??= []), changes, ([step]) => step)
   }
 
-  become(state) {
-    if (JSON.stringify([state.outcomes, state.done]) !== JSON.stringify([this.state.outcomes, this.state.done]))
-      this.touch(0)
+  setState(state) {
+    const drawnPart = ({ outcomes, done }) => JSON.stringify([outcomes, done])
+    if (drawnPart(state) !== drawnPart(this.state)) this.markChanged(0)
     this.state = state
   }
 
-  // How many rows there are up to a step: a recording may have one every few steps only.
-  until(step) {
-    if (this.steps[step] === step) return step + 1
+  // The number of rows up to and including a step; a recording may have a row every few steps only.
+  rowsUntil(step) {
+    if (this.steps[step] === step) return step + 1 // a row for every step
     let [low, high] = [0, this.steps.length]
     while (low < high) {
       const middle = (low + high) >> 1
@@ -224,59 +223,59 @@ export class RunLog {
   }
 
   rowAt(step) {
-    return Math.max(0, this.until(step) - 1)
+    return Math.max(0, this.rowsUntil(step) - 1)
   }
 
-  // The numbers of a track in one row; undefined where nothing was measured.
-  at(track, row, seed = 0) {
+  // The numbers of a track in one row; undefined for those not measured.
+  values(track, row, seed = 0) {
     const { start, width } = this.tracks[track]
-    const from = row * this.width + seed * this.header.width + start
-    const values = this.rows.subarray(from, from + width)
-    return this.known ? Array.from(values, (value, place) => (this.known?.[from + place] ? value : undefined)) : values
+    const first = row * this.width + seed * this.header.width + start
+    const values = this.rows.subarray(first, first + width)
+    return this.measured ? Array.from(values, (value, i) => (this.measured?.[first + i] ? value : undefined)) : values
   }
 
   number(track, step, seed = 0) {
-    return this.at(track, this.rowAt(step), seed)[0]
+    return this.values(track, this.rowAt(step), seed)[0]
   }
 
-  // The first number of a track in each of the first rows; NaN where not measured.
+  // The first number of a track in each of the first `rows` rows; NaN if not measured.
   column(track, rows, seed = 0) {
-    return Float64Array.from({ length: rows }, (_, row) => this.at(track, row, seed)[0] ?? NaN)
+    return Float64Array.from({ length: rows }, (_, row) => this.values(track, row, seed)[0] ?? NaN)
   }
 
-  // A vector at a position; between two rows, positive values are interpolated by their ratio.
+  // A vector at a position; between two rows, positive values are interpolated geometrically.
   /** @returns {ArrayLike<number> & { map: any }} */
   vector(track, position, seed = 0) {
     if (!this.tracks[track]) return []
     const row = this.rowAt(position)
-    const values = this.at(track, row, seed)
+    const values = this.values(track, row, seed)
     const share = position - this.steps[row]
     if (!(share > 0) || this.steps[row + 1] !== this.steps[row] + 1) return values
-    const next = this.at(track, row + 1, seed)
-    return values.map((from, place) => {
-      const to = next[place]
+    const next = this.values(track, row + 1, seed)
+    return values.map((from, i) => {
+      const to = next[i]
       return from > 0 && to > 0 && Number.isFinite(from) && Number.isFinite(to) ? from * (to / from) ** share : from
     })
   }
 
-  // The last frame at or before a step; in a recording, that has measured this track.
+  // The last frame at or before a step; of a recording, the last one that has measured the track.
   frame(step, seed = 0, track = "") {
-    const measured = (frame) => !this.isRecording || !track || track in frame
-    return this.frames[seed].findLast((frame) => frame.step <= step && measured(frame))
+    const hasTrack = (frame) => !this.isRecording || !track || track in frame
+    return this.frames[seed].findLast((frame) => frame.step <= step && hasTrack(frame))
   }
 
-  // The names of the places of a track, in a recording.
-  names(track) {
-    return SUMS.includes(track) ? this.header.sites : this.header.blocks
+  // A recording's names of the sites or blocks of a track.
+  placeNames(track) {
+    return SITE_TRACKS.includes(track) ? this.header.sites : this.header.blocks
   }
 
-  // The sentence at a step, or at the last one if the run has ended before.
-  sentence(kind, at) {
+  // The sentence of a kind at a step, or at the last row before it; empty if there is none.
+  sentence(kind, atStep) {
     if (!this.length) return ""
     if (kind === "notes") return this.header.about?.notes.join(" ") ?? ""
-    const step = this.steps[this.rowAt(at)]
-    const texts = (TOGETHER[kind] ?? [kind]).map((part) => {
-      const [, template] = this.sentences[part]?.findLast(([from]) => from <= step) ?? []
+    const step = this.steps[this.rowAt(atStep)]
+    const texts = (JOINED_KINDS[kind] ?? [kind]).map((part) => {
+      const [, template] = this.sentences[part]?.findLast(([first]) => first <= step) ?? []
       return template?.replace("{step}", step).replace("{loss}", () => brief(this.number("loss", step)))
     })
     return texts.filter(Boolean).join(" ")

@@ -1,20 +1,20 @@
-// Ten unseen samples travel through the blocks of nets: the distance from the centre is the size of a sample's stream, the
-// angle its direction. What moves was measured; only the way between two blocks is drawn.
+// Ten held-out samples travel through the blocks of nets: the distance from the centre is the RMS of a sample's stream, the
+// angle its direction in a plane. Positions after blocks are measured, those in between interpolated.
 
-import { clock, made, node as svg, translated, write } from "./dom.js"
-import { guessOf, keepGuess } from "./guesses.js"
+import { appendElement, clock, setText, svg, translate } from "./dom.js"
+import { guessOf, saveGuess } from "./guesses.js"
 import { brief } from "./number.js"
 
 /** @import { Moment } from "./playhead.js" */
 
 const PASS_SECONDS = 4 // through all blocks
-const INPUT = 0.45 // of the frame's half: the circle of the input's size, below which sizes are linear
-const RINGS = [1, 4] // times the input's size
-const MIN_NAMED_PIXELS = 150 // pixels of a picture from which its rings are named
-const TRAIL = 6 // blocks that a sample's trail is long
-const STILLS = 8 // positions that are drawn at once where nothing may move
-const DOT = 0.56 // times the type of the page, which is larger on a projector
-const HUES = [
+const INPUT_RADIUS = 0.45 // share of half the frame: the circle of the input's RMS; sizes are linear inside, logarithmic outside
+const RINGS = [1, 4] // in units of the input's RMS
+const MIN_NAMED_PIXELS = 150 // rings are named in pictures larger than this
+const TRAIL_BLOCKS = 6 // length of a sample's trail
+const STILL_POSITIONS = 8 // positions drawn at once with reduced motion
+const DOT_EMS = 0.56 // radius of a dot, in font sizes of the page
+const SAMPLE_HUES = [
   "#1b6ca8",
   "#b34f00",
   "#2e7d32",
@@ -27,73 +27,75 @@ const HUES = [
   "#00737d",
 ]
 
-// The distance from the centre for a size in times the input's, with `edge` at the frame's edge: linear inside the input's circle, logarithmic outside.
+// The distance from the centre for a size relative to the input's; `edge` is the size at the frame's edge.
 const radius = (size, edge) =>
-  size <= 1 ? INPUT * size : INPUT + (1 - INPUT) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(edge))
+  size <= 1
+    ? INPUT_RADIUS * size
+    : INPUT_RADIUS + (1 - INPUT_RADIUS) * (Math.log2(Math.min(size, 2 ** 20)) / Math.log2(edge))
 
 const rms = (sizes) => Math.sqrt(sizes.reduce((sum, size) => sum + size * size, 0) / sizes.length)
 
-// Where the samples of a journey are at a position between two of its blocks: x, y, and how much of each the plane holds.
-export const place = (journey, position) => {
+// The places of the samples at a position between two blocks: x and y, and the share of each sample that lies in the plane.
+export const placesAt = (journey, position) => {
   const unit = rms(journey.size[0]) || 1
-  const at = Math.min(Math.max(Math.floor(position), 0), journey.size.length - 1)
-  const next = Math.min(at + 1, journey.size.length - 1)
-  const share = position - at
+  const stop = Math.min(Math.max(Math.floor(position), 0), journey.size.length - 1)
+  const next = Math.min(stop + 1, journey.size.length - 1)
+  const share = position - stop
   const between = (from, to) => from + (to - from) * share
-  return journey.size[at].map((size, sample) => {
-    const far = between(
-      ...[size, journey.size[next][sample]].map((value) => radius((value ?? Infinity) / unit, journey.edge)),
-    )
-    const turn = journey.turn[at][sample]
+  const radiusOf = (size) => radius((size ?? Infinity) / unit, journey.edge)
+  return journey.size[stop].map((size, sample) => {
+    const distance = between(radiusOf(size), radiusOf(journey.size[next][sample]))
+    const turn = journey.turn[stop][sample]
     const arc = journey.turn[next][sample] - turn
-    const angle = turn + share * (arc - 2 * Math.PI * Math.round(arc / (2 * Math.PI))) // on the shorter way round
+    const angle = turn + share * (arc - 2 * Math.PI * Math.round(arc / (2 * Math.PI))) // the shorter way round
     return {
-      x: far * Math.cos(angle),
-      y: -far * Math.sin(angle),
-      inPlane: between(journey.in_plane[at][sample], journey.in_plane[next][sample]),
+      x: distance * Math.cos(angle),
+      y: -distance * Math.sin(angle),
+      inPlane: between(journey.in_plane[stop][sample], journey.in_plane[next][sample]),
     }
   })
 }
 
-// The middle of the widest gap between the directions in which samples enter and leave: there the rings are named.
-export const gap = ({ turn }) => {
+// The angle in the middle of the widest gap between the directions of samples at input and output.
+export const widestGap = ({ turn }) => {
   const sorted = [...turn[0], ...turn.at(-1)].toSorted((a, b) => a - b)
-  const arcs = sorted.map((angle, at) => (sorted[at + 1] ?? sorted[0] + 2 * Math.PI) - angle)
+  const arcs = sorted.map((angle, i) => (sorted[i + 1] ?? sorted[0] + 2 * Math.PI) - angle)
   const widest = arcs.indexOf(Math.max(...arcs))
   return sorted[widest] + arcs[widest] / 2
 }
 
-// The mean size at a stop, in times the input's; null where it is not finite.
-export const grown = ({ size }, at) => {
-  const [first, here] = [size[0], size[at]].map((sizes) => (sizes.includes(null) ? null : rms(sizes)))
-  return here === null || !first ? null : here / first
+// The RMS over samples at a stop, relative to the input's; null if not finite.
+export const relativeSize = ({ size }, stop) => {
+  const [input, current] = [size[0], size[stop]].map((sizes) => (sizes.includes(null) ? null : rms(sizes)))
+  return current === null || !input ? null : current / input
 }
 
-const times = (size) => {
+const timesText = (size) => {
   if (size === null) return "not finite"
   return size > 0 && size < 0.05 ? `1/${brief(1 / size, 2)}` : `${brief(size, 2)} times`
 }
-const eased = (share) => share * share * (3 - 2 * share)
+const ease = (share) => share * share * (3 - 2 * share)
 
-// A sample that has left the frame: an arrow outwards, as wide as its dot.
-const arrow = ({ x, y }, size) => {
+// The SVG shape of a sample outside the frame: an arrow outwards, as wide as its dot.
+const arrowShape = ({ x, y }, size) => {
   const turn = Math.atan2(y, x)
-  const at = (angle, far) =>
-    [Math.cos(turn + angle), Math.sin(turn + angle)].map((direction) => (direction * far * size).toFixed(1))
-  return ["polygon", { points: [at(0, 1.9), at(1.1, 1.1), at(2.3, 1.1), at(-2.3, 1.1), at(-1.1, 1.1)].join(" ") }]
+  const corner = (angle, distance) =>
+    [Math.cos(turn + angle), Math.sin(turn + angle)].map((direction) => (direction * distance * size).toFixed(1))
+  const corners = [corner(0, 1.9), corner(1.1, 1.1), corner(2.3, 1.1), corner(-2.3, 1.1), corner(-1.1, 1.1)]
+  return { name: "polygon", attributes: { points: corners.join(" ") } }
 }
 
 class Net {
-  constructor(list, guessed) {
-    this.el = made(list, "li", "sample-paths-net")
-    this.heading = made(this.el, "h3", "player-heading")
+  constructor(list, onGuess) {
+    this.el = appendElement(list, "li", "sample-paths-net")
+    this.heading = appendElement(this.el, "h3", "player-heading")
     this.picture = this.el.appendChild(svg("svg", { role: "img" }))
-    this.caption = made(this.el, "p", "sample-paths-caption")
-    this.below = made(this.el, "div", "sample-paths-answer") // one over the other
-    this.field = made(this.below, "fieldset")
-    this.verdict = made(this.below, "p", "sample-paths-verdict")
+    this.caption = appendElement(this.el, "p", "sample-paths-caption")
+    this.below = appendElement(this.el, "div", "sample-paths-answer") // question and verdict, one over the other
+    this.field = appendElement(this.below, "fieldset")
+    this.verdict = appendElement(this.below, "p", "sample-paths-verdict")
     this.verdict.setAttribute("aria-live", "polite")
-    this.guessed = guessed
+    this.onGuess = onGuess
   }
 
   // `quizzed`: the viewer is to guess its outcome.
@@ -105,16 +107,16 @@ class Net {
     this.reveals = reveals
     this.name = `${title}: ${label}`
     this.below.hidden = !showsOutcome
-    write(this.heading, label)
+    setText(this.heading, label)
     if (quizzed && !this.field.children.length) {
-      write(made(this.field, "legend"), question)
+      setText(appendElement(this.field, "legend"), question)
       for (const option of options) {
-        const button = made(this.field, "button")
+        const button = appendElement(this.field, "button")
         button.type = "button"
-        write(button, option)
+        setText(button, option)
         button.onclick = () => {
-          keepGuess(this.name, option)
-          this.guessed()
+          saveGuess(this.name, option)
+          this.onGuess()
         }
       }
     }
@@ -124,13 +126,14 @@ class Net {
     return guessOf(this.name, this.options)
   }
 
-  // The newest measurement up to a step; of a net that diverged the last one in which every number is finite.
-  take(log, shown) {
-    const measured = (log?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
-    const whole = measured.findLast(({ journey }) => !journey.size.flat().includes(null))
-    this.frame = whole ?? measured[0]
+  // Takes the last measurement up to a step in which all numbers are finite.
+  setLog(log, shown) {
+    const frames = (log?.frames[0] ?? []).filter(({ journey, step }) => journey && step <= shown)
+    this.frame = frames.findLast(({ journey }) => !journey.size.flat().includes(null)) ?? frames[0]
     this.journey = this.frame?.journey
-    this.gap = this.journey && gap(this.journey)
+    this.gap = this.journey && widestGap(this.journey)
+    const names = [...new Set(this.journey?.names)]
+    this.hues = this.journey?.names.map((name) => SAMPLE_HUES[names.indexOf(name) % SAMPLE_HUES.length])
     this.trained = shown > 0
   }
 
@@ -138,355 +141,368 @@ class Net {
     return this.journey ? this.journey.blocks.length - 1 : 0
   }
 
-  // Whether it waits for a guess: then the samples stand at the input.
-  covered(revealed) {
+  // Whether the samples wait at the input for a guess.
+  isCovered(revealed) {
     return this.quizzed && !revealed && !(this.guess && this.reveals)
   }
 
-  draw(share, side, { calm, covered, type, first }) {
+  draw(share, side, { calm, covered, fontSize, isFirst }) {
     if (!this.journey) return
     const position = covered ? 0 : share * this.stops
     const stop = Math.round(position)
-    this.arrived = !covered && (this.arrived || stop === this.stops) // once seen, it stays said
-    const half = side / 2
-    const dotSize = DOT * type
-    const edge = 1 - (2 * dotSize) / half // what is farther out is an arrow there
-    const far = ({ x, y }) => Math.max(Math.abs(x), Math.abs(y)) / edge
-    const at = ({ x, y }, out = 1) => [x, y].map((coordinate) => (half + (coordinate / out) * half).toFixed(1))
-    const to = (dot) => at(dot, Math.max(1, far(dot)))
-    const out = RINGS.map((size) => radius(size, this.journey.edge) * half)
-    const rings = out.map((r) => svg("circle", { class: "ring", cx: half, cy: half, r }))
-    const along = Math.sin(this.gap)
-    const rise = (out[1] - out[0]) * Math.abs(along) // between the two names, where they stand
-    const apart = (Math.sign(along) || 1) * Math.max(0, (1.1 * type - rise) / 2) // for a line of type between them
-    const named = (first && side > MIN_NAMED_PIXELS ? RINGS : []).map((size, ring) => {
-      const y = half - out[ring] * along + 0.25 * type + (ring ? -apart : apart)
-      const x = half + out[ring] * Math.cos(this.gap)
-      return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
-    })
-    const names = [...new Set(this.journey.names)]
-    const hue = (sample) => HUES[names.indexOf(this.journey.names[sample]) % HUES.length]
-    const from = calm ? 0 : Math.max(0, position - TRAIL)
-    const count = calm ? STILLS : 2 * TRAIL
-    const way = Array.from({ length: count }, (_, moment) =>
-      place(this.journey, from + ((position - from) * moment) / (count - 1)),
+    this.hasArrived = !covered && (this.hasArrived || stop === this.stops) // the outcome stays once shown
+    const geometry = this.geometry(side, fontSize)
+    const from = calm ? 0 : Math.max(0, position - TRAIL_BLOCKS)
+    const count = calm ? STILL_POSITIONS : 2 * TRAIL_BLOCKS
+    const path = Array.from({ length: count }, (_, i) =>
+      placesAt(this.journey, from + ((position - from) * i) / (count - 1)),
     )
-    const trails = calm
-      ? way.slice(0, -1).flatMap((dots, still) =>
-          dots.map((dot, sample) => {
-            const [cx, cy] = to(dot)
-            return svg("circle", {
-              cx,
-              cy,
-              r: dotSize / 2,
-              fill: hue(sample),
-              opacity: (0.15 + (0.5 * still) / STILLS).toFixed(2),
-            })
-          }),
-        )
-      : way[0].map((_, sample) =>
-          svg("polyline", {
-            class: "trail",
-            stroke: hue(sample),
-            points: way.map((dots) => to(dots[sample]).join()).join(" "),
-          }),
-        )
     const answers = this.trained && stop === this.stops ? this.frame.ten?.answers : null
-    const ends = way.at(-1)
-    const together = this.together(ends.map(to), dotSize)
-    const dots = ends.map((dot, sample) => {
-      const [x, y] = to(dot)
-      const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
-      const fill = { fill: hue(sample), "fill-opacity": (0.55 + 0.45 * dot.inPlane).toFixed(2) }
-      /** @type {any[]} */
-      const looks = far(dot) > 1 ? arrow(dot, dotSize) : ["circle", { r: dotSize }]
-      group.append(
-        ...[{ class: "ground" }, fill].map((attributes) => svg(looks[0], { ...looks[1], ...attributes })),
-        svg("text", { y: 0.26 * type }, this.journey.names[sample]),
-      )
-      if (answers && !together) {
-        const right = String(answers[sample]) === this.journey.names[sample]
-        group.append(
-          svg(
-            "text",
-            { class: right ? "right" : "wrong", x: 1.9 * dotSize, y: 0.26 * type },
-            right ? "✓" : (answers[sample] ?? "–"),
-          ),
-        )
-      }
-      return group
-    })
-    // From the centre, so that directions are seen: ten digits are a fan, and those that have become alike one ray.
-    const rays = ends.map((dot, sample) => {
-      const [x2, y2] = to(dot)
-      return svg("line", { class: "ray", stroke: hue(sample), x1: half, y1: half, x2, y2 })
-    })
-    const all = []
-    if (together) {
-      const [x, y] = together
-      const [above, below] = [y - 1.6 * dotSize, y + 2.7 * dotSize]
-      const inwards = y < half ? above < type : below > side - 0.4 * type // off the ray, unless there is no room
-      const over = Math.hypot(x - half, y - half) < 2 * dotSize ? along < 0 : y < half !== inwards // off the rings' names
-      const inside = Math.min(Math.max(x, 2 * type), side - 2 * type)
-      all.push(svg("text", { class: "out", x: inside, y: over ? above : below }, `all ${dots.length}`))
-    }
+    const ends = path.at(-1)
+    const common = this.commonPlace(ends.map(geometry.toPixels), geometry.dotSize)
     this.picture.setAttribute("viewBox", `0 0 ${side} ${side}`)
-    this.picture.replaceChildren(...rings, ...rays, ...named, ...trails, ...dots, ...all)
+    this.picture.replaceChildren(
+      ...this.rings(geometry),
+      ...this.rays(geometry, ends),
+      ...(isFirst && side > MIN_NAMED_PIXELS ? this.ringNames(geometry) : []),
+      ...(calm ? this.stills(geometry, path) : this.trails(geometry, path)),
+      ...this.dots(geometry, ends, common ? null : answers),
+      ...(common ? [this.countAt(geometry, common, ends.length)] : []),
+    )
     const right = answers?.filter((answer, sample) => String(answer) === this.journey.names[sample]).length
-    const read = answers ? ` · ${right} right` : ""
-    const size = times(grown(this.journey, stop))
-    write(
+    const score = answers ? ` · ${right} right` : ""
+    const size = timesText(relativeSize(this.journey, stop))
+    setText(
       this.caption,
       covered
         ? "at the input: what will they do?"
-        : `block ${this.journey.blocks[stop]} · ${this.subject}: ${size}${read}`,
+        : `block ${this.journey.blocks[stop]} · ${this.subject}: ${size}${score}`,
     )
   }
 
-  // Where all samples lie on one another, if they do.
-  together(places, dotSize) {
-    const middle = [0, 1].map((axis) => places.reduce((sum, point) => sum + Number(point[axis]), 0) / places.length)
-    const near = places.every(([x, y]) => Math.hypot(x - middle[0], y - middle[1]) < 1.2 * dotSize)
-    return places.length > 1 && near ? middle : null
+  // Of a picture: sizes in pixels, and functions of a sample's place.
+  geometry(side, fontSize) {
+    const half = side / 2
+    const dotSize = DOT_EMS * fontSize
+    const edge = 1 - (2 * dotSize) / half // samples farther out are arrows there
+    const outside = ({ x, y }) => Math.max(Math.abs(x), Math.abs(y)) / edge // above 1 outside the frame
+    const toPixels = (place) => {
+      const scale = Math.max(1, outside(place))
+      return [place.x, place.y].map((coordinate) => (half + (coordinate / scale) * half).toFixed(1))
+    }
+    const ringRadii = RINGS.map((size) => radius(size, this.journey.edge) * half)
+    return { side, half, fontSize, dotSize, outside, toPixels, ringRadii, gapSine: Math.sin(this.gap) }
   }
 
-  // What a reader who sees nothing is told, when nothing moves.
+  rings({ half, ringRadii }) {
+    return ringRadii.map((r) => svg("circle", { class: "ring", cx: half, cy: half, r }))
+  }
+
+  // The names of the rings, in the widest gap between samples.
+  ringNames({ half, fontSize, ringRadii, gapSine }) {
+    const rise = (ringRadii[1] - ringRadii[0]) * Math.abs(gapSine) // between the two names
+    const shift = (Math.sign(gapSine) || 1) * Math.max(0, (1.1 * fontSize - rise) / 2) // to keep a line height between them
+    return RINGS.map((size, ring) => {
+      const x = half + ringRadii[ring] * Math.cos(this.gap)
+      const y = half - ringRadii[ring] * gapSine + 0.25 * fontSize + (ring ? -shift : shift)
+      return svg("text", { class: "named", x, y }, size === 1 ? "input's size" : `${size} times`)
+    })
+  }
+
+  // Lines from the centre show directions: ten digits are a fan, and samples that have become alike a single ray.
+  rays({ half, toPixels }, ends) {
+    return ends.map((place, sample) => {
+      const [x2, y2] = toPixels(place)
+      return svg("line", { class: "ray", stroke: this.hues[sample], x1: half, y1: half, x2, y2 })
+    })
+  }
+
+  trails({ toPixels }, path) {
+    return path[0].map((_, sample) => {
+      const points = path.map((places) => toPixels(places[sample]).join()).join(" ")
+      return svg("polyline", { class: "trail", stroke: this.hues[sample], points })
+    })
+  }
+
+  // With reduced motion: fading dots at earlier positions in place of trails.
+  stills({ dotSize, toPixels }, path) {
+    return path.slice(0, -1).flatMap((places, still) =>
+      places.map((place, sample) => {
+        const [cx, cy] = toPixels(place)
+        const opacity = (0.15 + (0.5 * still) / STILL_POSITIONS).toFixed(2)
+        return svg("circle", { cx, cy, r: dotSize / 2, fill: this.hues[sample], opacity })
+      }),
+    )
+  }
+
+  // A named dot per sample, an arrow outside the frame; with the net's answers, if there are any.
+  dots({ fontSize, dotSize, outside, toPixels }, ends, answers) {
+    return ends.map((place, sample) => {
+      const [x, y] = toPixels(place)
+      const name = this.journey.names[sample]
+      const fill = { fill: this.hues[sample], "fill-opacity": (0.55 + 0.45 * place.inPlane).toFixed(2) }
+      const circle = { name: "circle", attributes: { r: dotSize } }
+      const shape = outside(place) > 1 ? arrowShape(place, dotSize) : circle
+      const group = svg("g", { class: "dot", transform: `translate(${x} ${y})` })
+      group.append(
+        svg(shape.name, { ...shape.attributes, class: "ground" }),
+        svg(shape.name, { ...shape.attributes, ...fill }),
+        svg("text", { y: 0.26 * fontSize }, name),
+      )
+      if (answers) {
+        const isRight = String(answers[sample]) === name
+        const attributes = { class: isRight ? "right" : "wrong", x: 1.9 * dotSize, y: 0.26 * fontSize }
+        group.append(svg("text", attributes, isRight ? "✓" : (answers[sample] ?? "–")))
+      }
+      return group
+    })
+  }
+
+  // The text "all 10" at the common place of all samples, off their ray and off the names of the rings.
+  countAt({ side, half, fontSize, dotSize, gapSine }, place, count) {
+    const [x, y] = place
+    const [above, below] = [y - 1.6 * dotSize, y + 2.7 * dotSize]
+    const inwards = y < half ? above < fontSize : below > side - 0.4 * fontSize // no space outside
+    const isAbove = Math.hypot(x - half, y - half) < 2 * dotSize ? gapSine < 0 : y < half !== inwards
+    const inside = Math.min(Math.max(x, 2 * fontSize), side - 2 * fontSize)
+    return svg("text", { class: "out", x: inside, y: isAbove ? above : below }, `all ${count}`)
+  }
+
+  // The place of all samples if they lie on one another, else null.
+  commonPlace(places, dotSize) {
+    const middle = [0, 1].map((axis) => places.reduce((sum, point) => sum + Number(point[axis]), 0) / places.length)
+    const allNear = places.every(([x, y]) => Math.hypot(x - middle[0], y - middle[1]) < 1.2 * dotSize)
+    return places.length > 1 && allNear ? middle : null
+  }
+
+  // The description for screen readers; call it while nothing moves.
   describe(share, covered) {
     if (!this.journey) return
     const stop = covered ? 0 : Math.round(share * this.stops)
     const { blocks, cosine, names, outcome } = this.journey
-    const clauses = [
-      `${this.label && `${this.label}: `}${names.length} unseen samples (${names.join(", ")}) ${blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"}`,
-      stop
-        ? `size ${times(grown(this.journey, stop))} the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`
-        : "",
-      stop === this.stops && stop ? `they ${outcome}` : "",
-    ]
-    this.picture.setAttribute("aria-label", `${clauses.filter(Boolean).join("; ")}.`)
+    const place = blocks[stop] ? `after block ${blocks[stop]} of ${blocks.at(-1)}` : "at the input"
+    const label = this.label && `${this.label}: `
+    const clauses = [`${label}${names.length} unseen samples (${names.join(", ")}) ${place}`]
+    if (stop) {
+      const size = timesText(relativeSize(this.journey, stop))
+      clauses.push(`size ${size} the input's, mean cosine between them ${brief(cosine[stop] ?? Number.NaN)}`)
+    }
+    if (stop && stop === this.stops) clauses.push(`they ${outcome}`)
+    this.picture.setAttribute("aria-label", `${clauses.join("; ")}.`)
   }
 
-  answer(revealed, reveals) {
+  showAnswer(revealed, reveals) {
     const { guess } = this
-    const open = !this.covered(revealed)
+    const isOpen = !this.isCovered(revealed)
     this.field.hidden = !this.quizzed
-    this.field.classList.toggle("answered", open) // keeps its room, in which the verdict stands
-    for (const [at, button] of this.field.querySelectorAll("button").entries())
-      button.setAttribute("aria-pressed", this.options[at] === guess)
+    this.field.classList.toggle("answered", isOpen) // invisible, but keeps its height for the verdict
+    for (const [i, button] of this.field.querySelectorAll("button").entries())
+      button.setAttribute("aria-pressed", this.options[i] === guess)
     const { outcome: result, alike: cosine } = this.journey ?? {}
     const verdict =
       guess === result
-        ? `✓ They ${result}${cosine}, as you guessed.`
+        ? `✓ They ${result}${cosine}, as you onGuess.`
         : `✗ They ${result}${cosine}; you guessed: ${guess}.`
     const outcome = this.quizzed && guess && !this.trained ? verdict : `They ${result}${cosine}.`
-    const pending = guess && !open && !reveals ? `Your guess is in: they ${guess}.` : ""
-    write(this.verdict, this.arrived && reveals && result ? outcome : pending)
+    const pending = guess && !isOpen && !reveals ? `Your guess is in: they ${guess}.` : ""
+    setText(this.verdict, this.hasArrived && reveals && result ? outcome : pending)
   }
 }
 
 export class SamplePaths {
-  /** @type {boolean | undefined} whether it is out of sight, told by the player */
+  /** @type {boolean | undefined} whether it is out of sight; the player sets it */
   away
 
   constructor(home) {
-    const el = made(home, "figure", "sample-paths")
-    this.list = made(el, "ol", "sample-paths-nets")
-    this.bar = made(el, "div", "sample-paths-bar")
-    this.play = made(this.bar, "button", "player-main")
-    this.play.type = "button"
-    this.play.onclick = () => (this.began === null ? this.begin(this.open()) : this.pause())
-    const depth = made(this.bar, "div", "sample-paths-depth") // in one line
-    const label = made(depth, "label", "player-scrub")
-    write(made(label, "span"), "Block")
-    this.blockOutput = made(label, "output")
-    this.slider = made(label, "input")
+    const el = appendElement(home, "figure", "sample-paths")
+    this.list = appendElement(el, "ol", "sample-paths-nets")
+    this.bar = appendElement(el, "div", "sample-paths-bar")
+    this.playButton = appendElement(this.bar, "button", "player-main")
+    this.playButton.type = "button"
+    this.playButton.onclick = () => (this.startedAt === null ? this.start(this.openNets()) : this.pause())
+    const depth = appendElement(this.bar, "div", "sample-paths-depth") // label and table button in one line
+    const label = appendElement(depth, "label", "player-scrub")
+    setText(appendElement(label, "span"), "Block")
+    this.blockOutput = appendElement(label, "output")
+    this.slider = appendElement(label, "input")
     Object.assign(this.slider, { type: "range", min: 0, step: 1 })
     this.slider.oninput = () => {
       this.share = Number(this.slider.value) / Number(this.slider.max)
       this.pause()
     }
-    this.switch = made(depth, "button", "sample-paths-switch")
-    this.switch.type = "button"
-    write(this.switch, "Table")
-    this.table = made(el, "div", "sample-paths-table")
+    this.tableButton = appendElement(depth, "button", "sample-paths-switch")
+    this.tableButton.type = "button"
+    setText(this.tableButton, "Table")
+    this.table = appendElement(el, "div", "sample-paths-table")
     this.table.setAttribute("role", "region")
     this.table.tabIndex = 0
     this.table.hidden = true
-    this.switch.onclick = () => {
+    this.tableButton.onclick = () => {
       this.table.hidden = !this.table.hidden
-      this.switch.setAttribute("aria-expanded", String(!this.table.hidden))
+      this.tableButton.setAttribute("aria-expanded", String(!this.table.hidden))
       this.tabulate()
     }
-    this.switch.setAttribute("aria-expanded", "false")
+    this.tableButton.setAttribute("aria-expanded", "false")
     this.home = home
     this.el = el
     this.nets = []
     this.share = 0
-    this.began = null
+    this.startedAt = null
     this.revealed = new Set()
-    this.played = false
+    this.hasPlayed = false
   }
 
   declare(panel) {
     if (this.panel && String(this.panel.runs) !== String(panel.runs)) {
       this.pause()
       this.share = 0
-      this.played = false
-      this.trains = false
+      this.hasPlayed = false
+      this.wasTraining = false
       this.revealed = new Set() // another scene
     }
     this.panel = panel
     this.measured = undefined
     this.el.setAttribute("aria-label", panel.title)
     this.table.setAttribute("aria-label", `${panel.title}, table`)
-    this.switch.setAttribute("aria-label", `Table of ${panel.title}`)
+    this.tableButton.setAttribute("aria-label", `Table of ${panel.title}`)
     if (this.nets.length !== panel.runs.length) {
       this.list.replaceChildren()
-      this.nets = panel.runs.map((_, at) => new Net(this.list, () => this.guessed(at)))
+      this.nets = panel.runs.map((_, index) => new Net(this.list, () => this.onGuess(index)))
     }
     this.list.style.setProperty("--nets", panel.runs.length)
-    for (const [at, net] of this.nets.entries())
-      net.declare({
-        ...panel,
-        label: panel.labels[at] ?? "",
-        quizzed: panel.quiz_runs.includes(at),
-      })
-    if (this.now) this.draw(this.now)
+    for (const [index, net] of this.nets.entries())
+      net.declare({ ...panel, label: panel.labels[index] ?? "", quizzed: panel.quiz_runs.includes(index) })
+    if (this.moment) this.draw(this.moment)
   }
 
-  guessed(at) {
-    if (this.panel.reveals) this.begin([at])
+  onGuess(index) {
+    if (this.panel.reveals) this.start([index])
     else this.paint()
   }
 
-  covered(at) {
-    return this.nets[at].covered(this.revealed.has(at))
+  isCovered(index) {
+    return this.nets[index].isCovered(this.revealed.has(index))
   }
 
-  // The nets that do not wait for a guess.
-  open() {
-    return [...this.nets.keys()].filter((at) => !this.covered(at))
+  // The indices of the nets that do not wait for a guess.
+  openNets() {
+    return [...this.nets.keys()].filter((index) => !this.isCovered(index))
   }
 
-  // Plays a pass through these nets, of which those that waited for a guess are shown from now on.
-  begin(which) {
-    if (this.panel.reveals) for (const at of which) this.revealed.add(at)
-    this.moving = new Set(which)
-    this.played = true
+  // Plays a pass through these nets and reveals those that waited for a guess.
+  start(indices) {
+    if (this.panel.reveals) for (const index of indices) this.revealed.add(index)
+    this.moving = new Set(indices)
+    this.hasPlayed = true
     if (this.calm) {
       this.share = 1
       return this.paint()
     }
     this.share = 0
-    this.began = clock()
-    this.go()
+    this.startedAt = clock()
+    this.requestFrame()
   }
 
   pause() {
-    this.began = null
-    cancelAnimationFrame(this.due)
-    this.due = undefined
+    this.startedAt = null
+    cancelAnimationFrame(this.frameRequest)
+    this.frameRequest = undefined
     this.moving = undefined
     this.paint()
   }
 
-  go() {
-    this.due ??= requestAnimationFrame(() => {
-      this.due = undefined
-      if (this.began === null || !this.home.isConnected) return
-      const share = Math.min((clock() - this.began) / PASS_SECONDS, 1)
-      this.share = eased(share)
+  requestFrame() {
+    this.frameRequest ??= requestAnimationFrame(() => {
+      this.frameRequest = undefined
+      if (this.startedAt === null || !this.home.isConnected) return
+      const share = Math.min((clock() - this.startedAt) / PASS_SECONDS, 1)
+      this.share = ease(share)
       if (share === 1) this.pause()
       else {
         this.paint()
-        this.go()
+        this.requestFrame()
       }
     })
   }
 
-  /** @param {Moment} now */
-  draw(now) {
+  /** @param {Moment} moment */
+  draw(moment) {
     const { panel } = this
-    this.now = now
-    this.calm = now.calm
-    for (const [at, net] of this.nets.entries()) net.take(now.logs[panel.runs[at]], now.shown)
+    this.moment = moment
+    this.calm = moment.calm
+    for (const [index, net] of this.nets.entries()) net.setLog(moment.logs[panel.runs[index]], moment.shown)
     if (this.nets.some((net) => !net.journey)) return
     this.slider.max = Math.max(...this.nets.map(({ stops }) => stops))
-    // A run that is trained shows where its samples come out; once it rests, they travel through the trained net.
-    if (now.playing && !this.trains) {
+    // During training the samples stay at the output; once it rests, they travel through the trained net.
+    if (moment.playing && !this.wasTraining) {
       if (panel.reveals) this.revealed = new Set(this.nets.keys())
-      this.began = null
+      this.startedAt = null
       this.share = 1
     }
-    const rests = this.trains && !now.playing && now.shown > 0
-    this.trains = now.playing
-    if (rests || (!this.played && this.away === false)) {
-      const open = this.open()
-      if (open.length) return this.begin(open)
+    const cameToRest = this.wasTraining && !moment.playing && moment.shown > 0
+    this.wasTraining = moment.playing
+    if (cameToRest || (!this.hasPlayed && this.away === false)) {
+      const indices = this.openNets()
+      if (indices.length) return this.start(indices)
     }
     this.paint()
   }
 
-  // The pixels of a net's picture and of the page's type; the player forgets them when the place changes.
+  // In pixels: the side of a net's picture and the font size of the page; the player resets them when the place changes size.
   measure() {
-    const wide = this.list.clientWidth || 320
-    const columns = getComputedStyle(this.list).gridTemplateColumns.split(" ").length
-    const most = Number.parseFloat(getComputedStyle(this.list).getPropertyValue("--most")) || this.panel.height
-    const side = Math.round(Math.min(wide / columns - 12, this.panel.height, most))
+    const style = getComputedStyle(this.list)
+    const columns = style.gridTemplateColumns.split(" ").length
+    const maxSide = Number.parseFloat(style.getPropertyValue("--most")) || this.panel.height
+    const side = Math.round(Math.min((this.list.clientWidth || 320) / columns - 12, this.panel.height, maxSide))
     this.el.style.setProperty("--side", `${side}px`)
-    return { side, type: Number.parseFloat(getComputedStyle(document.documentElement).fontSize) }
+    return { side, fontSize: Number.parseFloat(getComputedStyle(document.documentElement).fontSize) }
   }
 
   paint() {
-    if (!this.now || this.nets.some((net) => !net.journey)) return
-    const { side, type } = (this.measured ??= this.measure())
-    const rests = this.began === null
-    for (const [at, net] of this.nets.entries()) {
-      const share = this.moving && !this.moving.has(at) ? 1 : this.share
-      const covered = this.covered(at)
-      net.draw(share, side, { calm: this.calm, covered, type, first: at === 0 })
-      if (rests) net.describe(share, covered)
-      net.answer(this.revealed.has(at), this.panel.reveals)
+    if (!this.moment || this.nets.some((net) => !net.journey)) return
+    const { side, fontSize } = (this.measured ??= this.measure())
+    const isResting = this.startedAt === null
+    for (const [index, net] of this.nets.entries()) {
+      const share = this.moving && !this.moving.has(index) ? 1 : this.share
+      const covered = this.isCovered(index)
+      net.draw(share, side, { calm: this.calm, covered, fontSize, isFirst: index === 0 })
+      if (isResting) net.describe(share, covered)
+      net.showAnswer(this.revealed.has(index), this.panel.reveals)
     }
     const stop = Math.round(this.share * Number(this.slider.max))
     if (Number(this.slider.value) !== stop) this.slider.value = stop
     const [{ journey }] = this.nets
     const block = journey.blocks[Math.round(this.share * (journey.blocks.length - 1))]
-    write(this.blockOutput, `${block} of ${journey.blocks.at(-1)}`)
-    if (rests) this.slider.setAttribute("aria-valuetext", `block ${block}`)
-    this.slider.setAttribute("aria-label", translated("Block shown"))
-    write(this.play, rests ? "Play through the depth" : "Pause")
-    this.play.classList.toggle("playing", !rests)
-    if (rests) this.tabulate()
+    setText(this.blockOutput, `${block} of ${journey.blocks.at(-1)}`)
+    if (isResting) this.slider.setAttribute("aria-valuetext", `block ${block}`)
+    this.slider.setAttribute("aria-label", translate("Block shown"))
+    setText(this.playButton, isResting ? "Play through the depth" : "Pause")
+    this.playButton.classList.toggle("playing", !isResting)
+    if (isResting) this.tabulate()
   }
 
   tabulate() {
     if (this.table.hidden) return this.table.replaceChildren()
     const table = document.createElement("table")
-    table.createCaption().textContent = `${this.panel.title}, ${this.nets[0].trained ? `step ${this.now.shown}` : "before training"}`
-    const row = (cells, kind) => {
-      const line = table.insertRow()
-      for (const cell of cells) made(line, kind).textContent = cell
+    const time = this.nets[0].trained ? `step ${this.moment.shown}` : "before training"
+    table.createCaption().textContent = `${this.panel.title}, ${time}`
+    const addRow = (tag, cells) => {
+      const row = table.insertRow()
+      for (const cell of cells) appendElement(row, tag).textContent = cell
     }
-    row(["net", "block", "size relative to the input", "mean cosine", "share shown in this plane"], "th")
-    for (const [at, { label, journey }] of this.nets.entries()) {
-      if (this.covered(at)) continue
-      for (const [stop, block] of journey.blocks.entries())
-        row(
-          [
-            label,
-            block,
-            times(grown(journey, stop)),
-            brief(journey.cosine[stop] ?? Number.NaN),
-            brief(journey.plane[stop] ?? Number.NaN),
-          ],
-          "td",
-        )
+    addRow("th", ["net", "block", "size relative to the input", "mean cosine", "share shown in this plane"])
+    for (const index of this.openNets()) {
+      const { label, journey } = this.nets[index]
+      for (const [stop, block] of journey.blocks.entries()) {
+        const numbers = [journey.cosine[stop], journey.plane[stop]].map((value) => brief(value ?? Number.NaN))
+        addRow("td", [label, block, timesText(relativeSize(journey, stop)), ...numbers])
+      }
     }
     this.table.replaceChildren(table)
   }
 
   clear() {
-    cancelAnimationFrame(this.due)
-    this.began = null
+    cancelAnimationFrame(this.frameRequest)
+    this.startedAt = null
   }
 }

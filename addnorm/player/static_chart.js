@@ -1,26 +1,26 @@
-// A chart without a player: it keeps its zoom when its data changes, and has a table.
+// A chart without a player; it has a table, and keeps its zoom when its data changes.
 
-import { Chart, load, setHues, themeOf } from "./chart.js"
+import { Chart, loadPlotly, setHues, themeOf } from "./chart.js"
 import { whenGone } from "./dom.js"
 
-const NO_LOGS = { logs: [], position: 0, shown: 0, furthest: 0, playing: false }
-const charts = new WeakMap() // by their element
+const MOMENT = { logs: [], position: 0, shown: 0, furthest: 0, playing: false }
+const charts = new WeakMap() // by root element
 
 class StaticChart {
   constructor(root) {
     this.root = root
     this.chart = new Chart(root)
-    this.sized = new ResizeObserver(() => this.draw())
-    this.sized.observe(root)
+    this.resizeObserver = new ResizeObserver(() => this.draw())
+    this.resizeObserver.observe(root)
   }
 
   declare({ data, setTriggerValue }, { plotly }) {
     setHues(data.hues)
     this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
     this.chart.declare({ ...data, run: 0, says: "", fit: 0 })
-    this.chart.layoutState = {} // other numbers have axes of their own
+    this.chart.layoutState = {} // new data gets new axes
     this.draw()
-    load(plotly)
+    loadPlotly(plotly)
       .then((plotly) => (this.plotly = plotly))
       .then(() => this.draw())
       .catch(
@@ -31,7 +31,7 @@ class StaticChart {
   draw() {
     if (!this.root.isConnected) return
     this.chart.measured = undefined
-    this.chart.draw(NO_LOGS, this.plotly, themeOf(this.root))
+    this.chart.draw(MOMENT, this.plotly, themeOf(this.root))
     const { el } = this.chart
     if (!this.plotly || !this.clicked || this.listens) return
     this.listens = true
@@ -39,7 +39,7 @@ class StaticChart {
   }
 
   leave() {
-    this.sized.disconnect()
+    this.resizeObserver.disconnect()
     this.chart.clear(this.plotly)
   }
 }

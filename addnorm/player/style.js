@@ -1,18 +1,17 @@
-// How lines and maps look: a hue and its shades, and by role a dash, a marker and a shade of the hue, so that a chart can
-// be read without its colours. Pure.
+// The styles of lines and maps: shades of a hue, and for each role a dash, a marker and a shade, so that a chart can be read
+// without its colours. Pure.
 
-/** @type {Record<string, string>} by name, as the page tells them */
+/** @type {Record<string, string>} #rrggbb by name; `setHues` fills it in */
 export const hues = {}
-const NEGATIVE = "#7d5f2c" // beside a hue, which is then of the positive
-const SHADES = [null, 0.135, 0.29, 0.18] // luminances; beyond these a line is lost on one of the pages
-const SCALE = [0.8, null, 0.045] // luminances of a map's least, middle and greatest value on a light page
-const SIGNED = [0.09, 0.8, 0.09] // of -most, 0 and most
-const ON_DARK = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.32 } // the same on a dark page
-const OF_WHITE = [0.2126, 0.7152, 0.0722]
-const TYPE_SIZE = 12 // plotly's own, for text without a size
+const NEGATIVE_HUE = "#7d5f2c" // of negative values on a signed scale
+const SHADE_LUMINANCES = [null, 0.135, 0.29, 0.18] // of the shades of a hue; outside this range a line is lost on one of the pages
+const SCALE_LUMINANCES = [0.8, null, 0.045] // of a map's minimum, middle and maximum on a light page
+const SIGNED_LUMINANCES = [0.09, 0.8, 0.09] // of the minimum, 0 and the maximum
+const DARK_PAGE_LUMINANCES = { 0.8: 0.045, 0.045: 0.8, 0.09: 0.32 } // replacements on a dark page
+const CHANNEL_LUMINANCES = [0.2126, 0.7152, 0.0722]
+const FONT_SIZE = 12 // plotly's default
 
-// By name; a number is that of a run among several.
-const ROLES = {
+const ROLE_STYLES = {
   now: { width: 3, symbol: "circle", size: 5, shade: 0 },
   previous: { width: 2, dash: "dot" }, // grey
   pinned: { width: 2, dash: "dash", shade: 1 },
@@ -21,7 +20,7 @@ const ROLES = {
   initial: { width: 2, dash: "longdash", shade: 2 },
   "held-out": { width: 2, dash: "dash", symbol: "diamond", size: 6, shade: 0 },
 }
-const RUNS = [
+const RUN_STYLES = [
   ["solid", "circle"],
   ["dash", "square"],
   ["dot", "diamond"],
@@ -32,69 +31,77 @@ const RUNS = [
   ["dashdot", "triangle-up-open"],
 ]
 
-const light = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
-const coded = (part) => (part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055)
+const toLinear = (part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+const toSrgb = (part) => (part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055)
 
-export const partsOf = (colour) => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16))
+export const rgbOf = (colour) => [1, 3, 5].map((i) => Number.parseInt(colour.slice(i, i + 2), 16))
 const hexOf = (parts) => `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`
 // Relative luminance (WCAG 2.2) of #rrggbb, from 0 to 1.
 export const luminance = (colour) =>
-  partsOf(colour).reduce((sum, part, at) => sum + light(part / 255) * OF_WHITE[at], 0)
+  rgbOf(colour).reduce((sum, part, i) => sum + toLinear(part / 255) * CHANNEL_LUMINANCES[i], 0)
 
-// A hue mixed with black or white, in linear light, to a relative luminance.
-export const atLuminance = (hue, wanted) => {
-  const from = luminance(hue)
-  const mix = (part) => (wanted < from ? (part * wanted) / from : part + ((1 - part) * (wanted - from)) / (1 - from))
-  return hexOf(partsOf(hue).map((part) => 255 * coded(mix(light(part / 255)))))
+// The hue mixed with black or white, in linear light, to a relative luminance.
+export const withLuminance = (hue, target) => {
+  const source = luminance(hue)
+  const mix = (part) =>
+    target < source ? (part * target) / source : part + ((1 - part) * (target - source)) / (1 - source)
+  return hexOf(rgbOf(hue).map((part) => 255 * toSrgb(mix(toLinear(part / 255)))))
 }
-// A hue, and a dark, a pale and a middle shade of it, as far apart in lightness as both pages allow.
-export const shade = (hue, at) => (at === undefined ? hues.grey : SHADES[at] ? atLuminance(hue, SHADES[at]) : hue)
+// Shade 0 is the hue; 1, 2 and 3 are dark, pale and in between; undefined gives grey.
+export const shadeOf = (hue, shade) => {
+  if (shade === undefined) return hues.grey
+  return SHADE_LUMINANCES[shade] ? withLuminance(hue, SHADE_LUMINANCES[shade]) : hue
+}
 
-// The colours of a map from its least to its greatest value. More is more ink: darker on a light page, lighter on a dark one.
-// `signed`: from -most to most, with as much ink on both sides of 0.
-export const scale = (hue, dark, signed) =>
-  (signed ? SIGNED : SCALE).map((wanted, at) => {
-    const colour = signed ? [NEGATIVE, hues.grey, hue][at] : hue
-    return [at / 2, wanted === null ? colour : atLuminance(colour, dark ? ON_DARK[wanted] : wanted)]
+// The colour scale of a map. Larger values contrast more with the page: darker on a light page, lighter on a dark one.
+// `signed`: symmetric about 0.
+export const colourScale = (hue, dark, signed) =>
+  (signed ? SIGNED_LUMINANCES : SCALE_LUMINANCES).map((target, i) => {
+    const colour = signed ? [NEGATIVE_HUE, hues.grey, hue][i] : hue
+    return [i / 2, target === null ? colour : withLuminance(colour, dark ? DARK_PAGE_LUMINANCES[target] : target)]
   })
-// The colour at a share of a scale, mixed as plotly mixes it.
+// The colour at a share of a scale, interpolated as in plotly.
 export const colourAt = (scale, share) => {
-  const after = Math.max(
-    1,
-    scale.findIndex(([at]) => at >= share),
-  )
-  const [[from, low], [to, high]] = [scale[after - 1], scale[after]]
-  const [lower, upper] = [partsOf(low), partsOf(high)]
-  return hexOf(lower.map((part, at) => part + ((upper[at] - part) * (share - from)) / (to - from)))
+  const next = scale.findIndex(([position]) => position >= share)
+  const [[low, lowColour], [high, highColour]] = scale.slice(Math.max(1, next) - 1)
+  const highRgb = rgbOf(highColour)
+  return hexOf(rgbOf(lowColour).map((part, i) => part + ((highRgb[i] - part) * (share - low)) / (high - low)))
 }
-// The colour of text on a cell: its contrast is at least 4.58.
+// Black or white text for a background; the contrast is at least 4.58.
 export const inkOn = (colour) => (luminance(colour) > 0.1791 ? "#000000" : "#ffffff")
 
-// A name cut in the middle to fit the legend of a narrow chart; its end often is the step.
-const short = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
+// A name cut in the middle for the legend of a narrow chart; its end is often the step.
+const shortName = (name) => (name.length <= 30 ? name : `${name.slice(0, 16).trimEnd()}…${name.slice(-13)}`)
 
 /** @param {{ name: string, role: number | string, bind?: { kind?: string, fold?: string }, thin?: boolean }} declared */
 const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
-  const run = typeof role === "number"
-  const style = run
-    ? { width: 2, dash: RUNS[role][0], symbol: RUNS[role][1], size: 4, shade: role % SHADES.length }
-    : ROLES[role]
-  const color = shade(hue, style.shade)
-  const mode =
-    bind.kind === "crosses" ? "markers" : style.symbol && bind.kind !== "past" && !thin ? "lines+markers" : "lines"
-  const value = bind.kind === "crosses" ? "%{customdata}" : "%{y:.4g}"
+  const isRun = typeof role === "number" // the index of a run among several
+  const style = isRun
+    ? {
+        width: 2,
+        dash: RUN_STYLES[role][0],
+        symbol: RUN_STYLES[role][1],
+        size: 4,
+        shade: role % SHADE_LUMINANCES.length,
+      }
+    : ROLE_STYLES[role]
+  const color = shadeOf(hue, style.shade)
+  const isCrosses = bind.kind === "crosses"
+  const hasMarkers = style.symbol && bind.kind !== "past" && !thin
+  const place = ["past", "frames", "crosses"].includes(bind.kind) ? "step %{x}" : "%{text}"
+  const value = isCrosses ? "%{customdata}" : "%{y:.4g}"
   const trace = {
     type: "scatter",
-    name: run ? name : short(name),
+    name: isRun ? name : shortName(name),
     meta: name,
-    mode,
+    mode: isCrosses ? "markers" : hasMarkers ? "lines+markers" : "lines",
     line: { color, width: thin ? 1 : style.width, dash: style.dash ?? "solid" },
     marker: { color, symbol: style.symbol, size: style.size },
     connectgaps: false,
-    hovertemplate: `${["past", "frames", "crosses"].includes(bind.kind) ? "step %{x}" : "%{text}"}: ${value}<extra>%{meta}</extra>`,
+    hovertemplate: `${place}: ${value}<extra>%{meta}</extra>`,
     ...(thin && { opacity: 0.7, showlegend: false }),
   }
-  if (bind.kind === "crosses") trace.marker = { color: run ? color : hues.red, symbol: "x", size: 9 }
+  if (isCrosses) trace.marker = { color: isRun ? color : hues.red, symbol: "x", size: 9 }
   if (bind.fold === "least" || bind.fold === "greatest") {
     const edge = { mode: "lines", line: { width: 0 }, showlegend: false, hoverinfo: "skip", hovertemplate: undefined }
     Object.assign(trace, edge, { name: `${name}, ${bind.fold === "least" ? "lowest" : "highest"} seed` })
@@ -103,34 +110,32 @@ const lineOf = ({ name, role, bind = {}, thin, ...rest }, hue) => {
   return { ...trace, ...rest, role, bind }
 }
 
-// A declared trace with its look on a light or a dark page; what it declares of that itself stays. `hue`: that of the chart.
-export const looked = (trace, hue, dark) => {
+// A declared trace with its style on a light or a dark page; styles that it declares itself win. `hue`: that of the chart.
+export const styledTrace = (trace, hue, dark) => {
   const traceHue = trace.hue ?? hue
   if (trace.role !== undefined) return lineOf(trace, traceHue)
   if (trace.type === "contour") return { ...trace, line: { color: dark ? "#ffffff" : "#111111", ...trace.line } }
   if (!trace.hue) return trace
-  if (trace.type === "heatmap") return { colorscale: scale(traceHue, dark, trace.bind?.signed), ...trace }
-  const color = shade(traceHue, trace.shade ?? 0)
+  if (trace.type === "heatmap") return { colorscale: colourScale(traceHue, dark, trace.bind?.signed), ...trace }
+  const color = shadeOf(traceHue, trace.shade ?? 0)
   const line = trace.type === "bar" ? {} : { line: { color, ...trace.line } }
   return { ...trace, ...line, marker: { color, ...trace.marker } }
 }
 
-// With type, margins, lines and markers scaled by a factor, for a projector.
-const font = (base, factor) => ({ ...base, size: (base?.size ?? TYPE_SIZE) * factor })
+// For projectors: fonts and margins, lines and markers scaled by a factor.
+const enlargedFont = (font, factor) => ({ ...font, size: (font?.size ?? FONT_SIZE) * factor })
 export const enlargedLayout = (layout, factor) => ({
   ...layout,
-  font: font({}, factor),
-  title: { ...layout.title, font: font(layout.title?.font, factor) },
-  legend: { ...layout.legend, font: font(layout.legend?.font, factor) },
+  font: enlargedFont({}, factor),
+  title: { ...layout.title, font: enlargedFont(layout.title?.font, factor) },
+  legend: { ...layout.legend, font: enlargedFont(layout.legend?.font, factor) },
   margin: Object.fromEntries(Object.entries(layout.margin).map(([side, size]) => [side, Math.round(size * factor)])),
-  annotations: layout.annotations.map((annotation) => ({ ...annotation, font: font(annotation.font, factor) })),
+  annotations: layout.annotations.map((annotation) => ({ ...annotation, font: enlargedFont(annotation.font, factor) })),
 })
-export const thicker = (trace, factor) => {
-  const larger = { ...trace }
-  for (const [part, name] of [
-    ["line", "width"],
-    ["marker", "size"],
-  ])
-    if (typeof trace[part]?.[name] === "number") larger[part] = { ...trace[part], [name]: trace[part][name] * factor }
-  return larger
+export const enlargedTrace = (trace, factor) => {
+  const enlarged = { ...trace }
+  const { line, marker } = trace
+  if (typeof line?.width === "number") enlarged.line = { ...line, width: line.width * factor }
+  if (typeof marker?.size === "number") enlarged.marker = { ...marker, size: marker.size * factor }
+  return enlarged
 }

@@ -1,17 +1,18 @@
-// The table of a chart's numbers, made when it is opened.
+// The table of a chart's numbers, built when the viewer opens it.
 
 import { brief } from "./number.js"
 
-export const bare = (text) =>
+// The text without its markup.
+export const plainText = (text) =>
   String(text ?? "")
     .replace(/<br>/g, " ")
     .replace(/<[^>]*>/g, "")
 
-const rowOf = (kind, first, rest) => {
+const rowElement = (tag, header, values) => {
   const row = document.createElement("tr")
   row.append(
-    ...[first, ...rest].map((value, at) => {
-      const cell = document.createElement(at ? kind : "th")
+    ...[header, ...values].map((value, column) => {
+      const cell = document.createElement(column ? tag : "th")
       cell.textContent = Number.isFinite(value) ? brief(value, 4) : (value ?? "")
       return cell
     }),
@@ -19,33 +20,36 @@ const rowOf = (kind, first, rest) => {
   return row
 }
 
-// The values of a line or of bars, which lie along x where a chart lies on its side.
-export const along = ({ orientation, x, y }) => Array.from((orientation === "h" ? x : y) ?? [])
+// The values of a line or of bars: y, or x in a chart on its side.
+export const valuesOf = ({ orientation, x, y }) => Array.from((orientation === "h" ? x : y) ?? [])
 
-// The rows of a map are its grid; any other trace has a row per point, a mark with its `meta`, `text` and `customdata`.
-const rowsOf = (trace, side) => {
-  if (trace.z) {
-    const head = rowOf("th", trace.names ? side : bare(trace.name), trace.x ?? trace.z[0].map((_, at) => at))
-    return [
-      head,
-      ...trace.z.map((cells, at) =>
-        rowOf("td", trace.names?.[at] ?? trace.y?.[at] ?? at, trace.customdata?.[at] ?? cells),
-      ),
-    ]
-  }
-  const name = bare(trace.mode === "markers" ? (trace.meta ?? trace.name) : trace.name)
-  const point = (value, at) =>
-    rowOf("td", name, [bare(trace.names?.[at] ?? trace.text?.[at] ?? trace.x[at]), trace.customdata?.[at] ?? value])
-  return along(trace).flatMap((value, at) => (value === null ? [] : [point(value, at)]))
+const mapRows = (trace, rowTitle) => {
+  const columns = trace.x ?? trace.z[0].map((_, column) => column)
+  const body = trace.z.map((cells, row) =>
+    rowElement("td", trace.names?.[row] ?? trace.y?.[row] ?? row, trace.customdata?.[row] ?? cells),
+  )
+  return [rowElement("th", trace.names ? rowTitle : plainText(trace.name), columns), ...body]
 }
 
-export const tableOf = ({ data, layout }, title) => {
+// One row per point: name, place, value.
+const pointRows = (trace) => {
+  const name = plainText(trace.mode === "markers" ? (trace.meta ?? trace.name) : trace.name)
+  return valuesOf(trace).flatMap((value, i) => {
+    if (value === null) return []
+    const place = plainText(trace.names?.[i] ?? trace.text?.[i] ?? trace.x[i])
+    return [rowElement("td", name, [place, trace.customdata?.[i] ?? value])]
+  })
+}
+
+export const tableElement = ({ data, layout }, title) => {
   const table = document.createElement("table")
   table.createCaption().textContent = title
-  const axis = (name) => bare(layout[name]?.title?.text)
+  const axis = (name) => plainText(layout[name]?.title?.text)
   if (data.some((trace) => !trace.z))
-    table.append(rowOf("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
-  const shown = data.filter(({ visible, type }) => visible !== false && type !== "contour") // which is drawn over a map
-  table.append(...shown.flatMap((trace) => rowsOf(trace, axis("yaxis"))))
+    table.append(rowElement("th", "line", [axis("xaxis") || "at", axis("yaxis") || "value"]))
+  for (const trace of data)
+    if (trace.visible !== false && trace.type !== "contour")
+      // a contour is drawn over a map
+      table.append(...(trace.z ? mapRows(trace, axis("yaxis")) : pointRows(trace)))
   return table
 }

@@ -1,19 +1,19 @@
 // The panels of words: headline, heading, link, sentence, and the text of a language model.
 
-import { made, onPlainClick, write } from "./dom.js"
+import { appendElement, onPlainClick, setText } from "./dom.js"
 
 /** @import { Moment } from "./playhead.js" */
 
-// The verdict above the charts; after a divergence, where it began. Before training also where to look.
+// The verdict above the charts, and before training a hint on where to look.
 export class Headline {
-  /** @type {number | undefined} of its place, told by the player */
+  /** @type {number | undefined} of its place; the player sets it */
   width
 
   constructor(place) {
-    this.el = made(place, "p", "player-headline")
-    this.label = made(this.el, "strong")
-    this.verdict = made(this.el, "span")
-    this.hint = made(this.el, "span", "player-headline-hint")
+    this.el = appendElement(place, "p", "player-headline")
+    this.label = appendElement(this.el, "strong")
+    this.verdict = appendElement(this.el, "span")
+    this.hint = appendElement(this.el, "span", "player-headline-hint")
   }
 
   declare(panel) {
@@ -23,142 +23,144 @@ export class Headline {
     this.el.title = panel.help
   }
 
-  /** @param {Moment} now */
-  draw(now) {
-    const log = now.logs[this.panel.run]
-    const step = log?.sentenceStep(now)
+  /** @param {Moment} moment */
+  draw(moment) {
+    const log = moment.logs[this.panel.run]
+    const step = log?.sentenceStep(moment)
     this.el.dataset.kind = log?.sentence("kind", step) ?? ""
     const verdict = log?.sentence("verdict", step) ?? ""
     const hint = verdict && step === 0 && this.panel.hint ? ` ${this.panel.hint}` : ""
     if (this.verdict.textContent === verdict && this.hint.textContent === hint) return
     this.verdict.textContent = verdict
     this.hint.textContent = hint
-    this.hold(log?.link, verdict.length + hint.length)
+    this.keepHeight(log?.link, verdict.length + hint.length)
   }
 
-  // Keeps the room of a net's longest verdict, so that a shorter one does not move what stands below.
-  hold(net, letters) {
-    const other = this.net !== net || (this.across && this.width !== this.across) // its width is told after the first
-    this.across = this.width
-    if (other) this.el.style.minHeight = ""
-    else if (letters <= this.longest) return // measuring has the browser lay out the page
+  // Keeps the height of a net's longest verdict, so that a shorter one does not move the panels below.
+  keepHeight(net, letters) {
+    const isOutdated = this.net !== net || (this.measuredWidth && this.width !== this.measuredWidth)
+    this.measuredWidth = this.width
+    if (isOutdated) this.el.style.minHeight = ""
+    else if (letters <= this.longest) return // measuring forces a layout of the page
     this.net = net
     this.longest = letters
     this.el.style.minHeight = `${this.el.getBoundingClientRect().height}px`
   }
 }
 
-// A heading above panels.
 export class Heading {
   constructor(place) {
-    this.el = made(place, "h3", "player-heading")
+    this.el = appendElement(place, "h3", "player-heading")
   }
 
   declare(panel) {
-    write(this.el, panel.title)
+    setText(this.el, panel.title)
   }
 
   draw() {}
 }
 
-// A link, which the page follows itself to keep the session.
+// A link that the page follows itself, to keep the session.
 export class Link {
   constructor(place, { opened }) {
-    this.el = made(made(place, "p", "player-why"), "a", "player-link")
+    this.el = appendElement(appendElement(place, "p", "player-why"), "a", "player-link")
     onPlainClick(this.el, opened)
   }
 
   declare(panel) {
-    write(this.el, panel.title)
+    setText(this.el, panel.title)
     this.el.href = panel.href
     this.panel = panel
   }
 
-  /** @param {Moment} now */
-  draw(now) {
+  /** @param {Moment} moment */
+  draw(moment) {
     const { run, like } = this.panel
-    if (like) this.el.closest(".player-panel").hidden = now.logs[run]?.like !== like
+    if (like) this.el.closest(".player-panel").hidden = moment.logs[run]?.like !== like
   }
 }
 
-// A sentence of a log, if it has one.
+// A sentence of a log; hidden if there is none.
 export class Sentence {
   constructor(place) {
-    this.el = made(place, "p", "player-sentence")
+    this.el = appendElement(place, "p", "player-sentence")
   }
 
   declare(panel) {
     this.panel = panel
   }
 
-  /** @param {Moment} now */
-  draw(now) {
+  /** @param {Moment} moment */
+  draw(moment) {
     const { run, says } = this.panel
-    const text = now.logs[run]?.sentence(says, now.shown) ?? ""
-    write(this.el, text)
+    const text = moment.logs[run]?.sentence(says, moment.shown) ?? ""
+    setText(this.el, text)
     this.el.parentElement.hidden = !text
   }
 }
 
-const share = (p) => `${Number((100 * p).toPrecision(2))}%`
+const percentage = (p) => `${Number((100 * p).toPrecision(2))}%`
 
-// What a language model writes after a fixed prompt, in the last frame at or before the playhead: its characters shaded by
-// their probability, and the likeliest ones after the prompt. Until the net is trained here, what is recorded of it.
+// The text a language model writes after a fixed prompt, its characters shaded by probability, and the likeliest characters
+// after the prompt. Until the net is trained here, the recorded text.
 export class Text {
   constructor(place) {
-    this.intro = made(place, "p", "player-writes")
-    this.el = made(place, "p", "player-text")
+    this.intro = appendElement(place, "p", "player-writes")
+    this.el = appendElement(place, "p", "player-text")
     this.el.setAttribute("role", "img")
-    this.next = made(place, "ol", "player-next")
-    this.note = made(place, "p", "player-note")
+    this.next = appendElement(place, "ol", "player-next")
+    this.note = appendElement(place, "p", "player-note")
   }
 
   declare(panel) {
     this.panel = panel
-    this.drawn = undefined
+    this.frame = undefined
     this.note.textContent = panel.note
   }
 
-  /** @param {Moment} now */
-  draw(now) {
-    const log = now.logs[this.panel.run]
+  /** @param {Moment} moment */
+  draw(moment) {
+    const log = moment.logs[this.panel.run]
     const recorded = log?.trained ? null : this.panel.recorded
-    const frame = recorded ?? log?.frame(now.shown)
-    if (frame === this.drawn) return
-    this.drawn = frame
+    const frame = recorded ?? log?.frame(moment.shown)
+    if (frame === this.frame) return
+    this.frame = frame
     const text = frame?.picture
-    write(this.intro, text ? this.headline(frame, recorded) : "The net has not been asked yet: press Train or Step.")
+    setText(this.intro, text ? this.headline(frame, recorded) : "The net has not been asked yet: press Train or Step.")
     this.next.hidden = this.el.hidden = !text
     if (!text) return
     const prompt = document.createElement("strong")
     prompt.textContent = text.prompt
-    this.el.replaceChildren(prompt, ...[...text.sample].map((character, at) => this.inked(character, text.p[at])))
+    this.el.replaceChildren(
+      prompt,
+      ...[...text.sample].map((character, at) => this.shadedCharacter(character, text.p[at])),
+    )
     this.el.setAttribute("aria-label", `${this.panel.title}: ${text.prompt}|${text.sample}`)
     this.next.setAttribute("aria-label", `Likeliest next after "${text.prompt}"`)
     this.next.replaceChildren(...text.next.map(([character, p]) => this.candidate(character, p)))
   }
 
   headline({ step, picture }, recorded) {
-    const who = this.panel.label || "the net"
+    const writer = this.panel.label || "the net"
     if (recorded)
       return `After ${step} steps of training this net writes (recorded; press Train to watch it get there):`
-    if (!picture.sample) return `At step ${step} the numbers of ${who} are not finite: it writes nothing.`
-    return step ? `At step ${step} ${who} writes:` : `At step 0, untrained, ${who} writes:`
+    if (!picture.sample) return `At step ${step} the numbers of ${writer} are not finite: it writes nothing.`
+    return step ? `At step ${step} ${writer} writes:` : `At step 0, untrained, ${writer} writes:`
   }
 
-  inked(character, p) {
+  shadedCharacter(character, p) {
     const el = document.createElement("span")
     el.textContent = character === "\n" ? this.panel.signs[character] : character
-    el.title = share(p)
+    el.title = percentage(p)
     el.style.setProperty("--p", p)
     return el
   }
 
   candidate(character, p) {
     const el = document.createElement("li")
-    made(el, "code").textContent = this.panel.signs[character] ?? character
-    made(el, "span").textContent = share(p)
-    made(el, "i").style.setProperty("--p", p)
+    appendElement(el, "code").textContent = this.panel.signs[character] ?? character
+    appendElement(el, "span").textContent = percentage(p)
+    appendElement(el, "i").style.setProperty("--p", p)
     return el
   }
 }

@@ -33,13 +33,13 @@ const fed = (parts) => {
   const old = about?.addnorm === 1 || !Object.keys(log.sentences).length // Python forms what is not said
   const rows = log.steps.map((step, row) => ({
     step,
-    numbers: Object.keys(log.tracks).map((track) => log.at(track, row).map(bare)),
+    numbers: Object.keys(log.tracks).map((track) => log.values(track, row).map(bare)),
     shares: log.frames[0].find((frame) => frame.step === step)?.histogram?.map((one) => bare(one ?? NaN)) ?? [],
     words: old ? [] : KINDS.map((kind) => log.sentence(kind, step)),
   }))
   const [names, blocks] = ["sites", "blocks"].map((key) => (about?.[key] ?? []).map(({ name }) => name))
   const stands = about ? NOWS.map((now) => decoder.status(STANDS, now)) : []
-  return { problem: decoder.problem, ended: decoder.ended, names, blocks, rows, like: old ? "" : log.like, stands }
+  return { problem: decoder.problem, ended: decoder.ending, names, blocks, rows, like: old ? "" : log.like, stands }
 }
 return JSON.stringify(files.map(fed))
 """
@@ -251,7 +251,7 @@ def test_the_prefix_that_names_share_ends_at_a_dot_and_is_the_same_in_both_langu
     cases = [[f"model.{name}" if draw.random() < 0.9 else name for name in draw.choices(deep, k=6)] for _ in range(200)]
     inner = [["x"], ["a.x", "a.y"], ["a.x", "a.y", "a.z"], ["a.b", "a.bc", "a.b.c"], ["h.1", "h.10", "h.11"]]
     cases += [[], *(["start", *names, "end"] for names in inner)]
-    found = run("return cases.map((list) => names.sharedPrefix([list]))", cases=cases)
+    found = run("return cases.map((list) => names.commonPrefix([list]))", cases=cases)
     assert found == [shared_prefix(names) for names in cases]
     assert found[-6:] == ["", "", "", "a.", "a.", "h."]
 
@@ -262,8 +262,8 @@ def test_a_file_that_was_dropped_does_not_grow_on_the_page() -> None:
     return [null, "run.jsonl"].map((recording) => {
       const log = new runlog.RunLog({ link: "", recording })
       log.decoder.feed(new TextEncoder().encode(text))
-      if (log.local) log.decoder.finish()
-      return [log.decoder.facts(STANDS).split(", ").at(-1), log.over]
+      if (log.isLocal) log.decoder.finish()
+      return [log.decoder.facts(STANDS).split(", ").at(-1), log.isOver]
     })
     """
     said = run(code, text=data, STANDS=STANDS)

@@ -157,7 +157,7 @@ def test_show_tells_of_them_and_the_player_draws_the_last_ones(
     log.decoder.feed(new TextEncoder().encode(text))
     log.decoder.finish()
     const now = { logs: [log], position: shown, shown, furthest: 6, playing: false }
-    const [{ x, z, customdata, colorbar }] = bind.filled(figure, now, {}).data
+    const [{ x, z, customdata, colorbar }] = bind.fillFigure(figure, now, {}).data
     return { x, rows: z.length, customdata, said: colorbar.title.text, update: log.frame(shown, 0, "update_to_weight").step }
     """
     text = (tmp_path / "run.jsonl").read_text()

@@ -114,7 +114,7 @@ def figures() -> dict[str, list[Figure]]:
 
 def shades(hue: str) -> list[str]:
     """A hue and its shades."""
-    return list(run("return [0, 1, 2, 3].map((at) => style.shade(hue, at))", hue=hue))
+    return list(run("return [0, 1, 2, 3].map((at) => style.shadeOf(hue, at))", hue=hue))
 
 
 def drawn(trace: dict[str, Any]) -> set[str]:
@@ -135,7 +135,7 @@ def second_coding(trace: dict[str, Any]) -> tuple[Any, ...]:
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_every_chart_of_a_quantity_has_its_hue_alone_and_says_so_in_its_title(name):
     hue = QUANTITIES[name]
-    own = {*shades(hue), *(one for _, one in run("return style.scale(hue, false)", hue=hue))}
+    own = {*shades(hue), *(one for _, one in run("return style.colourScale(hue, false)", hue=hue))}
     made = figures()[name]
     for figure, traces in zip(made, looks(made), strict=True):
         used = set().union(*map(drawn, traces))
@@ -170,7 +170,7 @@ def test_the_shades_of_a_hue_are_as_light_as_they_say_and_apart():
         assert light[0] == pytest.approx(0.135, abs=0.003)
         assert light[-1] == pytest.approx(0.29, abs=0.003)
         assert np.diff(light).min() > 0.015
-    assert run('return [0, 1].map((light) => style.atLuminance("#2f86d6", light))') == ["#000000", "#ffffff"]
+    assert run('return [0, 1].map((light) => style.withLuminance("#2f86d6", light))') == ["#000000", "#ffffff"]
 
 
 @pytest.mark.parametrize("kind", BLIND)
@@ -204,7 +204,7 @@ def test_more_is_more_ink_in_every_map_and_signed_numbers_have_as_much_on_both_s
 
 
 def test_a_high_loss_has_the_same_colour_in_every_map():
-    own = run("return style.scale(hue, false)", hue=LOSS)
+    own = run("return style.colourScale(hue, false)", hue=LOSS)
     assert own[-1][1] == min((one for _, one in own), key=luminance)
     outcomes = [Outcome("pre-norm", 1.0, 1, 0, 2.0, 0.5, 3, 0.1, None)]
     spec = MapSpec(Axis("lr", (1.0,)), Axis("depth", (1,)), ("pre-norm",))
@@ -244,7 +244,7 @@ def test_names_at_the_ends_of_lines_have_a_contrast_of_at_least_4_5_in_every_sha
     const layout = { ...figure.layout, showlegend: true }
     return lines.flatMap((line) => {
       const size = { width: 400, height: 300 }
-      const made = label.labelled({ data: [line], layout: {} }, { data: [line], layout }, size, {}, () => 9, dark)
+      const made = label.labelFigure({ data: [line], layout: {} }, { data: [line], layout }, size, {}, () => 9, dark)
       return made.data.at(-1).textfont.color
     })
     """
@@ -261,7 +261,7 @@ def test_up_to_four_lines_are_named_at_their_ends_and_more_in_a_legend():
       const line = (_, at) => ({ mode: "lines", name: `line ${at}`, x: [0, 1], y: [0, at], line: { color: "#1f77b4" } })
       const data = Array.from({ length: count }, line)
       const size = { width: 400, height: 300 }
-      const made = label.labelled({ data, layout: {} }, { data, layout }, size, {}, () => 30, false)
+      const made = label.labelFigure({ data, layout: {} }, { data, layout }, size, {}, () => 30, false)
       return [made.data.at(-1).mode, made.layout.showlegend]
     })
     """
@@ -274,8 +274,8 @@ def test_all_text_of_a_chart_has_a_contrast_of_at_least_4_5(theme):
     dark = THEMES[theme]
     code = """
     return figures.map((figure) => {
-      const drawn = bind.filled(figure, { ...STILL, dark }, {})
-      return label.labelled(figure, drawn, { width: 600, height: 300 }, {}, (text) => 6 * String(text).length, dark)
+      const drawn = bind.fillFigure(figure, { ...STILL, dark }, {})
+      return label.labelFigure(figure, drawn, { width: 600, height: 300 }, {}, (text) => 6 * String(text).length, dark)
     })
     """
     charts = [figure for some in figures().values() for figure in some]
@@ -331,7 +331,7 @@ def test_no_other_colour_is_written_anywhere_in_python_and_the_browser_is_told_t
 
 def shown(trace: dict[str, Any], share: float, dark: bool) -> str:
     """The colour of a map's trace at a share of its scale."""
-    scale = run("return style.looked(trace, undefined, dark).colorscale", trace=trace, dark=dark)
+    scale = run("return style.styledTrace(trace, undefined, dark).colorscale", trace=trace, dark=dark)
     return mixed(scale, share)
 
 

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { decimate, filled, logRange, powers } from "../../addnorm/player/bind.js"
-import { nowOf, runOf } from "./logs.mjs"
+import { decimate, fillFigure, logRange, powers } from "../../addnorm/player/bind.js"
+import { momentOf, runOf } from "./logs.mjs"
 
 const BIND = { run: 0, seed: 0, fold: "", log: true, against: null }
 const figureOf = (name, bind, layout) => ({
@@ -42,7 +42,7 @@ test("an axis covers the data, spans two decades, never shrinks and has few tick
 })
 
 test("zero and what is not finite are marked at the edges of a log axis", () => {
-  const { data, layout } = filled(PROFILE, nowOf(runOf([3, 1, 0, Infinity])), {})
+  const { data, layout } = fillFigure(PROFILE, momentOf(runOf([3, 1, 0, Infinity])), {})
   const [line, zero, lost] = data
   const [low, high] = layout.yaxis.range
   assert.deepEqual([line.name, line.y], ["step 0", [1, null, null]])
@@ -56,13 +56,13 @@ test("a line of the net before training stays where the playhead moves", () => {
   const log = runOf([3, 1, 10, 100], [3, 2, 20, 200])
   const first = figureOf("", { kind: "row", track: "act_rms", first: true }, { axis: "log" })
   for (const shown of [0, 1])
-    assert.deepEqual(filled(first, nowOf(log, { shown, position: shown }), {}).data[0].y, [1, 10, 100])
+    assert.deepEqual(fillFigure(first, momentOf(log, { shown, position: shown }), {}).data[0].y, [1, 10, 100])
 })
 
 test("an axis that has grown never shrinks", () => {
   const [log, memory] = [runOf([3, 1, 10, 1e6], [3, 1, 1, 1]), {}]
   const [first, second] = [0, 1].map(
-    (shown) => filled(PROFILE, nowOf(log, { shown, position: shown }), memory).layout.yaxis.range,
+    (shown) => fillFigure(PROFILE, momentOf(log, { shown, position: shown }), memory).layout.yaxis.range,
   )
   assert.deepEqual(first, second)
   assert(first[1] > 6)
@@ -73,22 +73,22 @@ const SHARE = figureOf("a line", { kind: "row", track: "loss", over: "act_rms" }
 
 test("a ratio goes element by element as far as both go, and moves with the playhead", () => {
   const log = runOf([1, 2, 4, 9], [16, 4, 4, 4])
-  const at = (position) => filled(SHARE, nowOf(log, { position, shown: Math.floor(position) }), {}).data[0]
+  const at = (position) => fillFigure(SHARE, momentOf(log, { position, shown: Math.floor(position) }), {}).data[0]
   assert.deepEqual([at(0).x, at(0).y, at(7).y], [[0], [0.5], [4]])
   assert(Math.abs(at(0.5).y[0] - Math.SQRT2) < 1e-6)
-  assert.deepEqual(filled(SHARE, nowOf(runOf()), {}).data, [])
+  assert.deepEqual(fillFigure(SHARE, momentOf(runOf()), {}).data, [])
 })
 
 test("where nobody names the places of a line they are numbered", () => {
   const unnamed = { ...PROFILE, data: PROFILE.data.map(({ text: _, ...trace }) => trace) }
-  assert.deepEqual(filled(unnamed, nowOf(runOf([3, 1, 2, 3])), {}).data[0].text, ["site 0", "site 1", "site 2"])
+  assert.deepEqual(fillFigure(unnamed, momentOf(runOf([3, 1, 2, 3])), {}).data[0].text, ["site 0", "site 1", "site 2"])
 })
 
 test("a linear axis has 0 and all values with room and never shrinks", () => {
   const values = figureOf("a line", { kind: "row", track: "act_rms" }, { axis: "linear", guides: [0] })
   const [log, memory] = [runOf([1, 0, 0, 0], [1, 0.5, -1, 0], [1, 1, 1, 1]), {}]
   const [nothing, first, then] = [0, 1, 2].map(
-    (shown) => filled(values, nowOf(log, { shown, position: shown }), memory).layout.yaxis.range,
+    (shown) => fillFigure(values, momentOf(log, { shown, position: shown }), memory).layout.yaxis.range,
   )
   assert.deepEqual(nothing, [-0.03, 1.05])
   assert.deepEqual(
@@ -102,7 +102,7 @@ test("a linear axis has 0 and all values with room and never shrinks", () => {
 })
 
 test("what has no value is marked at the lower edge of a linear axis", () => {
-  const { data, layout } = filled(RATIO, nowOf(runOf([3, 0, 2, 4])), {})
+  const { data, layout } = fillFigure(RATIO, momentOf(runOf([3, 0, 2, 4])), {})
   const [line, lost] = data
   assert.deepEqual(line.y, [null, 1, 1])
   assert.deepEqual([lost.name, lost.text, lost.customdata], ["no value", ["x0"], ["nan"]])
@@ -111,7 +111,11 @@ test("what has no value is marked at the lower edge of a linear axis", () => {
 
 test("a line over the steps ends at the furthest and has the step shown exactly", () => {
   const rows = Array.from({ length: 4000 }, (_, row) => [1 + ((row * 7919) % 1000) / 1000, 0, 0, 0])
-  const { data, layout } = filled(LOSS, nowOf(runOf(...rows), { position: 1234, shown: 1234, furthest: 2999 }), {})
+  const { data, layout } = fillFigure(
+    LOSS,
+    momentOf(runOf(...rows), { position: 1234, shown: 1234, furthest: 2999 }),
+    {},
+  )
   const [{ x, y }] = data
   assert(x.length <= 301)
   assert.deepEqual([x[0], x.at(-1)], [0, 2999])
@@ -124,7 +128,7 @@ test("a line over the steps ends at the furthest and has the step shown exactly"
 
 test("a loss above the axis is marked at its edge", () => {
   const log = runOf([3, 0, 0, 0], [606, 0, 0, 0], [2, 0, 0, 0])
-  const { data, layout } = filled(LOSS, nowOf(log, { position: 2, shown: 2, furthest: 2 }), {})
+  const { data, layout } = fillFigure(LOSS, momentOf(log, { position: 2, shown: 2, furthest: 2 }), {})
   const [line, beyond] = data
   const top = layout.yaxis.range[1]
   assert.equal(line.name, "training")

@@ -9,9 +9,9 @@ export const runOf = (...rows) => {
     { name: "loss", start: 0, width: 1 },
     { name: "act_rms", start: 1, width: 3 },
   ]
-  log.hear({ kind: "header", last: 9, seeds: 1, width: 4, tracks })
-  log.put(0, Float32Array.from(rows.flat()))
+  log.receive({ kind: "header", last: 9, seeds: 1, width: 4, tracks })
+  log.setRows(0, Float32Array.from(rows.flat()))
   return log
 }
-// What a chart is drawn at.
-export const nowOf = (log, more) => ({ logs: [log], position: 0, shown: 0, furthest: 0, playing: false, ...more })
+// The moment of a chart: at step 0, before training, unless `more` says otherwise.
+export const momentOf = (log, more) => ({ logs: [log], position: 0, shown: 0, furthest: 0, playing: false, ...more })

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { apart } from "../../addnorm/player/label.js"
-import { gap, grown, place } from "../../addnorm/player/sample_paths.js"
+import { spread } from "../../addnorm/player/label.js"
+import { placesAt, relativeSize, widestGap } from "../../addnorm/player/sample_paths.js"
 
 const EDGE = 4
 const JOURNEY = {
@@ -24,10 +24,10 @@ const JOURNEY = {
   ],
   edge: EDGE,
 }
-const near = (one, other) => assert(Math.abs(one - other) < 1e-3, `${one} is not ${other}`)
+const near = (value, expected) => assert(Math.abs(value - expected) < 1e-3, `${value} is not ${expected}`)
 
 test("a sample goes from block to block on the shorter way round, and its distance is its size", () => {
-  const [first, between, second, third] = [0, 0.5, 1, 2].map((position) => place(JOURNEY, position))
+  const [first, between, second, third] = [0, 0.5, 1, 2].map((position) => placesAt(JOURNEY, position))
   const distance = ({ x, y }) => Math.hypot(x, y)
   for (const sample of first) near(distance(sample), 0.45) // the input's circle
   near(distance(second[0]), 0.45 / 2) // half the input's size, half its circle
@@ -35,7 +35,7 @@ test("a sample goes from block to block on the shorter way round, and its distan
   assert(distance(third[0]) > 1 && distance(third[1]) > 1) // no number is outside
   near(between[0].x, -distance(between[0])) // through pi, not through 0
   assert.equal(between[1].inPlane, 0.75)
-  near(grown(JOURNEY, 1), Math.sqrt(32.5) / 2)
+  near(relativeSize(JOURNEY, 1), Math.sqrt(32.5) / 2)
 })
 
 test("the rings are named where the samples leave the widest gap", () => {
@@ -44,11 +44,11 @@ test("the rings are named where the samples leave the widest gap", () => {
     [[3, -1, -2], 1],
     [[1], 1 + Math.PI],
   ]
-  for (const [turn, middle] of gaps) near(Math.cos(gap({ turn: [turn] }) - middle), 1)
+  for (const [turn, middle] of gaps) near(Math.cos(widestGap({ turn: [turn] }) - middle), 1)
 })
 
 test("names far from each other along the way stay at their lines", () => {
-  const [first, second, third] = apart(
+  const [first, second, third] = spread(
     [
       { x: 0.2, y: 0.5 },
       { x: 1, y: 0.5 },

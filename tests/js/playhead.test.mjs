@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { Playhead, reach, SPEEDS } from "../../addnorm/player/playhead.js"
+import { extentOf, Playhead, SPEEDS } from "../../addnorm/player/playhead.js"
 
 // Sixty frames a second of a playhead over logs whose lengths are a function of the time.
 const play = (lengths, { last = 300, seconds = 10, speed = "full speed" } = {}) => {
@@ -10,12 +10,12 @@ const play = (lengths, { last = 300, seconds = 10, speed = "full speed" } = {}) 
   head.play(0)
   const places = Array.from({ length: seconds * 60 }, (_, frame) => {
     const time = (frame + 1) / 60
-    head.tick(time, reach(lengths(time)))
+    head.tick(time, extentOf(lengths(time)))
     return head.position
   })
   return { head, places, moves: places.slice(1).map((place, at) => place - places[at]) }
 }
-const whole = (length) => () => [{ length, over: true }]
+const whole = (length) => () => [{ length, isOver: true }]
 
 test("a finished run is played in six to ten seconds at an even pace", () => {
   const { head, places } = play(whole(301))
@@ -32,17 +32,17 @@ test("a short run is no slow motion", () => {
 })
 
 test("rows that come in bursts are shown at an even pace: ten every half a second", () => {
-  const lengths = (time) => [{ length: 10 * Math.floor(time * 2) + 10, over: false }]
+  const lengths = (time) => [{ length: 10 * Math.floor(time * 2) + 10, isOver: false }]
   const { places, moves } = play(lengths, { last: 3000, seconds: 12 })
-  const known = moves.slice(4 * 60)
-  assert(Math.min(...known) > 0)
-  assert(Math.max(...known) < (3.5 * known.reduce((sum, move) => sum + move, 0)) / known.length)
+  const later = moves.slice(4 * 60)
+  assert(Math.min(...later) > 0)
+  assert(Math.max(...later) < (3.5 * later.reduce((sum, move) => sum + move, 0)) / later.length)
   for (const [frame, place] of places.entries())
     if (frame >= 240) assert(10 * Math.floor((frame + 1) / 30) + 9 - place < 30) // a second and a half of rows
 })
 
 test("a playhead never passes the rows that are there", () => {
-  const lengths = (time) => [{ length: Math.floor(time * 3 + 1e-9), over: false }]
+  const lengths = (time) => [{ length: Math.floor(time * 3 + 1e-9), isOver: false }]
   const { head, places } = play(lengths, { seconds: 5, speed: "25 steps/s" })
   for (const [frame, place] of places.entries())
     assert(place <= Math.max(0, Math.floor(((frame + 1) / 60) * 3 + 1e-9) - 1))
@@ -51,30 +51,30 @@ test("a playhead never passes the rows that are there", () => {
 
 test("the slowest run that goes on sets the pace, and one that has ended holds nobody back", () => {
   const runs = [
-    { length: 5, over: true },
-    { length: 80, over: false },
-    { length: 40, over: false },
+    { length: 5, isOver: true },
+    { length: 80, isOver: false },
+    { length: 40, isOver: false },
   ]
-  assert.deepEqual(reach(runs), { there: 39, over: false })
+  assert.deepEqual(extentOf(runs), { playable: 39, isOver: false })
 })
 
 test("when all runs have ended the playhead stops at the longest end", () => {
   const runs = [
-    { length: 5, over: true },
-    { length: 80, over: true },
+    { length: 5, isOver: true },
+    { length: 80, isOver: true },
   ]
-  assert.deepEqual(reach(runs), { there: 79, over: true })
+  assert.deepEqual(extentOf(runs), { playable: 79, isOver: true })
   const { head } = play(() => runs, { seconds: 4 })
   assert.deepEqual([head.shown, head.ended, head.playing], [79, true, false])
 })
 
 test("a slow playhead asks for a few seconds of rows and a resting one for none", () => {
-  const { head } = play(() => [{ length: 301, over: false }], { seconds: 2, speed: "5 steps/s" })
-  assert(10 < head.wanted() && head.wanted() <= 10 + 5 * 6 + 2)
+  const { head } = play(() => [{ length: 301, isOver: false }], { seconds: 2, speed: "5 steps/s" })
+  assert(10 < head.rowsWanted() && head.rowsWanted() <= 10 + 5 * 6 + 2)
   const resting = new Playhead(9)
-  assert.equal(resting.wanted(), 0)
+  assert.equal(resting.rowsWanted(), 0)
   resting.seek(3)
-  assert.equal(resting.wanted(), 4)
+  assert.equal(resting.rowsWanted(), 4)
 })
 
 test("play from the end begins again", () => {
@@ -82,7 +82,7 @@ test("play from the end begins again", () => {
     const head = new Playhead(9)
     head.seek(end)
     head.play(0)
-    head.tick(0, { there: end, over: true })
+    head.tick(0, { playable: end, isOver: true })
     assert.deepEqual([head.position, head.playing], [0, true])
   }
 })
@@ -103,7 +103,7 @@ test("it stops at the first step that reaches the loss, and not again at an earl
 
 test("time in which a page was hidden or paused is not caught up", () => {
   const head = new Playhead(900, "25 steps/s")
-  const ended = { there: 900, over: true }
+  const ended = { playable: 900, isOver: true }
   head.play(0)
   head.tick(1000, ended)
   const hidden = head.shown
@@ -118,7 +118,7 @@ test("a run that is computed again moves nobody back", () => {
   const head = new Playhead(9)
   head.seek(7)
   head.play(0)
-  head.tick(1, { there: 2, over: false })
+  head.tick(1, { playable: 2, isOver: false })
   assert.equal(head.shown, 7)
 })
 
@@ -136,11 +136,11 @@ test("whatever is pressed, the row stays on the run and the request within it", 
     for (let deed = 0; deed < 40; deed++) {
       const [move, number] = [moves[random(moves.length)], random(410) - 10]
       now += random(300) / 100
-      if (move === "tick") head.tick(now, { there: Math.min(number, last), over: random(2) > 0 })
+      if (move === "tick") head.tick(now, { playable: Math.min(number, last), isOver: random(2) > 0 })
       else if (move === "play") head.play(now)
       else if (move === "speed") head.speed = Object.keys(SPEEDS)[random(4)]
       else head[move](number)
-      const wanted = head.wanted()
+      const wanted = head.rowsWanted()
       assert(0 <= head.shown && head.shown <= head.furthest && head.furthest <= head.last)
       assert(0 <= wanted && wanted <= last + 1 && (wanted > head.shown || !head.shown))
     }

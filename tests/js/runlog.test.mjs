@@ -7,8 +7,8 @@ import { runOf } from "./logs.mjs"
 
 test("a log takes rows in any pieces and never past a gap", () => {
   const log = runOf([3, 1, 10, 0], [2, 100, 1000, 5])
-  log.put(4, Float32Array.of(9, 9, 9, 9))
-  log.put(1, Float32Array.of(2, 100, 1000, 5, 1, 1, 1, 1))
+  log.setRows(4, Float32Array.of(9, 9, 9, 9))
+  log.setRows(1, Float32Array.of(2, 100, 1000, 5, 1, 1, 1, 1))
   assert.deepEqual([log.length, log.number("loss", 2), [...log.vector("act_rms", 1)]], [3, 1, [100, 1000, 5]])
 })
 
@@ -24,7 +24,7 @@ test("a sentence holds until the next and has the numbers of the row shown", () 
     [0, "Step {step}: loss {loss}."],
     [2, "Step {step}: loss {loss}; it learns."],
   ]
-  log.hear({ kind: "sentences", sentences: { loss } })
+  log.receive({ kind: "sentences", sentences: { loss } })
   const sentences = [0, 1, 2].map((row) => log.sentence("loss", row))
   assert.deepEqual(sentences, ["Step 0: loss 3.", "Step 1: loss 2.5.", "Step 2: loss 1.23; it learns."])
 })
@@ -32,8 +32,8 @@ test("a sentence holds until the next and has the numbers of the row shown", () 
 test("a run is lost when all of its seeds are", () => {
   const log = new RunLog({ link: "", seeds: 2, last: 9 })
   const lost = [[], [null, null], [{ step: 1 }, null], [{ step: 1 }, { step: 3 }]].map((outcomes) => {
-    log.become({ ...log.state, outcomes })
-    return log.lost
+    log.setState({ ...log.state, outcomes })
+    return log.hasDiverged
   })
   assert.deepEqual(lost, [false, false, false, true])
 })

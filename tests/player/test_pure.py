@@ -75,10 +75,10 @@ def test_losses_of_other_models_and_of_nets_of_the_playground_share_no_axis_with
       return one
     })
     const toy = new runlog.RunLog({ link: "", seeds: 1, last: 1 })
-    toy.describe({ last: 1, seeds: 1, width: 1, tracks: [{ name: "loss", start: 0, width: 1 }] })
-    toy.put(0, Float32Array.of(3, 4))
+    toy.setHeader({ last: 1, seeds: 1, width: 1, tracks: [{ name: "loss", start: 0, width: 1 }] })
+    toy.setRows(0, Float32Array.of(3, 4))
     const now = { ...STILL, logs: [...logs, toy], shown: 1, position: 1, furthest: 1 }
-    return bind.filled(figure, now, {}).data.map(({ name, y }) => [name, y])
+    return bind.fillFigure(figure, now, {}).data.map(({ name, y }) => [name, y])
     """
     names = ["A", "B", None, "small net"]
     said = run(code, figure=recorded_loss(names), models=["GPT", "GPT", "MLP"], header=HEADER, line=LINE)
@@ -98,8 +98,8 @@ const track = (name, start, width) => ({ name, start, width })
 const tracks = [track("loss", 0, 1), track("act_rms", 1, 2)]
 const made = given.map((rows) => {
   const one = new runlog.RunLog({ link: "", seeds: rows[0].length, last: 9 })
-  one.describe({ last: 9, seeds: rows[0].length, width: 3, tracks })
-  one.put(0, Float32Array.from(rows.flat(2), (value) => value ?? NaN))
+  one.setHeader({ last: 9, seeds: rows[0].length, width: 3, tracks })
+  one.setRows(0, Float32Array.from(rows.flat(2), (value) => value ?? NaN))
   one.state = { ...one.state, outcomes: Array(rows[0].length).fill(null) }
   return one
 })
@@ -131,7 +131,7 @@ def test_seeds_are_drawn_as_their_geometric_median_in_a_band_from_the_least_to_t
     given = [rows_of(np.random.default_rng(at), seeds) for at in (seeds, 10 + seeds)]
     profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], seeds=seeds)
     loss = figures.losses(["A", "B"], steps=9, task="digits", seeds=seeds)
-    code = SEVERAL + "return [profile, loss].map((figure) => bind.filled(figure, now, {}).data)"
+    code = SEVERAL + "return [profile, loss].map((figure) => bind.fillFigure(figure, now, {}).data)"
     over_depth, over_steps = run(code, given=given, profile=profile, loss=loss)
     for run_, rows in enumerate(given):
         values = np.array(rows, float)
@@ -156,7 +156,7 @@ def test_the_difference_divides_by_the_first_and_subtracts_its_loss_as_far_as_bo
     loss = figures.losses(["A", "B"], steps=9, task="digits", against=True)
     code = """
     now.furthest = 2
-    return [profile, loss].map((figure) => bind.filled(figure, now, {}).data.map(({ y }) => y))
+    return [profile, loss].map((figure) => bind.fillFigure(figure, now, {}).data.map(({ y }) => y))
     """
     ratios, differences = run(SEVERAL + code, given=given, profile=profile, loss=loss)
     assert ratios == [[1, 1], [0.5, 0.25]]
@@ -169,7 +169,7 @@ def test_where_one_of_two_has_no_row_yet_there_is_no_difference_of_it(waits):
     profile = figures.profiles("Activation", "act_rms", LAYERS, ["A", "B"], against=True)
     code = """
     made[waits].steps = []
-    return bind.filled(figure, now, {}).data.map(({ name }) => name)
+    return bind.fillFigure(figure, now, {}).data.map(({ name }) => name)
     """
     assert run(SEVERAL + code, given=given, figure=profile, waits=waits) == (["A"] if waits else [])
 
@@ -181,7 +181,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     code = """
     made[0].state.outcomes = [null, { step: 1, sentence: "" }]
     made[1].state.outcomes = [{ step: 3, sentence: "" }, null]
-    const drawn = (furthest) => bind.filled(figure, { ...now, furthest }, {}).data.filter(({ mode }) => mode === "markers")
+    const drawn = (furthest) => bind.fillFigure(figure, { ...now, furthest }, {}).data.filter(({ mode }) => mode === "markers")
     return [drawn(0), drawn(1), drawn(3)]
     """
     figure = figures.losses(["A one", "B two"], steps=9, task="digits", seeds=2)
@@ -190,7 +190,7 @@ def test_a_cross_stands_where_a_seed_diverged_in_the_colour_of_its_run_and_none_
     assert [(trace["meta"], trace["x"]) for trace in first] == [("A one diverged", [1])]
     assert [trace["x"] for trace in both] == [[1], [3]]
     assert [trace["y"] for trace in both] == [[pytest.approx(0.97 * 1.6 * loss_of_guessing("digits"))]] * 2
-    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == run("return style.shade(hue, 1)", hue=LOSS)
+    assert both[0]["marker"]["color"] != both[1]["marker"]["color"] == run("return style.shadeOf(hue, 1)", hue=LOSS)
     assert [trace["showlegend"] for trace in both] == [True, False]
 
 
@@ -200,7 +200,7 @@ def test_the_cosines_of_several_runs_are_those_of_the_frame_before_the_playhead(
     const frame = (step, values) => ({ step, sample_cosine: values })
     made.forEach((one, at) => (one.frames[0] = [frame(0, [0.5, at ? 0.25 : null]), frame(5, [1, 1])]))
     made[2].frames[0] = [frame(0, [null, null])]
-    return bind.filled(figure, now, {}).data.map(({ name, y, mode }) => [name, y, mode])
+    return bind.fillFigure(figure, now, {}).data.map(({ name, y, mode }) => [name, y, mode])
     """
     rows = [[[2, 1, 1]], [[2, 1, 1]]]
     first, marked, second = run(SEVERAL + code, given=[rows] * 3, figure=figure)
@@ -229,7 +229,10 @@ def over_sites(*recorded: list[str]) -> Any:
     """The chart over depth of recordings with these sites."""
     figure = recorded_depth("Signal by depth", Row, "act_rms", [None] * len(recorded))
     given = [{"names": names, "rows": [[1.0 + at for at in range(len(names))]]} for names in recorded]
-    code = RECORDED + "const drawn = bind.filled(figure, now, {}); return { ...drawn, said: describe.described(drawn) }"
+    code = (
+        RECORDED
+        + "const drawn = bind.fillFigure(figure, now, {}); return { ...drawn, said: describe.describeFigure(drawn) }"
+    )
     return run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
 
 
@@ -264,7 +267,7 @@ def test_sites_are_labelled_without_what_all_their_names_share_and_hover_has_it(
 )
 def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(track, seen):
     figure = recorded_depth("Sizes", Row, track, [None])
-    code = RECORDED + "return bind.filled(figure, now, {}).layout"
+    code = RECORDED + "return bind.fillFigure(figure, now, {}).layout"
     given = [{"names": FLAT, "rows": [[1e-9, 1.0, 1.0, 1.0, 1e5]]}]
     layout = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
     assert [one["text"] for one in layout["annotations"]] == seen
@@ -275,7 +278,7 @@ def test_the_limits_of_number_formats_are_lines_where_the_axis_reaches_them(trac
 def test_a_map_of_sites_names_them_as_the_charts_over_depth_do_and_a_lost_cell_too():
     figure = recorded_map("Activation by layer and step", "act_rms", 0)
     given = [{"names": DEEP, "rows": [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, "NaN", 0.0, 1.0, 1.0]]}]
-    code = RECORDED + "return bind.filled(figure, now, {})"
+    code = RECORDED + "return bind.fillFigure(figure, now, {})"
     drawn = run(code, given=given, figure=figure, HEADER=HEADER, LINE=LINE)
     axis = drawn["layout"]["yaxis"]
     assert (axis["ticktext"], axis["title"]["text"]) == (["embed", *PARTS, "norm"], "layer, mostly in encoder.layer")
@@ -293,7 +296,7 @@ def test_held_out_losses_of_several_seeds_are_their_median_with_the_range_at_the
     const frame = (step, loss) => ({ step, held_out_loss: loss })
     made[0].frames = [[frame(0, 2), frame(1, 1), frame(4, 9)], [frame(0, 3), frame(1, null)], [frame(0, 7), frame(1, 5)]]
     made[1].frames = [[frame(0, 1), frame(1, 1)], [frame(0, 1)], [frame(0, 4)]]
-    return bind.filled(figure, now, {}).data.map(({ name, x, y }) => [name, x, y])
+    return bind.fillFigure(figure, now, {}).data.map(({ name, x, y }) => [name, x, y])
     """
     row = [[2, 1, 1]] * 3
     figure = figures.losses(["A", "B"], steps=9, task="digits", seeds=3, against=against, held_out=True)
