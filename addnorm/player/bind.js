@@ -1,23 +1,20 @@
 // Fills the numbers of logs into a declared figure. Pure: it touches no page.
 
-import { commonPrefix, shorten } from "./names.js"
-import { brief, power } from "./number.js"
+import { shorten } from "./names.js"
+import { brief } from "./number.js"
 import { colourAt, enlargedLayout, enlargedTrace, hues, inkOn, styledTrace } from "./style.js"
+import { depthAxis, mapRows, placeTicks, rowTicks, spacedIndices } from "./ticks.js"
+import { legendEntry, powers, TOP_RIGHT, tickText, Y_AXES } from "./y_axis.js"
 
 /** @import { Moment } from "./playhead.js" */
 
 const MAX_POINTS = 300 // of a line
-const [MAX_MAP_STEPS, MAX_MAP_SITES] = [150, 150]
-const MIN_RANGE = 1e-6 // of a linear axis whose values are all equal
-const FAR_DECADES = 2 // a previous profile farther beyond a log axis is left out
-const EMPTY_RANGE = [-0.03, 1.05] // of a linear axis without a value other than 0; it suits shares
+const MAX_MAP_STEPS = 150
 const [SMALLEST, LARGEST] = [1e-300, 1e300] // absolute values that are drawn; beyond them the ends of an axis over- or underflow
-const CROSS_HEIGHT = 0.97 // share of the top of the axis
 const [ENTIRE_WIDTH, ENTIRE_HEIGHT] = [
   { type: "line", xref: "paper", x0: 0, x1: 1 },
   { type: "line", yref: "paper", y0: 0, y1: 1 },
 ]
-const TOP_RIGHT = { x: 1, xref: "paper", xanchor: "right", y: 1, yref: "paper", showarrow: false, font: { size: 12 } }
 
 /** @typedef {Moment & { dark?: boolean, rows?: string[], marked?: boolean }} ChartMoment a moment, with properties of the chart */
 
@@ -30,7 +27,6 @@ const clampSize = (value) => {
   if (size > LARGEST && finite(value)) return Math.sign(value) * LARGEST
   return size < SMALLEST && size > 0 ? Math.sign(value) * SMALLEST : value
 }
-const finiteOrNull = (values) => Array.from(values, (value) => (finite(value) ? value : null))
 const round3 = (value) => Math.round(value * 1000) / 1000
 
 // Indices that preserve the shape of a long line: both ends, and the minimum and maximum of every bucket.
@@ -50,35 +46,6 @@ export const decimate = (values, points = MAX_POINTS) => {
     indices.add(least).add(greatest)
   }
   return [...indices].sort((a, b) => a - b)
-}
-
-// The log10 bounds of an axis over all finite positive values: at least two decades, and at least the previous range.
-export const logRange = (previous, ...arrays) => {
-  let [least, greatest] = [Infinity, -Infinity]
-  for (const values of arrays)
-    for (const value of values)
-      if (value > 0 && finite(value)) {
-        least = Math.min(least, value)
-        greatest = Math.max(greatest, value)
-      }
-  let [low, high] = previous ?? [Infinity, -Infinity]
-  if (least <= greatest) {
-    low = Math.min(low, Math.floor(2 * Math.log10(least) - 0.2) / 2)
-    high = Math.max(high, Math.ceil(2 * Math.log10(greatest) + 0.2) / 2)
-  }
-  if (low > high) return [-1, 1]
-  const missing = Math.ceil(Math.max(0, 2 - (high - low))) / 2 // two decades at least
-  return [low - missing, high + missing]
-}
-
-const tickText = (exponent) => (exponent ? power(exponent) : "1")
-
-// Up to seven evenly spaced integer exponents between two log10 bounds.
-export const powers = (low, high) => {
-  const every = Math.max(1, Math.ceil((high - low) / 6))
-  const exponents = []
-  for (let exponent = Math.ceil(low); exponent <= Math.floor(high); exponent += every) exponents.push(exponent)
-  return exponents
 }
 
 // The ticks of a colour bar over rows of logarithms.
@@ -128,33 +95,6 @@ const valuesOfFrames = (bind, log, moment) => {
 // Element-wise up to the end of the shorter; `values` themselves without `others`.
 const combine = (values, others, operation) =>
   others ? Float64Array.from(values.slice(0, others.length), (value, i) => operation(value, others[i])) : values
-
-// A trace of marks at height `y` for the values of a trace that `isMarked`; none for undefined, which was not measured.
-// Marks of a reference line are open and larger, in its colour.
-const marksWhere = (name, symbol, trace, isMarked, y) => {
-  const { values } = trace
-  const indices = [...values.keys()].filter((i) => values[i] !== undefined && isMarked(values[i], i))
-  if (!indices.length) return []
-  const isReference = trace.bind.kind === "fixed" && trace.role !== "now"
-  const marks = {
-    type: "scatter",
-    name,
-    meta: trace.meta ?? trace.name,
-    mode: "markers",
-    x: indices,
-    y: indices.map((i) => (typeof y === "function" ? y(i) : y)),
-    text: indices.map((i) => trace.text?.[i] ?? String(trace.x?.[i] ?? i)),
-    names: trace.names && indices.map((i) => trace.names[i]),
-    customdata: indices.map((i) => brief(values[i], 4)),
-    marker: isReference
-      ? { color: trace.line.color, symbol: `${symbol}-open`, size: 14, line: { width: 2 } }
-      : { color: hues.red, symbol, size: 9 },
-    cliponaxis: false,
-    legendgroup: name,
-    hovertemplate: "%{text}: %{customdata}<extra>%{meta}</extra>",
-  }
-  return [marks]
-}
 
 // A heatmap trace of `cells`: of their logarithms if `log`, on a scale symmetric about 0 if `signed`.
 const colourCells = (trace, cells, { log = true, signed = false } = {}) => {
@@ -275,125 +215,9 @@ const FILL = {
   },
 }
 
-// By kind of y axis: returns the traces with their `y`, and the axis. `layoutState` holds ranges, which never shrink.
-const AXES = {
-  ""(traces, { top }) {
-    const heightsOf = ({ bind, x, y, values }) =>
-      bind?.kind === "crosses" ? x.map(() => top * CROSS_HEIGHT) : (y ?? finiteOrNull(values))
-    return { traces: traces.map((trace) => ({ ...trace, y: heightsOf(trace) })) }
-  },
-  log(traces, { zero }, layoutState) {
-    const isZero = (value) => (zero ? finite(value) && value <= 0 : value === 0)
-    const valuesOf = (some) => some.map((trace) => trace.values ?? trace.y)
-    const current = valuesOf(traces.filter((trace) => !trace.bind?.previous))
-    const range = logRange(layoutState.y, ...current)
-    if (current.some((values) => values.length)) layoutState.y = range
-    const [least, greatest] = [10 ** (range[0] - FAR_DECADES), 10 ** (range[1] + FAR_DECADES)]
-    const isNear = ({ bind, values }) => !bind?.previous || values.every((value) => value >= least && value <= greatest)
-    const [low, high] = logRange(range, ...valuesOf(traces.filter(isNear)))
-    const inset = 0.002 * (high - low) // plotly drops a mark that rounding pushes over the edge
-    const drawn = traces.flatMap((trace) => {
-      const { values } = trace
-      if (!values) return [trace]
-      if (!isNear(trace)) return [legendEntry(trace, "far off this axis")]
-      const line = { ...trace, y: Array.from(values, (value) => (value > 0 && finite(value) ? value : null)) }
-      if (trace.showlegend === false && trace.bind.fold) return [line] // an edge of a band
-      return [
-        line,
-        ...marksWhere(zero ?? "exactly 0", "triangle-down", trace, isZero, 10 ** (low + inset)),
-        ...marksWhere("not finite", "triangle-up", trace, (value) => !finite(value), 10 ** (high - inset)),
-      ]
-    })
-    const exponents = powers(low, high)
-    const tickvals = exponents.map((exponent) => 10 ** exponent)
-    const ticktext = exponents.map(tickText)
-    return { traces: drawn, yaxis: { type: "log", range: [low, high], tickmode: "array", tickvals, ticktext } }
-  },
-  // Without `bounds` the axis covers all finite values and guides, with some padding.
-  linear(traces, { bounds, guides = [], lost = "no value" }, layoutState) {
-    let [least, greatest] = layoutState.y ?? [Infinity, -Infinity]
-    for (const values of [guides, ...traces.map((trace) => trace.values ?? trace.y)])
-      for (const value of values)
-        if (finite(value)) [least, greatest] = [Math.min(least, value), Math.max(greatest, value)]
-    if (least <= greatest) layoutState.y = [least, greatest]
-    const size = Math.max(Math.abs(least), Math.abs(greatest))
-    const padding = 0.06 * Math.max(greatest - least, MIN_RANGE, 0.01 * size)
-    const [low, high] = bounds ?? (finite(size) && size ? [least - padding, greatest + padding] : EMPTY_RANGE)
-    return { traces: linesWithGaps(traces, lost, low), yaxis: { range: [low, high] } }
-  },
-  cosine(traces) {
-    const measured = traces.filter((trace) => !trace.values || trace.values.some(finite))
-    let low = -0.25
-    for (const trace of measured)
-      for (const value of trace.values ?? trace.y) if (finite(value)) low = Math.min(low, value - 0.1)
-    // One cross at the last value before a line breaks off: what follows has no direction either.
-    const drawn = measured.flatMap((trace) => {
-      const { values } = trace
-      const isBreak = (value, i) => i > 0 && !finite(value) && finite(values[i - 1])
-      if (!values) return [trace]
-      return [
-        { ...trace, y: finiteOrNull(values) },
-        ...marksWhere("no direction from here", "x", trace, isBreak, (i) => values[i - 1]),
-      ]
-    })
-    return { traces: drawn, yaxis: { range: [low, 1.08] } }
-  },
-  // The top is at most four times the larger of the loss of guessing (`chance`) and the first loss; larger losses are marked.
-  loss(traces, { chance = 0 }, layoutState) {
-    const losses = traces.flatMap((trace) => Array.from(trace.column ?? []))
-    if (losses.some((value) => value < 0)) return AXES.linear(traces, { bounds: undefined, guides: [0] }, layoutState)
-    const largest = losses.reduce((max, value) => (finite(value) ? Math.max(max, value) : max), -Infinity)
-    const first = losses.find(finite)
-    const top = finite(largest)
-      ? 1.08 * Math.max(chance * 1.2, Math.min(largest, 4 * Math.max(chance, first)))
-      : 1.3 * chance
-    const drawn = traces.flatMap((trace) => {
-      if (!trace.values) return trace
-      if (trace.bind.kind === "crosses") return { ...trace, y: trace.x.map(() => top * CROSS_HEIGHT) }
-      if (trace.bind.kind !== "past" || !(largest > top)) return { ...trace, y: trace.values }
-      const line = {
-        ...trace,
-        y: trace.values.map((value) => Math.min(value, 1.5 * top)),
-        customdata: trace.values,
-        hovertemplate: trace.hovertemplate?.replace("%{y:", "%{customdata:"),
-      }
-      const overTop = marksWhere("beyond the axis", "triangle-up", trace, (value) => value > top, top * CROSS_HEIGHT)
-      return [line, ...overTop.map((marks) => ({ ...marks, x: marks.x.map((i) => trace.x[i]) }))]
-    })
-    const note = { ...TOP_RIGHT, text: `up to ${brief(largest)}`, yanchor: "top" }
-    return { traces: drawn, yaxis: { range: [0, top] }, annotations: largest > top ? [note] : [] }
-  },
-}
-
-// A trace that draws nothing but keeps its entry in the legend, with a reason; `declared`: its declared name.
-const legendEntry = ({ bind: _, values: __, name, ...trace }, reason) => ({
-  ...trace,
-  name: `${name}: ${reason}`,
-  declared: name,
-  hoverinfo: "skip",
-  x: [null],
-  y: [null],
-})
-
-// Lines with gaps at non-finite values, and marks there at the lower edge.
-const linesWithGaps = (traces, name, low) =>
-  traces.flatMap((trace) => {
-    if (!trace.values) return [trace]
-    return [
-      { ...trace, y: finiteOrNull(trace.values) },
-      ...marksWhere(name, "x", trace, (value) => !finite(value), low),
-    ]
-  })
-
 // Whether this viewer has seen any training: before that, charts show none, even if the run has been trained.
 /** @param {Pick<Moment, "furthest" | "playing">} moment */
 export const hasStarted = ({ furthest, playing }) => Boolean(furthest || playing)
-
-// Up to `max` evenly spaced indices below `count`, with both ends.
-const spacedIndices = (count, max) => {
-  const points = Math.min(count, max)
-  return Array.from({ length: points }, (_, i) => Math.round((i * (count - 1)) / Math.max(1, points - 1)))
-}
 
 // Fills the step into a name; null, for a moving playhead, fills in "now": a changing legend would be laid out every frame.
 const fillStep = (text, step) => (step === null ? text.replace("step {step}", "now") : text.replace("{step}", step))
@@ -404,51 +228,6 @@ const traceNames = (trace, log, step) => {
   const name = fillStep(trace.name.replace("{name}", shorten(log.name, 30)), step)
   return { name, meta: name, ...(trace.bind.kind !== "past" && { text: log.placeNames(trace.bind.track) }) }
 }
-// The rows of a map: which sites are drawn (`y`), their names in full and without the common prefix.
-const mapRows = (names) => {
-  const y = spacedIndices(names.length, MAX_MAP_SITES)
-  const { titleSuffix, shortNames } = stripPrefix([names])
-  return { y, titleSuffix, fullNames: y.map((site) => names[site]), names: y.map((site) => shortNames[0][site]) }
-}
-// Lists of names without their common prefix, and the prefix as words for the title of the axis.
-const stripPrefix = (lists) => {
-  const prefix = commonPrefix(lists)
-  const isShared = lists.flat().every((name) => name.startsWith(prefix))
-  const titleSuffix = prefix && `${isShared ? "" : ", mostly"} in ${shorten(prefix.slice(0, -1), 40)}`
-  const strip = (name) => (name.startsWith(prefix) ? name.slice(prefix.length) : name)
-  return { titleSuffix, shortNames: lists.map((names) => names.map(strip)) }
-}
-
-// An x axis over depth: some names of places, or shares of the depth if the logs have different places. Traces of
-// recordings get `names` without the common prefix.
-const depthAxis = (traces, logs, declared) => {
-  const drawn = traces.filter((trace) => trace.values?.length)
-  const recorded = drawn.filter((trace) => logs[trace.bind.run]?.isRecording)
-  const { titleSuffix, shortNames } = stripPrefix(recorded.map((trace) => trace.text))
-  for (const [index, trace] of recorded.entries()) trace.names = shortNames[index]
-  const title = { ...declared.title, text: declared.title.text + titleSuffix }
-  const names = recorded[0]?.names ?? []
-  const samePlaces =
-    drawn.every((trace) => trace.values.length === drawn[0].values.length) &&
-    recorded.every((trace) => String(trace.names) === String(names))
-  if (samePlaces) return { title, ...depthTicks(names) }
-  for (const trace of drawn) trace.x = trace.x.map((place) => place / Math.max(1, trace.x.length - 1))
-  return { title, tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
-}
-// Horizontal tick labels: five while all names are short, else three, the outer ones inside the ends. Near those places it
-// prefers the name of a block to that of one of its parts: 0, 2, 5 instead of 0.attn, 2, 5.attn.
-const depthTicks = (names) => {
-  if (names.every((name) => name.length < 5)) return namedTicks(names, spacedIndices(names.length, 5), 4)
-  const blockNear = (i) => [i + 1, i - 1].find((near) => names[i].startsWith(`${names[near]}.`)) ?? i
-  const places = [0.12, 0.5, 0.88].map((share) => blockNear(Math.round(share * (names.length - 1))))
-  return namedTicks(names, [...new Set(places)], 12)
-}
-const namedTicks = (names, indices, maxLetters) => ({
-  tickmode: "array",
-  tickvals: indices,
-  ticktext: indices.map((i) => shorten(names[i], maxLetters)),
-})
-
 // Guides at the limits of number formats within the range of a log axis.
 const formatLimits = (limits, { range: [low, high] }) => {
   const visible = limits.filter(({ at }) => Math.log10(at) > low && Math.log10(at) < high)
@@ -505,17 +284,6 @@ export const withSpelledNumbers = (trace) => {
   return { ...trace, customdata: Array.from(trace[attribute], spell), hovertemplate }
 }
 
-// Ticks at a few places, with both ends. A repeated label stands at its last place; blocks get a tick every quarter.
-const placeTicks = ({ labels, blocks, max_ticks: maxTicks = 5 }) => {
-  const lastPlaces = new Map(labels.map((label, place) => [label, place]))
-  const texts = [...lastPlaces.keys()]
-  const quarters = blocks && [0, 1, 2, 3, 4].map((i) => String(Math.round((i / 4) * Number(texts.at(-1)))))
-  const ticktext = quarters
-    ? texts.filter((text, i) => !i || quarters.includes(text))
-    : spacedIndices(texts.length, maxTicks).map((i) => texts[i])
-  return { tickmode: "array", tickvals: ticktext.map((text) => lastPlaces.get(text)), ticktext }
-}
-
 // Kinds of bindings: with steps as x, where all others have places; and with declared numbers.
 const OVER_STEPS = ["past", "frames", "crosses"]
 const DECLARED = ["fixed", "cells"]
@@ -538,7 +306,7 @@ const fillTrace = (declared, { hue, places }, moment) => {
   const { values } = filled
   if (!OVER_STEPS.includes(bind.kind) && !filled.cells) {
     filled.x ??= [...values.keys()]
-    const hasNames = places && (bind.kind !== "still" || places.names.length === values.length)
+    const hasNames = places && (bind.kind !== "fixed" || places.names.length === values.length)
     filled.text ??= hasNames ? places.names : Array.from(values, (_, i) => `site ${i}`)
   }
   if (bind.previous && !values.every(finite)) return legendEntry(filled, "not finite")
@@ -574,7 +342,7 @@ export const fillFigure = ({ data, layout }, moment, layoutState) => {
     ...declared.xaxis,
     ...(bind.depth && depthAxis(bound, moment.logs, declared.xaxis)),
   }
-  const axis = AXES[bind.axis ?? ""](bound, bind, layoutState)
+  const axis = Y_AXES[bind.axis ?? ""](bound, bind, layoutState)
   if (bind.reaches) xaxis.range = [0, Math.max(1, ...moment.logs.map((log) => log.last))]
   const limits = formatLimits(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const annotations = [...(declared.annotations ?? []), ...(axis.annotations ?? []), ...limits.annotations]
@@ -612,17 +380,4 @@ const plotlyTraces = (axisTraces, scale, annotations) => {
     }
   }
   return traces
-}
-
-// The ticks of a y axis over places: declared ones, or the names of a map's sites.
-const rowTicks = (rows, traces, declaredAxis) => {
-  if (rows) return { ...placeTicks(rows), ...declaredAxis }
-  const map = traces.find((trace) => trace.z && trace.names)
-  if (!map) return {}
-  const indices = spacedIndices(map.names.length, 6)
-  return {
-    ...namedTicks(map.names, indices, 18),
-    tickvals: indices.map((i) => map.y[i]),
-    title: { ...declaredAxis.title, text: declaredAxis.title.text + map.titleSuffix },
-  }
 }

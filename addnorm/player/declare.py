@@ -83,7 +83,7 @@ def figure_of(
 ) -> Figure:
     """A figure with a y axis of one kind of AXES; `line`, one of LINES, marks the step shown.
 
-    `empty`: the text in the plot while there is nothing to draw. `options`: more about the axes, see bind.js.
+    `empty`: the text in the plot while there is nothing to draw. `options`: more about the axes, see y_axis.js.
     """
     for name, value, choices in (("axis", axis, AXES), ("line", line, LINES)):
         if value not in choices:

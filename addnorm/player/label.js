@@ -86,7 +86,7 @@ const legendRows = (names, available, fontSize, measure) => {
 // The parts of a figure that get names: its `nameable` declared traces, its drawn `lines` with a value, and `marks`, which
 // only a legend names.
 const namedParts = (declared, data) => {
-  const undrawn = data.filter((trace) => trace.declared) // see `legendEntry` in bind.js
+  const undrawn = data.filter((trace) => trace.declared) // see `legendEntry` in y_axis.js
   const nameable = declared.data
     .map((trace) => styledTrace(trace, hues.grey))
     .filter((trace) => isInLegend(trace) && trace.bind?.kind !== "crosses")

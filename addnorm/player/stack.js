@@ -1,9 +1,9 @@
 // The stack: one column per block, with its signal in the upper half and its gradient in the lower.
 
-import { logRange, powers } from "./bind.js"
 import { setText, translate } from "./dom.js"
 import { brief, power } from "./number.js"
 import { hues, rgbOf } from "./style.js"
+import { logRange, powers } from "./y_axis.js"
 
 /** @import { Moment } from "./playhead.js" */
 

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict"
 import { test } from "node:test"
-import { decimate, fillFigure, logRange, powers } from "../../addnorm/player/bind.js"
+import { decimate, fillFigure } from "../../addnorm/player/bind.js"
+import { logRange, powers } from "../../addnorm/player/y_axis.js"
 import { momentOf, runOf } from "./logs.mjs"
 
 const BIND = { run: 0, seed: 0, fold: "", log: true, against: null }

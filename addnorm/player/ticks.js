@@ -1,0 +1,80 @@
+// Ticks and names on axes over places: sites, blocks, the model's own modules. Pure.
+
+import { commonPrefix, shorten } from "./names.js"
+
+const MAX_MAP_SITES = 150
+
+// Up to `max` evenly spaced indices below `count`, with both ends.
+export const spacedIndices = (count, max) => {
+  const points = Math.min(count, max)
+  return Array.from({ length: points }, (_, i) => Math.round((i * (count - 1)) / Math.max(1, points - 1)))
+}
+
+// The rows of a map: which sites are drawn (`y`), their names in full and without the common prefix.
+export const mapRows = (names) => {
+  const y = spacedIndices(names.length, MAX_MAP_SITES)
+  const { titleSuffix, shortNames } = stripPrefix([names])
+  return { y, titleSuffix, fullNames: y.map((site) => names[site]), names: y.map((site) => shortNames[0][site]) }
+}
+// Lists of names without their common prefix, and the prefix as words for the title of the axis.
+const stripPrefix = (lists) => {
+  const prefix = commonPrefix(lists)
+  const isShared = lists.flat().every((name) => name.startsWith(prefix))
+  const titleSuffix = prefix && `${isShared ? "" : ", mostly"} in ${shorten(prefix.slice(0, -1), 40)}`
+  const strip = (name) => (name.startsWith(prefix) ? name.slice(prefix.length) : name)
+  return { titleSuffix, shortNames: lists.map((names) => names.map(strip)) }
+}
+
+// An x axis over depth: some names of places, or shares of the depth if the logs have different places. Traces of
+// recordings get `names` without the common prefix.
+export const depthAxis = (traces, logs, declared) => {
+  const drawn = traces.filter((trace) => trace.values?.length)
+  const recorded = drawn.filter((trace) => logs[trace.bind.run]?.isRecording)
+  const { titleSuffix, shortNames } = stripPrefix(recorded.map((trace) => trace.text))
+  for (const [index, trace] of recorded.entries()) trace.names = shortNames[index]
+  const title = { ...declared.title, text: declared.title.text + titleSuffix }
+  const names = recorded[0]?.names ?? []
+  const samePlaces =
+    drawn.every((trace) => trace.values.length === drawn[0].values.length) &&
+    recorded.every((trace) => String(trace.names) === String(names))
+  if (samePlaces) return { title, ...depthTicks(names) }
+  for (const trace of drawn) trace.x = trace.x.map((place) => place / Math.max(1, trace.x.length - 1))
+  return { title, tickvals: [0, 0.5, 1], ticktext: ["first", "middle", "last"], tickmode: "array" }
+}
+// Horizontal tick labels: five while all names are short, else three, the outer ones inside the ends. Near those places it
+// prefers the name of a block to that of one of its parts: 0, 2, 5 instead of 0.attn, 2, 5.attn.
+const depthTicks = (names) => {
+  if (names.every((name) => name.length < 5)) return namedTicks(names, spacedIndices(names.length, 5), 4)
+  const blockNear = (i) => [i + 1, i - 1].find((near) => names[i].startsWith(`${names[near]}.`)) ?? i
+  const places = [0.12, 0.5, 0.88].map((share) => blockNear(Math.round(share * (names.length - 1))))
+  return namedTicks(names, [...new Set(places)], 12)
+}
+const namedTicks = (names, indices, maxLetters) => ({
+  tickmode: "array",
+  tickvals: indices,
+  ticktext: indices.map((i) => shorten(names[i], maxLetters)),
+})
+
+// Ticks at a few places, with both ends. A repeated label stands at its last place; blocks get a tick every quarter.
+export const placeTicks = ({ labels, blocks, max_ticks: maxTicks = 5 }) => {
+  const lastPlaces = new Map(labels.map((label, place) => [label, place]))
+  const texts = [...lastPlaces.keys()]
+  const quarters = blocks && [0, 1, 2, 3, 4].map((i) => String(Math.round((i / 4) * Number(texts.at(-1)))))
+  const ticktext = quarters
+    ? texts.filter((text, i) => !i || quarters.includes(text))
+    : spacedIndices(texts.length, maxTicks).map((i) => texts[i])
+  return { tickmode: "array", tickvals: ticktext.map((text) => lastPlaces.get(text)), ticktext }
+}
+
+// The ticks of a y axis over places: declared ones, or the names of a map's sites.
+export const rowTicks = (rows, traces, declaredAxis) => {
+  if (rows) return { ...placeTicks(rows), ...declaredAxis }
+  const map = traces.find((trace) => trace.z && trace.names)
+  if (!map) return {}
+  const indices = spacedIndices(map.names.length, 6)
+  return {
+    ...namedTicks(map.names, indices, 18),
+    tickvals: indices.map((i) => map.y[i]),
+    title: { ...declaredAxis.title, text: declaredAxis.title.text + map.titleSuffix },
+  }
+}
