@@ -104,21 +104,10 @@ def depth_figure(title: str, sites: Sequence[str], act: Sequence[float | None], 
     tick_sites = sorted({0, len(sites) // 2, len(sites) - 1}) if sites else []
     ticks = {"tickmode": "array", "tickvals": tick_sites, "ticktext": [sites[i] for i in tick_sites], "tickangle": 0}
     for name, values, hue, axis, domain in halves:
-        traces.append(
-            {
-                "type": "scatter",
-                "name": name,
-                "mode": "lines+markers",
-                "line": {"color": hue, "width": 2},
-                "marker": {"color": hue, "size": 4},
-                "x": list(range(len(sites))),
-                "y": list(values),
-                "text": list(sites),
-                "hovertemplate": "%{text}: %{y:.4g}<extra></extra>",
-                "xaxis": f"x{axis}",
-                "yaxis": f"y{axis}",
-            }
-        )
+        points = {"x": list(range(len(sites))), "y": list(values), "text": list(sites)}
+        style = {"mode": "lines+markers", "line": {"color": hue, "width": 2}, "marker": {"color": hue, "size": 4}}
+        axes = {"hovertemplate": "%{text}: %{y:.4g}<extra></extra>", "xaxis": f"x{axis}", "yaxis": f"y{axis}"}
+        traces.append({"type": "scatter", "name": name} | style | points | axes)
         layout |= {
             f"xaxis{axis}": {"domain": domain, "anchor": f"y{axis}", **ticks},
             f"yaxis{axis}": {"type": "log", "anchor": f"x{axis}", "title": {"text": f"{name}, RMS"}},

@@ -301,7 +301,7 @@ class Net {
     const { outcome: result, alike: cosine } = this.journey ?? {}
     const verdict =
       guess === result
-        ? `✓ They ${result}${cosine}, as you onGuess.`
+        ? `✓ They ${result}${cosine}, as you guessed.`
         : `✗ They ${result}${cosine}; you guessed: ${guess}.`
     const outcome = this.quizzed && guess && !this.trained ? verdict : `They ${result}${cosine}.`
     const pending = guess && !isOpen && !reveals ? `Your guess is in: they ${guess}.` : ""

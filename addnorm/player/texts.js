@@ -133,7 +133,7 @@ export class Text {
     prompt.textContent = text.prompt
     this.el.replaceChildren(
       prompt,
-      ...[...text.sample].map((character, at) => this.shadedCharacter(character, text.p[at])),
+      ...[...text.sample].map((character, i) => this.shadedCharacter(character, text.p[i])),
     )
     this.el.setAttribute("aria-label", `${this.panel.title}: ${text.prompt}|${text.sample}`)
     this.next.setAttribute("aria-label", `Likeliest next after "${text.prompt}"`)
