@@ -63,7 +63,7 @@ async def health(_request: Request) -> JSONResponse:
     """200 while the trainer is ready or starting; 503 once it has given up. Whoever asks has it start at once."""
     trainer().begin()
     status = trainer().status()
-    training, waiting = trainer().busy()
+    training, waiting = trainer().run_counts()
     return JSONResponse(
         {"trainer": status.state, "sentence": status.sentence, "training": training, "waiting": waiting},
         status_code=503 if status.state == "failed" else 200,

@@ -7,7 +7,7 @@ from statistics import median
 
 from benchmarks.report import Figure
 from benchmarks.timing import taking_turns
-from models.service.calibration import NUMBERS, PARTS, machine_of
+from models.service.calibration import DEEP_NET, WIDE_NET, fit_machine
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated, step_seconds
 from models.training import Run
@@ -71,7 +71,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     The estimate is for this machine as it is meanwhile: the two nets that calibrate it take turns with the others.
     """
     calibrated(Machine())
-    known = {PARTS: "parts", NUMBERS: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
+    known = {DEEP_NET: "parts", WIDE_NET: "numbers"} | {cfg: name_of(cfg) for cfg in configs}
     runs = {cfg: Run(cfg, frames=False) for cfg in known}
     for run in runs.values():
         run.advance(2)
@@ -79,7 +79,7 @@ def budget(configs: Sequence[RunConfig] = CONFIGS, rounds: int = 6) -> list[Figu
     steps = {cfg: max(1, min(round(SLICE_SECONDS / step_seconds(cfg)), (cfg.steps - 2) // rounds)) for cfg in known}
     seconds = taking_turns({known[cfg]: partial(run.advance, steps[cfg]) for cfg, run in runs.items()}, rounds)
     taken = {cfg: median(seconds[known[cfg]]) / steps[cfg] for cfg in known}
-    machine = machine_of(taken[PARTS], taken[NUMBERS])
+    machine = fit_machine(taken[DEEP_NET], taken[WIDE_NET])
     calibrated(machine)
     pairs = {cfg: (step_seconds(cfg), taken[cfg]) for cfg in configs}
     calibrated(Machine())

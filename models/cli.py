@@ -24,7 +24,7 @@ from models.maps import command
 from models.maps import coordinates as coordinate_check
 from models.runlog import HEAD, ROWS, RunLog, folder_of, made_here
 from models.service.messages import log_key
-from models.service.runs import FOLDER
+from models.service.runs import FOLDER_VARIABLE
 from models.spec import ARRANGEMENTS, RunConfig, arrangement_of, knobs
 from models.spec import overrides as overrides_text
 from models.spec.budget import over_budget
@@ -202,7 +202,7 @@ def _shown(path: Path, given: str) -> tuple[dict[str, str], str]:
         return {"PLAYGROUND_RECORDINGS": str(path.parent)}, f"recordings?{urlencode({'recording': path.name})}"
     newest = _newest(path, given)
     assert newest.head is not None
-    return {FOLDER: str(newest.folder.parent)}, f"playground?{urlencode(newest.head.query)}"
+    return {FOLDER_VARIABLE: str(newest.folder.parent)}, f"playground?{urlencode(newest.head.query)}"
 
 
 def _open(given: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The trainer without a process: `want` trains and `ask` answers before they return.
+"""The trainer without a process: `request_rows` trains and `ask` answers before they return.
 
 What was answered once in a process of tests is not computed again, whichever trainer was asked.
 """
@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from models.answers import Question, Value
-from models.service.client import Requester, Trainer, WantedLog, question_message
+from models.service.client import RequestedLog, Requester, Trainer, question_message
 from models.service.demand import NOBODY
 from models.service.interface import REQUEST_SECONDS, SENTENCES, Answer, Status
 from models.service.result_cache import LOG_BYTES, ResultCache
@@ -20,20 +20,20 @@ from models.spec.budget import Machine
 if TYPE_CHECKING:
     from models.service.engine import Engine
 
-STEPS_PER_WANT = 20
+STEPS_PER_REQUEST = 20
 
 # Answers by key of the question and the function that answers it, which a test may have replaced.
 _answers: dict[tuple[str, object], Message] = {}
 
 
 class InProcessTrainer(Trainer):
-    """A trainer whose `want` adds at most `steps_per_want` rows before it returns. Torch is loaded on first use.
+    """A trainer whose `request_rows` adds at most `steps_per_request` rows before it returns. Torch is loaded on first use.
 
-    `rest`: it has no process that could.
+    `start_delay`: it has no process that could.
     """
 
-    def __init__(self, steps_per_want: int = STEPS_PER_WANT, rest: float = 0.0) -> None:
-        self.steps_per_want = steps_per_want
+    def __init__(self, steps_per_request: int = STEPS_PER_REQUEST, start_delay: float = 0.0) -> None:
+        self.steps_per_request = steps_per_request
         self.runs = open_folder(LOG_BYTES)
         self._results = ResultCache(self.runs, self._post)
         self._status = Status("ready", SENTENCES["ready"])
@@ -45,24 +45,24 @@ class InProcessTrainer(Trainer):
                 _ = self._engine  # which announces the versions
             return self._status
 
-    def busy(self) -> tuple[int, int]:
-        return 0, 0  # a run is trained within `want`
+    def run_counts(self) -> tuple[int, int]:
+        return 0, 0  # a run is trained within `request_rows`
 
-    def want(
+    def request_rows(
         self,
         cfg: RunConfig,
         until: int,
         seconds: float = REQUEST_SECONDS,
         seeds: int = 1,
         owner: Requester | None = None,
-    ) -> WantedLog:
+    ) -> RequestedLog:
         with self._results.lock:
-            log = self._results.kept(cfg, seeds)
+            log = self._results.add_log(cfg, seeds)
             self._results.expire()
-            if not (log.done or log.resting or until <= log.length or self._closed):
-                self._results.want(log, owner or NOBODY, until, seconds)
+            if not (log.done or log.is_retry_delayed or until <= log.length or self._closed):
+                self._results.request_rows(log, owner or NOBODY, until, seconds)
                 if log.key in self._engine.slots:
-                    self._engine.advance(log.key, min(until, log.length + self.steps_per_want))
+                    self._engine.advance(log.key, min(until, log.length + self.steps_per_request))
             return log
 
     def ask(
@@ -81,7 +81,7 @@ class InProcessTrainer(Trainer):
         with self._results.lock:
             self._closed = True
             self._give_up(SENTENCES["closed"])
-            self._results.hold()
+            self._results.load_rows()
             close_folder(self.runs)
 
     def _answer(self, message: Message) -> None:
@@ -107,13 +107,13 @@ class InProcessTrainer(Trainer):
         if not hasattr(engines.opening, "cache_info"):
             engines.opening = cache(engines.opening)
         engine = engines.Engine(self._file, self.runs)
-        engine.hello(os.getpid(), Machine())
+        engine.announce(os.getpid(), Machine())
         return engine
 
     def _post(self, message: Message) -> None:
         """Passes requests on to the engine; questions are answered in `ask`."""
         if message["kind"] == "requests":
-            self._engine.aim(message)
+            self._engine.set_requests(message)
 
     def _file(self, message: Message) -> None:
         if message["kind"] == "ready":

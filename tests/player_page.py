@@ -13,7 +13,7 @@ import numpy as np
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from models.service.client import WantedLog, trainer
+from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
 from models.trace import Trace
 from tests.load.logs import Came, Logs
@@ -35,7 +35,7 @@ def panels(page: AppTest, kind: str, name: str = "") -> dict[str, dict[str, Any]
     return {panel["title"]: panel for data in said for panel in data["panels"] if panel["kind"] == kind}
 
 
-def logs(page: AppTest, step: int | None = None, name: str = "") -> list[WantedLog]:
+def logs(page: AppTest, step: int | None = None, name: str = "") -> list[RequestedLog]:
     """The logs of the player, trained to a step, the last one if none is named, or to where they end before."""
     seeds = declared(page, name)["runs"][0]["seeds"]
     found = []
@@ -43,7 +43,7 @@ def logs(page: AppTest, step: int | None = None, name: str = "") -> list[WantedL
         upto = cfg.steps if step is None else step
         log = trainer().log(cfg, seeds)
         while upto and not log.done and log.length <= upto:
-            log = trainer().want(cfg, min(upto + 1, cfg.steps), seeds=seeds)
+            log = trainer().request_rows(cfg, min(upto + 1, cfg.steps), seeds=seeds)
             assert not log.error, log.error
         found.append(log)
     return found

@@ -19,7 +19,7 @@ from components.shell.session import Key
 from components.shell.ways_on import to_playground
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lessons import Lesson
-from models.service.client import WantedLog, trainer
+from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 
@@ -123,7 +123,7 @@ def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
     return runs.awaited(at.step, [log])
 
 
-def _verdict(lesson: Lesson, cfg: RunConfig, log: WantedLog | None) -> None:
+def _verdict(lesson: Lesson, cfg: RunConfig, log: RequestedLog | None) -> None:
     """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
     if log is None:
         st.caption(TEXTS("not judged yet"))

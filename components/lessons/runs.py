@@ -20,7 +20,7 @@ from components.shell.text import badge, explained
 from components.shell.ways_on import to_compare
 from models.experiment import Finding
 from models.lessons.lessons import Lesson
-from models.service.client import WantedLog, trainer
+from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig, plan
 
 TITLES = {
@@ -59,12 +59,12 @@ def watch(lesson: Lesson, start: str = "") -> bool:
     return awaited(at.step, logs)
 
 
-def watched(step: int, logs: list[WantedLog]) -> bool:
+def watched(step: int, logs: list[RequestedLog]) -> bool:
     """Whether a playhead at a step has reached the end of all logs."""
     return all(log.done for log in logs) and step >= max(log.rest for log in logs)
 
 
-def awaited(step: int, logs: list[WantedLog]) -> bool:
+def awaited(step: int, logs: list[RequestedLog]) -> bool:
     """Whether a playhead rests at a step whose rows are still to come."""
     return any(step >= log.length and not (log.done or log.error) for log in logs if step)
 

@@ -48,12 +48,12 @@ def answer(
 ) -> Reply[Value]:
     """Asks the trainer on behalf of `owner`, and waits for so many seconds."""
     found = trainer().ask(question, cfg, wait=wait, owner=owner, **args)
-    return _reply(found) if found is not None else Reply(share=trainer().share(question, cfg, **args))
+    return _reply(found) if found is not None else Reply(share=trainer().answer_progress(question, cfg, **args))
 
 
 def before_training(cfg: RunConfig, seeds: int, *, owner: Requester, wait: float) -> Reply[list[Trace]]:
     """Asks for row 0 of each seed on behalf of `owner`, and waits for so many seconds."""
-    found = trainer().opened(cfg, seeds, wait, owner)
+    found = trainer().open_log(cfg, seeds, wait, owner)
     if found is None or found.value is None:
         return Reply() if found is None else Reply(refusal=sentence(found.error))
     return Reply([trace.first(1) for trace in found.value.traces()])

@@ -44,7 +44,7 @@ def gather(source: Source, who: Requester) -> Reply[Any]:
         return Reply(source.value())
     if isinstance(source, Asked):
         return answer(source.question, source.cfg, owner=who, **source.args)
-    log = trainer().want(source.cfg, source.cfg.steps, seeds=source.seeds, owner=who)
+    log = trainer().request_rows(source.cfg, source.cfg.steps, seeds=source.seeds, owner=who)
     if log.error:
         return Reply(refusal=sentence(log.error))
     if not log.done:

@@ -14,8 +14,8 @@ from components.player.asked import AskedRun
 from models import answers
 from models.insight.path_outcome import GROWN, VANISH, path_outcome
 from models.runlog import LogHead, RunLog
-from models.service.client import Requester, Trainer, WantedLog, log_key, question_message
-from models.service.recorded import recorded
+from models.service.client import RequestedLog, Requester, Trainer, log_key, question_message
+from models.service.recorded import recorded_log
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Frame
 
@@ -114,7 +114,7 @@ def state_of(log: RunLog, **more: Any) -> dict[str, Any]:
     return known | {"error": "", "place": 0, "rate": 0.0, "recomputing": False, "recorded": False, **more}
 
 
-def whole(log: WantedLog, number: int) -> Iterator[str | bytes]:
+def whole(log: RequestedLog, number: int) -> Iterator[str | bytes]:
     """A run as far as it is there, where nothing will follow."""
     yield from messages(log, number)
     yield _json(number, 0, "state", state_of(log, error=log.error))
@@ -142,14 +142,14 @@ class RunFeed:
     def request(self, trainer: Trainer, seconds: float) -> None:
         """Renews the request for the rows wanted, or ends it if there are none."""
         wanted = trainer.log(self.cfg, self.seeds)
-        if self.owner is not None and (self.want > wanted.length or wanted.wanted):
-            trainer.want(self.cfg, self.want, seconds, self.seeds, self.owner)
+        if self.owner is not None and (self.want > wanted.length or wanted.is_requested):
+            trainer.request_rows(self.cfg, self.want, seconds, self.seeds, self.owner)
 
     def messages(self, trainer: Trainer, *, rate: bool = False, until: int | None = None) -> Iterator[str | bytes]:
         """What the browser lacks of the rows before `until`, in order. `rate`: with the speed of the run."""
         wanted, error = trainer.log(self.cfg, self.seeds), ""
         if self.owner and not (wanted.length or wanted.error) and trainer.status().state != "failed":
-            opened = trainer.opened(self.cfg, self.seeds)
+            opened = trainer.open_log(self.cfg, self.seeds)
             wanted, error = trainer.log(self.cfg, self.seeds), opened.error if opened else ""
         log = self._log(wanted)
         # Before the rows: if the run ends meanwhile, the browser must not hear of it before it has them all.
@@ -162,23 +162,25 @@ class RunFeed:
             self._state = state
             yield _json(self.number, self.turn, "state", state)
 
-    def _log(self, wanted: WantedLog) -> RunLog:
+    def _log(self, wanted: RequestedLog) -> RunLog:
         """The run's own log; while it has no row, the one that comes with the app."""
         kept = (
-            recorded(self.cfg) if self.seeds == 1 and not wanted.length and (self.recorded or not self.sent) else None
+            recorded_log(self.cfg)
+            if self.seeds == 1 and not wanted.length and (self.recorded or not self.sent)
+            else None
         )
         if self.recorded != (kept is not None):
             self.sent, self.recorded = 0, kept is not None
         return kept or wanted
 
-    def _state_of(self, trainer: Trainer, wanted: WantedLog, rate: bool) -> dict[str, Any]:
+    def _state_of(self, trainer: Trainer, wanted: RequestedLog, rate: bool) -> dict[str, Any]:
         """The state of the run itself: where the one that comes with the app was computed says nothing of this one."""
         moving = float(f"{wanted.rate:.2g}") if rate else self._state.get("rate", 0.0)
         return state_of(
             wanted,
-            place=trainer.place(wanted),
+            place=trainer.queue_position(wanted),
             rate=0.0 if wanted.done else moving,
-            recomputing=wanted.recomputing,
+            recomputing=wanted.is_recomputing,
             recorded=self.recorded,
         )
 

@@ -9,7 +9,7 @@ from components.player.asked import MAX_ROWS, AskedRecording
 from components.player.feed import whole
 from components.player.page import RecordingRef, declaration
 from components.player.recordings import RecordingFeed
-from models.service.client import WantedLog, trainer
+from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
 
 MAX_BYTES = 20_000_000  # of a recording, or of the rows of all runs, in a file
@@ -25,7 +25,7 @@ def as_file(
     under: Sequence[Panel] = (),
     seeds: int = 1,
     below: str = "",
-    logs: Sequence[WantedLog] = (),
+    logs: Sequence[RequestedLog] = (),
     **how: Unpack[Playing],
 ) -> str:
     """The runs as far as they are trained, under one player. `over`, `under`: panels above and below its own.

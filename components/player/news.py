@@ -20,7 +20,7 @@ class News:
         """Listens to a trainer, unless it does already; a new trainer may have replaced the last."""
         if self._source is not source:
             self._source = source
-            source.listen(self.hear)
+            source.subscribe(self.hear)
 
     def follow(self, event: asyncio.Event, keys: Iterable[str]) -> None:
         """Sets an event for these keys from now on, and for no others."""

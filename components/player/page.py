@@ -186,9 +186,9 @@ def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[st
     state = service.status().state
     until = time.monotonic() + (PROFILE_SECONDS if state == "ready" else 0.0)
     for feed in feeds if state != "starting" else []:
-        service.opened(feed.cfg, seeds)  # asks for all before it waits for the first
+        service.open_log(feed.cfg, seeds)  # asks for all before it waits for the first
     for feed in feeds if state == "ready" else []:
-        service.opened(feed.cfg, seeds, max(0.0, until - time.monotonic()))
+        service.open_log(feed.cfg, seeds, max(0.0, until - time.monotonic()))
     return [message for feed in feeds for message in feed.messages(service, until=1)]
 
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from models.service.client import WantedLog, trainer
-from models.service.recorded import recorded
+from models.service.client import RequestedLog, trainer
+from models.service.recorded import recorded_log
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -20,7 +20,7 @@ class View:
     cfg: RunConfig
     trace: Trace
     row: int
-    log: WantedLog | None = None
+    log: RequestedLog | None = None
     recorded: bool = False
 
     @property
@@ -38,11 +38,11 @@ def look(cfg: RunConfig, step: int = 0) -> tuple[View | None, bool]:
     """The view at a step, and whether a later call may give a better one. Trains nothing: the player asks for that."""
     service = trainer()
     state = service.status().state
-    found = service.opened(cfg, wait=PROFILE_SECONDS if state == "ready" else 0.0)
+    found = service.open_log(cfg, wait=PROFILE_SECONDS if state == "ready" else 0.0)
     if found is not None and found.value is not None and (trace := found.value.trace()) is not None:
         row = min(step, len(trace) - 1)
         return View(cfg, trace, row, found.value), row < step and not found.value.done
-    if state == "starting" and (log := recorded(cfg)) is not None and (trace := log.trace()) is not None:
+    if state == "starting" and (log := recorded_log(cfg)) is not None and (trace := log.trace()) is not None:
         return View(cfg, trace, 0, service.log(cfg), recorded=True), True
     return None, True
 
@@ -53,7 +53,7 @@ def trouble(cfg: RunConfig) -> str:
     status = service.status()
     if status.state == "failed":
         return status.sentence
-    found = service.opened(cfg)
+    found = service.open_log(cfg)
     error = service.log(cfg).error or (found.error if found is not None else "")
     return sentence(error) if error else ""
 

@@ -8,7 +8,7 @@ from components.player.file import as_file
 from components.playground import picture
 from models.export import about_html, title_of
 from models.runlog import LogHead, RunLog
-from models.service.client import WantedLog, log_key
+from models.service.client import RequestedLog, log_key
 
 
 def page_of(log: RunLog) -> str:
@@ -18,7 +18,7 @@ def page_of(log: RunLog) -> str:
         raise ValueError("there is no run")
     cfg, (over, player, under) = head.cfg, picture.in_file(head.cfg)
     about = about_html(cfg, traces[0], _versions(head))
-    logs = [WantedLog(cfg, log_key(cfg), 1, log.folder.parent)]
+    logs = [RequestedLog(cfg, log_key(cfg), 1, log.folder.parent)]
     facts = [f"seed {cfg.seed}, 1 seed"]
     return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, logs=logs)
 

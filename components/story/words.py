@@ -10,7 +10,7 @@ from models.insight.baseline import LEARNT
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share
 from models.insight.path_outcome import growth
 from models.insight.words import number
-from models.service.client import WantedLog
+from models.service.client import RequestedLog
 from models.spec import RunConfig
 from models.trace import Frame, Trace
 
@@ -23,7 +23,7 @@ class Seen:
 
     cfg: RunConfig
     view: View | None
-    log: WantedLog
+    log: RequestedLog
 
     @property
     def before(self) -> Trace | None:

@@ -1,14 +1,14 @@
-"""Demand: who wants a log or an answer, and until when. It lives in the web process; the worker only gets requests."""
+"""Demand: who requests a log or an answer, and until when. Part of the web process; the worker only gets requests."""
 
 import time
 from typing import NamedTuple
 
 
 class Requester(NamedTuple):
-    """On whose behalf something is wanted: a session, its current screen, and a part of that screen.
+    """A session, its current screen, and the part of that screen that shows a log or an answer.
 
-    `runs`: the keys of all logs that this part shows. `address`: the client's, empty where it is not known.
-    `connection`: tells apart the connections that show the same part.
+    `runs`: the keys of all logs that this part shows. `address`: the client's; empty if unknown.
+    `connection`: distinguishes connections that show the same part.
     """
 
     session: str
@@ -23,7 +23,7 @@ NOBODY = Requester("", "")
 
 
 class RowRequest(NamedTuple):
-    """`until` rows of a log, on behalf of a session and its address (or of none, if empty)."""
+    """A request for the first `until` rows of a log; session and address are empty if nobody in particular asks."""
 
     until: int
     session: str = ""
@@ -31,45 +31,57 @@ class RowRequest(NamedTuple):
 
 
 class Demand:
-    """What is wanted of one log or answer, with a deadline for each requester, so that nobody prolongs another's.
+    """The requests for one log or answer, with a deadline for each requester, so that nobody prolongs another's.
 
     One thread changes it at a time; any may read it.
     """
 
     def __init__(self) -> None:
-        self._wants: dict[Requester, tuple[RowRequest, float]] = {}
+        self._requests: dict[Requester, tuple[RowRequest, float]] = {}
 
-    def want(self, who: Requester, until: int, seconds: float) -> None:
-        """Sets what a requester wants for the next `seconds`, in place of what it wanted before."""
-        request = RowRequest(until, who.session, who.address)
-        self._wants = self._wants | {_identity(who): (request, time.monotonic() + seconds)}
+    def add(self, requester: Requester, until: int, seconds: float) -> None:
+        """Sets what a requester wants for the next `seconds`, in place of its earlier request."""
+        request = RowRequest(until, requester.session, requester.address)
+        self._requests = self._requests | {_identity(requester): (request, time.monotonic() + seconds)}
 
-    def end(self, who: Requester) -> None:
-        """Ends what a requester wants."""
-        self._wants = {one: want for one, want in self._wants.items() if one != _identity(who)}
+    def end(self, requester: Requester) -> None:
+        """Ends the request of one requester."""
+        identity = _identity(requester)
+        self._requests = {other: entry for other, entry in self._requests.items() if other != identity}
 
-    def turn_away(self, who: Requester, *, shown: bool) -> None:
-        """Ends what the session of `who` wanted for another screen, and for this part unless it is `shown` there."""
-        self._wants = {
-            one: want
-            for one, want in self._wants.items()
-            if one.session != who.session or (one.screen == who.screen and (shown or one.part != who.part))
+    def end_hidden(self, requester: Requester, *, is_shown: bool) -> None:
+        """Ends what this session no longer shows: the requests of its other screens.
+
+        Unless `is_shown`, the requests of the same part of this screen end too.
+        """
+
+        def is_visible(other: Requester) -> bool:
+            return other.screen == requester.screen and (is_shown or other.part != requester.part)
+
+        self._requests = {
+            other: entry
+            for other, entry in self._requests.items()
+            if other.session != requester.session or is_visible(other)
         }
 
     def expire(self) -> None:
-        """Ends what is past its deadline."""
+        """Ends requests past their deadline."""
         now = time.monotonic()
-        self._wants = {one: want for one, want in self._wants.items() if want[1] > now}
+        self._requests = {
+            requester: (request, deadline)
+            for requester, (request, deadline) in self._requests.items()
+            if deadline > now
+        }
 
     def clear(self) -> None:
-        """Ends everything."""
-        self._wants = {}
+        """Ends all requests."""
+        self._requests = {}
 
     @property
     def requests(self) -> tuple[RowRequest, ...]:
-        """What is wanted, by requester."""
-        return tuple(goal for goal, _ in self._wants.values())
+        """The open requests, one a requester."""
+        return tuple(request for request, _ in self._requests.values())
 
 
-def _identity(who: Requester) -> Requester:
-    return who._replace(runs=frozenset(), address="")
+def _identity(requester: Requester) -> Requester:
+    return requester._replace(runs=frozenset(), address="")

@@ -1,13 +1,13 @@
-"""What the trainer says of itself, and its answers."""
+"""The state of the trainer and its answers, as the pages read them."""
 
 import time
 from dataclasses import dataclass, field
 from typing import Generic
 
 from models.answers import Value
-from models.service.wanted import RETRY_SECONDS
+from models.service.requested_log import RETRY_SECONDS
 
-REQUEST_SECONDS = 80.0  # that rows or an answer stay wanted: more than the minute between two polls of a hidden tab
+REQUEST_SECONDS = 80.0  # lifetime of a request: longer than the minute between two polls of a hidden tab
 
 SENTENCES = {
     "starting": "The trainer is starting: it loads PyTorch, which takes a few seconds.",
@@ -46,9 +46,9 @@ class Answer(Generic[Value]):
     value: Value | None
     error: str = ""
     nbytes: int = 0
-    born: float = field(default_factory=time.monotonic, compare=False)
+    created_at: float = field(default_factory=time.monotonic, compare=False)  # monotonic seconds
 
     @property
-    def stale(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether this is an error old enough to ask again; values never expire."""
-        return bool(self.error) and time.monotonic() - self.born > RETRY_SECONDS
+        return bool(self.error) and time.monotonic() - self.created_at > RETRY_SECONDS

@@ -29,38 +29,39 @@ def config_from(query: Mapping[str, str]) -> RunConfig:
 
 
 def packed(value: Any) -> Any:
-    """A dataclass as a dict of its fields, recursively; what the wire can carry stays as it is."""
+    """A dataclass as a dict of its fields, recursively; values that the wire can carry stay as they are."""
     if is_dataclass(value):
-        return {part.name: packed(getattr(value, part.name)) for part in fields(value)}
+        return {field.name: packed(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {name: packed(part) for name, part in value.items()}
-    return [packed(part) for part in value] if isinstance(value, list | tuple) else value
+        return {name: packed(entry) for name, entry in value.items()}
+    return [packed(entry) for entry in value] if isinstance(value, list | tuple) else value
 
 
 def unpacked(kind: Any, value: Any) -> Any:
-    """The inverse of `packed`, from the class or annotation of the value.
+    """The inverse of `packed`. `kind` is the value's class or annotation.
 
-    It knows dataclasses, tuples and dicts of one type, and optional values. What an older log lacks has its default.
+    It handles dataclasses, tuples and dicts of one type, and optional values. A field that an older log lacks gets its
+    default; KeyError if it has none.
     """
     if isinstance(kind, type) and is_dataclass(kind):
-        there = {name: part for name, part in _kinds(kind).items() if name in value or name in _required(kind)}
-        return kind(**{name: unpacked(part, value[name]) for name, part in there.items()})
-    origin, parts = get_origin(kind), get_args(kind)
+        required = _required_fields(kind)
+        present = {name: hint for name, hint in _field_hints(kind).items() if name in value or name in required}
+        return kind(**{name: unpacked(hint, value[name]) for name, hint in present.items()})
+    origin, hints = get_origin(kind), get_args(kind)
     if origin is UnionType:
-        return None if value is None else unpacked(parts[0], value)
+        return None if value is None else unpacked(hints[0], value)
     if origin is tuple:
-        return tuple(unpacked(parts[0], part) for part in value)
-    return {name: unpacked(parts[1], part) for name, part in value.items()} if origin is dict else value
+        return tuple(unpacked(hints[0], entry) for entry in value)
+    return {name: unpacked(hints[1], entry) for name, entry in value.items()} if origin is dict else value
 
 
 @cache
-def _kinds(kind: type) -> dict[str, Any]:
-    """The annotations of a dataclass's fields by name."""
-    known = get_type_hints(kind)
-    return {part.name: known[part.name] for part in fields(kind)}
+def _field_hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
 
 
 @cache
-def _required(kind: type) -> frozenset[str]:
-    """The fields of a dataclass without a default."""
-    return frozenset(part.name for part in fields(kind) if part.default is part.default_factory is MISSING)
+def _required_fields(kind: type) -> frozenset[str]:
+    """The names of a dataclass's fields that have no default."""
+    return frozenset(field.name for field in fields(kind) if field.default is field.default_factory is MISSING)

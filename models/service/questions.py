@@ -1,4 +1,4 @@
-"""Questions about a configuration besides its log and instruments: each is a function and a line in QUESTIONS."""
+"""Questions that neither logs nor instruments answer: each is a function and a line in QUESTIONS."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,14 +13,15 @@ from models.spec import RunConfig
 
 
 def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> TorchNormed:
-    """torch's own layer norm of one `row` in float64, every entry of its weight and bias set to `gain` and `bias`.
+    """torch's layer norm of one `row` in float64, with every weight set to `gain` and every bias to `bias`.
 
     ValueError unless the row has 2 to 400 numbers.
     """
     row = torch.tensor(args["row"], dtype=torch.float64)
     if row.ndim != 1 or not 1 < len(row) <= 400:
         raise ValueError(f"a row has 2 to 400 numbers, not the shape {tuple(row.shape)}")
-    weight, bias = (torch.full_like(row, float(args.get(name, usual))) for name, usual in (("gain", 1), ("bias", 0)))
+    weight = torch.full_like(row, float(args.get("gain", 1)))
+    bias = torch.full_like(row, float(args.get("bias", 0)))
     return TorchNormed(F.layer_norm(row, row.shape, weight, bias, eps=float(args["eps"])).numpy())
 
 

@@ -10,26 +10,27 @@ from pathlib import Path
 from models.runlog import RunLog
 from models.spec import RunConfig
 
-RECORDED = tuple(
+RECORDED_CONFIGS = tuple(
     RunConfig(residual=residual, norm=norm) for norm in (RunConfig().norm, "none") for residual in (True, False)
 )
 FOLDER = Path(__file__).with_name("recorded")
 
 
-def log_of(cfg: RunConfig) -> Path:
-    """Where the log of one of RECORDED lies."""
-    return FOLDER / f"{'residual' if cfg.residual else 'no residual'}, {cfg.norm if cfg.norm != 'none' else 'no norm'}"
+def log_folder(cfg: RunConfig) -> Path:
+    """The folder of the log of one of RECORDED_CONFIGS."""
+    residual = "residual" if cfg.residual else "no residual"
+    return FOLDER / f"{residual}, {cfg.norm if cfg.norm != 'none' else 'no norm'}"
 
 
-def recorded(cfg: RunConfig) -> RunLog | None:
-    """The log of this configuration before training; None for all but RECORDED, and where it cannot be read."""
-    return _read(cfg) if cfg in RECORDED else None
+def recorded_log(cfg: RunConfig) -> RunLog | None:
+    """The log of this configuration before training; None if it was not recorded or cannot be read."""
+    return _read(cfg) if cfg in RECORDED_CONFIGS else None
 
 
 @cache
 def _read(cfg: RunConfig) -> RunLog | None:
     try:
-        log = RunLog(log_of(cfg))
+        log = RunLog(log_folder(cfg))
         return log if log.traces() else None
     except (ValueError, KeyError, TypeError):
         return None

@@ -13,20 +13,20 @@ from models.answers import Question, Value
 from models.service.demand import NOBODY, Demand, Requester
 from models.service.interface import Answer
 from models.service.messages import log_key, unpacked
-from models.service.wanted import WantedLog
+from models.service.requested_log import RequestedLog
 from models.service.wire import Message, size
 from models.spec import RunConfig
 from models.spec.bounds import MAX_QUESTION_BYTES
 
 LOG_BYTES = 256 * 2**20
 ANSWER_BYTES = 64 * 2**20
-MAX_ERRORS, MAX_ERROR = 256, 1000  # answers without a value that are kept, and characters of each
-LIVES = 2  # deaths of the worker after which the work it died over is given up
+MAX_ERRORS, MAX_ERROR_LENGTH = 256, 1000  # answers without a value, and characters of each
+MAX_DEATHS = 2  # deaths of the worker after which the work that may have killed it is given up
 
 
 @dataclass
 class OpenQuestion:
-    """A question without an answer yet: its message to the worker, who wants it, and how often it killed the worker."""
+    """A question without an answer: its message to the worker, its demand, and how often the worker died over it."""
 
     message: Message
     demand: Demand = field(default_factory=Demand)
@@ -34,10 +34,10 @@ class OpenQuestion:
 
 
 class ResultCache:
-    """Logs and answers by key, the least recently used dropped first, and who wants them. Callers hold `lock`.
+    """Logs and answers by key, the least recently used dropped first, and the demand for them. Callers hold `lock`.
 
-    `runs`: the folder of run logs. `post` takes the messages to the worker: requests, questions, and what is cancelled.
-    `errors`: answers without a value, kept just long enough to be shown to whoever asked.
+    `runs`: the folder of run logs. `post` takes the messages to the worker: requests, questions and cancellations.
+    `errors`: answers without a value; they expire, so that the question can be asked again.
     """
 
     def __init__(
@@ -51,68 +51,71 @@ class ResultCache:
         self.log_bytes, self.answer_bytes = log_bytes, answer_bytes
         self.lock = RLock()
         self.changed = Condition(self.lock)
-        self.logs: OrderedDict[str, WantedLog] = OrderedDict()
+        self.logs: OrderedDict[str, RequestedLog] = OrderedDict()
         self.answers: OrderedDict[str, Answer[Any]] = OrderedDict()
         self.errors: OrderedDict[str, Answer[Any]] = OrderedDict()
-        self.at = ""  # the question that the worker works on now
-        self.requested: dict[str, WantedLog] = {}  # logs with requests
-        self.open: dict[str, OpenQuestion] = {}
-        self.queue: list[str] = []  # runs that wait for a place, the next first
-        self.shares: dict[str, float] = {}  # how much of the answer to an open question is done
+        self.current_question = ""  # key of the question that the worker works on
+        self.requested: dict[str, RequestedLog] = {}  # logs with requests
+        self.open_questions: dict[str, OpenQuestion] = {}
+        self.queue: list[str] = []  # keys of runs that wait for a place, the next first
+        self.progress: dict[str, float] = {}  # done share of the answer to each open question
         self.listeners: list[Callable[[str], None]] = []
 
-    def log(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
-        """The log of a configuration; an empty one, which is not kept, if it was never wanted or has been dropped."""
+    def log(self, cfg: RunConfig, seeds: int = 1) -> RequestedLog:
+        """The log of a configuration; an empty one outside the cache if it was never requested or has been dropped."""
         key = log_key(cfg, seeds)
         with self.lock:
             if key not in self.logs:
-                return WantedLog(cfg, key, seeds, self.runs)
+                return RequestedLog(cfg, key, seeds, self.runs)
             self.logs.move_to_end(key)
             return self.logs[key]
 
-    def kept(self, cfg: RunConfig, seeds: int = 1) -> WantedLog:
-        """The log of a configuration, which enters the cache: for callers that may have it trained."""
+    def add_log(self, cfg: RunConfig, seeds: int = 1) -> RequestedLog:
+        """The log of a configuration, added to the cache: for callers that may have it trained."""
         log = self.log(cfg, seeds)
         self.logs[log.key] = log
         self._drop_logs()
         return log
 
-    def wanted(self) -> list[WantedLog]:
-        """The logs of which somebody wants more rows."""
-        return [log for log in self.requested.values() if log.wanted]
+    def unfinished_logs(self) -> list[RequestedLog]:
+        """The logs that lack requested rows."""
+        return [log for log in self.requested.values() if log.is_requested]
 
-    def want(self, log: WantedLog, who: Requester, until: int, seconds: float) -> None:
-        """Records that `who` wants rows of a log for the next `seconds`; all steps include the closing row."""
-        self.turn_to(who, {log.key} | who.runs, {key: other.demand for key, other in self.requested.items()})
-        log.demand.want(who, min(until, log.cfg.steps), seconds)
+    def request_rows(self, log: RequestedLog, requester: Requester, until: int, seconds: float) -> None:
+        """Requests `until` rows of a log for the next `seconds`; a request for all steps includes the closing row."""
+        demands = {key: other.demand for key, other in self.requested.items()}
+        self.end_hidden_demand(requester, {log.key} | requester.runs, demands)
+        log.demand.add(requester, min(until, log.cfg.steps), seconds)
         self.requested[log.key] = log
-        self.aim()
+        self.sync_requests()
 
-    def ask(self, message: Message, who: Requester, seconds: float) -> None:
-        """Records that `who` wants an answer for the next `seconds`; sends the question unless it is open already."""
-        if new := message["key"] not in self.open:
-            self.open[message["key"]] = OpenQuestion(message)
-        self.open[message["key"]].demand.want(who, 1, seconds)
-        if new:
+    def ask(self, message: Message, requester: Requester, seconds: float) -> None:
+        """Requests an answer for the next `seconds`; sends the question unless it is open already."""
+        if is_new := message["key"] not in self.open_questions:
+            self.open_questions[message["key"]] = OpenQuestion(message)
+        self.open_questions[message["key"]].demand.add(requester, 1, seconds)
+        if is_new:
             self.post(message)
 
-    def turn_to(self, who: Requester, keys: Collection[str], demands: Mapping[str, Demand]) -> None:
-        """Ends what the session of `who` wanted for another screen, and for this part of its screen except `keys`."""
-        if who.session:
+    def end_hidden_demand(
+        self, requester: Requester, shown_keys: Collection[str], demands: Mapping[str, Demand]
+    ) -> None:
+        """Ends a session's demand from its other screens, and from this part of its screen except for `shown_keys`."""
+        if requester.session:
             for key, demand in demands.items():
-                demand.turn_away(who, shown=key in keys)
+                demand.end_hidden(requester, is_shown=key in shown_keys)
 
-    def aim(self) -> None:
-        """Sends the worker the requests that have changed, and cancels questions that nobody wants any more."""
-        for key, question in list(self.open.items()):
+    def sync_requests(self) -> None:
+        """Sends the worker the requests that have changed, and cancels questions without demand."""
+        for key, question in list(self.open_questions.items()):
             if not question.demand.requests:
                 self.cancel(key)
         for key, log in list(self.requested.items()):
             requests = log.demand.requests
             if not requests:
                 del self.requested[key]
-            if requests != log.told:
-                log.told = requests
+            if requests != log.sent_requests:
+                log.sent_requests = requests
                 query = log.cfg.to_query()
                 self.post({"kind": "requests", "key": key, "query": query, "seeds": log.seeds, "requests": requests})
 
@@ -121,27 +124,27 @@ class ResultCache:
         with self.lock:
             for log in self.requested.values():
                 log.demand.expire()
-            for question in self.open.values():
+            for question in self.open_questions.values():
                 question.demand.expire()
-            self.aim()
+            self.sync_requests()
 
     def cancel(self, key: str) -> None:
         """Forgets a question, and stops the worker's work on it."""
-        self.drop(key)
+        self.drop_question(key)
         self.post({"kind": "cancel", "key": key})
 
     def resend(self) -> None:
-        """Sends a new worker everything that is wanted."""
+        """Sends a new worker all requests and open questions."""
         for log in self.requested.values():
-            log.told = ()
-        self.aim()
-        for question in self.open.values():
+            log.sent_requests = ()
+        self.sync_requests()
+        for question in self.open_questions.values():
             self.post(question.message)
 
     def answer(self, key: str, question: Question[Value]) -> Answer[Value] | None:
-        """The answer to a question, if it is here."""
+        """The answer to a question; None if it has not arrived."""
         if key in self.errors:
-            return None if self.errors[key].stale else self.errors[key]
+            return None if self.errors[key].is_stale else self.errors[key]
         answer = self.answers.get(key)
         if answer is None:
             return None
@@ -150,110 +153,115 @@ class ResultCache:
         self.answers.move_to_end(key)
         return answer
 
-    def hold(self) -> None:
-        """Keeps the rows of all logs readable once their files are gone."""
+    def load_rows(self) -> None:
+        """Reads the rows of all logs, so that they stay available once the files are deleted."""
         for log in self.logs.values():
             log.rows()
 
-    def forget(self, question: Question[Any], cfg: RunConfig, args: dict[str, Any]) -> None:
-        """Forgets the answer to a question."""
-        self.answers.pop(question_message(question, cfg, args)["key"], None)
+    def drop_answer(self, key: str) -> None:
+        """Forgets an answer."""
+        self.answers.pop(key, None)
 
     def apply(self, message: Message) -> None:
-        """Files a message from the engine."""
+        """Stores the content of a message from the engine."""
         with self.lock:
             if message["kind"] == "at":
-                self.at = message["key"]
+                self.current_question = message["key"]
                 return
             if message["kind"] == "answer":
-                self._file(message["key"], message["value"], message["error"])
+                self._store_answer(message["key"], message["value"], message["error"])
             elif message["kind"] == "answering":
-                if message["key"] in self.open:  # else it was sent before the worker heard that nobody waits any more
-                    self.shares[message["key"]] = message["share"]
+                if message["key"] in self.open_questions:  # else it crossed with a cancellation
+                    self.progress[message["key"]] = message["share"]
             elif message["kind"] == "queue":
                 self.queue = message["keys"]
             elif message["kind"] == "dropped":
-                self.drop(message["key"])
-            elif message["kind"] == "forgotten":  # it has too many; it hears of this one when it is wanted again
+                self.drop_question(message["key"])
+            elif message["kind"] == "forgotten":  # the engine has too many runs; the next request tells it of this one
                 if (log := self.requested.pop(message["key"], None)) is not None:
-                    log.told = ()
+                    log.sent_requests = ()
             elif (log := self.logs.get(message["key"])) is not None:
                 if message["kind"] == "progress":
-                    log.progress(message)
+                    log.read_progress(message)
                 else:
                     log.fail(message["sentence"])
                 self._drop_logs()
-            self._tell(message.get("key", ""))
+            self._notify(message.get("key", ""))
 
-    def drop(self, key: str) -> None:
+    def drop_question(self, key: str) -> None:
         """Forgets a question."""
-        self.open.pop(key, None)
-        self.shares.pop(key, None)
+        self.open_questions.pop(key, None)
+        self.progress.pop(key, None)
 
-    def place(self, log: WantedLog) -> int:
-        """A log's place in the queue, from 1; 0 if it does not wait."""
+    def queue_position(self, log: RequestedLog) -> int:
+        """A log's position in the queue, from 1; 0 if it does not wait."""
         with self.lock:
-            return self.queue.index(log.key) + 1 if log.key in self.queue and log.wanted else 0
+            return self.queue.index(log.key) + 1 if log.key in self.queue and log.is_requested else 0
 
-    def give_up(self) -> None:
+    def clear_demand(self) -> None:
         """Forgets all demand: nothing more will be computed."""
         with self.lock:
             self.queue = []
-            self.open.clear()
-            self.shares.clear()
+            self.open_questions.clear()
+            self.progress.clear()
             for log in self.requested.values():
                 log.demand.clear()
-            self._tell()
+            self._notify()
 
-    def worker_lost(self, at_work: bool) -> None:
-        """Notes the death of the worker; gives up work over which it died LIVES times, as that may be what kills it.
+    def record_worker_death(self, had_work: bool) -> None:
+        """Gives up work over which the worker has died MAX_DEATHS times.
 
-        If it had said which question it was at, that one counts, else everything that is wanted. `at_work`: whether
-        it had been sent any work at all.
+        If the worker had announced a question, that question is the suspect, else all questions and requested runs
+        are. `had_work`: whether the worker had been sent any work.
         """
         with self.lock:
-            self.queue, at, self.at = [], self.at, ""
-            asked = {at: self.open[at]} if at in self.open else dict(self.open)
-            for log in self.wanted():
-                log.worker_lost(at_work and at not in self.open)
-                if log.deaths >= LIVES:
-                    log.fail(f"The trainer died {LIVES} times while this run was wanted; a smaller one may help.")
+            self.queue = []
+            announced, self.current_question = self.current_question, ""
+            has_announced = announced in self.open_questions
+            suspects = {announced: self.open_questions[announced]} if has_announced else dict(self.open_questions)
+            for log in self.unfinished_logs():
+                log.record_worker_death(had_work and not has_announced)
+                if log.deaths >= MAX_DEATHS:
+                    log.fail(f"The trainer died {MAX_DEATHS} times while this run was wanted; a smaller one may help.")
                     log.deaths = 0
-            for key, question in asked.items():
-                question.deaths += at_work
-                if question.deaths >= LIVES:
-                    self._file(key, None, f"The trainer died {LIVES} times over this question; a smaller net may help.")
-            self._tell()
+            for key, question in suspects.items():
+                question.deaths += had_work
+                if question.deaths >= MAX_DEATHS:
+                    error = f"The trainer died {MAX_DEATHS} times over this question; a smaller net may help."
+                    self._store_answer(key, None, error)
+            self._notify()
 
-    def _tell(self, key: str = "") -> None:
+    def _notify(self, key: str = "") -> None:
         """Wakes all waiting threads, and tells the listeners which key has changed; an empty key stands for any."""
         self.changed.notify_all()
-        for hear in self.listeners:
-            hear(key)
+        for listener in self.listeners:
+            listener(key)
 
-    def _file(self, key: str, value: Any, error: str) -> None:
-        self.drop(key)
+    def _store_answer(self, key: str, value: Any, error: str) -> None:
+        self.drop_question(key)
         self.answers.pop(key, None)
         self.errors.pop(key, None)
         if error:
-            self.errors[key] = Answer(None, error if len(error) <= MAX_ERROR else f"{error[:MAX_ERROR]} ...")
+            is_short = len(error) <= MAX_ERROR_LENGTH
+            self.errors[key] = Answer(None, error if is_short else f"{error[:MAX_ERROR_LENGTH]} ...")
             while len(self.errors) > MAX_ERRORS:
                 self.errors.popitem(last=False)
             return
         self.answers[key] = Answer(value, nbytes=size(value) + size(key))
-        held = sum(kept.nbytes for kept in self.answers.values())
-        while held > self.answer_bytes and len(self.answers) > 1:
-            held -= self.answers.popitem(last=False)[1].nbytes
+        total_bytes = sum(answer.nbytes for answer in self.answers.values())
+        while total_bytes > self.answer_bytes and len(self.answers) > 1:
+            _, oldest = self.answers.popitem(last=False)
+            total_bytes -= oldest.nbytes
 
     def _drop_logs(self) -> None:
-        """Drops logs to make room, untrained ones first, but none in training: it would be computed again."""
-        held = sum(log.size + log.nbytes for log in self.logs.values())
-        if held <= self.log_bytes:
+        """Drops logs to make room, untrained ones first. A requested log stays: it would be computed again."""
+        total_bytes = sum(log.size + log.nbytes for log in self.logs.values())
+        if total_bytes <= self.log_bytes:
             return
-        for key, log in sorted(list(self.logs.items())[:-1], key=lambda held: held[1].trained):
-            if held > self.log_bytes and not log.wanted:
-                held -= log.size + log.nbytes
-                del self.logs[key]
+        for log in sorted(list(self.logs.values())[:-1], key=lambda log: log.trained):
+            if total_bytes > self.log_bytes and not log.is_requested:
+                total_bytes -= log.size + log.nbytes
+                del self.logs[log.key]
                 log.delete()
 
 
@@ -262,7 +270,7 @@ def question_message(
 ) -> Message:
     """The message of a question to the engine; equal questions have equal keys.
 
-    ValueError, before anything is made of it, if its configuration and arguments are longer than MAX_QUESTION_BYTES.
+    ValueError, before anything is hashed, if configuration and arguments have more than MAX_QUESTION_BYTES.
     """
     query = cfg.to_query()
     if size(query) + size(args) > MAX_QUESTION_BYTES:
@@ -270,5 +278,5 @@ def question_message(
             f"this question is too long: its settings and texts have more than {MAX_QUESTION_BYTES:,} bytes"
         )
     key = sha256(json.dumps([question.name, query, args], sort_keys=True).encode()).hexdigest()
-    who = {"session": owner.session, "address": owner.address}
-    return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args, **who}
+    asker = {"session": owner.session, "address": owner.address}
+    return {"kind": "ask", "key": key, "question": question.name, "query": query, "args": args} | asker

@@ -1,4 +1,4 @@
-"""The folder of run logs: one of the server's own that goes with it, or the one that its operator names."""
+"""The folder of run logs: a temporary one that ends with the server, or the one that its operator names."""
 
 import atexit
 import os
@@ -11,24 +11,26 @@ from filelock import FileLock, Timeout
 from models.log import event
 from models.runlog import ROWS
 
-FOLDER = "PLAYGROUND_RUNS"  # environment variable with the folder's path; a trainer's process is always told one
+FOLDER_VARIABLE = "PLAYGROUND_RUNS"  # environment variable with the folder's path; always set for a worker process
 PREFIX = "addnorm-runs-"
-OWN = ".own"  # the file that marks a folder which its server made, and may delete
+OWN_MARKER = ".own"  # file in a folder that the server made and may delete
 
 _locks: dict[Path, FileLock] = {}
 
 
 def open_folder(max_bytes: int) -> Path:
-    """The folder that a trainer may write to, with no more than about `max_bytes` bytes in it.
+    """The folder for a trainer's logs, cleared of the least recently used ones beyond about `max_bytes` bytes.
 
-    Logs used longest ago are deleted first. A folder that another server uses is left to it. ValueError for a number.
+    It is temporary if no folder is named or another server uses the named one. ValueError if the name is a number.
     """
-    named = os.environ.get(FOLDER, "").strip()
-    if not named:
+    name = os.environ.get(FOLDER_VARIABLE, "").strip()
+    if not name:
         return _temporary()
-    if named.isdecimal():
-        raise ValueError(f"{FOLDER} is {named}; legal is a folder: how many runs train in turns is PLAYGROUND_PLACES")
-    folder = Path(named).expanduser().resolve()
+    if name.isdecimal():
+        raise ValueError(
+            f"{FOLDER_VARIABLE} is {name}; legal is a folder: how many runs train in turns is PLAYGROUND_PLACES"
+        )
+    folder = Path(name).expanduser().resolve()
     folder.mkdir(parents=True, exist_ok=True)
     lock = FileLock(folder / ".lock")
     try:
@@ -42,10 +44,10 @@ def open_folder(max_bytes: int) -> Path:
 
 
 def _temporary() -> Path:
-    """A folder of the server's own; where none can be made, a path that cannot be created, so logs stay in memory."""
+    """A new temporary folder; if none can be made, a path that cannot exist, so that logs stay in memory."""
     try:
         folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        (folder / OWN).touch()
+        (folder / OWN_MARKER).touch()
     except OSError:
         return Path(os.devnull) / PREFIX
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -53,7 +55,7 @@ def _temporary() -> Path:
 
 
 def close_folder(folder: Path) -> None:
-    """Deletes a folder of the server's own, and leaves a named one to others."""
+    """Deletes a temporary folder; unlocks a named one."""
     if is_temporary(folder):
         shutil.rmtree(folder, ignore_errors=True)
     elif lock := _locks.pop(folder, None):
@@ -61,14 +63,14 @@ def close_folder(folder: Path) -> None:
 
 
 def is_temporary(folder: Path) -> bool:
-    """Whether a server made this folder of runs, and nobody named it."""
-    return (folder / OWN).exists()
+    """Whether a server made this folder, so that it may delete it."""
+    return (folder / OWN_MARKER).exists()
 
 
 def _delete_oldest(folder: Path, max_bytes: int) -> None:
-    logs = sorted((path.parent for path in folder.glob(f"*/{ROWS}")), key=lambda log: -(log / ROWS).stat().st_mtime)
+    newest_first = sorted(folder.glob(f"*/{ROWS}"), key=lambda rows: -rows.stat().st_mtime)
     total_bytes = 0
-    for log in logs:
-        total_bytes += sum(path.stat().st_size for path in log.iterdir())
+    for rows in newest_first:
+        total_bytes += sum(path.stat().st_size for path in rows.parent.iterdir())
         if total_bytes > max_bytes:
-            shutil.rmtree(log, ignore_errors=True)
+            shutil.rmtree(rows.parent, ignore_errors=True)

@@ -1,10 +1,10 @@
-"""How one worker is shared out: who has the next turn, which runs are trained, whose question is next. No torch.
+"""How sessions share one worker: the order of turns, of places for training, and of questions. No torch.
 
-Everything is counted by session first: a session with four runs has no more turns than one with a single run, and as
-few places as the others need. An address counts as many sessions as a class has, and no more.
+Turns and places are counted by session: four runs of one session get no more turns than a single run of another, and
+no places that other sessions need. An address gets full shares for as many sessions as a class has.
 """
 
-from collections import Counter, OrderedDict, defaultdict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ MAX_ACCOUNTS = 1000
 
 
 class Client(NamedTuple):
-    """The account on which places or turns of a kind are counted."""
+    """A session, and the kind of its work: places and turns are counted for each."""
 
     session: str
     address: str
@@ -23,65 +23,66 @@ class Client(NamedTuple):
 
 
 class Turns:
-    """Counts turns by client. The next goes to the client with the fewest; a newcomer begins at that number.
+    """Counts turns by client. The next turn goes to the client with the fewest; a newcomer starts at that number.
 
-    Turns are counted and not their seconds, which on a busy machine say more about its other work.
+    It counts turns and not seconds, because on a busy machine seconds depend on other processes.
     """
 
     def __init__(self) -> None:
-        self._had: OrderedDict[Client, float] = OrderedDict()
-        self._least = 0.0
+        self._counts: OrderedDict[Client, float] = OrderedDict()
+        self._minimum = 0.0
 
-    def next(self, wanting: Mapping[str, Client]) -> str:
-        """The key whose turn it is, of those that want one, by who pays for it; among a client's own, the first."""
-        for client in dict.fromkeys(wanting.values()):
-            self._had[client] = max(self._least, self._had.get(client, 0.0))  # nobody saves up turns for later
-            self._had.move_to_end(client)
-        key = min(wanting, key=lambda key: self._had[wanting[key]])
-        self._least = self._had[wanting[key]]
-        while len(self._had) > MAX_ACCOUNTS:
-            self._had.popitem(last=False)
+    def next(self, client_of: Mapping[str, Client]) -> str:
+        """The key with the next turn, given the client of each key; a client's first key goes first."""
+        for client in dict.fromkeys(client_of.values()):
+            self._counts[client] = max(self._minimum, self._counts.get(client, 0.0))  # nobody saves up turns for later
+            self._counts.move_to_end(client)
+        key = min(client_of, key=lambda key: self._counts[client_of[key]])
+        self._minimum = self._counts[client_of[key]]
+        while len(self._counts) > MAX_ACCOUNTS:
+            self._counts.popitem(last=False)
         return key
 
-    def charge(self, client: Client, among: Iterable[Client]) -> None:
-        """Notes a turn, among all who want one: a session of a crowded address pays more for it."""
-        crowd = sum(other.address == client.address for other in set(among))
-        self._had[client] = self._had.get(client, self._least) + max(1.0, crowd / FULL_SHARES_PER_ADDRESS)
+    def charge(self, client: Client, active: Iterable[Client]) -> None:
+        """Counts a turn of one of the active clients; it costs more at a crowded address."""
+        crowd = sum(other.address == client.address for other in set(active))
+        self._counts[client] = self._counts.get(client, self._minimum) + max(1.0, crowd / FULL_SHARES_PER_ADDRESS)
 
 
 def clients_of_runs(requesters: Mapping[str, Sequence[Client]]) -> dict[str, Client]:
-    """Who pays for each run: of all clients that want it, the one that wants the fewest runs."""
-    wanted = Counter(client for who in requesters.values() for client in who)
-    return {key: min(who, key=wanted.__getitem__) for key, who in requesters.items()}
+    """The client charged for each run: of all that request it, the one with the fewest requests."""
+    request_counts = Counter(client for clients in requesters.values() for client in clients)
+    return {key: min(clients, key=request_counts.__getitem__) for key, clients in requesters.items()}
 
 
 def admission_order(client_of: Mapping[str, Client], trained: Iterable[str], places: int) -> list[str]:
-    """The runs in the order in which they get a place: everybody's first run, then everybody's second, and so on.
+    """The runs in the order in which they get a place: each client's first run, then each client's second, and so on.
 
-    Among equals, those that have a place keep it, and the others come in their own order. No address takes more than
-    half of the places while others wait.
+    Within a round, trained runs come first, then the others in their given order. An address gets more than half of
+    the places only after all others.
     """
-    inside = set(trained)
-    order = sorted(client_of, key=lambda key: key not in inside)
-    of_session: defaultdict[Client, int] = defaultdict(int)
+    trained_keys = set(trained)
+    order = sorted(client_of, key=lambda key: key not in trained_keys)
+    runs_of_client: Counter[Client] = Counter()
     rounds: dict[str, int] = {}
     for key in order:
-        rounds[key] = of_session[client_of[key]]
-        of_session[client_of[key]] += 1
+        rounds[key] = runs_of_client[client_of[key]]
+        runs_of_client[client_of[key]] += 1
     order.sort(key=rounds.__getitem__)
-    of_address: defaultdict[str, int] = defaultdict(int)
-    beyond: dict[str, bool] = {}
+    runs_of_address: Counter[str] = Counter()
+    is_beyond_half: dict[str, bool] = {}
     for key in order:
-        of_address[client_of[key].address] += 1
-        beyond[key] = of_address[client_of[key].address] > max(1, places // 2)
-    return sorted(order, key=beyond.__getitem__)
+        address = client_of[key].address
+        runs_of_address[address] += 1
+        is_beyond_half[key] = runs_of_address[address] > max(1, places // 2)
+    return sorted(order, key=is_beyond_half.__getitem__)
 
 
-class Questions:
-    """Questions that wait, by session: each session's newest first, for what a control asks now matters most."""
+class QuestionQueue:
+    """Waiting questions by session. A session's newest comes first, because it is what a control shows now."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self._waiting: OrderedDict[str, list[Message]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -90,12 +91,13 @@ class Questions:
     def put(self, question: Message) -> Message | None:
         """Adds a question. Returns the one that it displaces, if any: the oldest of the session with the most."""
         self._waiting.setdefault(question.get("session", ""), []).append(question)
-        if len(self) <= self.most:
+        if len(self) <= self.capacity:
             return None
-        return self._take(max(self._waiting, key=lambda session: len(self._waiting[session])), 0)
+        fullest = max(self._waiting, key=lambda session: len(self._waiting[session]))
+        return self._take(fullest, 0)
 
     def pop(self) -> Message:
-        """The next question: the sessions take turns."""
+        """Removes and returns the next question; the sessions take turns."""
         session = next(iter(self._waiting))
         self._waiting.move_to_end(session)
         return self._take(session, -1)
@@ -107,9 +109,9 @@ class Questions:
             if not self._waiting[session]:
                 del self._waiting[session]
 
-    def _take(self, session: str, at: int) -> Message:
+    def _take(self, session: str, index: int) -> Message:
         waiting = self._waiting[session]
-        question = waiting.pop(at)
+        question = waiting.pop(index)
         if not waiting:
             del self._waiting[session]
         return question

@@ -10,20 +10,20 @@ from typing import Any, BinaryIO
 import numpy as np
 
 KINDS = "biuf"
-MAX_LINE = 64 * 2**20
+MAX_LINE = 64 * 2**20  # bytes
 ARRAY = "$array"
 
 Message = dict[str, Any]
 
 
 def send(stream: BinaryIO, message: Message) -> None:
-    """Writes a message. ValueError, with nothing written, for what `line_of` refuses."""
+    """Writes a message. ValueError, before anything is written, if `line_of` refuses it."""
     stream.write(line_of(message))
     stream.flush()
 
 
 def receive(stream: BinaryIO) -> Message | None:
-    """The next message, or None at the end. EOFError if the stream ends inside one, ValueError if it is no message."""
+    """The next message, or None at the end. EOFError if the stream ends inside a line, ValueError for other text."""
     line = stream.readline(MAX_LINE)
     if not line:
         return None
@@ -33,9 +33,9 @@ def receive(stream: BinaryIO) -> Message | None:
 
 
 def line_of(message: Message) -> bytes:
-    """A message of dicts, lists, strings, numbers and numpy arrays as a line.
+    """A message of dicts, lists, strings, numbers and numpy arrays as a line of JSON.
 
-    ValueError for anything else and for what would be too long to be received.
+    ValueError for other types and for a line of more than MAX_LINE bytes, which `receive` could not read.
     """
     line = json.dumps(message, default=_plain, separators=(",", ":")).encode() + b"\n"
     if len(line) > MAX_LINE:
@@ -44,7 +44,7 @@ def line_of(message: Message) -> bytes:
 
 
 def message_of(line: bytes) -> Message:
-    """The message in a line; its arrays are read-only. ValueError if it is none."""
+    """The message in a line; its arrays are read-only. ValueError if the line holds none."""
     try:
         message = json.loads(line, object_hook=_array)
     except RecursionError as error:
@@ -55,7 +55,7 @@ def message_of(line: bytes) -> Message:
 
 
 def size(value: Any) -> int:
-    """The approximate bytes of a message, or of a part of one."""
+    """Approximate memory of a message or a part of one, in bytes."""
     if isinstance(value, np.ndarray):
         return value.nbytes + 100
     if isinstance(value, dict):
@@ -66,7 +66,7 @@ def size(value: Any) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no word for: arrays and numpy's numbers."""
+    """Arrays and numpy's numbers as JSON values."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
@@ -75,7 +75,7 @@ def _plain(value: Any) -> Any:
 
 
 def _array(value: dict[str, Any]) -> Any:
-    """The array that an object describes; any other object as it is. ValueError unless its numbers fill its shape."""
+    """The array that an object describes; any other object unchanged. ValueError unless the data fill the shape."""
     if ARRAY not in value:
         return value
     try:

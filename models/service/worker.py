@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from models.log import begin, event, told
 from models.service import wire
-from models.service.runs import FOLDER, is_temporary
-from models.service.sharing import Questions
+from models.service.runs import FOLDER_VARIABLE, is_temporary
+from models.service.sharing import QuestionQueue
 from models.service.wire import Message
 from models.spec.budget import calibrated
 from models.spec.limits import LIMITS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from models.service.engine import Engine
 
 NICENESS = 5
-OPEN_QUESTIONS = 256
+MAX_WAITING_QUESTIONS = 256
 
 
 def main() -> None:
@@ -40,27 +40,27 @@ def main() -> None:
 
     import torch
 
-    from models.service.calibration import measured
+    from models.service.calibration import measure_machine
     from models.service.engine import Engine
 
     torch.set_num_threads(LIMITS.cores)
     _bound_memory(LIMITS.address_space)
-    engine = Engine(lambda message: wire.send(out, message), Path(os.environ[FOLDER]))
-    machine = measured()
+    engine = Engine(lambda message: wire.send(out, message), Path(os.environ[FOLDER_VARIABLE]))
+    machine = measure_machine()
     calibrated(machine)
-    engine.hello(os.getpid(), machine)  # from here on a silent worker counts as hung
+    engine.announce(os.getpid(), machine)  # from here on a silent worker counts as hung
     serve(engine, inbox)
 
 
 def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
-    """Works in slices, with one question in between."""
-    questions = Questions(OPEN_QUESTIONS)
+    """Alternates between slices of work and one question each; never returns."""
+    questions = QuestionQueue(MAX_WAITING_QUESTIONS)
     busy = False
     while True:
         while not inbox.empty() or not (busy or questions):
             message = inbox.get()
             if message["kind"] == "requests":
-                engine.aim(message)
+                engine.set_requests(message)
                 busy = True
             elif message["kind"] == "ping":
                 engine.emit({"kind": "pong"})
@@ -75,7 +75,7 @@ def serve(engine: "Engine", inbox: "queue.SimpleQueue[Message]") -> None:
 
 
 def _take_stdout() -> BinaryIO:
-    """The real stdout, for messages; all prints, from Python or libraries, go to stderr from now on."""
+    """The real stdout, reserved for messages; whatever Python or a library prints goes to stderr from now on."""
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
@@ -85,7 +85,7 @@ def _take_stdout() -> BinaryIO:
 def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
     """Fills the inbox. When the stream ends, the process ends at once, even while a step hangs.
 
-    Logs that nobody asked to be kept go with it: the parent may have been killed.
+    It also deletes a temporary folder of logs, because a killed parent cannot.
     """
     try:
         while (message := wire.receive(stream)) is not None:
@@ -93,22 +93,24 @@ def _read(stream: BinaryIO, inbox: "queue.SimpleQueue[Message]") -> None:
     except Exception as error:
         event("message_unreadable", logging.ERROR, **told(error))
         os._exit(1)
-    runs = Path(os.environ[FOLDER])
+    runs = Path(os.environ[FOLDER_VARIABLE])
     if is_temporary(runs):
         shutil.rmtree(runs, ignore_errors=True)
     os._exit(0)
 
 
 def _bound_memory(megabytes: int) -> None:
-    """Bounds the address space, so that no run can take the whole machine; not with a GPU, whose driver maps more."""
+    """Bounds the address space, so that no run takes the whole machine. With a GPU no bound: its driver maps more."""
     import torch
 
     if sys.platform == "linux" and megabytes and not torch.cuda.is_available():
         import resource
 
-        most = resource.getrlimit(resource.RLIMIT_AS)[1]
-        wanted = megabytes * 10**6
-        resource.setrlimit(resource.RLIMIT_AS, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_AS)
+        limit = megabytes * 10**6
+        if hard_limit != resource.RLIM_INFINITY:
+            limit = min(limit, hard_limit)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard_limit))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from components.player.feed import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
-from models.service.spoken import opening, spoken
+from models.service.recorded_text import first_config, recorded_text
 from models.spec import ARRANGEMENTS, TASKS
 from models.spec.budget import over_budget
 from models.training import Run, finished, snapshot_of
@@ -224,9 +224,9 @@ def test_a_text_is_of_the_net_that_wrote_it_and_another_step_begins_at_the_promp
 def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_other_caption_over_it(
     trainer_in_this_process,
 ):
-    found = spoken()
+    found = recorded_text()
     page = lab("autoregression")
-    assert found.cfg == opening()
+    assert found.cfg == first_config()
     shown = panels(page, "text")["What the net writes"]
     assert shown["recorded"] == {"step": 600, "picture": written(found.frame.picture)}
     assert text(page) == "Call me Ish"
@@ -241,7 +241,7 @@ def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_oth
 
 
 def test_the_recording_is_of_the_net_that_is_trained_here_and_writes_what_its_frames_write():
-    found = spoken()
+    found = recorded_text()
     run = Run(found.cfg, probe=False)
     run.advance(2)
     np.testing.assert_allclose(found.loss[:2], run.trace().loss[:2], rtol=1e-3)

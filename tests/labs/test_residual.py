@@ -523,11 +523,11 @@ def test_three_nets_are_trained_by_one_button_and_what_was_measured_is_said(page
 @pytest.mark.full
 def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_the_slowest(page):
     short, *others = cfgs = [configuration(next(iter(NETS)), task, 4) for task in TASKS]
-    while not trainer().want(short, short.steps).done:
+    while not trainer().request_rows(short, short.steps).done:
         pass
     for cfg, rows in zip(others, (31, 51), strict=True):
         while trainer().log(cfg).length < rows:
-            trainer().want(cfg, rows)
+            trainer().request_rows(cfg, rows)
     found, waiting = several.views_at_step(cfgs, At(200))
     assert waiting
     assert len({view.row for view in found}) == 1

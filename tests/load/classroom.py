@@ -235,7 +235,7 @@ async def rate_alone(queries: list[str], seconds: float) -> float:
     """Rows per second of runs that nobody watches, together, in a trainer of this process."""
     cfgs, trainer = [config_from(dict(parse_qsl(query))) for query in queries], Trainer()
     try:
-        logs = [trainer.want(cfg, cfg.steps, PATIENCE) for cfg in cfgs]
+        logs = [trainer.request_rows(cfg, cfg.steps, PATIENCE) for cfg in cfgs]
         return await rate_of(lambda: [log.length for log in logs], seconds)
     finally:
         trainer.close()

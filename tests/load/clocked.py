@@ -32,7 +32,7 @@ _computed: dict[str, list[tuple[float, float, int, int]]] = {}
 
 def _clocked(rest: float) -> Trainer:
     """A trainer that notes every slice: when its first row was begun and its last one done, and their numbers."""
-    trainer = Trainer(COMMAND, rest=rest)
+    trainer = Trainer(COMMAND, start_delay=rest)
     results = trainer._results
     file: Callable[[Message], None] = results.apply
 

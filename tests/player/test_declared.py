@@ -150,8 +150,8 @@ def test_equal_blocks_are_opened_to_one_diagram_and_another_to_its_own():
 
 @pytest.fixture(scope="module")
 def log():
-    trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
-    yield trainer.want(SMALL, SMALL.steps + 1)
+    trainer = InProcessTrainer(steps_per_request=SMALL.steps + 1)
+    yield trainer.request_rows(SMALL, SMALL.steps + 1)
     trainer.close()
 
 
@@ -177,7 +177,7 @@ def test_the_sentences_of_every_row_are_those_of_the_insights_and_equal_neighbou
 
 
 def test_a_run_is_over_only_once_its_rows_have_been_sent():
-    trainer = InProcessTrainer(steps_per_want=SMALL.steps + 1)
+    trainer = InProcessTrainer(steps_per_request=SMALL.steps + 1)
     line = RunFeed(
         0,
         AskedRun(SMALL, seeds=1, have=0, want=SMALL.steps + 1),
@@ -185,7 +185,7 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
     )
     messages = line.messages(trainer, rate=False)
     assert json.loads(next(messages))["kind"] == "header"
-    assert trainer.want(SMALL, SMALL.steps).done  # while the browser takes what was sent
+    assert trainer.request_rows(SMALL, SMALL.steps).done  # while the browser takes what was sent
     *_, state = messages
     assert not json.loads(state)["done"]
     assert line.sent == 1
@@ -312,9 +312,9 @@ def in_file(page):
 
 def test_a_run_of_too_many_rows_is_not_offered_as_a_file(monkeypatch):
     trainer = InProcessTrainer()
-    trainer.want(SMALL, SMALL.steps + 1, 60.0)
+    trainer.request_rows(SMALL, SMALL.steps + 1, 60.0)
     while not trainer.log(SMALL).done:
-        trainer.want(SMALL, SMALL.steps + 1, 60.0)
+        trainer.request_rows(SMALL, SMALL.steps + 1, 60.0)
     monkeypatch.setattr(file, "trainer", lambda: trainer)
     assert file.fits([SMALL])
     monkeypatch.setattr(file, "MAX_BYTES", 1000)

@@ -140,7 +140,7 @@ def test_a_run_is_trained_as_far_as_it_is_wanted_and_on_when_it_is_wanted_furthe
     cfg = other(71, LONG)
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=5).until_rows(5)
-        until(lambda: not client.trainer().log(cfg).wanted, "the end of the request")
+        until(lambda: not client.trainer().log(cfg).is_requested, "the end of the request")
         page.request(40)
         page.until_rows(40)
 
@@ -151,7 +151,7 @@ def test_a_pause_ends_the_wish_at_once(url: str, monkeypatch: pytest.MonkeyPatch
     with Browser(url) as page:
         page.hello(cfg, ticket=ticket(cfg), want=ALL).until_rows(5)
         page.request(0)
-        until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
+        until(lambda: client.trainer().run_counts() == (0, 0), "the end of the work")
     assert not client.trainer().log(cfg).done
 
 
@@ -165,11 +165,11 @@ def test_a_closed_connection_ends_its_wish_after_a_grace_within_which_a_reload_g
         page.hello(cfg, ticket=mine, want=ALL).until_rows(5)
     log = client.trainer().log(cfg)
     seen = log.length
-    assert log.wanted
+    assert log.is_requested
     with Browser(url) as page:
         page.hello(cfg, ticket=mine, want=ALL, have=seen).until_rows(1)
     assert min(page.runs[0].rows) >= seen
-    until(lambda: client.trainer().busy() == (0, 0), "the end of the work")
+    until(lambda: client.trainer().run_counts() == (0, 0), "the end of the work")
     assert not log.done
 
 
@@ -183,9 +183,9 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
         page.hello(before, ticket=mine, want=ALL).until_rows(5)
         TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(after)})))
         page.hello(after, ticket=mine, want=ALL).until_rows(5)
-        until(lambda: not client.trainer().log(before).wanted, "the end of the work")
+        until(lambda: not client.trainer().log(before).is_requested, "the end of the work")
         page.request(0)
-        until(lambda: not client.trainer().log(after).wanted, "the end of the other")
+        until(lambda: not client.trainer().log(after).is_requested, "the end of the other")
 
 
 # --- tickets ---
@@ -200,7 +200,7 @@ def test_without_a_ticket_nothing_is_trained_and_what_is_there_comes(url: str, n
         while page.trainer.get("ticket") is not False:
             page.take()
     assert client.trainer().log(unknown).length == 0
-    assert not client.trainer().log(unknown).wanted
+    assert not client.trainer().log(unknown).is_requested
 
 
 def test_a_ticket_trains_the_runs_of_its_page_and_no_others(url: str) -> None:

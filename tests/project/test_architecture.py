@@ -100,7 +100,7 @@ WEB = (
     "models.maps",
     "models.service.client",
     "models.service.recorded",
-    "models.service.spoken",
+    "models.service.recorded_text",
     "models.export",
     *NUMPY_SIDE,
 )

@@ -217,7 +217,7 @@ def test_a_run_that_is_kept_has_the_rows_of_the_run_and_is_opened_in_the_app(
     run.advance(12)
     run.close()
     assert rows_of(log.traces()[0]).tobytes() == rows_of(run.trace()).tobytes()
-    with closing(Trainer(rest=60.0, runs=tmp_path)) as trainer:
+    with closing(Trainer(start_delay=60.0, runs=tmp_path)) as trainer:
         log = trainer.log(run.cfg)
         assert (log.done, log.length) == (True, 13)
     assert main(["play", str(tmp_path), "--html", str(tmp_path / "run.html")]) == 0

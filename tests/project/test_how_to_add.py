@@ -408,7 +408,7 @@ from models.spec import RunConfig
 
 st.title("Sizes", anchor=False)
 st.markdown("See how large the signal is at each point of a small net.")
-trace = trainer().want(RunConfig(depth=2, width=16, batch=8), 1).trace()
+trace = trainer().request_rows(RunConfig(depth=2, width=16, batch=8), 1).trace()
 series = [Series("signal", trace.act_rms[0])]
 figure = depth_profile(title="Signal by depth", unit="RMS", hue=SIGNAL, sites=trace.sites, series=series)
 static_chart(figure, "Signal by depth", "sizes")

@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from models.service import calibration
-from models.service.calibration import FASTEST, SLOWEST, measured
+from models.service.calibration import FASTEST, SLOWEST, measure_machine
 from models.service.client import Trainer
 from models.spec import RunConfig
 from models.spec.budget import Machine, calibrated, over_budget, step_parts, step_seconds
@@ -19,11 +19,11 @@ def test_a_machine_is_found_from_the_steps_of_two_nets(monkeypatch, fixed, growi
         return fixed * parts + growing * sizes
 
     monkeypatch.setattr(calibration, "_step", step)
-    assert measured() == Machine(min(fixed, SLOWEST), growing)
+    assert measure_machine() == Machine(min(fixed, SLOWEST), growing)
 
 
 def test_a_real_measurement_is_within_its_bounds():
-    found = measured()
+    found = measure_machine()
     assert FASTEST <= found.fixed <= SLOWEST
     assert FASTEST <= found.growing <= SLOWEST
 
@@ -43,7 +43,7 @@ def test_estimates_and_refusals_are_for_the_machine_that_was_found():
 @pytest.mark.full
 def test_the_worker_measures_when_it_starts_and_the_pages_hear_of_it(monkeypatch):
     told: list[Machine] = []
-    monkeypatch.setitem(Trainer._hear.__globals__, "calibrated", told.append)
+    monkeypatch.setitem(Trainer._receive.__globals__, "calibrated", told.append)
     with closing(Trainer()):
         until(lambda: told, "what the worker has measured")
     assert len(told) == 1

@@ -89,12 +89,12 @@ def as_computed(viewer: Viewer) -> bool:
 
 
 def test_a_worker_that_is_killed_ten_times_computes_the_same_rows_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "SETTLED_SECONDS", 0.0)  # lives are short here
+    monkeypatch.setattr(client, "STABLE_SECONDS", 0.0)  # lives are short here
     cfg = RunConfig(depth=2, width=16, batch=16, steps=800, device="cpu")
     trainer = Trainer(back_off=[0.0])
 
     async def killed() -> None:
-        log, pids = trainer.want(cfg, cfg.steps, seconds=PATIENCE), set()
+        log, pids = trainer.request_rows(cfg, cfg.steps, seconds=PATIENCE), set()
         for _ in range(10):
             while not (
                 log.length and log.deaths == 0 and trainer.status().state == "ready"

@@ -20,7 +20,7 @@ from models.service.engine import Engine
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache, question_message
 from models.service.runs import open_folder
-from models.service.sharing import Client, Questions, Turns, admission_order
+from models.service.sharing import Client, QuestionQueue, Turns, admission_order
 from models.service.wire import Message
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
@@ -89,10 +89,10 @@ wide = RunConfig(depth=128, width=512, batch=512, layers_per_branch=1, device="c
 while trainer.status().state not in ("ready", "failed"): time.sleep(0.01)
 pid = trainer.status().pid
 print([line.split()[3] for line in open(f"/proc/{pid}/limits") if line.startswith("Max address space")][0])
-log = trainer.want(wide, 5)
+log = trainer.request_rows(wide, 5)
 while not (log.error or log.done or log.length >= 5): time.sleep(0.01)
 print(log.error)
-small = trainer.want(RunConfig(depth=2, width=16, batch=16, steps=5, device="cpu"), 5)
+small = trainer.request_rows(RunConfig(depth=2, width=16, batch=16, steps=5, device="cpu"), 5)
 while not (small.done or small.error): time.sleep(0.01)
 print(small.length, trainer.status().pid == pid)
 trainer.close()
@@ -169,7 +169,7 @@ class Readers:
         self.heard: list[Message] = []
         runs = open_folder(0)
         self.engine = Engine(self.hear, runs)
-        self.results = ResultCache(runs, self.engine.aim)
+        self.results = ResultCache(runs, self.engine.set_requests)
 
     def hear(self, message: Message) -> None:
         self.heard.append(message)
@@ -177,10 +177,10 @@ class Readers:
 
     def want(self, cfg: RunConfig, seconds: float = 60.0, session: str = "", until: int = 0, address: str = "") -> None:
         who = Requester(session, "", key_of(cfg), address=address)
-        self.results.want(self.results.kept(cfg), who, until or cfg.steps, seconds)
+        self.results.request_rows(self.results.add_log(cfg), who, until or cfg.steps, seconds)
 
     def places(self, *runs: RunConfig) -> list[int]:
-        return [self.results.place(self.results.log(cfg)) for cfg in runs]
+        return [self.results.queue_position(self.results.log(cfg)) for cfg in runs]
 
     def lengths(self, *runs: RunConfig) -> list[int]:
         return [self.results.log(cfg).length for cfg in runs]
@@ -189,8 +189,8 @@ class Readers:
 @pytest.fixture
 def readers(monkeypatch: pytest.MonkeyPatch) -> Readers:
     """An engine that trains two runs by turns, one step a turn, and takes ten rows for few."""
-    monkeypatch.setattr(engine, "SOON_ROWS", 10)
-    monkeypatch.setattr(engine, "TRAINED_RUNS", 2)
+    monkeypatch.setattr(engine, "SHORT_REQUEST_ROWS", 10)
+    monkeypatch.setattr(engine, "MAX_TRAINED_RUNS", 2)
     monkeypatch.setattr(engine, "SLICE_SECONDS", 0.0)
     return Readers()
 
@@ -226,7 +226,7 @@ def test_a_run_that_nobody_wants_any_more_leaves_the_queue(readers: Readers) -> 
         assert readers.engine.work(), "newcomers get their first rows and then wait"
     for cfg in (runs[2], runs[0]):
         readers.results.log(cfg).demand.end(Requester(f"session {cfg.seed}", "", key_of(cfg)))
-    readers.results.aim()
+    readers.results.sync_requests()
     readers.engine.work()
     assert readers.places(*runs) == [0, 0, 0, 0]
     while readers.engine.work():
@@ -239,7 +239,7 @@ def test_runs_that_do_not_fit_into_memory_together_wait_and_one_is_always_traine
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [small(seed) for seed in range(3)]
-    monkeypatch.setattr(engine, "KEPT_BYTES", 0.5 * held_bytes(runs[0]))
+    monkeypatch.setattr(engine, "MAX_RUN_BYTES", 0.5 * held_bytes(runs[0]))
     for cfg in runs:
         readers.want(cfg)
     for _ in range(3):
@@ -314,8 +314,8 @@ def wanted(*wants: tuple[Requester, str]) -> tuple[ResultCache, str]:
     runs, results = {name: small(seed) for seed, name in enumerate("abc")}, ResultCache(open_folder(0))
     for who, name in wants:
         shown = frozenset(key_of(runs[one]) for one in who.runs)
-        results.want(results.kept(runs[name]), who._replace(runs=shown), 40, 60.0)
-    return results, "".join(name for name, cfg in runs.items() if results.log(cfg).wanted)
+        results.request_rows(results.add_log(runs[name]), who._replace(runs=shown), 40, 60.0)
+    return results, "".join(name for name, cfg in runs.items() if results.log(cfg).is_requested)
 
 
 def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> None:
@@ -328,7 +328,7 @@ def test_a_session_that_wants_for_another_screen_gives_up_the_one_before() -> No
     assert wanted(*before)[1] == "ab"
     results, after = wanted(*before, (Requester("anna", "two"), "c"))
     assert after == "ac"
-    assert [request.session for request in results.kept(small(0)).demand.requests] == ["ben"]
+    assert [request.session for request in results.add_log(small(0)).demand.requests] == ["ben"]
 
 
 def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_part_wants() -> None:
@@ -339,24 +339,24 @@ def test_a_part_of_a_screen_that_wants_something_else_gives_up_what_no_other_par
 
 
 def test_a_connection_that_wants_no_rows_ends_no_wish_of_another_with_the_same_ticket() -> None:
-    log, who = ResultCache(open_folder(0)).kept(small(0)), Requester("anna", "one", "player")
-    log.demand.want(who._replace(connection=1), 40, 60.0)
+    log, who = ResultCache(open_folder(0)).add_log(small(0)), Requester("anna", "one", "player")
+    log.demand.add(who._replace(connection=1), 40, 60.0)
     log.demand.end(who._replace(connection=2))
-    assert log.wanted
+    assert log.is_requested
     log.demand.end(who._replace(connection=1))
-    assert not log.wanted
+    assert not log.is_requested
 
 
 def test_the_worker_is_told_goals_when_they_change_and_nothing_is_kept_of_what_has_expired() -> None:
     told: list[Message] = []
     results = ResultCache(open_folder(0), told.append)
-    log = results.kept(small(0))
+    log = results.add_log(small(0))
     for _ in range(3):
-        results.want(log, Requester("anna", "one"), 20, 0.0)
-    results.want(log, Requester("ben", "one"), 10, 60.0)
+        results.request_rows(log, Requester("anna", "one"), 20, 0.0)
+    results.request_rows(log, Requester("ben", "one"), 10, 60.0)
     results.expire()
     assert [[request.until for request in message["requests"]] for message in told] == [[20], [20, 10], [10]]
-    results.want(log, Requester("ben", "one"), 10, 0.0)
+    results.request_rows(log, Requester("ben", "one"), 10, 0.0)
     results.expire()
     assert (told[-1]["requests"], results.requested) == ((), {})
 
@@ -367,7 +367,7 @@ def test_the_runs_of_one_part_never_take_each_others_place() -> None:
     who = Requester("anna", "page", "player", frozenset(map(key_of, runs)))
     with closing(Trainer()) as trainer:
         for _ in range(3):  # as a page does at each poll
-            logs = [trainer.want(cfg, 40, owner=who) for cfg in runs]
+            logs = [trainer.request_rows(cfg, 40, owner=who) for cfg in runs]
         for log in logs:
             finished(log)
         assert [log.length for log in logs] == [41] * 3
@@ -378,20 +378,21 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
     long = [replace(small(seed), steps=5000) for seed in (50, 51)]
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        first = trainer.want(long[0], 5000, owner=Requester("anna", "first"))
-        other = trainer.want(small(52), 40, owner=Requester("ben", "first"))
+        first = trainer.request_rows(long[0], 5000, owner=Requester("anna", "first"))
+        other = trainer.request_rows(small(52), 40, owner=Requester("ben", "first"))
         trainer.ask(Question("slow", dict), small(1), owner=Requester("anna", "panel"), path=str(path))
         until(lambda: first.length and pieces(path), "work on both")
-        trainer.want(long[1], 5000, owner=Requester("anna", "second"))
-        trainer.opened(small(1), owner=Requester("anna", "another panel"))
-        assert (first.wanted, trainer.log(long[1]).wanted) == (False, True)
+        trainer.request_rows(long[1], 5000, owner=Requester("anna", "second"))
+        trainer.open_log(small(1), owner=Requester("anna", "another panel"))
+        assert (first.is_requested, trainer.log(long[1]).is_requested) == (False, True)
         finished(other)  # what ben wants goes on
         until(
-            lambda: trainer.share(Question("slow", dict), small(1), path=str(path)) == 0, "the end of the measurement"
+            lambda: trainer.answer_progress(Question("slow", dict), small(1), path=str(path)) == 0,
+            "the end of the measurement",
         )
-        finished(trainer.want(small(53), 40))
+        finished(trainer.request_rows(small(53), 40))
         reached, done = first.length, pieces(path)
-        finished(trainer.want(replace(small(54), steps=400), 400))
+        finished(trainer.request_rows(replace(small(54), steps=400), 400))
         assert (first.length, pieces(path)) == (reached, done)
     finally:
         trainer.close()
@@ -401,12 +402,12 @@ def test_the_trainer_trains_and_measures_for_one_screen_of_a_session_at_a_time(t
 def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> None:
     trainer, path = bent(SLOW), tmp_path / "work"
     try:
-        log = trainer.want(small(60), 40, owner=Requester("anna", "first"))
-        trainer.want(small(60), 40, owner=Requester("ben", "first"))
+        log = trainer.request_rows(small(60), 40, owner=Requester("anna", "first"))
+        trainer.request_rows(small(60), 40, owner=Requester("ben", "first"))
         for session in ("anna", "ben"):
             trainer.ask(Question("slow", dict), small(1), owner=Requester(session, "panel"), path=str(path))
-        trainer.want(small(61), 40, owner=Requester("anna", "second"))
-        trainer.opened(small(1), owner=Requester("anna", "another panel"))
+        trainer.request_rows(small(61), 40, owner=Requester("anna", "second"))
+        trainer.open_log(small(1), owner=Requester("anna", "another panel"))
         assert finished(log).length == 41
         done = pieces(path)
         until(lambda: pieces(path) > done, "further work")
@@ -420,7 +421,7 @@ def test_what_two_sessions_want_goes_on_when_one_turns_away(tmp_path: Path) -> N
 def test_a_newcomer_gets_rows_at_once_where_others_fill_all_places_with_many_runs_each(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "TRAINED_RUNS", 8)
+    monkeypatch.setattr(engine, "MAX_TRAINED_RUNS", 8)
     many = [small(seed, steps=400) for seed in range(12)]
     for at, cfg in enumerate(many):
         readers.want(cfg, session=f"session {at // 4}")
@@ -458,7 +459,7 @@ def test_whoever_has_one_run_is_not_trained_slower_by_somebodys_four(readers: Re
 def test_a_class_of_one_address_has_every_place_and_equal_turns_where_nobody_else_is(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "TRAINED_RUNS", 30)
+    monkeypatch.setattr(engine, "MAX_TRAINED_RUNS", 30)
     pupils = [small(seed) for seed in range(30)]
     for cfg in pupils:
         readers.want(cfg, session=f"pupil {cfg.seed}", address="school")
@@ -516,17 +517,17 @@ def test_whoever_leaves_and_comes_back_has_not_had_less(readers: Readers) -> Non
 def test_newcomers_beyond_the_places_get_a_few_rows_each_and_only_so_many_at_once(
     readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MAX_NEW", 2)
+    monkeypatch.setattr(engine, "MAX_NEWCOMERS", 2)
     runs = [small(seed, steps=400) for seed in range(6)]
     for cfg in runs:
         readers.want(cfg, session=f"session {cfg.seed}")
     readers.engine.work()
-    assert (len(readers.engine.trained), len(readers.engine.passing)) == (2, 2)
+    assert (len(readers.engine.trained), len(readers.engine.expedited)) == (2, 2)
     while not all(length >= 10 for length in readers.lengths(*runs)):
         assert readers.engine.work()
-        assert len(readers.engine.passing) <= 2
+        assert len(readers.engine.expedited) <= 2
     readers.engine.work()
-    assert (readers.places(*runs), readers.engine.passing) == ([0, 0, 1, 2, 3, 4], set())
+    assert (readers.places(*runs), readers.engine.expedited) == ([0, 0, 1, 2, 3, 4], set())
 
 
 def test_wanted_runs_beyond_what_is_held_are_forgotten_from_the_end_of_the_queue(
@@ -544,7 +545,7 @@ def test_wanted_runs_beyond_what_is_held_are_forgotten_from_the_end_of_the_queue
 
 
 def test_the_questions_of_one_session_do_not_take_the_turns_or_the_room_of_others() -> None:
-    waiting = Questions(5)
+    waiting = QuestionQueue(5)
     questions = [{"key": f"{session}{at}", "session": session} for session in "ab" for at in range(3)]
     dropped = [waiting.put(question) for question in [*questions, {"key": "c0", "session": "c"}]]
     assert [one and one["key"] for one in dropped] == [None] * 5 + ["a0", "b0"]

@@ -23,10 +23,10 @@ from tests.player_page import drawn_first
 NEVER_UP = (sys.executable, "-c", "import sys; sys.stdin.read()")
 
 
-@pytest.mark.parametrize("cfg", recorded.RECORDED, ids=str)
+@pytest.mark.parametrize("cfg", recorded.RECORDED_CONFIGS, ids=str)
 def test_the_recording_is_what_a_fresh_computation_gives(cfg):
-    kept, fresh = recorded.recorded(cfg).trace(), profile_at_init(cfg)
-    said = {kind: sentences[0][1] for kind, sentences in recorded.recorded(cfg).said().items()}
+    kept, fresh = recorded.recorded_log(cfg).trace(), profile_at_init(cfg)
+    said = {kind: sentences[0][1] for kind, sentences in recorded.recorded_log(cfg).said().items()}
     assert said == said_at(cfg, kept, 0), "python -m models.service.record"
     assert kept.sites == fresh.sites
     for name in ("step", "loss", "lr", "act_rms", "grad_rms", "branch_rms", "weight_grad_rms", "grad_norm"):
@@ -40,19 +40,19 @@ def test_the_recording_is_what_a_fresh_computation_gives(cfg):
 
 
 def test_the_nets_of_start_are_recorded_and_no_others():
-    assert set(recorded.RECORDED) == {cell.cfg for cell in CELLS}
-    assert recorded.recorded(RunConfig(seed=1)) is None
-    assert recorded.recorded(RunConfig(depth=31)) is None
+    assert set(recorded.RECORDED_CONFIGS) == {cell.cfg for cell in CELLS}
+    assert recorded.recorded_log(RunConfig(seed=1)) is None
+    assert recorded.recorded_log(RunConfig(depth=31)) is None
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b"no message", b'{"query": {}, "seeds": 1}'])
 def test_a_recording_that_cannot_be_read_is_none(monkeypatch, tmp_path, text):
     shutil.copytree(recorded.FOLDER, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr(recorded, "FOLDER", tmp_path)
-    (recorded.log_of(RunConfig()) / HEAD).write_bytes(text)
+    (recorded.log_folder(RunConfig()) / HEAD).write_bytes(text)
     recorded._read.cache_clear()
     try:
-        assert recorded.recorded(RunConfig()) is None
+        assert recorded.recorded_log(RunConfig()) is None
     finally:
         recorded._read.cache_clear()
 
@@ -72,7 +72,7 @@ def test_the_default_network_is_drawn_and_called_recorded_until_the_trainer_is_u
     page = playground()
     assert first_row(page).state["recorded"]
     drawn = line(page, "Signal by depth")
-    np.testing.assert_allclose(drawn, recorded.recorded(RunConfig()).trace().act_rms[0], rtol=1e-3)
+    np.testing.assert_allclose(drawn, recorded.recorded_log(RunConfig()).trace().act_rms[0], rtol=1e-3)
     client.close_trainer()
     monkeypatch.setattr(client, "Trainer", InProcessTrainer)
     sound(page.run())

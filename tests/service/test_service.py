@@ -27,11 +27,11 @@ from models import answers
 from models.answers import Question
 from models.runlog import ROWS, LogHead, RunLog, made_here, said_event
 from models.service import client, engine, result_cache, wire
-from models.service.client import Trainer, WantedLog
+from models.service.client import RequestedLog, Trainer
 from models.service.demand import NOBODY
 from models.service.messages import key_of
 from models.service.result_cache import ResultCache
-from models.service.runs import FOLDER, close_folder, is_temporary, open_folder
+from models.service.runs import FOLDER_VARIABLE, close_folder, is_temporary, open_folder
 from models.service.worker_process import ROOT
 from models.spec import RunConfig
 from models.spec.budget import over_budget
@@ -58,7 +58,7 @@ def bent(setup: str) -> Trainer:
     return Trainer([sys.executable, "-c", BENT.format(setup=setup)], back_off=[0.05])
 
 
-def finished(log: WantedLog) -> WantedLog:
+def finished(log: RequestedLog) -> RequestedLog:
     until(lambda: log.done or log.error, "the end of the run")
     return log
 
@@ -69,7 +69,7 @@ def answered(answer: Value | None) -> Value:
     return answer
 
 
-def rows_of(log: WantedLog) -> np.ndarray:
+def rows_of(log: RequestedLog) -> np.ndarray:
     trace = answered(log.trace())
     return np.column_stack([trace.loss, trace.grad_norm, trace.act_rms, trace.grad_rms, trace.weight_grad_rms])
 
@@ -170,9 +170,9 @@ def test_what_is_neither_text_number_nor_array_is_never_sent(value: Any) -> None
 
 
 def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None:
-    worker.want(SMALL, 7)
+    worker.request_rows(SMALL, 7)
     until(lambda: worker.log(SMALL).length == 7, "seven rows")
-    log = finished(worker.want(SMALL, SMALL.steps))
+    log = finished(worker.request_rows(SMALL, SMALL.steps))
     run = Run(SMALL)
     run.advance(SMALL.steps)
     trace, true = log.trace(), run.trace()
@@ -191,13 +191,13 @@ def test_rows_and_frames_are_those_of_a_run_bit_for_bit(worker: Trainer) -> None
 
 def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> None:
     cfg = RunConfig(depth=2, width=16, batch=16, steps=300, seed=13, device="cpu")
-    log = worker.want(cfg, 5)
+    log = worker.request_rows(cfg, 5)
     until(lambda: log.length == 5, "five rows")
     early = log.trace()
     assert early is not None
     assert log.trace() is early
     before = early.act_rms.copy()
-    finished(worker.want(cfg, 300))
+    finished(worker.request_rows(cfg, 300))
     assert len(early) == 5
     np.testing.assert_array_equal(early.act_rms, before)
     assert not early.loss.flags.writeable
@@ -209,22 +209,22 @@ def test_a_trace_taken_early_is_not_changed_by_what_comes(worker: Trainer) -> No
 def test_an_absent_device_is_refused_in_a_sentence(worker: Trainer) -> None:
     absent = "mps" if sys.platform != "darwin" else "cuda"
     cfg = RunConfig(depth=2, device=absent)
-    log = worker.want(cfg, 10)
+    log = worker.request_rows(cfg, 10)
     until(lambda: log.error, "the refusal")
     assert log.error.startswith(f"device is {absent}")
-    answer = answered(worker.opened(cfg, wait=PATIENCE))
+    answer = answered(worker.open_log(cfg, wait=PATIENCE))
     assert answer.value is None
     assert answer.error == log.error
-    assert not log.wanted
+    assert not log.is_requested
 
 
 def test_a_run_over_budget_is_refused_with_the_numbers(worker: Trainer) -> None:
     cfg = RunConfig(depth=128, width=512, batch=512, device="cpu")
-    log = worker.want(cfg, 10)
+    log = worker.request_rows(cfg, 10)
     until(lambda: log.error, "the refusal")
     sentence = over_budget(cfg)  # by now the worker has said how fast this machine is
     assert log.error == sentence
-    answer = answered(worker.opened(cfg, wait=PATIENCE))
+    answer = answered(worker.open_log(cfg, wait=PATIENCE))
     assert answer.error == sentence
 
 
@@ -238,12 +238,12 @@ def test_an_unknown_question_is_answered_in_words(worker: Trainer) -> None:
 
 def test_the_profile_is_row_0_of_the_log(worker: Trainer) -> None:
     cfg = replace(SMALL, seed=31)
-    answer = answered(worker.opened(cfg, wait=PATIENCE))
+    answer = answered(worker.open_log(cfg, wait=PATIENCE))
     assert answer.value is not None
     trace = answer.value.trace()
     assert trace is not None
     assert (len(trace), answer.value.trained) == (1, False)
-    log = worker.want(cfg, 3)
+    log = worker.request_rows(cfg, 3)
     until(lambda: log.trained, "rows")
     row = log.trace()
     assert row is not None
@@ -262,7 +262,7 @@ def test_the_same_question_is_computed_once() -> None:
             trainer.ask(Question("count", dict), SMALL, x=1)
         answer = trainer.ask(Question("count", dict), SMALL, wait=PATIENCE, x=1)
         finished(
-            trainer.want(RunConfig(depth=4, steps=200, device="cpu"), 200)
+            trainer.request_rows(RunConfig(depth=4, steps=200, device="cpu"), 200)
         )  # in between, a second asking would be answered
         again = trainer.ask(Question("count", dict), SMALL, x=1)
         other = trainer.ask(Question("count", dict), SMALL, wait=PATIENCE, x=2)
@@ -315,12 +315,12 @@ def test_a_long_answer_says_how_far_it_is_while_runs_go_on(tmp_path: Path) -> No
     path = tmp_path / "work"
     with closing(bent(SLOW)) as trainer:
         assert trainer.ask(Question("slow", dict), SMALL, path=str(path)) is None
-        until(lambda: trainer.share(Question("slow", dict), SMALL, path=str(path)) > 0, "progress")
-        finished(trainer.want(SMALL, SMALL.steps))  # trained while the answer is worked on
+        until(lambda: trainer.answer_progress(Question("slow", dict), SMALL, path=str(path)) > 0, "progress")
+        finished(trainer.request_rows(SMALL, SMALL.steps))  # trained while the answer is worked on
         (tmp_path / "work.end").touch()
         answer = answered(trainer.ask(Question("slow", dict), SMALL, wait=PATIENCE, path=str(path)))
         assert answer.value == {"pieces": pieces(path)}
-        assert trainer.share(Question("slow", dict), SMALL, path=str(path)) == 0
+        assert trainer.answer_progress(Question("slow", dict), SMALL, path=str(path)) == 0
 
 
 @pytest.mark.full
@@ -330,9 +330,9 @@ def test_a_cancelled_answer_is_worked_on_no_more_and_can_be_asked_for_again(tmp_
         trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path), "work")
         trainer.cancel(Question("slow", dict), SMALL, path=str(path))
-        finished(trainer.want(SMALL, SMALL.steps))
+        finished(trainer.request_rows(SMALL, SMALL.steps))
         done = pieces(path)
-        finished(trainer.want(RunConfig(depth=2, width=16, steps=100, seed=31, device="cpu"), 100))
+        finished(trainer.request_rows(RunConfig(depth=2, width=16, steps=100, seed=31, device="cpu"), 100))
         assert pieces(path) == done
         trainer.ask(Question("slow", dict), SMALL, path=str(path))
         until(lambda: pieces(path) > done, "work on the second asking")
@@ -346,7 +346,7 @@ def test_an_answer_that_nobody_asks_for_any_more_is_dropped(tmp_path: Path, monk
         until(lambda: trainer.ask(Question("slow", dict), SMALL, path=str(path)) or pieces(path), "work")
         done = [0]
         for seed in range(32, 52):  # until it has not moved while another run was trained
-            finished(trainer.want(RunConfig(depth=2, width=16, steps=100, seed=seed, device="cpu"), 100))
+            finished(trainer.request_rows(RunConfig(depth=2, width=16, steps=100, seed=seed, device="cpu"), 100))
             done.append(pieces(path))
             if done[-1] == done[-2]:
                 break
@@ -366,13 +366,13 @@ def test_a_long_answer_outlives_the_worker(tmp_path: Path) -> None:
 
 
 def test_an_instrument_answers_about_the_net_of_its_step(worker: Trainer) -> None:
-    log = finished(worker.want(SMALL, SMALL.steps))
+    log = finished(worker.request_rows(SMALL, SMALL.steps))
     trace = answered(log.trace())
     for step in (0, 25, 3, SMALL.steps):
         answer = answered(worker.ask(answers.STREAM, SMALL, wait=PATIENCE, step=step))
         assert answer.value is not None
         np.testing.assert_allclose(answer.value.stream_rms, trace.act_rms[step], rtol=1e-5)
-    assert rows_of(finished(worker.want(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
+    assert rows_of(finished(worker.request_rows(SMALL, SMALL.steps))).tobytes() == expected(SMALL).tobytes()
 
 
 def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer) -> None:
@@ -387,33 +387,33 @@ def test_an_instrument_with_wrong_arguments_is_refused_in_words(worker: Trainer)
 
 @pytest.mark.full
 def test_an_open_question_outlives_the_worker_but_does_not_kill_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_cache, "LIVES", 2)
+    monkeypatch.setattr(result_cache, "MAX_DEATHS", 2)
     with closing(bent("questions.QUESTIONS['die'] = lambda c, a: os._exit(9)")) as trainer:
         answer = answered(trainer.ask(Question("die", dict), SMALL, wait=PATIENCE))
         assert "died 2 times" in answer.error
-        assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
+        assert finished(trainer.request_rows(SMALL, SMALL.steps)).length == SMALL.steps + 1
 
 
 @pytest.mark.parametrize("command", [[sys.executable, "-c", "raise SystemExit(7)"], ["/nowhere/python"]])
 def test_a_worker_that_cannot_start_is_given_up_with_a_sentence(command: list[str]) -> None:
     with closing(Trainer(command, back_off=[0.01])) as trainer:
-        log = trainer.want(SMALL, 10)
-        answer = trainer.opened(SMALL, wait=PATIENCE)
+        log = trainer.request_rows(SMALL, 10)
+        answer = trainer.open_log(SMALL, wait=PATIENCE)
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "ended 5 times in a row" in trainer.status().sentence
         assert "exit code 7" in trainer.status().sentence or "did not start" in trainer.status().sentence
         assert answer is not None
         assert answer.error == trainer.status().sentence
-        assert not log.wanted
+        assert not log.is_requested
         assert log.length == 0
-        assert trainer.busy() == (0, 0)
+        assert trainer.run_counts() == (0, 0)
 
 
 @pytest.mark.parametrize(
     "needed",
     [
-        lambda trainer: trainer.want(SMALL, 10),
-        lambda trainer: trainer.opened(SMALL),
+        lambda trainer: trainer.request_rows(SMALL, 10),
+        lambda trainer: trainer.open_log(SMALL),
         lambda trainer: trainer.ask(answers.SMALL_TOKENS, RunConfig()),
         Trainer.begin,
     ],
@@ -422,9 +422,11 @@ def test_a_worker_that_rests_is_started_by_what_is_not_recorded(
     needed: Callable[[Trainer], object], tmp_path: Path
 ) -> None:
     begun = tmp_path / "begun"
-    with closing(Trainer([sys.executable, "-c", f"open({str(begun)!r}, 'w')"], back_off=[60.0], rest=600.0)) as trainer:
-        trainer.want(SMALL, 0)
-        assert trainer.opened(RunConfig()) is None
+    with closing(
+        Trainer([sys.executable, "-c", f"open({str(begun)!r}, 'w')"], back_off=[60.0], start_delay=600.0)
+    ) as trainer:
+        trainer.request_rows(SMALL, 0)
+        assert trainer.open_log(RunConfig()) is None
         assert not trainer._needed.is_set()
         needed(trainer)
         until(begun.exists, "the worker")
@@ -451,7 +453,7 @@ def test_the_worker_ends_with_its_parent_even_while_a_step_hangs(tmp_path: Path)
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=ROOT,
-        env=os.environ | {FOLDER: str(tmp_path)},
+        env=os.environ | {FOLDER_VARIABLE: str(tmp_path)},
     )
     try:
         assert process.stdin is not None
@@ -468,14 +470,14 @@ def test_a_closed_trainer_leaves_no_process() -> None:
     trainer = Trainer()
     until(lambda: trainer.status().state == "ready", "the worker")
     pid = trainer.status().pid
-    log = trainer.want(LONG, LONG.steps)
+    log = trainer.request_rows(LONG, LONG.steps)
     until(lambda: log.length, "rows")
     trainer.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
     assert trainer.status().state == "failed"
     assert log.trace() is not None
-    assert not log.wanted
+    assert not log.is_requested
 
 
 # What outlives a process
@@ -483,7 +485,7 @@ def test_a_closed_trainer_leaves_no_process() -> None:
 
 def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_path: Path) -> None:
     with closing(Trainer(runs=tmp_path, back_off=[0.05])) as first:
-        log = first.want(LONG, LONG.steps)
+        log = first.request_rows(LONG, LONG.steps)
         until(lambda: log.length > 20, "rows")
         os.kill(first.status().pid, signal.SIGKILL)
         until(lambda: first.status().state != "ready", "the end of the worker")
@@ -491,9 +493,9 @@ def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_pat
         assert measured > 20
         until(lambda: log.length > measured, "further rows")
         assert rows_of(log)[:measured].tobytes() == kept.tobytes()
-        done = finished(first.want(SMALL, SMALL.steps))
+        done = finished(first.request_rows(SMALL, SMALL.steps))
         assert rows_of(done).tobytes() == expected(SMALL).tobytes()
-    with closing(Trainer(rest=600.0, runs=tmp_path)) as second:
+    with closing(Trainer(start_delay=600.0, runs=tmp_path)) as second:
         assert second.log(SMALL).done
         assert rows_of(second.log(SMALL)).tobytes() == expected(SMALL).tobytes()
         assert second.log(LONG).length > measured
@@ -502,9 +504,9 @@ def test_a_killed_worker_loses_nothing_and_another_server_finds_the_runs(tmp_pat
 def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     kept = ResultCache(tmp_path)
-    old, new = (kept.kept(RunConfig(seed=seed, steps=5000)) for seed in (1, 2))
+    old, new = (kept.add_log(RunConfig(seed=seed, steps=5000)) for seed in (1, 2))
     for at, log in enumerate((old, new)):
         kept.apply(progress(log, 2000))
         os.utime(log.folder / ROWS, (at, at))
@@ -515,7 +517,7 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
     for opened in (folder, other):
         close_folder(opened)
     assert (new.exists(), other.exists()) == (True, False)
-    monkeypatch.setenv(FOLDER, "64")
+    monkeypatch.setenv(FOLDER_VARIABLE, "64")
     with pytest.raises(ValueError, match="PLAYGROUND_PLACES"):
         open_folder(60_000)
 
@@ -523,7 +525,7 @@ def test_the_folder_of_runs_belongs_to_one_server_and_stays_within_its_bound(
 def test_a_folder_that_its_operator_named_like_the_servers_own_is_not_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path / "addnorm-runs-of-the-course"))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path / "addnorm-runs-of-the-course"))
     folder = open_folder(60_000)
     close_folder(folder)
     assert folder.exists()
@@ -538,12 +540,12 @@ from models.service.client import Trainer
 from models.spec import RunConfig
 trainer = Trainer()
 cfg = RunConfig(depth=2, width=16, steps=10, device="cpu")
-log = trainer.want(cfg, 10)
+log = trainer.request_rows(cfg, 10)
 while not log.done: time.sleep(0.01)
 assert trainer.status().state == "ready" and trainer.status().versions["torch"]
-assert trainer.opened(cfg, wait=60).value
+assert trainer.open_log(cfg, wait=60).value
 assert trainer.ask(Question("nonsense", dict), cfg, wait=60).error
-refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 10)
+refused = trainer.request_rows(RunConfig(depth=128, width=512, batch=512), 10)
 while not refused.error: time.sleep(0.01)
 trainer.close()
 print(sorted(name for name in sys.modules if name.split(".")[0] == "torch"))
@@ -561,7 +563,7 @@ def test_the_web_process_has_no_torch_after_ready_rows_and_errors() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks into /proc")
 def test_the_worker_listens_on_nothing(worker: Trainer) -> None:
-    finished(worker.want(SMALL, SMALL.steps))
+    finished(worker.request_rows(SMALL, SMALL.steps))
     links = []
     for entry in Path(f"/proc/{worker.status().pid}/fd").iterdir():
         try:
@@ -587,7 +589,7 @@ def test_what_the_worker_prints_does_not_disturb_the_wire() -> None:
 # Bounds
 
 
-def progress(wanted: WantedLog, rows: int) -> dict[str, Any]:
+def progress(wanted: RequestedLog, rows: int) -> dict[str, Any]:
     """Writes `rows` rows of a run with one site, as the engine would, and says what it would say."""
     log = RunLog(wanted.folder)
     if not log.exists():
@@ -598,10 +600,10 @@ def progress(wanted: WantedLog, rows: int) -> dict[str, Any]:
 
 def test_logs_are_dropped_by_weight_the_longest_unused_first_and_never_while_wanted(tmp_path: Path) -> None:
     kept = ResultCache(tmp_path, log_bytes=100_000)
-    logs = [kept.kept(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
-    kept.want(logs[1], NOBODY, 5000, PATIENCE)
+    logs = [kept.add_log(RunConfig(seed=seed, steps=5000)) for seed in range(4)]
+    kept.request_rows(logs[1], NOBODY, 5000, PATIENCE)
     for log in logs:
-        kept.kept(log.cfg)
+        kept.add_log(log.cfg)
         kept.apply(progress(log, 2000))
     assert list(kept.logs) == [logs[1].key, logs[3].key]
     assert logs[0].trace() is not None
@@ -609,19 +611,19 @@ def test_logs_are_dropped_by_weight_the_longest_unused_first_and_never_while_wan
 
 
 def test_the_engine_forgets_unwanted_runs_and_brings_them_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "KEPT_RUNS", 2)
-    trainer = InProcessTrainer(steps_per_want=3)
+    monkeypatch.setattr(engine, "MAX_IDLE_RUNS", 2)
+    trainer = InProcessTrainer(steps_per_request=3)
     cfgs = [RunConfig(depth=2, width=16, steps=6, seed=seed, device="cpu") for seed in range(4)]
     for cfg in cfgs:
-        trainer.want(cfg, 6)
+        trainer.request_rows(cfg, 6)
     assert len(trainer._engine.slots) == 4  # half way, and all of them wanted still
     for cfg in cfgs:
-        trainer.want(cfg, 6)
-    trainer.want(RunConfig(depth=2, width=16, steps=6, seed=4, device="cpu"), 3)
+        trainer.request_rows(cfg, 6)
+    trainer.request_rows(RunConfig(depth=2, width=16, steps=6, seed=4, device="cpu"), 3)
     assert len(trainer._engine.slots) == 2
     _, forgotten = trainer._results.logs.popitem(last=False)
     forgotten.delete()
-    log = trainer.want(cfgs[0], 3)
+    log = trainer.request_rows(cfgs[0], 3)
     assert rows_of(log).tobytes() == expected(cfgs[0], 3).tobytes()
 
 
@@ -633,7 +635,7 @@ def test_a_look_up_keeps_nothing_and_only_who_wants_rows_makes_a_log(worker: Tra
     for seed in range(7000, 7050):
         assert worker.log(RunConfig(seed=seed)).length == 0
     assert len(worker._results.logs) == before
-    assert worker.want(RunConfig(seed=7000), 0) is worker.log(RunConfig(seed=7000))
+    assert worker.request_rows(RunConfig(seed=7000), 0) is worker.log(RunConfig(seed=7000))
 
 
 @pytest.mark.parametrize(("depth", "overrides"), [(16, ()), (128, ("norm", "none")), (128, ("residual", False))])
@@ -641,11 +643,11 @@ def test_a_log_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp_
     """Configuration and link are counted, however many exceptions for single blocks there are."""
     odd = tuple((block, *overrides) for block in range(1, depth + 1, 2)) if overrides else ()
     kept, count = ResultCache(tmp_path), 40
-    kept.kept(RunConfig(depth=depth, overrides=odd))  # what is loaded by the first is not the others'
+    kept.add_log(RunConfig(depth=depth, overrides=odd))  # what is loaded by the first is not the others'
     tracemalloc.start()
     began = tracemalloc.get_traced_memory()[0]
     for seed in range(1, count + 1):
-        kept.kept(RunConfig(depth=depth, overrides=odd, seed=seed))
+        kept.add_log(RunConfig(depth=depth, overrides=odd, seed=seed))
     taken = (tracemalloc.get_traced_memory()[0] - began) / count
     tracemalloc.stop()
     weighed = sum(log.size + log.nbytes for log in kept.logs.values()) / len(kept.logs)
@@ -654,10 +656,10 @@ def test_a_log_weighs_what_it_takes(depth: int, overrides: tuple[Any, ...], tmp_
 
 def test_empty_logs_are_dropped_before_any_with_rows(tmp_path: Path) -> None:
     kept = ResultCache(tmp_path, log_bytes=150_000)
-    finished_long_ago = kept.kept(RunConfig(steps=5000))
+    finished_long_ago = kept.add_log(RunConfig(steps=5000))
     kept.apply(progress(finished_long_ago, 2000))
     for seed in range(1, 200):
-        kept.kept(RunConfig(seed=seed))
+        kept.add_log(RunConfig(seed=seed))
     assert finished_long_ago.key in kept.logs
     assert sum(log.size + log.nbytes for log in kept.logs.values()) < 160_000
 
@@ -672,9 +674,9 @@ def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
     answer = answered(worker.ask(answers.LENS, SMALL, wait=PATIENCE, step=0, **long))
     assert "too long" in answer.error
     assert (len(shelf_.open), len(shelf_.errors), len(shelf_.answers)) == before
-    assert worker.share(answers.LENS, SMALL, step=0, **long) == 0.0
+    assert worker.answer_progress(answers.LENS, SMALL, step=0, **long) == 0.0
     worker.cancel(answers.LENS, SMALL, step=0, **long)
-    assert finished(worker.want(SMALL, SMALL.steps)).done
+    assert finished(worker.request_rows(SMALL, SMALL.steps)).done
     assert worker.status().pid == pid
 
 
@@ -728,7 +730,7 @@ questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
                 trainer.ask(Question("note", dict), SMALL, at=at)
             trainer.ask(Question("die", dict), SMALL)
         answer = answered(trainer.ask(Question("die", dict), SMALL, wait=PATIENCE))
-        assert f"died {result_cache.LIVES} times over this question" in answer.error
+        assert f"died {result_cache.MAX_DEATHS} times over this question" in answer.error
         for at in range(5):
             note = trainer.ask(Question("note", dict), SMALL, wait=PATIENCE, at=at)
             assert note is not None
@@ -739,20 +741,20 @@ questions.QUESTIONS |= {'die': die, 'gated': gated, 'note': lambda c, a: a}
 def test_a_worker_that_was_given_up_is_tried_again_and_works_where_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.1)
     mended = tmp_path / "mended"
     with closing(bent(f"if not os.path.exists({str(mended)!r}): raise SystemExit(7)")) as trainer:
         until(lambda: trainer.status().state == "failed", "the limit")
         assert "tried again every 0.1 s" in trainer.status().sentence
         mended.touch()
         until(lambda: trainer.status().state == "ready", "a worker that can start")
-        assert finished(trainer.want(SMALL, SMALL.steps)).length == SMALL.steps + 1
+        assert finished(trainer.request_rows(SMALL, SMALL.steps)).length == SMALL.steps + 1
 
 
 def test_a_listener_hears_the_key_of_a_run_that_goes_on() -> None:
     trainer, heard = InProcessTrainer(), []
-    trainer.listen(heard.append)
-    assert trainer.want(SMALL, SMALL.steps).key in heard
+    trainer.subscribe(heard.append)
+    assert trainer.request_rows(SMALL, SMALL.steps).key in heard
     trainer.close()
     assert heard[-1] == "", "then anything may be over"
 
@@ -773,7 +775,7 @@ def test_a_message_that_cannot_be_filed_restarts_the_worker_and_the_rows_come_ou
 
     monkeypatch.setattr(trainer._results, "apply", fails_once)
     try:
-        log = finished(trainer.want(SMALL, SMALL.steps, seconds=PATIENCE))
+        log = finished(trainer.request_rows(SMALL, SMALL.steps, seconds=PATIENCE))
         assert raised == [log.key]
         assert rows_of(log).tobytes() == expected(SMALL).tobytes()
         assert "not understood" in trainer.status().ending
@@ -793,7 +795,7 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
     with closing(Trainer()) as trainer:
         until(lambda: trainer.status().state == "failed", "the end of the thread")
         assert "nothing restarts it any more" in trainer.status().sentence
-        answer = answered(trainer.opened(SMALL))
+        answer = answered(trainer.open_log(SMALL))
         assert answer.error == trainer.status().sentence
 
 
@@ -801,19 +803,19 @@ def test_a_trainer_that_nobody_looks_after_any_more_says_that_it_has_failed(monk
 
 
 def test_the_in_process_trainer_gives_the_same_log_in_steps() -> None:
-    trainer = InProcessTrainer(steps_per_want=15)
+    trainer = InProcessTrainer(steps_per_request=15)
     lengths = []
     for _ in range(4):
-        log = trainer.want(SMALL, SMALL.steps)
+        log = trainer.request_rows(SMALL, SMALL.steps)
         lengths.append(log.length)
     assert lengths == [15, 30, 41, 41]
     assert log.done
     assert rows_of(log).tobytes() == expected(SMALL).tobytes()
     assert trainer.status().state == "ready"
     assert trainer.status().versions["torch"] == torch.__version__
-    answer = answered(trainer.opened(SMALL))
+    answer = answered(trainer.open_log(SMALL))
     assert answer.value is not None
-    refused = trainer.want(RunConfig(depth=128, width=512, batch=512), 5)
+    refused = trainer.request_rows(RunConfig(depth=128, width=512, batch=512), 5)
     assert refused.error
     assert trainer.log(RunConfig(seed=99)).length == 0
 
@@ -839,14 +841,14 @@ def test_a_reloaded_module_closes_the_trainer_of_its_predecessor(monkeypatch: py
 
 
 def test_equal_configurations_share_a_log_and_others_do_not(worker: Trainer) -> None:
-    assert worker.want(RunConfig(seed=5), 0) is worker.log(RunConfig(seed=5))
-    assert worker.want(RunConfig(seed=6), 0) is not worker.log(RunConfig(seed=5))
+    assert worker.request_rows(RunConfig(seed=5), 0) is worker.log(RunConfig(seed=5))
+    assert worker.request_rows(RunConfig(seed=6), 0) is not worker.log(RunConfig(seed=5))
     assert key_of(RunConfig(lr=0.5, seed=2)) == "lr=0.5&seed=2"
 
 
 def test_the_seeds_of_one_configuration_share_a_log_and_each_keeps_its_own_trace(worker: Trainer) -> None:
     cfg = RunConfig(depth=3, width=16, steps=6, seed=4)
-    log = worker.want(cfg, cfg.steps, seeds=3)
+    log = worker.request_rows(cfg, cfg.steps, seeds=3)
     finished(log)
     traces = log.traces()
     assert len(traces) == 3
@@ -862,7 +864,7 @@ def test_the_seeds_of_one_configuration_share_a_log_and_each_keeps_its_own_trace
 
 def test_a_seed_that_diverges_ends_its_own_trace_only(worker: Trainer) -> None:
     cfg = RunConfig(norm="none", steps=8)
-    log = finished(worker.want(cfg, cfg.steps, seeds=2))
+    log = finished(worker.request_rows(cfg, cfg.steps, seeds=2))
     for trace, divergence in zip(log.traces(), log.divergences, strict=True):
         assert divergence is not None
         assert len(trace) == divergence.step + 1

@@ -25,7 +25,7 @@ from components.shell.waiting import poll_while
 from models.content import Texts
 from models.insight.verdict import loss_sentence
 from models.lessons.glossary import ARRANGEMENT
-from models.service.spoken import NETS, configuration, spoken
+from models.service.recorded_text import NETS, configuration, recorded_text
 from models.spec import ARRANGEMENTS, TASKS, RunConfig
 from models.spec.budget import over_budget
 from models.spec.knob import Knob
@@ -120,7 +120,7 @@ def _player(cfg: RunConfig) -> At:
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
     """
     reports: Reports = "rest" if place(KEY, [cfg]).playing else "follow"
-    recorded = spoken()
+    recorded = recorded_text()
     later = None
     if recorded is not None and recorded.cfg == cfg:
         later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}

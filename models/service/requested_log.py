@@ -1,4 +1,4 @@
-"""The log of a run as pages read it, who wants more of it, and why it cannot go on. No torch; many threads read."""
+"""The log of a run as pages read it, the requests for more rows, and its error. No torch; many threads read."""
 
 import time
 from collections import deque
@@ -10,16 +10,16 @@ from models.service.messages import unpacked
 from models.service.wire import Message
 from models.spec import RunConfig
 
-OBJECT_BYTES = 4096
-FIELDS_BYTES, OVERRIDE_BYTES = 2000, 120  # that a configuration takes, and each of its overrides (tracemalloc)
-RATE_SECONDS = 2.0
-RETRY_SECONDS = 10.0
+# Memory of a log, its configuration, and each override of the configuration, by tracemalloc.
+OBJECT_BYTES, CONFIG_BYTES, OVERRIDE_BYTES = 4096, 2000, 120
+RATE_SECONDS = 2.0  # over which the rows per second are averaged
+RETRY_SECONDS = 10.0  # after an error
 
 
-class WantedLog(RunLog):
+class RequestedLog(RunLog):
     """The log of a run, of one or several seeds that are computed together. `runs`: the folder of run logs.
 
-    `told`: the requests of which the worker was told last. `size`: the bytes that it takes beside its rows and events.
+    `sent_requests`: the requests last sent to the worker. `size`: its bytes of memory without rows and events.
     """
 
     def __init__(self, cfg: RunConfig, key: str, seeds: int, runs: Path) -> None:
@@ -27,66 +27,69 @@ class WantedLog(RunLog):
         self.cfg, self.key, self.seeds = cfg, key, seeds
         self.error = ""
         self.deaths = 0
-        self.told: tuple[RowRequest, ...] = ()
+        self.sent_requests: tuple[RowRequest, ...] = ()
         self.demand = Demand()
-        self.size = OBJECT_BYTES + FIELDS_BYTES + OVERRIDE_BYTES * len(cfg.overrides) + len(key)
-        self._behind = False
+        self.size = OBJECT_BYTES + CONFIG_BYTES + OVERRIDE_BYTES * len(cfg.overrides) + len(key)
+        self._behind = False  # the worker has fewer rows than this log
         self._error_at = 0.0
         self._arrivals: deque[tuple[float, int]] = deque()
-        self._moving_since = 0.0
+        self._progress_began_at = 0.0
 
     @property
-    def wanted(self) -> bool:
-        """Whether somebody asks for rows that are not there yet."""
+    def is_requested(self) -> bool:
+        """Whether somebody requests rows that the log lacks."""
         return not self.done and any(request.until > self.length for request in self.demand.requests)
 
     @property
-    def recomputing(self) -> bool:
-        """Whether rows that are already here are being computed again, after the worker died."""
-        return self._behind and self.wanted
+    def is_recomputing(self) -> bool:
+        """Whether the worker, restarted after it died, computes rows again that this log already has."""
+        return self._behind and self.is_requested
 
     @property
-    def resting(self) -> bool:
+    def is_retry_delayed(self) -> bool:
         """Whether an error is too recent to try again."""
         return bool(self.error) and time.monotonic() - self._error_at < RETRY_SECONDS
 
     @property
     def rate(self) -> float:
-        """The rows per second that arrived recently; 0 while none do."""
+        """Recent rows per second; 0 while no rows arrive."""
         with self._lock:
             now = time.monotonic()
             self._drop_old_arrivals(now)
-            since = max(self._moving_since, now - RATE_SECONDS)
+            since = max(self._progress_began_at, now - RATE_SECONDS)
             return sum(rows for _, rows in self._arrivals) / max(now - since, 1e-3)
 
-    def progress(self, message: Message) -> None:
-        """Reads what a slice of training has appended."""
+    def read_progress(self, message: Message) -> None:
+        """Reads the rows that a slice of training has appended."""
         with self._lock:
-            known = self.length
+            length_before = self.length
             for piece in message.get("unwritten", ()):
                 self.hold(head=unpacked(LogHead, message["head"]), **piece)
             self.read()
             self._behind = message["length"] < self.length and not self.done
-            if self.length > known and message["seconds"]:
+            if self.length > length_before and message["seconds"]:
                 now = time.monotonic()
                 self._drop_old_arrivals(now)
                 if not self._arrivals:
-                    self._moving_since = now - message["seconds"]
-                self._arrivals.append((now, self.length - known))
+                    self._progress_began_at = now - message["seconds"]
+                self._arrivals.append((now, self.length - length_before))
             self.error, self.deaths = "", 0
 
     def fail(self, sentence: str) -> None:
-        """Notes why this run cannot go on. Its rows stay."""
+        """Records why this run cannot go on. Its rows stay."""
         with self._lock:
             self.error, self._error_at = sentence, time.monotonic()
             self._behind = False
             self.demand.clear()
 
-    def worker_lost(self, at_work: bool) -> None:
-        """Notes that the worker died while this run was wanted: it starts again from row 0."""
+    def record_worker_death(self, is_suspect: bool) -> None:
+        """Records that the worker died while this run was requested: it starts again from row 0.
+
+        `is_suspect`: this run may have killed it.
+        """
         with self._lock:
             self._behind = self.trained
-            self.deaths += at_work
+            self.deaths += is_suspect
 
     def _drop_old_arrivals(self, now: float) -> None:
         while self._arrivals and self._arrivals[0][0] < now - RATE_SECONDS:

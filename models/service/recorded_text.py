@@ -1,4 +1,4 @@
-"""The nets of the autoregression lab, and a recording of what its first net writes after training. No torch.
+"""The nets of the autoregression lab, and a recording of the text its first net writes after training. No torch.
 
 `python -m models.service.record` writes the file.
 """
@@ -14,8 +14,8 @@ from models.service.wire import message_of
 from models.spec import RunConfig
 from models.trace import Frame
 
-FILE = Path(__file__).with_name("spoken.json")
-# Depth, steps and position with which each task is learned within a minute of one CPU core.
+FILE = Path(__file__).with_name("recorded_text.json")
+# Depth, steps and position encoding with which a net learns each task within a minute on one CPU core.
 NETS: dict[str, tuple[int, int, str]] = {
     "book": (4, 600, "sinusoidal"),
     "copy": (2, 600, "sinusoidal"),
@@ -36,19 +36,21 @@ SIZE: dict[str, object] = {
 
 def configuration(task: str, arrangement: str, depth: int, steps: int) -> RunConfig:
     """A net of the lab; all have the same width and optimiser."""
+    _, _, position = NETS[task]
     return RunConfig.arranged(
-        arrangement, **SIZE | {"task": task, "depth": depth, "steps": steps, "position": NETS[task][2]}
+        arrangement, **(SIZE | {"task": task, "depth": depth, "steps": steps, "position": position})
     )
 
 
-def opening() -> RunConfig:
-    """The first net of the lab."""
-    return configuration("book", "pre-norm", *NETS["book"][:2])
+def first_config() -> RunConfig:
+    """The net with which the lab opens."""
+    depth, steps, _ = NETS["book"]
+    return configuration("book", "pre-norm", depth, steps)
 
 
 @dataclass(frozen=True)
-class Spoken:
-    """The last frame of a net's run, and its losses (T,)."""
+class RecordedText:
+    """The last frame of a net's run, which holds its text, and the losses of the run, (T,)."""
 
     cfg: RunConfig
     frame: Frame
@@ -56,10 +58,10 @@ class Spoken:
 
 
 @cache
-def spoken() -> Spoken | None:
+def recorded_text() -> RecordedText | None:
     """The recording; None if the file is missing or has another format."""
     try:
-        m = message_of(FILE.read_bytes())
-        return Spoken(config_from(m["query"]), unpacked(Frame, m["frame"]), m["loss"])
+        message = message_of(FILE.read_bytes())
+        return RecordedText(config_from(message["query"]), unpacked(Frame, message["frame"]), message["loss"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
