@@ -19,7 +19,7 @@ from starlette.routing import Route
 from components.classroom import route as classroom
 from components.player.route import routes
 from components.server.door import Door
-from components.server.sockets import more_files
+from components.server.sockets import raise_file_limit
 from components.shell import old_addresses
 from components.shell.assets import Scripts, streamlits
 from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
@@ -39,7 +39,7 @@ async def lifespan(_app: Any) -> AsyncIterator[None]:
     Pandas and most components are imported before the server answers; otherwise the first visitor would wait for them.
     """
     log.begin()
-    files = more_files()
+    files = raise_file_limit()
     limits = " ".join(f"{name}={value}" for name, value in set_by_hand(os.environ).items())
     log.event(
         "server_started",

@@ -7,7 +7,7 @@ from components.shell import projector
 from components.shell.drawer import settings
 
 notes = columns.adopt()
-if projector.on():
+if projector.is_on():
     projector.enlarge()
     st.title(columns.title(), anchor=False)
     runs.watch()

@@ -10,12 +10,12 @@ from components.shell import hide, projector
 chosen = lesson.chosen()
 hide.adopt()
 progress.recall()
-if projector.on():
+if projector.is_on():
     projector.enlarge()
 if now := following.held():
     st.title(chosen.title, anchor=False)
     lesson.in_class(chosen, now)
-elif projector.on():
+elif projector.is_on():
     st.title(chosen.title, anchor=False)
     lesson.project(chosen)
 else:

@@ -76,7 +76,7 @@ tour.follow()
 copy_link()
 drawer(page.url_path)
 page.run()
-alone = not (following.code() or projector.on() or hide.anything())
+alone = not (following.code() or projector.is_on() or hide.anything())
 memory.draw(
     tour.declared(page.url_path) if alone else None, asks=progress.asked(page.url_path), keeps=not following.held()
 )

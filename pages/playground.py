@@ -11,7 +11,7 @@ from components.shell.naming import name_of
 
 notes = link.adopt()
 hide.adopt()
-if projector.on():
+if projector.is_on():
     projector.enlarge()
     wanted, problem = panel.assemble()
     cfg = settled.settle(wanted)
@@ -23,7 +23,7 @@ else:
     cfg = settled.settle(wanted)
 link.write(wanted or cfg)
 settled.say(cfg, notes, problem)
-if not projector.on():
+if not projector.is_on():
     top.title(
         "Playground",
         anchor=False,
@@ -34,5 +34,5 @@ if not projector.on():
         settings()
         presets(cfg)
 page.watch(cfg)
-if not projector.on():
+if not projector.is_on():
     page.what_is_set(cfg)

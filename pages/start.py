@@ -9,7 +9,7 @@ from components.start.ways import ways
 from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
 
-if projector.on():
+if projector.is_on():
     projector.enlarge()
 st.title(TEXTS.title, anchor=False)
 hide.adopt()
@@ -24,12 +24,12 @@ else:
     if found:
         tour.done("start")
     with st.container(key="start_words"):  # one over the other, so that what is below stays where it is
-        if not (now or projector.on()):
+        if not (now or projector.is_on()):
             st.markdown(TEXTS("introduction"))
         if len(found) == len(cells.CELLS):
             st.markdown(conclusion(*found))
     cells.picture(asks=not now)
     cells.draw(found)
-    if not (now or projector.on()):
+    if not (now or projector.is_on()):
         ways()
         language.choice()

@@ -6,9 +6,9 @@ from components.shell import projector
 from components.story import page
 from components.story.words import TEXTS
 
-if projector.on():
+if projector.is_on():
     projector.enlarge()
 st.title(TEXTS.title, anchor=False)
-if not projector.on():
+if not projector.is_on():
     st.markdown(TEXTS("introduction"))
 page.draw()

@@ -13,9 +13,9 @@ from components.charts.diagram import show_diagram
 from components.controls import form
 from components.controls.panel import excepted
 from components.player.page import player
-from components.player.panels import ten_samples
-from components.player.profiles import profile_of
-from components.player.view import look, trouble
+from components.player.panels import sample_paths_panel
+from components.player.profiles import row_profile
+from components.player.view import failure_sentence, view_at
 from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
@@ -80,12 +80,12 @@ def signal(cfg: RunConfig) -> bool:
     """A player over the net: the way of ten samples with the loss beside it, signal and gradient with those of the
     unchanged stack as the previous profile. Returns whether that is still to come.
     """
-    _, waiting = look(cfg)
-    whole = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
-    refused = trouble(cfg) if waiting else ""
+    _, waiting = view_at(cfg)
+    whole = view_at(replace(cfg, overrides=()))[0] if cfg.overrides else None
+    refused = failure_sentence(cfg) if waiting else ""
     if refused:
         st.error(refused)
-    before, panels = profile_of(whole) if whole else None, []
+    before, panels = row_profile(whole) if whole else None, []
     for title, track, says in (
         ("Signal by depth", "act_rms", "activation"),
         ("Gradient by depth", "grad_rms", "gradient"),
@@ -93,7 +93,7 @@ def signal(cfg: RunConfig) -> bool:
         others = [Series("no block changed", getattr(before, track), "previous")] if before else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
         panels.append(Chart(title, span=6, figure=figure, says="" if hidden("verdict") else says))
-    ways = [ten_samples(PATHS, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
+    ways = [sample_paths_panel(PATHS, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
     player("anatomy", [cfg], [*ways, *panels], facts=[f"seed {cfg.seed}, 1 seed"])
     return waiting and not refused
 

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from components.charts.diagram import show_blocks
-from components.player.experiment import draw, gathered
+from components.player.experiment import draw_finding, source_values
 from components.shell.session import Key
 from components.shell.text import badge, explained, explanation
 from components.shell.ways_on import to_compare, to_playground
@@ -31,7 +31,7 @@ def watch(claim: Claim) -> bool:
         if outcome is None:
             show_blocks(claim.nets, f"claim_{claim.key}")
         else:
-            draw(outcome, claim.question, f"claim_{claim.key}")
+            draw_finding(outcome, claim.question, f"claim_{claim.key}")
     return running
 
 
@@ -62,7 +62,7 @@ def _experiment(claim: Claim) -> tuple[bool, Finding | None]:
                 st.caption("Guess first.")
         _open(claim)
         return False, None
-    running, values = gathered(claim, NAME)
+    running, values = source_values(claim, NAME)
     word = "Stop" if running else "Clear"
     st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
     if values is None:

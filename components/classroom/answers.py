@@ -1,6 +1,6 @@
 """What the nets of a question have shown to be right."""
 
-from components.player.view import look
+from components.player.view import view_at
 from models.experiment import Finding
 from models.insight.path_outcome import path_outcome
 from models.lessons.lessons import LESSONS, Lesson
@@ -15,7 +15,7 @@ def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
         return lesson.finding({name: log.trace() for name, log in logs.items()})
     if not lesson.early:
         return None
-    views = {name: view.trace for name, cfg in lesson.nets.items() if (view := look(cfg)[0])}
+    views = {name: view.trace for name, cfg in lesson.nets.items() if (view := view_at(cfg)[0])}
     return lesson.finding(views, trained=False) if len(views) == len(logs) else None
 
 
@@ -24,5 +24,5 @@ def right(question: str) -> str:
     if question in LESSONS:
         measured = finding(LESSONS[question])
         return measured.answer if measured else ""
-    view, _ = look(OF_START[question].net)
+    view, _ = view_at(OF_START[question].net)
     return path_outcome(view.trace.frames[0].picture) if view and view.trace.frames else ""

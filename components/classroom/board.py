@@ -22,7 +22,7 @@ def ask(now: Now, question: str, picture: Callable[[], None]) -> None:
 
     `picture`: draws what is known before the guess.
     """
-    if projector.on():
+    if projector.is_on():
         _wall(now, question, picture)
         return
     st.markdown(question)

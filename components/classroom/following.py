@@ -51,7 +51,7 @@ def follow(page: str) -> dict[str, str]:
             st.info(TRIED)
             return {}
         CLASS_CODE.put(asked)
-        CLASS_WALL.put(CLASS_WALL.get() or projector.on())
+        CLASS_WALL.put(CLASS_WALL.get() or projector.is_on())
     code = CLASS_CODE.get()
     if not code:
         return {}
@@ -118,7 +118,7 @@ def listen(code: str, now: Now | None, who: str, *, keys: bool = False) -> None:
 
     Its ticket is valid for this class alone, so that nobody hears by it which others are open.
     """
-    ticket = TICKETS.hand(Requester(visitor.visitor(), PART, who, frozenset({code}), visitor.address()))
+    ticket = TICKETS.issue(Requester(visitor.visitor(), PART, who, frozenset({code}), visitor.address()))
     data = {"code": code, "ticket": ticket, "version": now.version if now else 0, "keys": keys}
     name = f"classroom_{who}"
     _component(

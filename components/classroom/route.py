@@ -105,21 +105,21 @@ class ClassConnection(PageConnection):
         if not await self._greeted():
             await self.websocket.close(REFUSED, "no ticket for this class")
             return
-        CROWD.shown(self)
+        CROWD.limit_ticket(self)
         _here[self.code].add(self)
         if self.who == PUPIL:
             board().joined(self.code)
         self.news.follow(self.wake, [self.code])
-        self.news.hear(self.code)
+        self.news.announce(self.code)
         try:
-            await self.work(self._tell(), self._silence())
+            await self.run_until_first_ends(self._tell(), self._silence())
         finally:
             self.news.follow(self.wake, ())
             _here[self.code].discard(self)
             if not _here[self.code]:
                 del _here[self.code]
                 board().left(self.code)
-            self.news.hear(self.code)
+            self.news.announce(self.code)
 
     async def _greeted(self) -> bool:
         """Whether it has said its class and a ticket that holds."""
@@ -160,7 +160,7 @@ class ClassConnection(PageConnection):
                 last = told
                 await self.send(told)
             await asyncio.sleep(PAUSE_SECONDS)
-            await self.woken(TICK_SECONDS)
+            await self.wait_for_news(TICK_SECONDS)
 
 
 def _news_of(loop: asyncio.AbstractEventLoop, of: Board) -> News:
@@ -168,5 +168,5 @@ def _news_of(loop: asyncio.AbstractEventLoop, of: Board) -> News:
     known = _news.get(loop)
     if known is None or known[0] is not of:
         known = _news[loop] = of, News(loop)
-        of.listen(known[1].hear)
+        of.listen(known[1].announce)
     return known[1]

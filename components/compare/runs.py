@@ -11,8 +11,8 @@ from components.charts import figures
 from components.charts.parts import enlarged
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
-from components.player.page import place, player
-from components.player.panels import TEXT_NOTE, blocks_of, text_of, writes
+from components.player.page import player, playhead
+from components.player.panels import TEXT_NOTE, is_language_model, stack_blocks, text_panel
 from components.shell import compare_link, link, projector, session
 from components.shell.hide import hidden
 from components.shell.naming import names_of, settings
@@ -51,12 +51,12 @@ def watch(*, against: bool = False) -> None:
     logs = {letter: trainer().log(cfg, seeds) for letter, cfg in names.items()}
     traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
     share.check(traces)
-    step = place(NAME, configurations, seeds).step
+    step = playhead(NAME, configurations, seeds).step
     # A column that was added may still be on its way there.
     there = {letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)}
     ended = all(log.done and step >= min(names[letter].steps, log.length - 1) for letter, log in logs.items())
     _said(step, there, configurations[0].task, without=clash.keys(), ended=ended and seeds > 1)
-    panels, large = _texts(configurations) if seeds == 1 else [], projector.on()  # several seeds at once write none
+    panels, large = _texts(configurations) if seeds == 1 else [], projector.is_on()  # several seeds at once write none
     panels += _charts(configurations, seeds, against=against, without=clash.keys())
     for run, cfg in enumerate([] if large else configurations):
         panels += _column(cfg, run, SPANNED // len(configurations))
@@ -98,9 +98,14 @@ def _said(step: int, traces: dict[str, list[Trace]], task: str, *, without: Coll
 
 def _texts(configurations: list[RunConfig]) -> list[Panel]:
     """What the columns write that are language models, side by side; the first says what the shades mean."""
-    span, own = SPANNED // len(configurations), [run for run, cfg in enumerate(configurations) if writes(cfg)]
+    span, own = (
+        SPANNED // len(configurations),
+        [run for run, cfg in enumerate(configurations) if is_language_model(cfg)],
+    )
     return [
-        text_of(f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == own[0] else "")
+        text_panel(
+            f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == own[0] else ""
+        )
         for run in own
     ]
 
@@ -131,7 +136,7 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     span, shows_outcome = HALF if few else SPANNED, not hidden("verdict")
     over = labels if max(map(len, labels)) <= SHORT else LETTERS[: len(runs)]  # in one line, so that they stand level
     paths = SamplePaths(TEN, span=span, runs=runs, labels=tuple(over), shows_outcome=shows_outcome, height=PATHS)
-    if projector.on():
+    if projector.is_on():
         made = {title: enlarged(one, projector.FACTOR) for title, one in made.items()}
     charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
     return [paths, *charts]
@@ -154,7 +159,7 @@ def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
     )
     return [
         StackPanel(
-            f"Signal and gradient of {letter}", run, span, 1, blocks=blocks_of(cfg), label=letter, scale="shared"
+            f"Signal and gradient of {letter}", run, span, 1, blocks=stack_blocks(cfg), label=letter, scale="shared"
         ),
         sentence,
         Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}"),

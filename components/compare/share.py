@@ -6,8 +6,8 @@ from html import escape
 import streamlit as st
 
 from addnorm.player.declare import Panel
-from components.player.file import as_file
-from components.player.share import file, link, player_html, say, torch_version
+from components.player.file import player_file
+from components.player.share import download_button, player_download, show_comparison, show_link, torch_version
 from components.shell import compare_link
 from components.shell.hide import hidden
 from components.shell.naming import names_of
@@ -32,16 +32,18 @@ def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: 
         there = all(traces.values())
         query = compare_link.to_query(list(columns.values()), seeds)
         with st.container(horizontal=True):
-            file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
+            download_button(
+                "Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns)
+            )
             if there:
                 nets = list(columns.values())
-                file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
+                download_button("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
                 play = partial(_played, " beside ".join(names_of(nets)), columns, seeds, panels)
-                player_html("comparison.html", play, nets, seeds)
+                player_download("comparison.html", play, nets, seeds)
                 query["digest"] = APART.join(
                     digest_of(one[0].first(columns[name].steps), torch_version()) for name, one in traces.items()
                 )
-        link(query, f" {TEXTS('digest')}" if there else f". {TEXTS('no numbers yet')}")
+        show_link(query, f" {TEXTS('digest')}" if there else f". {TEXTS('no numbers yet')}")
 
 
 def tag(seeds: int) -> str:
@@ -57,7 +59,7 @@ def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[
         for letter, cfg in columns.items()
         if (log := service.log(cfg, seeds)).trained and (trace := log.trace())
     ]
-    return as_file(
+    return player_file(
         title,
         list(columns.values()),
         panels,
@@ -74,4 +76,4 @@ def check(traces: dict[str, list[Trace]]) -> None:
     digests = st.query_params.get("digest", "").split(APART)
     for (name, one), digest in zip(traces.items(), digests, strict=False):
         if digest and one:
-            say(compare(digest, one[0], torch_version()), f"Column {name}: ")
+            show_comparison(compare(digest, one[0], torch_version()), f"Column {name}: ")

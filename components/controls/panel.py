@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.controls.field import parsed, widget
-from components.player.view import sentence
+from components.player.view import as_sentence
 from components.shell import address, session
 from components.shell.address import put, put_again
 from components.shell.hide import any_hidden, hidden
@@ -88,7 +88,7 @@ def assemble() -> tuple[RunConfig | None, str]:
     try:
         return RunConfig(**values()), ""
     except ValueError as error:
-        return None, sentence(str(error))
+        return None, as_sentence(str(error))
 
 
 def values() -> dict[str, Any]:
@@ -117,7 +117,7 @@ def _field(name: str, knob: Knob) -> None:
     """Draws the widget of a field under the field's name; its state survives not being drawn."""
     more: dict[str, Any] = {"persist_state": "session", "disabled": _idle(name)}
     if name == "task":
-        more["help"] = f"{sentence(TASKS[str(session.field('task'))].reading)} {help_of(name)}"
+        more["help"] = f"{as_sentence(TASKS[str(session.field('task'))].reading)} {help_of(name)}"
     if name in FOLLOWED:
         more["on_change"] = FOLLOWED[name]
     widget(name, session.field(name, 1.0), key=name, control=knob.control, **more)

@@ -22,7 +22,7 @@ from components.instruments.postmortem import POST_MORTEM
 from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.player.view import View
-from components.server.tickets import At
+from components.server.tickets import Playhead
 from components.shell.cards import ChoiceCard, cards
 from components.shell.hide import hidden
 from components.shell.text import badge
@@ -54,7 +54,7 @@ class OpenInstrument(Settings):
     instrument: Annotated[str | None, Knob("Instrument", choices={})] = None
 
 
-def instruments(view: View, at: At, player: str) -> bool:
+def instruments(view: View, at: Playhead, player: str) -> bool:
     """Draws the instruments of a player as cards, and the open one; whether it waits for an answer."""
     offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
     chosen = form.keep(OpenInstrument, "", legal={"instrument": offered}).instrument

@@ -7,8 +7,8 @@ from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.depth import SHARE, Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names
-from components.player.page import below
-from components.player.panels import ten_samples
+from components.player.page import panels_below
+from components.player.panels import sample_paths_panel
 from models import answers
 from models.answers import Collapse
 from models.content import Texts
@@ -22,7 +22,7 @@ PATHS = 320  # pixels
 
 
 def draw(panel: InstrumentPanel) -> None:
-    below(panel.player, "collapse", [ten_samples(PATHS)])
+    panels_below(panel.player, "collapse", [sample_paths_panel(PATHS)])
     measured = panel.ask(answers.COLLAPSE)
     if measured is None:
         return

@@ -11,7 +11,7 @@ import streamlit as st
 from components.charts.parts import Figure, site_word, title_of
 from components.player.answer import Reply, answer
 from components.player.view import View
-from components.server.tickets import At
+from components.server.tickets import Playhead
 from components.shell.hide import hidden
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
@@ -72,7 +72,9 @@ class InstrumentPanel:
     name of the player of the run. `net`: what the net is called among several.
     """
 
-    def __init__(self, name: str, view: View, at: At, *, screen: str = "", player: str = "", net: str = "") -> None:
+    def __init__(
+        self, name: str, view: View, at: Playhead, *, screen: str = "", player: str = "", net: str = ""
+    ) -> None:
         self.name, self.view, self.at, self.player = name, view, at, player
         self.of = f" ({net})" if net else ""
         self.screen = screen or name
@@ -151,7 +153,7 @@ class InstrumentPanel:
             st.caption(f"Pause to measure the step shown.{before}")
             return stored
         reply = self._answer(question, self.step, args)
-        if reply.waiting:
+        if reply.is_waiting:
             st.caption(f"Measuring step {self.step}: {reply.share:.0%}.{before}")
             return stored
         return self._measured(question, reply, self.step, args, tells=tells)
@@ -171,7 +173,7 @@ class InstrumentPanel:
             return stored
         _, step, args = under_way
         reply = self._answer(question, step, args)
-        if not reply.waiting:
+        if not reply.is_waiting:
             begun.pop()
             return self._measured(question, reply, step, args) or stored
         reply.show(f"Measuring step {step}")
@@ -189,7 +191,7 @@ class InstrumentPanel:
 
     def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Reply[Value]:
         reply = answer(question, self.cfg, owner=self.owner(question.name), step=step, **args)
-        self.waiting |= reply.waiting
+        self.waiting |= reply.is_waiting
         return reply
 
     def _measured(

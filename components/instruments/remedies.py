@@ -52,7 +52,7 @@ def found(view: View) -> Found:
     reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
     if reply.value is None:
         sentence = WORDS("trying", share=reply.share)
-        return Found([], sentence if reply.waiting else literal(reply.refusal), waiting=reply.waiting)
+        return Found([], sentence if reply.is_waiting else literal(reply.refusal), waiting=reply.is_waiting)
     tried = reply.value.tried
     helped = ranked(every, tried, diverged=trace.divergence is not None)
     offers = [(every[at], _result(tried[at])) for at in helped]

@@ -42,6 +42,6 @@ def run_on_button(
         reply.show(doing)
         if reply.value is not None:
             draw_answer(reply.value)
-        return reply.waiting
+        return reply.is_waiting
 
     poll_while(key, body)

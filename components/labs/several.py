@@ -9,8 +9,8 @@ from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel, Measured
 from components.player.page import player
-from components.player.view import View, look, trouble
-from components.server.tickets import At
+from components.player.view import View
+from components.server.tickets import Playhead
 from components.shell.waiting import poll_while
 from models.answers import Question, Value
 from models.service.client import trainer
@@ -22,13 +22,13 @@ TRANSFORMER: dict[str, object] = {
 }  # fmt: skip
 
 
-def views_at_step(cfgs: Sequence[RunConfig], at: At) -> tuple[list[View], bool]:
+def views_at_step(cfgs: Sequence[RunConfig], at: Playhead) -> tuple[list[View], bool]:
     """All nets at one step, or none until all have started, and whether more is to come. Draws errors.
 
     A net that ended before that step is shown at its end.
     """
-    latest = [look(cfg, at.step) for cfg in cfgs]
-    errors = [trouble(cfg) if late else "" for (_, late), cfg in zip(latest, cfgs, strict=True)]
+    latest = [view_at(cfg, at.step) for cfg in cfgs]
+    errors = [failure_sentence(cfg) if late else "" for (_, late), cfg in zip(latest, cfgs, strict=True)]
     for error in {*errors} - {""}:
         st.error(error)
     views = [view for view, _ in latest if view is not None]

@@ -13,7 +13,7 @@ from components.controls.field import field
 from components.lessons import progress, runs
 from components.lessons.progress import TEXTS
 from components.player.page import player
-from components.player.view import sentence
+from components.player.view import as_sentence
 from components.shell import waiting
 from components.shell.session import Key
 from components.shell.ways_on import to_playground
@@ -82,7 +82,7 @@ def _changed(key: str, knob: str, value: Any) -> None:
     try:
         _set(name, replace(ATTEMPT.of(name).get(), **{knob: value}))
     except ValueError as error:
-        ATTEMPT_PROBLEM.of(name).put(sentence(str(error)))
+        ATTEMPT_PROBLEM.of(name).put(as_sentence(str(error)))
 
 
 def _brought(lesson: Lesson) -> None:

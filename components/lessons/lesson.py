@@ -104,7 +104,7 @@ def in_class(lesson: Lesson, now: Now) -> None:
     if not now.revealed:
         board.ask(now, f"**{lesson.question}**", lambda: _blocks(lesson))
         return
-    wall = projector.on()
+    wall = projector.is_on()
     if not wall:  # where the answer takes the question's room
         st.markdown(f"**{lesson.question}**")
     progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())

@@ -11,8 +11,8 @@ from components.charts.parts import Figure, enlarged
 from components.classroom import answers
 from components.lessons import progress
 from components.lessons.progress import TEXTS
-from components.player.page import below, player
-from components.player.view import look
+from components.player.page import panels_below, player
+from components.player.view import view_at
 from components.shell import projector
 from components.shell.hide import any_hidden, hidden
 from components.shell.session import Key
@@ -45,7 +45,7 @@ def watch(lesson: Lesson, start: str = "") -> bool:
         _panels(lesson),
         scope=COUNTS[len(nets)],
         names=[lesson.word(name) for name in lesson.nets],
-        keys=projector.HINT if projector.on() else "",
+        keys=projector.HINT if projector.is_on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),
         start=start,
         facts=["1 seed, same batches"],
@@ -94,7 +94,7 @@ def lettered(lesson: Lesson) -> dict[str, RunConfig]:
 
 def samples(lesson: Lesson) -> None:
     """The way of ten samples through the nets, apart from the charts of `watch`."""
-    below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
+    panels_below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
 
 
 def _sample_paths(lesson: Lesson, span: int, height: int) -> SamplePaths:
@@ -111,7 +111,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
     """The way of ten samples with the loss beside it, the other charts, and each net's verdict unless hidden. On a
     projector the charts alone, side by side: `samples` stand above them.
     """
-    large = projector.on()
+    large = projector.is_on()
     charts = {
         kind: Chart(
             TITLES[kind],
@@ -129,7 +129,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
 def unmeasured(lesson: Lesson) -> bool:
     """Whether the guess could be answered by the nets before training, which are not measured yet."""
-    return bool(lesson.early) and any(look(cfg)[0] is None for cfg in lesson.nets.values())
+    return bool(lesson.early) and any(view_at(cfg)[0] is None for cfg in lesson.nets.values())
 
 
 def happened(lesson: Lesson, finding: Finding | None, *, everybody: bool = False) -> None:

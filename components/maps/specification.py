@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from components.controls.field import widget
-from components.player.view import sentence
+from components.player.view import as_sentence
 from components.shell import address, session
 from components.shell.session import Key
 from models.maps.spec import AXES, MAX_PANELS, MAX_SEEDS_OF_MAP, MAX_SPEC_CHARS, TARGETS, Axis, MapSpec
@@ -117,7 +117,7 @@ def _adopt() -> None:
 
 def _quoted(problem: ValueError) -> str:
     """What is wrong with a pasted map, with its quotes escaped for Markdown."""
-    return literal(sentence(str(problem)[:300]))
+    return literal(as_sentence(str(problem)[:300]))
 
 
 def put(spec: MapSpec) -> None:

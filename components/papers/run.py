@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.charts.diagram import show_blocks
-from components.player.experiment import draw, gathered
+from components.player.experiment import draw_finding, source_values
 from components.shell.link import MAPS
 from components.shell.session import Key
 from components.shell.text import badge, explained, typed
@@ -29,7 +29,7 @@ def watch(paper: Paper) -> bool:
         running, outcome = _experiment(paper)
     with right:
         if outcome is not None:
-            draw(outcome, paper.question, f"paper_{paper.key}")
+            draw_finding(outcome, paper.question, f"paper_{paper.key}")
         elif paper.opened:
             show_blocks({name: paper.nets[name] for name in paper.opens}, f"paper_{paper.key}")
     return running
@@ -55,7 +55,7 @@ def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
         run = TEXTS("read" if paper.recorded else "run")
         st.button(run, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,))
     else:
-        running, values = gathered(paper, NAME)
+        running, values = source_values(paper, NAME)
         word = "Stop" if running else "Clear"
         st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
     outcome = paper.finding(values) if values is not None else None

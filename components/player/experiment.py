@@ -1,4 +1,4 @@
-"""An experiment on a page: its sources ask numpy and the trainer, and its finding becomes charts and a table."""
+"""An experiment on a page: values from numpy and the trainer, and the charts and table of its finding."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from components.charts.depth import by_name, depth_profile
 from components.charts.maps import plane
 from components.charts.parts import Figure
 from components.player.answer import Reply, answer
-from components.player.view import sentence
+from components.player.view import as_sentence
 from components.shell.static_chart import static_chart
 from components.shell.text import named_table, number
 from components.shell.visitor import owner
@@ -16,59 +16,60 @@ from models.service.client import Requester, trainer
 from models.spec.plan import block_name
 
 ROLES = ("now", "other", "formula", "initial")
-HUES = {"Gradient": GRADIENT, "Loss": LOSS}  # by the first word of a chart's title; the others have that of the signal
-PLANE_HEIGHT = 340
+HUES = {"Gradient": GRADIENT, "Loss": LOSS}  # by the first word of a chart's title; SIGNAL for other words
+PLANE_HEIGHT = 340  # pixels
 
 
-def gathered(experiment: Experiment, name: str) -> tuple[bool, dict[str, Any] | None]:
-    """Whether a source still works, which is drawn as progress, and all values once they are there.
+def source_values(experiment: Experiment, name: str) -> tuple[bool, dict[str, Any] | None]:
+    """Whether a source is still at work, and the values by source once all have arrived.
 
-    Without either, a source was refused, and the reason stands there.
+    Draws the progress, or the refusal of a source: then it returns (False, None).
     """
     trained = [source for source in experiment.sources.values() if isinstance(source, Trained)]
-    who = owner(name, *(source.cfg for source in trained), seeds=trained[0].seeds if trained else 1)
-    who = who._replace(screen=f"{name} {experiment.key}")  # opening another one cancels this one's requests
-    replies = {part: gather(source, who._replace(part=part)) for part, source in experiment.sources.items()}
+    requester = owner(name, *(source.cfg for source in trained), seeds=trained[0].seeds if trained else 1)
+    requester = requester._replace(screen=f"{name} {experiment.key}")  # another experiment cancels these requests
+    replies = {
+        part: _source_reply(source, requester._replace(part=part)) for part, source in experiment.sources.items()
+    }
     refusal = next((f"{part}: {reply.refusal}" for part, reply in replies.items() if reply.refusal), "")
-    running = not refusal and any(reply.waiting for reply in replies.values())
-    if running or refusal:
-        done = sum(reply.share if reply.waiting else 1.0 for reply in replies.values()) / len(replies)
+    is_running = not refusal and any(reply.is_waiting for reply in replies.values())
+    if is_running or refusal:
+        done = sum(reply.share if reply.is_waiting else 1.0 for reply in replies.values()) / len(replies)
         Reply(refusal=refusal, share=done).show("Running")
-        return running, None
+        return is_running, None
     return False, {part: reply.value for part, reply in replies.items()}
 
 
-def gather(source: Source, who: Requester) -> Reply[Any]:
-    """What a source gives, or how far it is."""
+def _source_reply(source: Source, requester: Requester) -> Reply[Any]:
     if isinstance(source, Computed):
         return Reply(source.value())
     if isinstance(source, Asked):
-        return answer(source.question, source.cfg, owner=who, **source.args)
-    log = trainer().request_rows(source.cfg, source.cfg.steps, seeds=source.seeds, owner=who)
+        return answer(source.question, source.cfg, owner=requester, **source.args)
+    log = trainer().request_rows(source.cfg, source.cfg.steps, seeds=source.seeds, owner=requester)
     if log.error:
-        return Reply(refusal=sentence(log.error))
+        return Reply(refusal=as_sentence(log.error))
     if not log.done:
         return Reply(share=log.length / source.cfg.steps)
     return Reply(log.trace() if source.seeds == 1 else log.traces())
 
 
-def draw(outcome: Finding, title: str, key: str) -> None:
-    """The outcome's charts, if it has any, and its numbers under a title."""
-    if outcome.lines is not None:
-        static_chart(chart(outcome.lines), outcome.lines.title, f"{key}_lines")
-    if outcome.plane is not None:
-        static_chart(plane(outcome.plane), outcome.plane.title, f"{key}_plane", PLANE_HEIGHT)
+def draw_finding(finding: Finding, title: str, key: str) -> None:
+    """Draws the charts of a finding, if it has any, and its numbers as a table with a title."""
+    if finding.lines is not None:
+        static_chart(lines_figure(finding.lines), finding.lines.title, f"{key}_lines")
+    if finding.plane is not None:
+        static_chart(plane(finding.plane), finding.plane.title, f"{key}_plane", PLANE_HEIGHT)
     cells = {
-        name: [one if isinstance(one, str) else number(float(one)) for one in column]
-        for name, column in outcome.table.items()
+        name: [value if isinstance(value, str) else number(float(value)) for value in column]
+        for name, column in finding.table.items()
     }
     named_table(title, cells)
 
 
-def chart(lines: Lines) -> Figure:
-    """The lines of an outcome over depth, or over its own places."""
-    longest = max(len(one) for one in lines.values.values())
-    sites = lines.places or ("x0", *(block_name(at) for at in range(1, longest)))
+def lines_figure(lines: Lines) -> Figure:
+    """The lines of a finding over depth, or over its own places."""
+    longest = max(len(values) for values in lines.values.values())
+    sites = lines.places or ("x0", *(block_name(block) for block in range(1, longest)))
     return depth_profile(
         title=lines.title,
         unit=lines.unit,

@@ -1,4 +1,4 @@
-"""The feed of a run: the messages in which a browser gets its log, over a connection, with a page or in a file."""
+"""The feed of a run: its log as messages for a browser, over a connection, with a page or in a file."""
 
 import json
 import math
@@ -10,7 +10,7 @@ import numpy as np
 from addnorm.player import PIECE_HEAD
 from components.charts.parts import rounded
 from components.charts.tasks import PICTURES
-from components.player.asked import AskedRun
+from components.player.browser_messages import ShownRun
 from models import answers
 from models.insight.path_outcome import GROWN, VANISH, path_outcome
 from models.runlog import LogHead, RunLog
@@ -19,15 +19,15 @@ from models.service.recorded import recorded_log
 from models.spec import TASKS, RunConfig
 from models.trace import SCALARS, Frame
 
-PIECE_BYTES = 2**18
+MESSAGE_BYTES = 2**18  # of rows, about
 INKS = "0123456789abcdefg"  # a letter for each darkness of a pixel, from 0 to 16
 
 
-def header(head: LogHead) -> dict[str, Any]:
-    """Where the numbers of a row stand, and the last row that this log can have."""
+def header_json(head: LogHead) -> dict[str, Any]:
+    """The tracks of a row, each with its columns, and the last row that this log can have."""
     columns = head.columns
-    places = {name: slice(at, at + 1) for at, name in enumerate(SCALARS)} | columns.slices
-    tracks = [{"name": name, "start": part.start, "width": part.stop - part.start} for name, part in places.items()]
+    slices = {name: slice(column, column + 1) for column, name in enumerate(SCALARS)} | columns.slices
+    tracks = [{"name": name, "start": part.start, "width": part.stop - part.start} for name, part in slices.items()]
     return {
         "seeds": head.seeds,
         "width": columns.width,
@@ -39,36 +39,37 @@ def header(head: LogHead) -> dict[str, Any]:
 
 
 def frame_json(cfg: RunConfig, frame: Frame) -> dict[str, Any]:
-    """A frame for the browser: its numbers, None where they are not finite, and its picture as a figure or as text.
+    """A frame for the browser: its numbers, None if not finite, and its picture as a figure or as text.
 
-    `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None where its
-    output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on: `size`, the RMS of each;
-    `turn`, the angle of its direction in the plane that holds most, in radians; `in_plane`, how much of it lies there;
-    `outcome`, with `alike`, what is said beside it; `edge`, the size at the frame's edge, in times the input's.
+    `ten`: ten digits, the same in every frame, with a letter of INKS per pixel, and the net's answers, None if its
+    output is not finite. `journey`: ten samples after each of `blocks`, from the input (0) on. `size`: the RMS of each.
+    `turn`: the angle of its direction, in radians, in the plane with the largest share of all directions. `in_plane`:
+    its own share there. `outcome` and `alike`: the sentence beside it. `edge`: the size at the frame's edge, in units
+    of the input's.
     """
-    draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in frame.picture else None
-    ten = {"ten": _ten(frame.picture)} if "ten" in frame.picture else {}
-    journey = {"journey": _journey(frame.picture)} if "ten_size" in frame.picture else {}
-    return (
-        ten
-        | journey
-        | {
-            "step": frame.step,
-            "sample_cosine": rounded(frame.sample_cosine),
-            "update_to_weight": rounded(frame.update_to_weight),
-            "dead_units": rounded(frame.dead_units),
-            "held_out_loss": rounded([frame.held_out_loss])[0],
-            "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
-            "train_mode_loss": rounded([frame.train_mode_loss])[0],
-            "picture": draw(frame.picture) if draw else written(frame.picture),
-        }
-    )
+    picture = frame.picture
+    draw = PICTURES.get(TASKS[cfg.task].kind) if "kind" in picture else None
+    message: dict[str, Any] = {}
+    if "ten" in picture:
+        message["ten"] = _ten_digits(picture)
+    if "ten_size" in picture:
+        message["journey"] = _sample_paths(picture)
+    return message | {
+        "step": frame.step,
+        "sample_cosine": rounded(frame.sample_cosine),
+        "update_to_weight": rounded(frame.update_to_weight),
+        "dead_units": rounded(frame.dead_units),
+        "held_out_loss": rounded([frame.held_out_loss])[0],
+        "held_out_accuracy": rounded([frame.held_out_accuracy])[0],
+        "train_mode_loss": rounded([frame.train_mode_loss])[0],
+        "picture": draw(picture) if draw else text_json(picture),
+    }
 
 
-def written(picture: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A text that the net wrote: `prompt`, `sample` with the probability `p` of each character, and the `next` ones.
+def text_json(picture: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The text that a net wrote: `prompt`, `sample` with the probability `p` of each character, and `next`.
 
-    `next`: the likeliest characters after the prompt, each with its probability. None where the net writes no text.
+    `next`: the likeliest characters after the prompt, each with its probability. None if the net writes no text.
     """
     if "prompt" not in picture:
         return None
@@ -84,76 +85,77 @@ def written(picture: Mapping[str, Any]) -> dict[str, Any] | None:
 def messages(
     log: RunLog, number: int = 0, since: int = 0, until: int | None = None, turn: int = 0
 ) -> Iterator[str | bytes]:
-    """A log from row `since` on, before row `until`: header, frames, sentences and rows.
+    """The rows `since` to `until` of a log, with header, frames and sentences.
 
-    The rows come last: whoever has a row has all that is said of it, and can go on from there. Frames begin one row
-    earlier, because that of row 0 is a draft until the run is trained.
+    The rows come last, so that a browser with a row also has its sentences, and can resume there. Frames start one
+    row earlier, because the frame of row 0 is a draft until the run is trained.
     """
     head, end = log.head, log.length if until is None else min(until, log.length)
     if head is None or not end:
         return
     if since == 0:
-        yield _json(number, turn, "header", header(head))
+        yield _json(number, turn, "header", header_json(head))
     for seed in range(head.seeds):
         frames = [frame_json(head.cfg, frame) for frame in log.frames(seed) if since - 1 <= frame.step < end]
         if frames:
             yield _json(number, turn, "frames", {"seed": seed, "frames": frames})
-    if said := {kind: changes for kind, changes in log.said(since, end).items() if changes}:
-        yield _json(number, turn, "sentences", {"sentences": said})
-    most = max(1, PIECE_BYTES // (4 * head.seeds * head.columns.width))
-    for at in range(since, end, most):
-        rows = log.rows(at, min(most, end - at))
-        yield PIECE_HEAD.pack(number, at, len(rows), turn) + np.ascontiguousarray(rows, "<f4").tobytes()
+    if sentences := {kind: changes for kind, changes in log.said(since, end).items() if changes}:
+        yield _json(number, turn, "sentences", {"sentences": sentences})
+    rows_per_message = max(1, MESSAGE_BYTES // (4 * head.seeds * head.columns.width))
+    for row in range(since, end, rows_per_message):
+        rows = log.rows(row, min(rows_per_message, end - row))
+        yield PIECE_HEAD.pack(number, row, len(rows), turn) + np.ascontiguousarray(rows, "<f4").tobytes()
 
 
-def state_of(log: RunLog, **more: Any) -> dict[str, Any]:
-    """The state of a run, `more` of which its log does not know: whether it is over, how, what it waits for."""
+def run_state(log: RunLog, **service_state: Any) -> dict[str, Any]:
+    """The state of a run: whether and how it ended, and `service_state`, which its log does not know."""
     ends = [None if end is None else {"step": end.step, "sentence": end.sentence()} for end in log.divergences]
     parameters, device = (log.head.parameters, log.head.device) if log.head else (0, "")
-    known = {"done": log.done, "outcomes": ends, "parameters": parameters, "device": device}
-    return known | {"error": "", "place": 0, "rate": 0.0, "recomputing": False, "recorded": False, **more}
+    state = {"done": log.done, "outcomes": ends, "parameters": parameters, "device": device}
+    return state | {"error": "", "place": 0, "rate": 0.0, "recomputing": False, "recorded": False, **service_state}
 
 
-def whole(log: RequestedLog, number: int) -> Iterator[str | bytes]:
-    """A run as far as it is there, where nothing will follow."""
+def all_messages(log: RequestedLog, number: int) -> Iterator[str | bytes]:
+    """A run with all rows that its log has, for a browser without a connection."""
     yield from messages(log, number)
-    yield _json(number, 0, "state", state_of(log, error=log.error))
+    yield _json(number, 0, "state", run_state(log, error=log.error))
 
 
 class RunFeed:
-    """A run of a connection, by its number there. `owner`: on whose behalf it may be trained; None: not at all.
+    """A run of a connection, by its number there. Without an `owner` whose page shows it, it is not trained.
 
-    `sent`: how many of its rows the browser has. `recorded`: whether they come with the app, until there are its own.
+    `sent`: the number of rows in the browser. `recorded`: whether these come with the app; the run's own replace them.
     """
 
-    def __init__(self, number: int, asked: AskedRun, owner: Requester | None, turn: int = 0) -> None:
+    def __init__(self, number: int, shown: ShownRun, owner: Requester | None, turn: int = 0) -> None:
         self.number, self.turn = number, turn
-        self.cfg, self.seeds, self.want = asked.cfg, asked.seeds, asked.want
-        self.key = log_key(asked.cfg, asked.seeds)
+        self.cfg, self.seeds, self.target_row = shown.cfg, shown.seeds, shown.target_row
+        self.key = log_key(shown.cfg, shown.seeds)
         self.owner = owner if owner is not None and self.key in owner.runs else None
-        self.sent, self.recorded = asked.have, False
+        self.sent, self.recorded = shown.sent_rows, False
         self._state: dict[str, Any] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the news to follow: the log's, and that of the question after its row 0."""
+        """The keys whose news to follow: those of the log and of the question for its row 0."""
         return self.key, question_message(answers.OPENED, self.cfg, {"seeds": self.seeds})["key"]
 
     def request(self, trainer: Trainer, seconds: float) -> None:
-        """Renews the request for the rows wanted, or ends it if there are none."""
-        wanted = trainer.log(self.cfg, self.seeds)
-        if self.owner is not None and (self.want > wanted.length or wanted.is_requested):
-            trainer.request_rows(self.cfg, self.want, seconds, self.seeds, self.owner)
+        """Renews the request for rows for `seconds`, or ends it if the log has them all."""
+        log = trainer.log(self.cfg, self.seeds)
+        if self.owner is not None and (self.target_row > log.length or log.is_requested):
+            trainer.request_rows(self.cfg, self.target_row, seconds, self.seeds, self.owner)
 
     def messages(self, trainer: Trainer, *, rate: bool = False, until: int | None = None) -> Iterator[str | bytes]:
-        """What the browser lacks of the rows before `until`, in order. `rate`: with the speed of the run."""
-        wanted, error = trainer.log(self.cfg, self.seeds), ""
-        if self.owner and not (wanted.length or wanted.error) and trainer.status().state != "failed":
-            opened = trainer.open_log(self.cfg, self.seeds)
-            wanted, error = trainer.log(self.cfg, self.seeds), opened.error if opened else ""
-        log = self._log(wanted)
-        # Before the rows: if the run ends meanwhile, the browser must not hear of it before it has them all.
-        state, length = self._state_of(trainer, wanted, rate) | {"error": wanted.error or error}, log.length
+        """The rows before `until` that the browser lacks, in order, and a new state. `rate`: update the run's speed."""
+        own_log, error = trainer.log(self.cfg, self.seeds), ""
+        if self.owner and not (own_log.length or own_log.error) and trainer.status().state != "failed":
+            answer = trainer.open_log(self.cfg, self.seeds)
+            own_log, error = trainer.log(self.cfg, self.seeds), answer.error if answer else ""
+        log = self._choose_log(own_log)
+        # Read before the rows: if the run ends meanwhile, the browser must not hear of it before it has all rows.
+        state = self._current_state(trainer, own_log, rate) | {"error": own_log.error or error}
+        length = log.length
         end = length if until is None else min(length, until)
         if self.sent < end or (state["done"] and not self._state.get("done")):
             yield from messages(log, self.number, self.sent, end, self.turn)
@@ -162,43 +164,42 @@ class RunFeed:
             self._state = state
             yield _json(self.number, self.turn, "state", state)
 
-    def _log(self, wanted: RequestedLog) -> RunLog:
-        """The run's own log; while it has no row, the one that comes with the app."""
-        kept = (
-            recorded_log(self.cfg)
-            if self.seeds == 1 and not wanted.length and (self.recorded or not self.sent)
-            else None
-        )
-        if self.recorded != (kept is not None):
-            self.sent, self.recorded = 0, kept is not None
-        return kept or wanted
+    def _choose_log(self, own_log: RequestedLog) -> RunLog:
+        """The run's own log; while it has no row, the recorded one that comes with the app."""
+        recording = None
+        if self.seeds == 1 and not own_log.length and (self.recorded or not self.sent):
+            recording = recorded_log(self.cfg)
+        if self.recorded != (recording is not None):
+            self.sent, self.recorded = 0, recording is not None
+        return recording or own_log
 
-    def _state_of(self, trainer: Trainer, wanted: RequestedLog, rate: bool) -> dict[str, Any]:
-        """The state of the run itself: where the one that comes with the app was computed says nothing of this one."""
-        moving = float(f"{wanted.rate:.2g}") if rate else self._state.get("rate", 0.0)
-        return state_of(
-            wanted,
-            place=trainer.queue_position(wanted),
-            rate=0.0 if wanted.done else moving,
-            recomputing=wanted.is_recomputing,
+    def _current_state(self, trainer: Trainer, own_log: RequestedLog, rate: bool) -> dict[str, Any]:
+        """The state of the run itself, even while the browser shows a recorded log."""
+        rows_per_second = float(f"{own_log.rate:.2g}") if rate else self._state.get("rate", 0.0)
+        return run_state(
+            own_log,
+            place=trainer.queue_position(own_log),
+            rate=0.0 if own_log.done else rows_per_second,
+            recomputing=own_log.is_recomputing,
             recorded=self.recorded,
         )
 
 
-def _json(number: int, turn: int, kind: str, what: dict[str, Any]) -> str:
-    return json.dumps({"kind": kind, "run": number, "turn": turn} | what, allow_nan=False, separators=(",", ":"))
+def _json(number: int, turn: int, kind: str, content: dict[str, Any]) -> str:
+    return json.dumps({"kind": kind, "run": number, "turn": turn} | content, allow_nan=False, separators=(",", ":"))
 
 
-def _ten(picture: dict[str, Any]) -> dict[str, Any]:
+def _ten_digits(picture: dict[str, Any]) -> dict[str, Any]:
     answers = zip(picture["ten_guess"], picture["ten_confidence"], strict=True)
     return {
         "images": ["".join(INKS[ink] for ink in image.ravel()) for image in picture["ten"]],
-        "answers": [guess if math.isfinite(sure) else None for guess, sure in answers],
+        "answers": [guess if math.isfinite(confidence) else None for guess, confidence in answers],
     }
 
 
-def _journey(picture: dict[str, Any]) -> dict[str, Any]:
+def _sample_paths(picture: dict[str, Any]) -> dict[str, Any]:
     across, up = np.moveaxis(picture["ten_at"], -1, 0)
+    outcome = path_outcome(picture)
     return {
         "names": picture["ten_names"],
         "blocks": picture["ten_blocks"],
@@ -207,7 +208,7 @@ def _journey(picture: dict[str, Any]) -> dict[str, Any]:
         "in_plane": np.hypot(across, up).round(2).tolist(),
         "plane": rounded(picture["ten_plane"]),
         "cosine": rounded(picture["ten_cosine"]),
-        "outcome": (found := path_outcome(picture)),
-        "alike": "" if found == VANISH else f" (mean\u00a0cosine\u00a0{picture['ten_cosine'][-1]:.2f})",
+        "outcome": outcome,
+        "alike": "" if outcome == VANISH else f" (mean\u00a0cosine\u00a0{picture['ten_cosine'][-1]:.2f})",
         "edge": GROWN,
     }

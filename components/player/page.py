@@ -1,7 +1,7 @@
 """`player(name, runs, panels)`: a page declares what it shows, and the browser plays it.
 
-The page is not run again while a run plays: rows come over the player's own connection, and the server hears of the
-playhead when it rests.
+The page does not run again while a run plays: rows come over the player's own connection, and the server learns where
+the playhead is when it rests.
 """
 
 import time
@@ -13,11 +13,11 @@ import streamlit as st
 
 from addnorm.player import json_messages
 from addnorm.player.declare import Link, Panel, Playing, Scene
-from addnorm.player.declare import declaration as told
-from components.player.asked import AskedRun
+from addnorm.player.declare import declaration as player_declaration
+from components.player.browser_messages import ShownRun
 from components.player.feed import RunFeed
 from components.player.view import PROFILE_SECONDS
-from components.server.tickets import TICKETS, At
+from components.server.tickets import TICKETS, Playhead
 from components.shell import projector, session
 from components.shell.player_files import CSS, HTML, LOADER, PLOTLY_ADDRESS, VERSION
 from components.shell.visitor import owner
@@ -28,7 +28,7 @@ from models.spec import RunConfig
 
 @dataclass(frozen=True)
 class RecordingRef:
-    """A recording of the folder by its name; None: a file of the visitor's, which only the browser reads."""
+    """A recording of the folder by its name; None stands for a visitor's file, which only the browser reads."""
 
     name: str | None
 
@@ -53,30 +53,30 @@ def player(
     on_open: Callable[[int], None] | None = None,
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
-    **how: Unpack[Playing],
-) -> At:
-    """Draws a player and panels over the logs of some runs and recordings; returns where the playhead rests.
+    **options: Unpack[Playing],
+) -> Playhead:
+    """Draws a player and panels over the logs of runs and recordings; returns where the playhead rests.
 
-    `seeds`: of each run. `scenes`: panels by scene, instead of `panels`. `on_toggle` is called with run and block of a
-    click in a stack, `on_scene` with the number of a scene that was clicked, `on_choice` with what a reader chose, all
-    as callbacks; `on_open` with the run of a link that was followed, while the page runs, so that it may switch pages.
-    ValueError if a panel is bound to what is not among the runs.
+    `seeds`: of each run. `scenes`: panels by scene, instead of `panels`. Callbacks: `on_toggle` gets run and block of a
+    click in a stack, `on_scene` the number of a clicked scene, `on_choice` a reader's choice. `on_open` gets the run of
+    a followed link, and is called while the page runs, so that it may switch pages. ValueError if a panel is bound to
+    none of the runs.
     """
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    at = place(name, runs, seeds)
-    links = [panel.target or 0 for panel in panels if isinstance(panel, Link)]
-    how.setdefault("reports", "rest")
-    data = declaration(runs, panels, seeds=seeds, first=_first_rows(runs, seeds), at=at, scenes=scenes, **how)
-    ticket = TICKETS.hand(owner(name, *trained, seeds=seeds))
+    at = playhead(name, runs, seeds)
+    linked_runs = [panel.target or 0 for panel in panels if isinstance(panel, Link)]
+    options.setdefault("reports", "rest")
+    data = declaration(runs, panels, seeds=seeds, first=_first_rows(runs, seeds), at=at, scenes=scenes, **options)
+    ticket = TICKETS.issue(owner(name, *trained, seeds=seeds))
     data |= {"version": VERSION, "plotly": PLOTLY_ADDRESS, "ticket": ticket}
-    data |= {"speed": projector.SPEED} if projector.on() else {}
-    _mounted(
-        name, data, max([len(runs) - 1, *links]) + 1, on_toggle, on_open=on_open, on_scene=on_scene, on_choice=on_choice
-    )
+    if projector.is_on():
+        data["speed"] = projector.SPEED
+    run_count = max([len(runs) - 1, *linked_runs]) + 1
+    _mount(name, data, run_count, on_toggle, on_open=on_open, on_scene=on_scene, on_choice=on_choice)
     return at
 
 
-def below(
+def panels_below(
     name: str,
     part: str,
     panels: Sequence[Panel],
@@ -84,12 +84,12 @@ def below(
     runs: int = 1,
     on_toggle: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Draws more panels of a player further down its page, below something else; `part` names them."""
+    """Draws more panels of a player further down its page; `part` names them, `runs` counts the player's runs."""
     data = {"version": VERSION, "below": f"player_{name}", "panels": [panel.to_json(runs, 1) for panel in panels]}
-    _mounted(f"{name}_{part}", data, runs, on_toggle)
+    _mount(f"{name}_{part}", data, runs, on_toggle)
 
 
-def _mounted(
+def _mount(
     name: str,
     data: dict[str, Any],
     runs: int,
@@ -99,7 +99,7 @@ def _mounted(
     on_scene: Callable[[int], None] | None = None,
     on_choice: Callable[[dict[str, Any]], None] | None = None,
 ) -> None:
-    """Mounts the component and passes on what the browser says, which is checked like any input."""
+    """Mounts the component and passes on its events after a check."""
     key = f"player_{name}"
     data |= {"words": phrases()}
     component = _component(
@@ -108,9 +108,9 @@ def _mounted(
         height="content",
         on_at_change=lambda: None,
         on_opened_change=lambda: None,
-        on_toggled_change=lambda: _toggled(key, runs, on_toggle),
-        on_scene_change=lambda: _said(key, "scene", int, on_scene),
-        on_choice_change=lambda: _said(key, "choice", dict, on_choice),
+        on_toggled_change=lambda: _pass_on_toggle(key, runs, on_toggle),
+        on_scene_change=lambda: _pass_on(key, "scene", int, on_scene),
+        on_choice_change=lambda: _pass_on(key, "choice", dict, on_choice),
     )
     run: Any = component.opened
     if on_open is not None and type(run) is int and 0 <= run < runs:
@@ -123,24 +123,25 @@ def declaration(
     *,
     seeds: int = 1,
     first: Sequence[str | bytes] = (),
-    at: At = At(),  # noqa: B008 - frozen
+    at: Playhead = Playhead(),  # noqa: B008 - frozen
     scenes: Sequence[Scene] = (),
-    **how: Unpack[Playing],
+    **options: Unpack[Playing],
 ) -> dict[str, Any]:
-    """What the player reads. `first`: messages that come before any of its connection."""
-    return told(
-        [
-            {"link": _link(run), "recording": run.name}
-            if isinstance(run, RecordingRef)
-            else {"link": _link(run), "seeds": seeds, "last": run.steps}
-            for run in runs
-        ],
+    """The data of the browser's player. `first`: messages that it gets before any of its connection's."""
+    declared_runs: list[dict[str, Any]] = [
+        {"link": _link(run), "recording": run.name}
+        if isinstance(run, RecordingRef)
+        else {"link": _link(run), "seeds": seeds, "last": run.steps}
+        for run in runs
+    ]
+    return player_declaration(
+        declared_runs,
         panels,
         seeds=seeds,
         messages=json_messages(first),
         at=(at.step, at.playing),
         scenes=scenes,
-        **how,
+        **options,
     )
 
 
@@ -148,64 +149,64 @@ def _link(run: RunConfig | RecordingRef) -> str:
     return key_of(run) if isinstance(run, RunConfig) else f"recording={run.name or ''}"
 
 
-def place(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -> At:
-    """Where the playhead of a player is: as its connection or else the page last heard; at 0 for other runs."""
+def playhead(name: str, runs: Sequence[RunConfig | RecordingRef], seeds: int = 1) -> Playhead:
+    """The playhead of a player as its connection, or else the page, last reported it; step 0 for other runs."""
     trained = [run for run in runs if isinstance(run, RunConfig)]
-    at = TICKETS.place(owner(name, *trained, seeds=seeds)) or _heard(name, runs)
-    return At(min(max(at.step, 0), max((cfg.steps for cfg in trained), default=0)), at.playing)
+    at = TICKETS.playhead(owner(name, *trained, seeds=seeds)) or _reported_playhead(name, runs)
+    last_step = max((cfg.steps for cfg in trained), default=0)
+    return Playhead(min(max(at.step, 0), last_step), at.playing)
 
 
-def _heard(name: str, runs: Sequence[RunConfig | RecordingRef]) -> At:
-    """Where the page last heard of it, on these runs, or on them and others: it stays for those that are left."""
-    said: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
-    heard = said.get("runs") if isinstance(said, dict) else None
-    links = {_link(run) for run in runs}
-    if not isinstance(heard, list) or not (links <= {*map(str, heard)} or {*map(str, heard)} <= links):
-        return At()
-    step = said.get("step")
-    return At(step if type(step) is int else 0, said.get("playing") is True)
+def _reported_playhead(name: str, runs: Sequence[RunConfig | RecordingRef]) -> Playhead:
+    """The playhead that the page last reported, if it was on a subset or superset of these runs."""
+    report: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
+    if not isinstance(report, dict) or not isinstance(report.get("runs"), list):
+        return Playhead()
+    links, reported_links = {_link(run) for run in runs}, set(map(str, report["runs"]))
+    if not (links <= reported_links or reported_links <= links):
+        return Playhead()
+    step = report.get("step")
+    return Playhead(step if type(step) is int else 0, report.get("playing") is True)
 
 
-def seen_scene(name: str) -> int:
-    """The scene, from 1, in which the playhead of a player came to rest last; 0 where there was none."""
-    said: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
-    scene = said.get("scene") if isinstance(said, dict) else None
+def last_scene(name: str) -> int:
+    """The scene, from 1, in which the playhead of a player last came to rest; 0 if there was none."""
+    report: Any = getattr(session.widget_value(f"player_{name}"), "at", None)
+    scene = report.get("scene") if isinstance(report, dict) else None
     return scene if type(scene) is int else 0
 
 
 def _first_rows(runs: Sequence[RunConfig | RecordingRef], seeds: int) -> list[str | bytes]:
-    """Row 0 of every run, which is sent with the page so that it is drawn at once; not where it takes too long."""
-    service, feeds = (
-        trainer(),
-        [
-            RunFeed(at, AskedRun(run, seeds, have=0, want=0), owner=None)
-            for at, run in enumerate(runs)
-            if isinstance(run, RunConfig)
-        ],
-    )
+    """Row 0 of every run, sent with the page so that charts appear at once; without rows that take too long."""
+    service = trainer()
+    feeds = [
+        RunFeed(number, ShownRun(run, seeds, sent_rows=0, target_row=0), owner=None)
+        for number, run in enumerate(runs)
+        if isinstance(run, RunConfig)
+    ]
     state = service.status().state
-    until = time.monotonic() + (PROFILE_SECONDS if state == "ready" else 0.0)
+    deadline = time.monotonic() + PROFILE_SECONDS
     for feed in feeds if state != "starting" else []:
         service.open_log(feed.cfg, seeds)  # asks for all before it waits for the first
     for feed in feeds if state == "ready" else []:
-        service.open_log(feed.cfg, seeds, max(0.0, until - time.monotonic()))
+        service.open_log(feed.cfg, seeds, max(0.0, deadline - time.monotonic()))
     return [message for feed in feeds for message in feed.messages(service, until=1)]
 
 
-def _said(key: str, what: str, kind: type, heard: Callable[[Any], None] | None) -> None:
-    """Passes on what the browser has said, if it is of the expected type."""
-    said: Any = getattr(session.widget_value(key), what, None)
-    if heard is not None and type(said) is kind:
-        heard(said)
+def _pass_on(key: str, event: str, kind: type, callback: Callable[[Any], None] | None) -> None:
+    """Calls back with the value of a browser's event, if it has the expected type."""
+    value: Any = getattr(session.widget_value(key), event, None)
+    if callback is not None and type(value) is kind:
+        callback(value)
 
 
-def _toggled(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:
-    """Passes on run and block of a click in a stack, if there are such."""
+def _pass_on_toggle(key: str, runs: int, on_toggle: Callable[[int, int], None] | None) -> None:
+    """Calls back with run and block of a click in a stack, if they exist."""
 
-    def heard(pair: list[Any]) -> None:
+    def check(pair: list[Any]) -> None:
         if on_toggle is not None and [type(number) for number in pair] == [int, int]:
             run, block = pair
             if 0 <= run < runs and block > 0:
                 on_toggle(run, block)
 
-    _said(key, "toggled", list, heard)
+    _pass_on(key, "toggled", list, check)

@@ -14,50 +14,54 @@ TEXT_NOTE = (
 )
 
 
-def ten_samples(height: int, span: int = COLUMNS) -> SamplePaths:
-    """The way of ten held-out samples through the net of a page with one run."""
+def sample_paths_panel(height: int, span: int = COLUMNS) -> SamplePaths:
+    """The paths of ten held-out samples through the net of a page with one run."""
     title = "Ten unseen samples on their way through the blocks"
     return SamplePaths(title, span=span, labels=["Ten unseen samples"], height=height)
 
 
-def writes(cfg: RunConfig) -> bool:
-    """Whether a net is a language model, whose frames hold a text."""
+def is_language_model(cfg: RunConfig) -> bool:
+    """Whether the frames of a net hold a text that it wrote."""
     return TASKS[cfg.task].kind == "text"
 
 
-def text_of(
-    title: str = "What the net writes", run: int = 0, span: int = COLUMNS, note: str = TEXT_NOTE, **more: Any
+def text_panel(
+    title: str = "What the net writes", run: int = 0, span: int = COLUMNS, note: str = TEXT_NOTE, **options: Any
 ) -> Text:
-    """The text of a language model; `more`: as `Text` has it."""
-    return Text(title, run, span, note=note, signs=SHOWN, **more)
+    """The text of a language model; `options` are those of `Text`."""
+    return Text(title, run, span, note=note, signs=SHOWN, **options)
 
 
-def blocks_of(cfg: RunConfig) -> list[dict[str, Any]]:
-    """The blocks of a net for the stack: name, the site after each, the weight of its skip, the slots with a norm."""
-    sublayers = plan(cfg).sublayers
+def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:
+    """The blocks of a net for its stack: name, index of the site after it, skip weight, and the slots with a norm."""
+    net = plan(cfg)
     blocks: list[dict[str, Any]] = []
     for block in range(1, cfg.depth + 1):
-        own = [(at + 1, one) for at, one in enumerate(sublayers) if one.block == block]
-        last = own[-1][0]
-        norms = sorted({slot for _, one in own for slot in _norms(one)})
-        skip = min(1.0 if one.identity else one.skip for _, one in own)
-        blocks.append({"block": block, "name": f"block {block}", "site": last, "skip": skip, "norms": norms})
+        sublayers = net.of_block(block)
+        last_site = net.sites.index(sublayers[-1].site)
+        norms = sorted({slot for sublayer in sublayers for slot in _slots_with_norm(sublayer)})
+        skip = min(1.0 if sublayer.identity else sublayer.skip for sublayer in sublayers)
+        blocks.append({"block": block, "name": f"block {block}", "site": last_site, "skip": skip, "norms": norms})
     return blocks
 
 
-def opened(cfg: RunConfig) -> dict[str, Any]:
-    """The blocks of a net and their diagrams, each once, for a stack in which blocks are opened."""
-    drawn = [small_diagram(cfg, block) for block in range(1, cfg.depth + 1)]
-    diagrams = list(dict.fromkeys(drawn))
-    blocks = [one | {"diagram": diagrams.index(svg)} for one, svg in zip(blocks_of(cfg), drawn, strict=True)]
+def blocks_with_diagrams(cfg: RunConfig) -> dict[str, Any]:
+    """The blocks of a net and their distinct diagrams, for a stack whose blocks can be opened."""
+    diagram_of_block = [small_diagram(cfg, block) for block in range(1, cfg.depth + 1)]
+    diagrams = list(dict.fromkeys(diagram_of_block))
+    blocks = stack_blocks(cfg)
+    for block, diagram in zip(blocks, diagram_of_block, strict=True):
+        block["diagram"] = diagrams.index(diagram)
     return {"blocks": blocks, "diagrams": diagrams}
 
 
-def block_of(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> BlockPicture:
+def block_panel(cfg: RunConfig, title: str, run: int, span: int, block: int = 1) -> BlockPicture:
     """The picture of a block of an MLP."""
     return BlockPicture(title, run, span, 0, small_diagram(cfg, block, NUMBERED), block, cfg.depth)
 
 
-def _norms(one: SublayerPlan) -> list[str]:
-    slots = {"in": one.norm_in, "mid": one.norm_mid, "out": one.norm_out, "add": one.norm_add}
-    return [] if one.identity else [slot for slot, norm in slots.items() if norm != "none"]
+def _slots_with_norm(sublayer: SublayerPlan) -> list[str]:
+    if sublayer.identity:
+        return []
+    norms = {"in": sublayer.norm_in, "mid": sublayer.norm_mid, "out": sublayer.norm_out, "add": sublayer.norm_add}
+    return [slot for slot, norm in norms.items() if norm != "none"]

@@ -1,4 +1,4 @@
-"""The profiles of a row, kept for comparison."""
+"""The profiles of a row over depth, stored for comparison."""
 
 from dataclasses import dataclass
 
@@ -11,21 +11,21 @@ from models.spec import RunConfig
 
 @dataclass(frozen=True)
 class RowProfile:
-    """The profiles over depth of a row of a configuration: (S,), (S,), (depth,), (S,)."""
+    """The profiles over depth of one row of a run, for S sites and `depth` blocks."""
 
     cfg: RunConfig
     label: str
-    act_rms: np.ndarray
-    grad_rms: np.ndarray
-    weight_grad_rms: np.ndarray
-    sample_cosine: np.ndarray
+    act_rms: np.ndarray  # (S,)
+    grad_rms: np.ndarray  # (S,)
+    weight_grad_rms: np.ndarray  # (depth,)
+    sample_cosine: np.ndarray  # (S,)
 
-    def beside(self, cfg: RunConfig) -> bool:
-        """Whether it can be compared with a configuration: only if net and task are the same."""
+    def is_comparable(self, cfg: RunConfig) -> bool:
+        """Whether a configuration has the same net and task, so that the profiles have the same meaning."""
         return (self.cfg.net, self.cfg.task) == (cfg.net, cfg.task)
 
 
-def profile_of(view: View) -> RowProfile:
+def row_profile(view: View) -> RowProfile:
     """The profiles of the row shown."""
     trace, row, frame = view.trace, view.row, view.frame
     cosine = frame.sample_cosine if frame else np.full(len(trace.sites), np.nan)

@@ -1,7 +1,7 @@
-"""The recordings of a folder, sent to the browser as bytes: the browser parses them, the server does not.
+"""The recordings of a folder, sent to the browser as bytes, which the browser parses.
 
-Only plain files directly in the folder are sent, by name: nothing that a visitor writes is used as a path. They are
-read in threads beside the event loop, for a folder may be on a machine that does not answer.
+Only plain files directly in the folder are sent, by name; no text of a visitor is used as a path. Threads read them
+outside the event loop, because a folder may be on a remote machine that does not answer.
 """
 
 import asyncio
@@ -16,23 +16,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from addnorm.player import PIECE_HEAD
-from components.player.asked import AskedRecording
+from components.player.browser_messages import ShownRecording
 from models.service.client import Trainer
 from models.spec import bounds
 
-FOLDER = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
-DEFAULT, ENDING = "recordings", ".jsonl"
+FOLDER_VARIABLE = "PLAYGROUND_RECORDINGS"  # environment variable with the folder's path
+DEFAULT_FOLDER = "recordings"
+SUFFIX = ".jsonl"
 MAX_LISTED = 500  # the newest
-EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # what the scripts beside it have recorded
+EXAMPLES = Path(__file__).parents[2] / "examples" / "recordings"  # written by the scripts in `examples/`
 EXAMPLE = "example: "  # prefix of their names
-PIECE_BYTES = 2**18
+MESSAGE_BYTES = 2**18
 
 Result = TypeVar("Result")
 
 
 def folder() -> Path:
-    """The folder of recordings."""
-    return Path(os.environ.get(FOLDER) or DEFAULT)
+    return Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER)
 
 
 def recordings() -> list[str]:
@@ -41,7 +41,7 @@ def recordings() -> list[str]:
     try:
         with os.scandir(folder()) as entries:
             for entry in entries:
-                if entry.name.endswith(ENDING) and entry.name.isprintable() and entry.is_file(follow_symlinks=False):
+                if entry.name.endswith(SUFFIX) and entry.name.isprintable() and entry.is_file(follow_symlinks=False):
                     listed.append((-entry.stat(follow_symlinks=False).st_mtime, entry.name))
     except OSError:
         return []
@@ -50,134 +50,144 @@ def recordings() -> list[str]:
 
 def examples() -> list[str]:
     """The names of the recordings that come with the app."""
-    return [EXAMPLE + path.name for path in sorted(EXAMPLES.glob(f"*{ENDING}"))]
+    return [EXAMPLE + path.name for path in sorted(EXAMPLES.glob(f"*{SUFFIX}"))]
 
 
 @contextmanager
-def opened(name: str) -> Iterator[tuple[int, os.stat_result]]:
-    """Opens a recording of the folder, or an example: its descriptor and facts. OSError unless it is a plain file
-    directly in there.
+def open_recording(name: str) -> Iterator[tuple[int, os.stat_result]]:
+    """Opens a recording of the folder, or an example; yields its descriptor and status.
+
+    OSError unless it is a plain file directly in its folder.
     """
-    place, file_name = (EXAMPLES, name.removeprefix(EXAMPLE)) if name.startswith(EXAMPLE) else (folder(), name)
-    if not file_name.endswith(ENDING) or Path(file_name).name != file_name or "\0" in file_name:
+    parent, file_name = (EXAMPLES, name.removeprefix(EXAMPLE)) if name.startswith(EXAMPLE) else (folder(), name)
+    if not file_name.endswith(SUFFIX) or Path(file_name).name != file_name or "\0" in file_name:
         raise FileNotFoundError(f"{name!r} is not a recording")
-    file = os.open(place / file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    descriptor = os.open(parent / file_name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
-        facts = os.fstat(file)
-        if not stat.S_ISREG(facts.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise FileNotFoundError(f"{name!r} is not a recording")
-        yield file, facts
+        yield descriptor, status
     finally:
-        os.close(file)
+        os.close(descriptor)
 
 
-class Readers:
-    """Threads that read beside an event loop, so many at once. They do not keep the process from ending."""
+class ReadingThreads:
+    """At most MAX_READING_THREADS daemon threads that read for an event loop.
+
+    Unlike those of an executor, a hanging one does not keep the process from ending.
+    """
 
     def __init__(self) -> None:
         self._free = asyncio.Semaphore(bounds.MAX_READING_THREADS)
 
-    async def read(self, what: Callable[[], Result]) -> Result:
-        """Calls a function in a thread and returns its result; if the caller is cancelled, the thread goes on."""
+    async def call(self, function: Callable[[], Result]) -> Result:
+        """The result of a function called in a thread. If the caller is cancelled, the thread continues."""
         await self._free.acquire()
         loop = asyncio.get_running_loop()
-        read: asyncio.Future[Result] = loop.create_future()
+        future: asyncio.Future[Result] = loop.create_future()
 
-        def over(result: Result | None, error: BaseException | None) -> None:
+        def finish(result: Result | None, error: BaseException | None) -> None:
             self._free.release()
-            if not read.done():
-                read.set_exception(error) if error else read.set_result(result)  # type: ignore[arg-type]
+            if not future.done():
+                future.set_exception(error) if error else future.set_result(result)  # type: ignore[arg-type]
 
         def run() -> None:
-            result, failed = None, None
+            outcome: tuple[Result | None, BaseException | None]
             try:
-                result = what()
+                outcome = function(), None
             except Exception as error:
-                failed = error
+                outcome = None, error
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(over, result, failed)
+                loop.call_soon_threadsafe(finish, *outcome)
 
         threading.Thread(target=run, name="reads a recording", daemon=True).start()
-        return await read
+        return await future
 
 
-_readers: dict[tuple[asyncio.AbstractEventLoop, bool], Readers] = {}  # those of the examples wait for no folder
+# By loop and whether they read examples, which do not wait for a folder that does not answer.
+_threads: dict[tuple[asyncio.AbstractEventLoop, bool], ReadingThreads] = {}
 
 
 class RecordingFeed:
-    """A recording of a connection, by its number there: sends what has been appended to the file."""
+    """A recording of a connection, by its number there: sends the bytes appended to the file."""
 
     keys: tuple[str, ...] = ()  # the trainer has no news of a recording
     key = ""
 
-    whole = True  # whether all of the file is sent, which may be larger than `most`
+    is_complete = True  # False if the file is larger than `max_bytes`
 
     def __init__(
         self,
         number: int,
-        asked: AskedRecording,
+        shown: ShownRecording,
         turn: int = 0,
-        most: int = bounds.MAX_RECORDING_BYTES - 1,
+        max_bytes: int = bounds.MAX_RECORDING_BYTES - 1,
         *,
         grows: bool = True,
     ) -> None:
-        self.number, self.turn, self.name, self.want = number, turn, asked.recording, asked.want
-        self.file, self.sent, self.most = asked.file, asked.have, most
-        self._now = {} if grows else {"read": time.time()}  # of a file in which nothing will follow
-        self._told: dict[str, Any] = {}
-        self._reading = self._missed = False
+        self.number, self.turn, self.name, self.target_row = number, turn, shown.recording, shown.target_row
+        self.file, self.sent, self.max_bytes = shown.file, shown.sent_bytes, max_bytes
+        self._read_time = {} if grows else {"read": time.time()}  # for a file that will not grow
+        self._sent_status: dict[str, Any] = {}
+        self._is_reading = False
+        self._timed_out = False
 
     def request(self, trainer: Trainer, seconds: float) -> None:
         """Does nothing: a recording needs no computation."""
 
     async def read(self) -> AsyncIterator[str | bytes]:
-        """The messages, read beside the event loop; a sentence where the folder does not answer."""
-        if self._reading:
-            return  # a thread still hangs there
-        if self._missed:  # what it has read since is lost
-            self._missed, self._told = False, {}
-        readers = _readers.setdefault((asyncio.get_running_loop(), self.name.startswith(EXAMPLE)), Readers())
-        left = self.messages()
+        """The messages, read outside the event loop, or an error sentence if the folder does not answer."""
+        if self._is_reading:
+            return  # a thread still hangs
+        if self._timed_out:  # the message that its thread read later is lost
+            self._timed_out, self._sent_status = False, {}
+        threads = _threads.setdefault((asyncio.get_running_loop(), self.name.startswith(EXAMPLE)), ReadingThreads())
+        messages = self.messages()
 
-        def following() -> str | bytes | None:
-            self._reading = True
+        def next_message() -> str | bytes | None:
+            self._is_reading = True
             try:
-                return next(left, None)
+                return next(messages, None)
             finally:
-                self._reading = False
+                self._is_reading = False
 
         while True:
             try:
                 async with asyncio.timeout(bounds.READ_SECONDS):
-                    message = await readers.read(following)
+                    message = await threads.call(next_message)
             except TimeoutError:
-                self._missed = True
-                for sentence in self._say(self.file, self.sent, "The folder of the recordings does not answer."):
-                    yield sentence
+                self._timed_out = True
+                for status in self._file_status(self.file, self.sent, "The folder of the recordings does not answer."):
+                    yield status
                 return
             if message is None:
                 return
             yield message
 
     def messages(self) -> Iterator[str | bytes]:
-        """What the browser does not have yet; a new file of the same name from its beginning."""
+        """The bytes that the browser lacks; a new file of the same name starts from its beginning."""
         try:
-            with opened(self.name) as (file, facts):
-                name = f"{facts.st_dev:x}-{facts.st_ino:x}"
-                if name != self.file or facts.st_size < self.sent:
-                    self.file, self.sent, self._told = name, 0, {}
-                yield from self._say(name, self.sent, "")
-                end = min(facts.st_size, self.most)
-                self.whole = end == facts.st_size
-                while self.sent < end and (piece := os.pread(file, min(PIECE_BYTES, end - self.sent), self.sent)):
+            with open_recording(self.name) as (descriptor, status):
+                identity = f"{status.st_dev:x}-{status.st_ino:x}"
+                if identity != self.file or status.st_size < self.sent:
+                    self.file, self.sent, self._sent_status = identity, 0, {}
+                yield from self._file_status(identity, self.sent, "")
+                end = min(status.st_size, self.max_bytes)
+                self.is_complete = end == status.st_size
+                while self.sent < end:
+                    piece = os.pread(descriptor, min(MESSAGE_BYTES, end - self.sent), self.sent)
+                    if not piece:
+                        break
                     yield PIECE_HEAD.pack(self.number, self.sent, len(piece), self.turn) + piece
                     self.sent += len(piece)
         except OSError:
-            yield from self._say(self.file, self.sent, f"There is no recording {self.name} here.")
+            yield from self._file_status(self.file, self.sent, f"There is no recording {self.name} here.")
 
-    def _say(self, file: str, start: int, sentence: str) -> Iterator[str]:
-        """Says which file follows and from which byte on, or in a sentence that there is none."""
-        told = {"file": file, "sentence": sentence}
-        if told != self._told:
-            self._told = told
-            yield json.dumps({"kind": "file", "start": start, "run": self.number, "turn": self.turn} | told | self._now)
+    def _file_status(self, file: str, start: int, error: str) -> Iterator[str]:
+        """A message, if it is new, with the file and first byte of what follows, or an error."""
+        status = {"file": file, "sentence": error}
+        if status != self._sent_status:
+            self._sent_status = status
+            message = {"kind": "file", "start": start, "run": self.number, "turn": self.turn}
+            yield json.dumps(message | status | self._read_time)

@@ -1,7 +1,7 @@
-"""The route `/log`: one websocket per page, which asks for runs and receives them row by row.
+"""The route `/log`: one websocket per page, which requests runs and receives them row by row.
 
-A run is trained while some connection wants it. A request lasts a few seconds and is renewed: the work ends by itself
-when a tab is closed or its machine is gone, and goes on when a tab is reloaded.
+A run trains while some connection requests it. A request lasts a few seconds and is renewed, so that training stops
+when a tab closes or its machine disappears, and continues when the tab is reloaded.
 """
 
 import asyncio
@@ -12,145 +12,158 @@ from typing import Any
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from components.player.asked import AskedRun, Hello, Rate, Request, heavy, said, understood
+from components.player.browser_messages import (
+    Hello,
+    RateLimit,
+    Request,
+    ShownRun,
+    decode,
+    is_slow_to_decode,
+    parse,
+)
 from components.player.feed import RunFeed
 from components.player.news import News
 from components.player.recordings import RecordingFeed
 from components.server.connection import Crowd, PageConnection, serve
-from components.server.tickets import TICKETS, At
+from components.server.tickets import TICKETS, Playhead
 from components.shell.assets import base_path
 from components.shell.player_files import module
 from models.service.client import Trainer, trainer
 from models.spec import bounds
 
-REQUEST_SECONDS = 5.0  # that a run is still wanted after its connection has ended
-RENEW_SECONDS = 2.0
-TICK_SECONDS = 1.0  # between two looks at what is not news: the queue, the trainer, the speed
-PAUSE_SECONDS, EACH_SECONDS = 0.05, 0.005  # between two sends: at least, and for every ticketed client
+REQUEST_SECONDS = 5.0  # for which a run stays requested after its connection has ended
+RENEW_SECONDS = 2.0  # between two renewals of a request
+TICK_SECONDS = 1.0  # between two updates without news: queue, trainer, speed
+PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT = 0.05, 0.005  # between two sends: at least, and for every client with a ticket
 
 CROWD = Crowd()
 _news: dict[asyncio.AbstractEventLoop, News] = {}
-_reading: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}
+_decoding: dict[tuple[asyncio.AbstractEventLoop, bool], asyncio.Lock] = {}  # by loop and whether there is a ticket
 
 
 def routes() -> list[BaseRoute]:
     """The routes of the player's connections and scripts, below the server's base path."""
     base = base_path()
-    return [WebSocketRoute(f"{base}/log", log), Route(f"{base}/player/{{version}}/{{name}}", module)]
+    return [WebSocketRoute(f"{base}/log", serve_log), Route(f"{base}/player/{{version}}/{{name}}", module)]
 
 
-async def log(websocket: WebSocket) -> None:
+async def serve_log(websocket: WebSocket) -> None:
     """Serves a connection until it ends."""
     await serve(websocket, CROWD, Connection)
 
 
 class Connection(PageConnection):
-    """The connection of a page: reads what it wants, and sends what it does not have yet.
+    """The connection of a page: reads its requests, and sends the rows that it lacks.
 
-    Nothing is queued: rows are taken from the log once the last message is sent, so that a slow browser gets more of
-    them in a message, and one that does not read is disconnected.
+    There is no queue of messages: rows are taken from the log once the last message is sent. A slow browser gets more
+    rows a message, and one that does not read is disconnected.
     """
 
     def __init__(self, websocket: WebSocket) -> None:
         super().__init__(websocket)
-        self.lines: list[RunFeed | RecordingFeed] = []
+        self.feeds: list[RunFeed | RecordingFeed] = []
         self.loop = asyncio.get_running_loop()
         self.news = _news.setdefault(self.loop, News(self.loop))
-        self._renewed = 0.0
-        self._told: dict[str, Any] = {}
+        self._renewed_at = 0.0
+        self._sent_status: dict[str, Any] = {}
 
     async def run(self) -> None:
         """Runs until the browser leaves, sends an illegal message or stops reading, or its place is needed."""
         try:
-            await self.work(self._send_all(), self._read_all())
+            await self.run_until_first_ends(self._send_all(), self._read_all())
         finally:
             self.news.follow(self.wake, ())
-            TICKETS.note(self.ticket, frozenset(), None)
+            TICKETS.record_playhead(self.ticket, frozenset(), None)
 
     async def _read_all(self) -> None:
-        rate = Rate()
-        async with asyncio.timeout(bounds.HELLO_SECONDS) as patience:
+        rate_limit = RateLimit()
+        async with asyncio.timeout(bounds.HELLO_SECONDS) as hello_timeout:
             while True:
                 message = await self.websocket.receive()
                 if message["type"] == "websocket.disconnect":
                     return
                 if message.get("text") is None:
                     raise ValueError("bytes, where text is due")
-                rate.spend()
-                self._hear(await self._understood(message["text"]))
-                patience.reschedule(None)
+                rate_limit.spend()
+                self._receive(await self._decode(message["text"]))
+                hello_timeout.reschedule(None)
 
-    async def _understood(self, text: str) -> Hello | Request:
-        """What a message means. A heavy one is read beside the loop: one with a ticket and one without at a time."""
-        message = said(text)
-        if not heavy(message):
-            return understood(message)
-        ticketed = TICKETS.owner(message["ticket"]) is not None
-        async with _reading.setdefault((self.loop, ticketed), asyncio.Lock()):
-            return await asyncio.to_thread(understood, message)
+    async def _decode(self, text: str) -> Hello | Request:
+        """The decoded message. Slow ones are decoded in threads, one at a time with a ticket and one without."""
+        message = parse(text)
+        if not is_slow_to_decode(message):
+            return decode(message)
+        has_ticket = TICKETS.owner(message["ticket"]) is not None
+        async with _decoding.setdefault((self.loop, has_ticket), asyncio.Lock()):
+            return await asyncio.to_thread(decode, message)
 
-    def _hear(self, heard: Hello | Request) -> None:
-        if isinstance(heard, Hello):
-            owner = TICKETS.owner(heard.ticket)
-            if owner is not None:
-                owner = owner._replace(connection=id(self))
-            self.ticket = heard.ticket if owner is not None else ""
-            CROWD.shown(self)
-            self.lines = [
-                RunFeed(number, run, owner, heard.turn)
-                if isinstance(run, AskedRun)
-                else RecordingFeed(number, run, heard.turn)
-                for number, run in enumerate(heard.runs)
-            ]
-            self.news.follow(self.wake, [key for line in self.lines for key in line.keys])
-        elif len(heard.wants) != len(self.lines):
+    def _receive(self, message: Hello | Request) -> None:
+        if isinstance(message, Hello):
+            self._greet(message)
+        elif len(message.target_rows) != len(self.feeds):
             raise ValueError("a request for other runs than those of the hello")
         else:
-            for line, want in zip(self.lines, heard.wants, strict=True):
-                line.want = want
-            TICKETS.note(
-                self.ticket, frozenset(line.key for line in self.lines if line.key), At(heard.at, heard.playing)
-            )
-        self._renewed = 0.0
+            for feed, target_row in zip(self.feeds, message.target_rows, strict=True):
+                feed.target_row = target_row
+            keys = frozenset(feed.key for feed in self.feeds if feed.key)
+            TICKETS.record_playhead(self.ticket, keys, Playhead(message.step, message.is_playing))
+        self._renewed_at = 0.0
         self.wake.set()
+
+    def _greet(self, hello: Hello) -> None:
+        owner = TICKETS.owner(hello.ticket)
+        if owner is not None:
+            owner = owner._replace(connection=id(self))
+        self.ticket = hello.ticket if owner is not None else ""
+        CROWD.limit_ticket(self)
+        self.feeds = [
+            RunFeed(number, run, owner, hello.turn)
+            if isinstance(run, ShownRun)
+            else RecordingFeed(number, run, hello.turn)
+            for number, run in enumerate(hello.runs)
+        ]
+        self.news.follow(self.wake, [key for feed in self.feeds for key in feed.keys])
 
     async def _send_all(self) -> None:
         await self.wake.wait()  # for a hello
-        looked = 0.0
+        ticked_at = 0.0
         while True:
             service, now = trainer(), time.monotonic()
-            self.news.of(service)
-            lines, tick = self.lines, now - looked > TICK_SECONDS
-            if lines and now - self._renewed > RENEW_SECONDS:
-                self._renewed = now
-                for line in lines:
-                    line.request(service, REQUEST_SECONDS)
-            if tick:
-                looked = now
-            for line in lines:
-                new = line.read() if isinstance(line, RecordingFeed) else _each(line.messages(service, rate=tick))
-                await self._send_new(new, line)
-            if lines and tick:
+            self.news.subscribe_to(service)
+            feeds, is_tick = self.feeds, now - ticked_at > TICK_SECONDS
+            if feeds and now - self._renewed_at > RENEW_SECONDS:
+                self._renewed_at = now
+                for feed in feeds:
+                    feed.request(service, REQUEST_SECONDS)
+            if is_tick:
+                ticked_at = now
+            for feed in feeds:
+                if isinstance(feed, RecordingFeed):
+                    await self._send_new(feed.read(), feed)
+                else:
+                    await self._send_new(_async_iterator(feed.messages(service, rate=is_tick)), feed)
+            if feeds and is_tick:
                 await self._send_status(service)
-            await asyncio.sleep(max(PAUSE_SECONDS, EACH_SECONDS * (CROWD.ticketed if self.ticket else len(CROWD))))
-            await self.woken(TICK_SECONDS)
+            clients = CROWD.ticketed_count if self.ticket else len(CROWD)
+            await asyncio.sleep(max(PAUSE_SECONDS, PAUSE_SECONDS_PER_CLIENT * clients))
+            await self.wait_for_news(TICK_SECONDS)
             self.wake.clear()
 
-    async def _send_new(self, messages: AsyncIterator[str | bytes], line: RunFeed | RecordingFeed) -> None:
+    async def _send_new(self, messages: AsyncIterator[str | bytes], feed: RunFeed | RecordingFeed) -> None:
         async for message in messages:
-            if line not in self.lines:
+            if feed not in self.feeds:
                 return  # a new hello has come meanwhile
             await self.send(message)
 
     async def _send_status(self, service: Trainer) -> None:
         status = service.status()
         sentence = "" if status.state == "ready" else status.sentence
-        told = {"state": status.state, "sentence": sentence, "ticket": bool(self.ticket)}
-        if told != self._told:
-            self._told = told
-            await self.send({"kind": "trainer"} | told)
+        content = {"state": status.state, "sentence": sentence, "ticket": bool(self.ticket)}
+        if content != self._sent_status:
+            self._sent_status = content
+            await self.send({"kind": "trainer"} | content)
 
 
-async def _each(messages: Iterable[str | bytes]) -> AsyncIterator[str | bytes]:
+async def _async_iterator(messages: Iterable[str | bytes]) -> AsyncIterator[str | bytes]:
     for message in messages:
         yield message

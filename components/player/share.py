@@ -1,41 +1,41 @@
-"""What is taken from a page: files that are made when they are asked for, and a link that checks itself."""
+"""Downloads of a page, whose files are made on demand, and the link to it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from components.player.file import TOO_LARGE, fits
+from components.player.file import TOO_LARGE, fits_in_file
 from models.export import Comparison
 from models.service.client import trainer
 from models.spec import RunConfig
 
 
-def file(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
-    """A button that makes a file when it is pressed."""
+def download_button(label: str, name: str, mime: str, make: Callable[[], str]) -> None:
+    """A button whose file is made when it is pressed."""
     st.download_button(label, make, name, mime, on_click="ignore", key=f"take_{name}")
 
 
-def player_html(name: str, make: Callable[[], str], runs: Sequence[RunConfig], seeds: int = 1) -> None:
-    """The button of a file that plays, or why there is none."""
-    if fits(runs, seeds):
-        file("File that plays (HTML)", name, "text/html", make)
+def player_download(name: str, make: Callable[[], str], runs: Sequence[RunConfig], seeds: int = 1) -> None:
+    """The download button of a file that plays, or a caption if the file would be too large."""
+    if fits_in_file(runs, seeds):
+        download_button("File that plays (HTML)", name, "text/html", make)
     else:
         st.caption(TOO_LARGE)
 
 
-def link(query: Mapping[str, str], also: str) -> None:
-    """The link to what is shown; `also`: what it does besides."""
-    st.markdown(f"**Link**{also}")
+def show_link(query: Mapping[str, str], description: str) -> None:
+    """The link of a query, to copy; `description` follows its title."""
+    st.markdown(f"**Link**{description}")
     st.code(f"{(st.context.url or '').partition('?')[0]}?{urlencode(query)}", language=None, wrap_lines=True)
 
 
-def say(found: Comparison, of: str = "") -> None:
-    """Whether what is here came out as a link's digest says; `of`: what it is of."""
-    show = {True: st.success, False: st.warning, None: st.info}[found.same]
-    show(f"{of}{found.sentence}")
+def show_comparison(comparison: Comparison, subject: str = "") -> None:
+    """Says, after `subject`, whether the numbers here agree with the digest in a link."""
+    show = {True: st.success, False: st.warning, None: st.info}[comparison.same]
+    show(f"{subject}{comparison.sentence}")
 
 
 def torch_version() -> str | None:
-    """The version of torch in the trainer; None while it is not known."""
+    """The version of torch in the trainer; None until the trainer is ready."""
     return trainer().status().versions.get("torch")

@@ -11,9 +11,9 @@ from addnorm.player.declare import Headline, Panel
 from components.controls import form, settled
 from components.instruments import instruments, remedies
 from components.instruments.panel import INSTRUMENT
-from components.player.page import below, place, player
-from components.player.profiles import RowProfile, profile_of
-from components.player.view import View, look, trouble
+from components.player.page import panels_below, player, playhead
+from components.player.profiles import RowProfile, row_profile
+from components.player.view import View, failure_sentence, view_at
 from components.playground import picture, take_home
 from components.playground.presets import where_to_look
 from components.shell import link, projector, session, tour
@@ -65,20 +65,20 @@ def _watched(cfg: RunConfig) -> bool:
     before = VIEW.get()
     if before is not None and before.cfg != cfg:
         _leave(before, cfg)
-    at = place(NAME, [cfg])
+    at = playhead(NAME, [cfg])
     if at.step and cfg != RunConfig():
         tour.done("break")
-    view, late = look(cfg, at.step)
+    view, late = view_at(cfg, at.step)
     others = _others(cfg)
     offer = _player(cfg, others)
-    refused = late and bool(trouble(cfg))
+    refused = late and bool(failure_sentence(cfg))
     if view is None:
         return not refused
     VIEW.put(view)
     take_home.check(view)
     with offer:
         measuring = not hidden("verdict") and _remedy(view)
-    if not projector.on():
+    if not projector.is_on():
         _below(cfg, others)
         measuring |= not hidden("instruments") and instruments(view, at, NAME)
     _look_again(view)
@@ -89,11 +89,11 @@ def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenera
     """The stack and the verdict on it, the player, and below it the charts. Returns the place of a remedy: above
     the charts, in sight, but on a projector below them.
     """
-    large, fit = projector.on(), FIT.get()
+    large, fit = projector.is_on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), hint=where_to_look(cfg))]
-    below(NAME, "over", [stack, *verdict], on_toggle=_switch)
+    panels_below(NAME, "over", [stack, *verdict], on_toggle=_switch)
     player(
         NAME,
         [cfg],
@@ -106,7 +106,7 @@ def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenera
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     offer = None if large else st.container()
-    below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
+    panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
     return offer or st.container()
 
 
@@ -142,9 +142,9 @@ def _leave(before: View, cfg: RunConfig) -> None:
 
     Not if the new net has less than half its depth: it would be squeezed into a corner of its own chart.
     """
-    shown, _ = look(before.cfg, place(NAME, [before.cfg]).step)
-    previous = profile_of(shown or before)
-    alike = previous.beside(cfg)
+    shown, _ = view_at(before.cfg, playhead(NAME, [before.cfg]).step)
+    previous = row_profile(shown or before)
+    alike = previous.is_comparable(cfg)
     PREVIOUS.put(previous if alike and before.cfg.depth <= 2 * cfg.depth else None)
     if not alike:
         _fit_axes()  # they were scaled for curves that are gone
@@ -167,12 +167,12 @@ def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
             st.number_input(
                 "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
             )
-    below(NAME, "panel", picture.panel(cfg, others, FIT.get(), str(panels)))
+    panels_below(NAME, "panel", picture.panel(cfg, others, FIT.get(), str(panels)))
 
 
 def _look_again(view: View) -> None:
     """Reruns the page once a run has rows and the export panel is open, which lies outside this fragment."""
-    there = view.trained
+    there = view.is_trained
     if ROWS.get() != (view.cfg, there):
         known = ROWS.get()
         ROWS.put((view.cfg, there))
@@ -185,7 +185,7 @@ def _others(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
     task.
     """
     others = [(role.name, role.get()) for role in (PREVIOUS, PINNED)]
-    return [(role, profile) for role, profile in others if profile is not None and profile.beside(cfg)]
+    return [(role, profile) for role, profile in others if profile is not None and profile.is_comparable(cfg)]
 
 
 def _remedy(view: View) -> bool:
@@ -207,9 +207,9 @@ def _fit_axes() -> None:
 
 
 def _pin(cfg: RunConfig) -> None:
-    view, _ = look(cfg, place(NAME, [cfg]).step)
+    view, _ = view_at(cfg, playhead(NAME, [cfg]).step)
     if view is not None:
-        PINNED.put(profile_of(view))
+        PINNED.put(row_profile(view))
 
 
 def _clear() -> None:

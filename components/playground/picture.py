@@ -6,7 +6,13 @@ from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, StackPanel
 from components.charts import figures
 from components.charts.depth import Series
 from components.charts.parts import Figure, enlarged
-from components.player.panels import blocks_of, opened, ten_samples, text_of, writes
+from components.player.panels import (
+    blocks_with_diagrams,
+    is_language_model,
+    sample_paths_panel,
+    stack_blocks,
+    text_panel,
+)
 from components.player.profiles import RowProfile
 from components.shell import projector
 from components.shell.hide import hidden
@@ -31,7 +37,7 @@ ANSWERS = {
 
 def stack(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
     """The stack, whose blocks can be opened unless a link hides what they are made of."""
-    blocks: dict[str, Any] = {"blocks": blocks_of(cfg)} if hidden("theory") else opened(cfg)
+    blocks: dict[str, Any] = {"blocks": stack_blocks(cfg)} if hidden("theory") else blocks_with_diagrams(cfg)
     return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
 
 
@@ -58,13 +64,13 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
             figure["layout"]["margin"]["t"] = TITLE
     span = 6 if large else 4
     drawn = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    texts = [text_of()] if writes(cfg) else []
-    return [*texts, *drawn] if large else [*texts, *drawn, ten_samples(PATHS, span)]
+    texts = [text_panel()] if is_language_model(cfg) else []
+    return [*texts, *drawn] if large else [*texts, *drawn, sample_paths_panel(PATHS, span)]
 
 
 def panels(cfg: RunConfig) -> tuple[str, ...]:
     """Those of PANELS that a net has: what a language model says stands above."""
-    return PANELS[:2] if writes(cfg) else PANELS
+    return PANELS[:2] if is_language_model(cfg) else PANELS
 
 
 def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:

@@ -4,7 +4,7 @@ import logging
 import sys
 from pathlib import Path
 
-from components.player.file import as_file
+from components.player.file import player_file
 from components.playground import picture
 from models.export import about_html, title_of
 from models.runlog import LogHead, RunLog
@@ -20,7 +20,7 @@ def page_of(log: RunLog) -> str:
     about = about_html(cfg, traces[0], _versions(head))
     logs = [RequestedLog(cfg, log_key(cfg), 1, log.folder.parent)]
     facts = [f"seed {cfg.seed}, 1 seed"]
-    return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, logs=logs)
+    return player_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about, logs=logs)
 
 
 def _versions(head: LogHead) -> dict[str, str]:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from addnorm.player.declare import Panel
 from components.player import share
-from components.player.file import as_file
+from components.player.file import player_file
 from components.player.view import View
 from components.playground import picture
 from components.shell import link
@@ -35,7 +35,7 @@ def take_home(cfg: RunConfig, view: View | None) -> None:
     """A folded panel; while closed it computes nothing."""
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
-            shown = view if view is not None and view.cfg == cfg and view.trained else None
+            shown = view if view is not None and view.cfg == cfg and view.is_trained else None
             _downloads(cfg, shown)
             _link(cfg, shown)
             _bring_in()
@@ -44,19 +44,21 @@ def take_home(cfg: RunConfig, view: View | None) -> None:
 def check(view: View) -> None:
     """If the link carries a digest of numbers: whether this run reproduces them."""
     digest = st.query_params.get("digest")
-    if digest and view.trained:
-        share.say(compare(digest, view.trace, share.torch_version()))
+    if digest and view.is_trained:
+        share.show_comparison(compare(digest, view.trace, share.torch_version()))
 
 
 def _downloads(cfg: RunConfig, view: View | None) -> None:
     """Files are made on demand, from the rows there are by then."""
     with st.container(horizontal=True):
-        share.file("Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg))
-        share.file("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
+        share.download_button(
+            "Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg)
+        )
+        share.download_button("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
         if view is not None:
-            share.file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
+            share.download_button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
             panels = picture.in_file(cfg)
-            share.player_html("run.html", lambda: _played(view, panels), [cfg])
+            share.player_download("run.html", lambda: _played(view, panels), [cfg])
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
         + ("" if view is not None else "Numbers and the file that plays come with the first training step.")
@@ -75,7 +77,7 @@ def _played(view: View, panels: tuple[list[Panel], ...]) -> str:
     cfg, (over, player, under) = view.cfg, panels
     about = about_html(cfg, _now(view), trainer().status().versions)
     facts = [f"seed {cfg.seed}, 1 seed"]
-    return as_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about)
+    return player_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about)
 
 
 def _link(cfg: RunConfig, view: View | None) -> None:
@@ -84,7 +86,7 @@ def _link(cfg: RunConfig, view: View | None) -> None:
     if view is not None:
         query["digest"] = digest_of(view.trace.first(cfg.steps), share.torch_version())
         also = ", with a digest of the numbers: it repeats the run and says whether the result is the same"
-    share.link(query, also)
+    share.show_link(query, also)
 
 
 def _bring_in() -> None:

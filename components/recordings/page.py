@@ -9,8 +9,7 @@ import streamlit as st
 from addnorm.player.charts import panels_of
 from addnorm.player.declare import Link, Panel, Sentence
 from components.controls import form
-from components.player.file import as_file
-from components.player.page import RecordingRef, below, player
+from components.player.page import RecordingRef, panels_below, player
 from components.player.recordings import EXAMPLE, examples, folder, recordings
 from components.recordings import package
 from components.shell import link, session
@@ -87,7 +86,7 @@ def draw() -> None:
         names = [first, *([second] if len(runs) > 1 else [])]
         above.download_button(
             "File that plays (HTML)",
-            partial(as_file, " beside ".join(map(_shown, names)), runs, panels, verb="Play"),
+            partial(player_file, " beside ".join(map(_shown, names)), runs, panels, verb="Play"),
             "recording.html",
             "text/html",
             key="recordings_file",
@@ -106,7 +105,7 @@ def draw() -> None:
         always = [one for one in panels if one not in later]
         player(NAME, runs, always, reports="never", verb="Play", start=start, on_open=opened)
         chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
-        below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
+        panels_below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
     with beside:
         _how()
 

@@ -1,1 +1,1 @@
-"""The web server's defence: whom it lets in, how much each may hold, and the headers of its answers."""
+"""The web server's defence: admission by host and address, bounds for each client, and the headers of every answer."""

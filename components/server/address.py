@@ -1,4 +1,4 @@
-"""The address on which a client's connections and requests are counted."""
+"""The address by which a client's connections and requests are counted."""
 
 from collections.abc import Sequence
 from ipaddress import IPv6Address, ip_address
@@ -10,31 +10,31 @@ from models.spec.bounds import IPV6_NETWORK_BITS
 from models.spec.limits import LIMITS
 
 FORWARDED = "x-forwarded-for"
-UNDECLARED = "undeclared"  # whoever names a proxy that the operator has not: one address, whatever the header says
+UNDECLARED = "undeclared"  # the common address of all requests through proxies that the operator has not declared
 LOOPBACK = "127.0.0.1"
 
 
 def address_of(scope: Scope) -> str:
     """A client's address, from an ASGI scope."""
     peer = scope.get("client")
-    return counted(peer[0] if peer else LOOPBACK, Headers(scope=scope).getlist(FORWARDED), LIMITS.proxies)
+    return client_address(peer[0] if peer else LOOPBACK, Headers(scope=scope).getlist(FORWARDED), LIMITS.proxies)
 
 
-def counted(peer: str, forwarded: Sequence[str], proxies: int) -> str:
-    """The peer's address, or the one that the first of so many trusted proxies has appended to X-Forwarded-For.
+def client_address(peer: str, forwarded: Sequence[str], proxies: int) -> str:
+    """The peer's address, or the one that the first of the trusted proxies has appended to X-Forwarded-For.
 
-    The last entry is that of the proxy next to the server; to the left of the trusted ones, a client writes what it
-    likes. Uvicorn has replaced the peer where a header came over loopback, so without proxies no peer is believed
-    that has one.
+    The proxy next to the server appends the last entry; a client can forge all entries left of the trusted ones.
+    Uvicorn replaces the peer if a header came over loopback, so without trusted proxies a peer with a header is
+    UNDECLARED.
     """
     entries = [entry.strip() for line in forwarded for entry in line.split(",")]
     if proxies and len(entries) >= proxies:
-        return network(entries[-proxies])
-    return UNDECLARED if entries else network(peer)
+        return normalized(entries[-proxies])
+    return UNDECLARED if entries else normalized(peer)
 
 
-def network(text: str) -> str:
-    """An address in numbers, without its port; of IPv6 its network. UNDECLARED for any other text."""
+def normalized(text: str) -> str:
+    """A numeric address without its port, IPv6 cut to its network; UNDECLARED for any other text."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:

@@ -1,6 +1,6 @@
-"""The connection of a page, and the crowd in which it has a place until the browser leaves or others need the place.
+"""The connection of a page, and the crowd of all connections, which ends some to make room for others.
 
-A ticketed client has shown a valid ticket. Those without end first, and do not slow the news of the ticketed.
+Connections without a valid ticket end first, and do not slow down those with one.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ TOO_MANY = "too many connections"
 
 
 class PageConnection(ABC):
-    """A member of a crowd. `wake` is set when there is news for it; `ticket`: a valid one, empty without one."""
+    """A member of a crowd. `wake` is set when there is news for it; `ticket` is empty unless it is valid."""
 
     def __init__(self, websocket: WebSocket) -> None:
         self.websocket = websocket
@@ -37,9 +37,9 @@ class PageConnection(ABC):
         """Ends the connection, because others need its place."""
         self._ended.set()
 
-    async def work(self, *parts: Coroutine[Any, Any, None]) -> None:
-        """Works on all parts until one of them or the connection ends; the browser is sent a part's ValueError."""
-        tasks = [asyncio.create_task(part) for part in (*parts, self._ended.wait())]
+    async def run_until_first_ends(self, *coroutines: Coroutine[Any, Any, None]) -> None:
+        """Runs coroutines until one of them or the connection ends; sends the browser a ValueError of theirs."""
+        tasks = [asyncio.create_task(coroutine) for coroutine in (*coroutines, self._ended.wait())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -48,14 +48,17 @@ class PageConnection(ABC):
         await asyncio.gather(*tasks, return_exceptions=True)
         errors = [error for task in done if (error := task.exception()) is not None]
         reason = next((str(error) for error in errors if isinstance(error, ValueError)), "")
-        if self.websocket.application_state is WebSocketState.CONNECTED and (reason or self._ended.is_set()):
-            await self.websocket.close(*((REFUSED, reason[:100]) if reason else (CROWDED, TOO_MANY)))
+        if self.websocket.application_state is WebSocketState.CONNECTED:
+            if reason:
+                await self.websocket.close(REFUSED, reason[:100])
+            elif self._ended.is_set():
+                await self.websocket.close(CROWDED, TOO_MANY)
         for error in errors:
             if not isinstance(error, ValueError | WebSocketDisconnect | OSError | RuntimeError):
                 raise error
 
     async def send(self, message: str | bytes | dict[str, Any]) -> None:
-        """Sends text, bytes or JSON; TimeoutError where the browser does not take it."""
+        """Sends text, bytes or JSON; TimeoutError if the browser does not read it."""
         async with asyncio.timeout(bounds.SEND_SECONDS):
             if isinstance(message, str):
                 await self.websocket.send_text(message)
@@ -64,8 +67,8 @@ class PageConnection(ABC):
             else:
                 await self.websocket.send_json(message)
 
-    async def woken(self, seconds: float) -> None:
-        """Waits for news, so many seconds at most."""
+    async def wait_for_news(self, seconds: float) -> None:
+        """Waits for news, at most `seconds`."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.wake.wait()
@@ -73,48 +76,51 @@ class PageConnection(ABC):
 
 @dataclass
 class Crowd:
-    """The open connections, in the order in which they came."""
+    """The open connections, oldest first."""
 
-    most: int = bounds.MAX_PAGES
-    most_of_address: int = bounds.MAX_PAGES_PER_ADDRESS
-    most_of_ticket: int = bounds.MAX_PAGES_PER_TICKET
+    max_connections: int = bounds.MAX_PAGES
+    max_per_address: int = bounds.MAX_PAGES_PER_ADDRESS
+    max_per_ticket: int = bounds.MAX_PAGES_PER_TICKET
     _open: list[PageConnection] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
-    def ticketed(self) -> int:
-        """How many have shown a valid ticket."""
+    def ticketed_count(self) -> int:
+        """The number of connections with a valid ticket."""
         return sum(bool(member.ticket) for member in self._open)
 
     def admit(self, newcomer: PageConnection) -> bool:
-        """Takes a connection in; where there is no place, another one ends, or there is none for it: False."""
+        """Adds a connection, and ends another one if there is no room. False if none may end for it."""
         neighbours = [member for member in self._open if member.address == newcomer.address]
-        crowded_address = len(neighbours) >= self.most_of_address
-        if crowded_address or len(self._open) >= self.most:
-            first = self._first_to_go([one for one in neighbours if not one.ticket] if crowded_address else self._open)
-            if first is None or (first.ticket and first.address == newcomer.address):
-                return False  # nobody of a class is sent away for one more of it
-            self._end(first)
+        is_address_full = len(neighbours) >= self.max_per_address
+        if is_address_full or len(self._open) >= self.max_connections:
+            without_ticket = [neighbour for neighbour in neighbours if not neighbour.ticket]
+            victim = self._first_to_end(without_ticket if is_address_full else self._open)
+            if victim is None or (victim.ticket and victim.address == newcomer.address):
+                return False  # a newcomer does not displace others of its class
+            self._end(victim)
         self._open.append(newcomer)
         return True
 
-    def shown(self, member: PageConnection) -> None:
-        """Notes that a connection has shown a ticket: of too many with the same one, the oldest end."""
-        same = [one for one in self._open if one.ticket and one.ticket == member.ticket and one is not member]
-        for one in same[: max(0, len(same) + 1 - self.most_of_ticket)]:
-            self._end(one)
+    def limit_ticket(self, newest: PageConnection) -> None:
+        """Ends the oldest connections with the ticket of `newest` beyond the bound for one ticket."""
+        others = [
+            other for other in self._open if other.ticket and other.ticket == newest.ticket and other is not newest
+        ]
+        for other in others[: max(0, len(others) + 1 - self.max_per_ticket)]:
+            self._end(other)
 
     def leave(self, member: PageConnection) -> None:
-        """Notes that a connection has ended."""
+        """Removes a connection that has ended."""
         if member in self._open:
             self._open.remove(member)
 
-    def _first_to_go(self, among: Iterable[PageConnection]) -> PageConnection | None:
-        """The first to end: without a ticket first, then of the most crowded address, then the oldest."""
+    def _first_to_end(self, candidates: Iterable[PageConnection]) -> PageConnection | None:
+        """The oldest connection of the most crowded address, if possible without a ticket."""
         of_address = Counter(member.address for member in self._open)
-        return min(among, key=lambda one: (bool(one.ticket), -of_address[one.address]), default=None)
+        return min(candidates, key=lambda member: (bool(member.ticket), -of_address[member.address]), default=None)
 
     def _end(self, member: PageConnection) -> None:
         self.leave(member)
@@ -122,7 +128,7 @@ class Crowd:
 
 
 async def serve(websocket: WebSocket, crowd: Crowd, kind: type[PageConnection]) -> None:
-    """Serves a connection until it ends, if a crowd has a place for it."""
+    """Serves a connection until it ends, if the crowd admits it."""
     await websocket.accept()
     connection = kind(websocket)
     if not crowd.admit(connection):

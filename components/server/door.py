@@ -1,4 +1,4 @@
-"""Middleware that lets requests and websockets in by host, origin, address and method."""
+"""Middleware that admits requests and websockets by host, origin, address and method."""
 
 import platform
 import re
@@ -12,15 +12,15 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from components.server.address import LOOPBACK, UNDECLARED, address_of, network
+from components.server.address import LOOPBACK, UNDECLARED, address_of, normalized
 from components.server.connection import CROWDED, REFUSED
 from components.server.headers import with_headers
-from components.server.sockets import Watch, short_messages
+from components.server.sockets import SocketWatch, limit_message_size
 from models.spec import bounds
 from models.spec.limits import LIMITS
 
-METRICS = "/_stcore/metrics"  # says how many visitors there are, and computes what each of them holds
-READS = ("GET", "HEAD", "OPTIONS")
+METRICS = "/_stcore/metrics"  # tells anybody the number of visitors, and is expensive to compute
+READ_METHODS = ("GET", "HEAD", "OPTIONS")
 UNKNOWN_HOST = (
     "This server does not answer to this name. Its operator can allow it: server.allowedHosts, or PLAYGROUND_PROXIES "
     "where a proxy stands before it.\n"
@@ -28,71 +28,71 @@ UNKNOWN_HOST = (
 
 
 class Door:
-    """Refuses hosts, origins, crowds and uploads; watches all sockets; adds headers to every answer."""
+    """Refuses foreign hosts and origins, crowds and uploads; watches all sockets; adds headers to every answer."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self.inner = inner
-        self._open: Counter[str] = Counter()  # websockets by address
-        self._watch = Watch()
+        self._websockets: Counter[str] = Counter()  # open ones by address
+        self._watch = SocketWatch()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets a request or websocket in, or answers it."""
+        """Passes a request or websocket on, or refuses it."""
         if scope["type"] not in ("http", "websocket"):
             await self.inner(scope, receive, send)
             return
         self._watch.begin(receive)
-        known = host_known(scope)
+        is_allowed = is_host_allowed(scope)
         if scope["type"] == "websocket":
-            own = _as_own_origin(scope) if known else None
-            if own is None:
+            scope_with_origin = _with_own_origin(scope) if is_allowed else None
+            if scope_with_origin is None:
                 await _refuse(receive, send, REFUSED)
             else:
-                await self._hold(own, receive, send)
+                await self._serve_websocket(scope_with_origin, receive, send)
             return
         answer = self.inner
-        if not known:
+        if not is_allowed:
             answer = PlainTextResponse(UNKNOWN_HOST, 421)
         elif scope["path"].rstrip("/").endswith(METRICS):
             answer = PlainTextResponse("Not found.", 404)
-        elif scope["method"] not in READS:  # before its body is read: what visitors type arrives by websocket
-            answer = PlainTextResponse("This server takes no uploads.", 405, {"allow": ", ".join(READS)})
+        elif scope["method"] not in READ_METHODS:  # before its body is read: visitors' input comes by websocket
+            answer = PlainTextResponse("This server takes no uploads.", 405, {"allow": ", ".join(READ_METHODS)})
         await answer(scope, receive, with_headers(send))
 
-    async def _hold(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
-        of_address, in_all = self._open[address], self._open.total()
-        if of_address >= bounds.MAX_WEBSOCKETS_PER_ADDRESS or in_all >= bounds.MAX_WEBSOCKETS:
+        is_address_full = self._websockets[address] >= bounds.MAX_WEBSOCKETS_PER_ADDRESS
+        if is_address_full or self._websockets.total() >= bounds.MAX_WEBSOCKETS:
             await _refuse(receive, send, CROWDED)
             return
-        short_messages(receive)
-        self._open[address] += 1
+        limit_message_size(receive)
+        self._websockets[address] += 1
         try:
             await self.inner(scope, receive, send)
         finally:
-            self._open -= Counter([address])
+            self._websockets -= Counter([address])
 
 
-def host_known(scope: Scope) -> bool:
-    """Whether the Host is one of `server.allowedHosts`; where there are none, whether it may be asked for from here.
+def is_host_allowed(scope: Scope) -> bool:
+    """Whether the Host is in `server.allowedHosts`; without that option, no DNS rebinding to this machine.
 
-    A browser on this machine could be led here by a page of a foreign name that resolves to this machine: it would
-    take what it reads for that page's own. So whoever comes from this machine, and by no proxy, names this machine.
+    A page whose foreign name resolves to this machine could read answers as its own, in a browser on this machine.
+    So a local connection without a proxy must name this machine, or give a numeric address.
     """
     parts = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[^\s:/?#@\[\]]+)(:\d{1,5})?", Headers(scope=scope).get("host", ""))
     host = parts[1].lower().rstrip(".") if parts else ""
     allowed: Sequence[str] = st.get_option("server.allowedHosts")
     if allowed:
         return any(_matches(host, pattern.strip().lower().rstrip(".")) for pattern in allowed)
-    in_numbers = network(host) != UNDECLARED  # no foreign name can be made to stand for them
-    return bool(LIMITS.proxies) or not _from_here(scope) or host in _own_names() or in_numbers
+    is_numeric = normalized(host) != UNDECLARED  # no foreign name resolves by being a number
+    return bool(LIMITS.proxies) or not _is_local(scope) or host in _own_names() or is_numeric
 
 
-def _from_here(scope: Scope) -> bool:
-    """Whether a connection comes from this machine; a peer that a header names is not looked at."""
-    here, peer = scope.get("server"), scope.get("client")
-    if not here or not here[1]:
+def _is_local(scope: Scope) -> bool:
+    """Whether a connection comes from this machine, whatever its headers say."""
+    server, peer = scope.get("server"), scope.get("client")
+    if not server or not server[1]:
         return False
-    return network(here[0]) == LOOPBACK or (peer is not None and peer[0] == here[0])
+    return normalized(server[0]) == LOOPBACK or (peer is not None and peer[0] == server[0])
 
 
 @cache
@@ -103,14 +103,14 @@ def _own_names() -> frozenset[str]:
 
 
 def _matches(host: str, pattern: str) -> bool:
-    """Whether a host is a pattern as `server.allowedHosts` has them."""
+    """Whether a host matches a pattern of `server.allowedHosts`."""
     return bool(host) and (pattern in ("*", host) or (pattern.startswith("*.") and host.endswith(pattern[1:])))
 
 
-def _as_own_origin(scope: Scope) -> Scope | None:
-    """A websocket's scope with an origin that is its host's; None if its page is of an origin that is not allowed.
+def _with_own_origin(scope: Scope) -> Scope | None:
+    """A websocket's scope with its host as origin; None if the page's origin is not allowed.
 
-    Where the two differ, Streamlit would ask the internet for the server's own address, on the event loop.
+    If the two differed, Streamlit would ask the internet for the server's address, and block the event loop.
     """
     headers = Headers(scope=scope)
     origin, host = headers.get("origin"), headers.get("host", "")

@@ -1,7 +1,7 @@
-"""The headers of every answer, and the policy of every page.
+"""The headers of every answer, and the Content-Security-Policy of every page.
 
-A page may load and ask this server alone. Streamlit sets styles in attributes and hands a component's script to the
-browser as a blob. The policy does not say who may frame a page: a Space does, and so does a course.
+A page may load from and connect to this server alone. The policy allows inline styles and blob scripts, which
+Streamlit uses, and does not restrict frames, because Spaces and courses embed the app.
 """
 
 import re
@@ -20,17 +20,17 @@ POLICY = (
 
 
 def policy(page: bytes) -> str:
-    """The Content-Security-Policy of a page, which names the scripts in its HTML by their content."""
-    scripts = [sha256(script).digest() for script in re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)]
-    return POLICY.format(scripts=" ".join(f"'sha256-{b64encode(one).decode()}'" for one in scripts))
+    """The Content-Security-Policy of a page, which allows the scripts in its HTML by their hashes."""
+    hashes = [sha256(script).digest() for script in re.findall(rb"<script>(.*?)</script>", page, re.DOTALL)]
+    return POLICY.format(scripts=" ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in hashes))
 
 
 def with_headers(send: Send) -> Send:
-    """Sends HEADERS with an answer."""
+    """A `send` that adds HEADERS to the answer."""
 
-    async def complete(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             MutableHeaders(scope=message).update(HEADERS)
         await send(message)
 
-    return complete
+    return send_with_headers

@@ -1,14 +1,14 @@
-"""Sockets that hold places without using them: idle ones, and messages that are begun and never end.
+"""Ends sockets that occupy places without using them: idle ones, and those with messages that never end.
 
-Uvicorn waits for ever for a first request and for the rest of a message, and lets no application see either. So this
-looks at its connections once a second, by names of its own that `tests/server/test_sockets.py` keeps watch over.
+Uvicorn waits for ever for a first request and for the rest of a message, and shows neither to an application. So this
+module inspects uvicorn's connections once a second. `tests/server/test_sockets.py` checks the private names it uses.
 """
 
 import asyncio
 import logging
 from collections.abc import Collection
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.types import Receive
 
@@ -20,87 +20,103 @@ try:
 except ImportError:  # Windows, where there is no such limit
     resource = None  # type: ignore[assignment]
 
-LOOK_SECONDS = 1.0
+INSPECTION_SECONDS = 1.0
 
 
-def more_files() -> int:
-    """Raises the number of files and sockets that this process may open as far as it is allowed; returns it."""
+def raise_file_limit() -> int:
+    """Raises the limit of open files and sockets to MAX_FILES or the hard limit; returns the new limit.
+
+    0 on Windows, which has no such limit.
+    """
     if resource is None:
         return 0
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = bounds.MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, bounds.MAX_FILES)
-    if soft == resource.RLIM_INFINITY or soft >= most:
+    limit = bounds.MAX_FILES if hard == resource.RLIM_INFINITY else min(hard, bounds.MAX_FILES)
+    if soft == resource.RLIM_INFINITY or soft >= limit:
         return soft
-    with suppress(ValueError, OSError):  # macOS allows fewer than it says
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    with suppress(ValueError, OSError):  # macOS allows fewer than its hard limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-def short_messages(receive: Receive) -> None:
-    """Bounds what a websocket takes in; what Streamlit sends, which has the same option, may be longer."""
+def limit_message_size(receive: Receive) -> None:
+    """Bounds a websocket's incoming messages; Streamlit's option of that name would bound outgoing ones too."""
     conn = getattr(getattr(receive, "__self__", None), "conn", None)
     if conn is not None and hasattr(conn, "max_message_size"):
         conn.max_message_size = bounds.MAX_MESSAGE_BYTES
 
 
-class Watch:
-    """Ends connections that keep the server waiting too long; of too many idle ones those that came first, and of too
-    many bytes of unfinished messages the largest.
-    """
+class SocketWatch:
+    """Ends connections that wait too long, the oldest of too many idle ones, and the largest unfinished messages."""
 
     def __init__(self) -> None:
-        self._since: dict[Any, tuple[object, float]] = {}  # what a connection is waited for with, and since when
+        self._waiting: dict[Any, _Wait] = {}  # by connection
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, receive: Receive) -> None:
-        """Looks at the connections of a server from its first request on."""
+        """Starts to watch the connections of a server, at its first request."""
         if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look(_connections(receive)))
+            self._task = asyncio.create_task(self._watch(_connections(receive)))
 
-    async def _look(self, connections: Collection[Any]) -> None:
+    async def _watch(self, connections: Collection[Any]) -> None:
         while True:
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(INSPECTION_SECONDS)
             try:
-                for due in self.due(connections, asyncio.get_running_loop().time()):
-                    due.transport.abort()
+                for connection in self.connections_to_end(connections, asyncio.get_running_loop().time()):
+                    connection.transport.abort()
             except Exception as error:
                 event("failed", logging.ERROR, **told(error))
 
-    def due(self, connections: Collection[Any], now: float) -> list[Any]:
-        """The connections to end at a time of the loop's clock."""
-        before, self._since = self._since, {}
+    def connections_to_end(self, connections: Collection[Any], now: float) -> list[Any]:
+        """The connections beyond a bound at time `now` of the loop's clock. Remembers since when each one waits."""
+        before, self._waiting = self._waiting, {}
         for connection in connections:
-            if waited_with := _waited_for(connection):
-                known = before.get(connection)
-                self._since[connection] = known if known and known[0] is waited_with[0] else (*waited_with, now)
-        oldest_first = sorted(self._since, key=lambda connection: self._since[connection][1])
-        idle = [connection for connection in oldest_first if not hasattr(connection, "frames")]
+            if _is_waiting(connection):
+                token, earlier = _wait_token(connection), before.get(connection)
+                is_same = earlier is not None and earlier.token is token
+                self._waiting[connection] = earlier if earlier and is_same else _Wait(token, now)
+        oldest_first = sorted(self._waiting, key=lambda connection: self._waiting[connection].since)
+        idle = [connection for connection in oldest_first if not _is_websocket(connection)]
         unfinished = sorted(set(oldest_first) - set(idle), key=_unfinished_bytes)
-        due = idle[: max(0, len(idle) - bounds.MAX_IDLE_CONNECTIONS)]
-        total = 0
+        to_end = idle[: max(0, len(idle) - bounds.MAX_IDLE_CONNECTIONS)]
+        total_bytes = 0
         for connection in unfinished:
-            total += _unfinished_bytes(connection)
-            if total > bounds.MAX_UNFINISHED_BYTES:
-                due.append(connection)
+            total_bytes += _unfinished_bytes(connection)
+            if total_bytes > bounds.MAX_UNFINISHED_BYTES:
+                to_end.append(connection)
         for waiting, seconds in ((idle, bounds.IDLE_SECONDS), (unfinished, bounds.MESSAGE_SECONDS)):
-            due += [one for one in waiting if now - self._since[one][1] > seconds]
-        return list(dict.fromkeys(due))
+            to_end += [connection for connection in waiting if now - self._waiting[connection].since > seconds]
+        return list(dict.fromkeys(to_end))
+
+
+class _Wait(NamedTuple):
+    """A wait for one request or message: `token` stays the same object during it. `since`: on the loop's clock."""
+
+    token: object
+    since: float
 
 
 def _connections(receive: Receive) -> Collection[Any]:
-    """All connections of the server that a request came by."""
-    carrier = getattr(receive, "__self__", None)  # a websocket, or one request of a connection
-    carrier = getattr(getattr(carrier, "on_response", None), "__self__", carrier)
-    connections: Collection[Any] = getattr(carrier, "connections", ())
+    """All connections of the server that received a request."""
+    owner = getattr(receive, "__self__", None)  # a websocket, or one request of a connection
+    owner = getattr(getattr(owner, "on_response", None), "__self__", owner)
+    connections: Collection[Any] = getattr(owner, "connections", ())
     return connections
 
 
-def _waited_for(connection: Any) -> tuple[object] | None:
-    """What is the same as long as a connection waits for one request or one message; None while it waits for none."""
-    if hasattr(connection, "frames"):  # a websocket
-        return (connection.frames,) if _unfinished_bytes(connection) and not connection.read_paused else None
-    cycle = connection.cycle
-    return (cycle,) if cycle is None or cycle.response_complete else None
+def _is_websocket(connection: Any) -> bool:
+    return hasattr(connection, "frames")
+
+
+def _is_waiting(connection: Any) -> bool:
+    """Whether the server waits for a connection's request, or for the rest of its message."""
+    if _is_websocket(connection):
+        return bool(_unfinished_bytes(connection)) and not connection.read_paused
+    return connection.cycle is None or connection.cycle.response_complete
+
+
+def _wait_token(connection: Any) -> object:
+    return connection.frames if _is_websocket(connection) else connection.cycle
 
 
 def _unfinished_bytes(websocket: Any) -> int:

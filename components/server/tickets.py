@@ -1,6 +1,6 @@
-"""Tickets: a page gives one to its connection, by which the server knows whose runs these are.
+"""Tickets: a page gives its ticket to its connection, so that the server knows whose runs these are.
 
-A ticket is valid for the logs of its page only: whoever finds one cannot train anything else with it.
+A ticket is valid only for the logs of its page: nobody can train anything else with a stolen one.
 """
 
 import secrets
@@ -15,8 +15,8 @@ from models.spec import bounds
 
 
 @dataclass(frozen=True)
-class At:
-    """Where a viewer's playhead is: the step shown, and whether it plays."""
+class Playhead:
+    """The step that a viewer sees, and whether its player plays."""
 
     step: int = 0
     playing: bool = False
@@ -26,62 +26,63 @@ class At:
 class _Ticket:
     name: str
     owner: Requester
-    until: float
-    noted: tuple[frozenset[str], At] | None = None
+    valid_until: float  # monotonic seconds
+    playhead: Playhead | None = None
+    playhead_logs: frozenset[str] = frozenset()  # the logs under that playhead
 
 
 @dataclass
 class Tickets:
-    """The tickets, one for each part of a session's screen; the longest unused is dropped first. Thread-safe."""
+    """The tickets, one for each part of a session's screen; the least recently used is dropped first. Thread-safe."""
 
     seconds: float = bounds.TICKET_SECONDS
-    most: int = bounds.MAX_TICKETS
+    max_tickets: int = bounds.MAX_TICKETS
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_part: OrderedDict[tuple[str, str, str], _Ticket] = field(default_factory=OrderedDict, repr=False)
     _by_name: dict[str, _Ticket] = field(default_factory=dict, repr=False)
 
-    def hand(self, owner: Requester) -> str:
-        """The ticket of an owner's part, the same as long as it is used, and valid for the part's current logs."""
+    def issue(self, owner: Requester) -> str:
+        """The ticket of an owner's part. It stays the same while it is used, and is valid for the part's new logs."""
         part = owner.session, owner.screen, owner.part
         with self._lock:
-            self._drop_old()
+            self._drop_expired()
             ticket = self._by_part.pop(part, None)
-            while len(self._by_part) >= self.most:
+            while len(self._by_part) >= self.max_tickets:
                 self._drop_oldest()
             if ticket is None:
                 ticket = _Ticket(secrets.token_urlsafe(24), owner, 0.0)
                 self._by_name[ticket.name] = ticket
-            ticket.owner, ticket.until = owner, time.monotonic() + self.seconds
+            ticket.owner, ticket.valid_until = owner, time.monotonic() + self.seconds
             self._by_part[part] = ticket
             return ticket.name
 
     def owner(self, name: str) -> Requester | None:
-        """The owner of a ticket; None if there is no such ticket any more. Counts as a use."""
+        """The owner of a ticket; None if the ticket is unknown or has expired. Counts as a use."""
         with self._lock:
-            self._drop_old()
+            self._drop_expired()
             ticket = self._by_name.get(name)
             if ticket is None:
                 return None
-            ticket.until = time.monotonic() + self.seconds
+            ticket.valid_until = time.monotonic() + self.seconds
             self._by_part.move_to_end((ticket.owner.session, ticket.owner.screen, ticket.owner.part))
             return ticket.owner
 
-    def note(self, name: str, logs: frozenset[str], at: At | None) -> None:
-        """Notes where a connection's playhead is in some logs; None: the connection has ended."""
+    def record_playhead(self, name: str, logs: frozenset[str], playhead: Playhead | None) -> None:
+        """Records where a connection's playhead is in some logs; None: the connection has ended."""
         with self._lock:
             ticket = self._by_name.get(name)
             if ticket is not None:
-                ticket.noted = None if at is None else (logs, at)
+                ticket.playhead, ticket.playhead_logs = playhead, logs
 
-    def place(self, owner: Requester) -> At | None:
-        """Where an owner's playhead was last noted; None if no connection is in these logs."""
+    def playhead(self, owner: Requester) -> Playhead | None:
+        """The playhead last recorded for an owner; None if no connection shows these logs."""
         with self._lock:
             ticket = self._by_part.get((owner.session, owner.screen, owner.part))
-            return ticket.noted[1] if ticket and ticket.noted and ticket.noted[0] == owner.runs else None
+            return ticket.playhead if ticket and ticket.playhead_logs == owner.runs else None
 
-    def _drop_old(self) -> None:
+    def _drop_expired(self) -> None:
         now = time.monotonic()
-        while self._by_part and next(iter(self._by_part.values())).until <= now:
+        while self._by_part and next(iter(self._by_part.values())).valid_until <= now:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
@@ -89,5 +90,5 @@ class Tickets:
         del self._by_name[oldest.name]
 
 
-# Kept in `sys`: Streamlit reloads this module for the pages when a file is saved, but not for the route.
+# Stored in `sys`: when a file is saved, Streamlit reloads this module for the pages but not for the route.
 TICKETS: Tickets = sys.__dict__.setdefault("_add_norm_tickets", Tickets())

@@ -20,7 +20,7 @@ SCENES = "→, N or Page Down goes on, ←, B or Page Up goes back, Space plays.
 STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text(encoding='utf-8')}</style>"
 
 
-def on() -> bool:
+def is_on() -> bool:
     """Whether the address asks for the projector view."""
     return st.query_params.get(KEY) == VALUE
 

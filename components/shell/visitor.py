@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.server.address import FORWARDED, LOOPBACK, counted
+from components.server.address import FORWARDED, LOOPBACK, client_address
 from components.shell.address import HERE
 from components.shell.streamlits_own import session_id
 from models.service.client import Requester, log_key
@@ -25,7 +25,7 @@ def address() -> str:
     """This visitor's address on a page, as `components.server.address` counts it; empty outside of a page."""
     if not visitor():
         return ""
-    return counted(st.context.ip_address or LOOPBACK, st.context.headers.get_all(FORWARDED), LIMITS.proxies)
+    return client_address(st.context.ip_address or LOOPBACK, st.context.headers.get_all(FORWARDED), LIMITS.proxies)
 
 
 def cookie(name: str) -> str:

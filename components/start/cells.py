@@ -8,8 +8,8 @@ import streamlit as st
 from addnorm.player.declare import COLUMNS, Chart, Curve, Link, Panel, RunHeading, SamplePaths, StackPanel
 from components.charts import figures
 from components.charts.parts import enlarged
-from components.player.page import below, place, player
-from components.player.panels import opened
+from components.player.page import panels_below, player, playhead
+from components.player.panels import blocks_with_diagrams
 from components.shell import projector
 from components.shell.hide import hidden
 from components.shell.link import PLAYGROUND
@@ -58,7 +58,7 @@ TOLD, ASKED = (0, 3), (1, 2)  # which cells play at once, and of which the pictu
 def ended() -> list[Ended]:
     """The four runs once they have been watched to the end, until they are reset; empty where a link hides them."""
     runs = [cell.cfg for cell in CELLS]
-    step, logs = place(NAME, runs).step, [trainer().log(cfg) for cfg in runs]
+    step, logs = playhead(NAME, runs).step, [trainer().log(cfg) for cfg in runs]
     over = all(log.done for log in logs)
     watched = over and step > 0 and (START_WATCHED.get() or step >= max(log.rest for log in logs))
     START_WATCHED.put(watched)
@@ -70,7 +70,7 @@ def ended() -> list[Ended]:
 
 def draw(ended: list[Ended]) -> None:
     """The player and the four cells. `found`: the outcomes, if known. A projector shows less, and larger."""
-    large = projector.on()
+    large = projector.is_on()
     of: list[Ended | None] = [*ended] or [None] * len(CELLS)
     cells = list(enumerate(zip(CELLS, of, strict=True)))
     losses = [panel for run, (cell, end) in cells for panel in _losses(run, cell, end, large=large)]
@@ -83,15 +83,15 @@ def draw(ended: list[Ended]) -> None:
 def told() -> None:
     """Ten unseen digits on their way through the two nets of which a class is not asked."""
     with st.container(key="class_told"):
-        height = 330 if projector.on() else 220
+        height = 330 if projector.is_on() else 220
         player("told", [CELLS[cell].cfg for cell in TOLD], [_sample_paths(TOLD, range(len(TOLD)), height=height)])
 
 
 def picture(*, asks: bool) -> None:
     """Ten unseen digits on their way through the nets; if it `asks`, two of them play at once, two after a guess."""
     cells = range(len(CELLS))
-    paths = _sample_paths(cells, cells, asks=ASKED if asks else (), height=330 if projector.on() else 176)
-    below(NAME, "digits", [paths], runs=len(CELLS))
+    paths = _sample_paths(cells, cells, asks=ASKED if asks else (), height=330 if projector.is_on() else 176)
+    panels_below(NAME, "digits", [paths], runs=len(CELLS))
 
 
 def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> SamplePaths:
@@ -125,7 +125,7 @@ def _losses(run: int, cell: Combination, end: Ended | None, *, large: bool) -> l
 def _blocks(run: int, cell: Combination, *, large: bool) -> list[Panel]:
     """The blocks of one cell, and the way to the playground, which a projector does not show."""
     title = f"Signal and gradient, {cell.title.lower()}"
-    stack = StackPanel(title, run, SPAN, 2, height=130, scale="shared", **opened(cell.cfg))
+    stack = StackPanel(title, run, SPAN, 2, height=130, scale="shared", **blocks_with_diagrams(cell.cfg))
     if large:
         return [stack]
     return [stack, Link(f"{cell.title}: playground", run, SPAN, 3, href=f"playground?{key_of(cell.cfg)}")]

@@ -7,9 +7,9 @@ import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Choice, Curve, Digit, Panel, SamplePaths, Scene, StackPanel
 from components.classroom import following
-from components.player.page import player, seen_scene
-from components.player.panels import block_of, blocks_of
-from components.player.view import look
+from components.player.page import last_scene, player
+from components.player.panels import block_panel, stack_blocks
+from components.player.view import view_at
 from components.shell import address, hide, projector, tour
 from components.shell.link import START
 from components.shell.naming import chance
@@ -49,19 +49,19 @@ def draw() -> None:
         st.switch_page(START)
     own = _own()
     runs = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(own)]
-    seen = [words.Seen(cfg, look(cfg)[0], trainer().log(cfg)) for cfg in runs]
+    seen = [words.Seen(cfg, view_at(cfg)[0], trainer().log(cfg)) for cfg in runs]
     texts = words.scenes(seen, digit=DIGIT)
     scenes = [
         Scene(title, text, run, _picture(runs[run], run), plays, whole)
         for run, ((title, text), (plays, whole)) in enumerate(zip(texts, HOW, strict=True))
     ]
     scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
-    keys = "" if not projector.on() else words.TEXTS("in class") if following.key() else projector.SCENES
+    keys = "" if not projector.is_on() else words.TEXTS("in class") if following.key() else projector.SCENES
     player(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
-    if seen_scene(NAME) >= tour.SEEN:
+    if last_scene(NAME) >= tour.SEEN:
         tour.done("story")
     poll_while(
-        "story_numbers", lambda: any(look(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed"
+        "story_numbers", lambda: any(view_at(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed"
     )
     to_playground(_net(own), words.TEXTS("to the playground"))
     # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
@@ -79,11 +79,11 @@ def _picture(cfg: RunConfig, run: int) -> list[Panel]:
     """Of the first scene one block and the digit that enters; of the others the way of ten digits through all. On a
     projector the block has the whole width.
     """
-    half, ways, large = COLUMNS // 2, run > 0, projector.on()
+    half, ways, large = COLUMNS // 2, run > 0, projector.is_on()
     curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 110 if ways else 92)
     span = half if ways else COLUMNS
-    block = block_of(cfg, "One block", run, COLUMNS if large else span)
-    stack = StackPanel(run=run, span=span, blocks=blocks_of(cfg), height=90 if ways else 84, scale="shared")
+    block = block_panel(cfg, "One block", run, COLUMNS if large else span)
+    stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=90 if ways else 84, scale="shared")
     if not ways:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
     paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=330)

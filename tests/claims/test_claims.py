@@ -11,7 +11,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from addnorm.words import number
-from components.player.experiment import chart
+from components.player.experiment import lines_figure
 from models.claims.claims import CLAIMS
 from models.claims.depth import PRESERVED_FACTOR
 from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
@@ -492,7 +492,7 @@ def test_one_chart_is_judged_by_whether_a_level_gradient_goes_with_learning() ->
 def test_a_chart_has_a_line_for_every_net_and_its_numbers(key: str) -> None:
     lines = outcome(key).lines
     assert lines is not None
-    figure = drawn(chart(lines))
+    figure = drawn(lines_figure(lines))
     assert {trace["name"] for trace in figure["data"] if trace["mode"] != "markers"} >= set(lines.values)
     assert np.isfinite(geometric_mean(next(iter(gathered(key).values())).mean_square)).all()
 

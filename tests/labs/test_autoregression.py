@@ -10,7 +10,7 @@ from components.charts.tokens import candidates_chart
 from components.labs.autoregression.inside import looks_map, revision_chart, revision_sentence
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import stop_sentence, whole
-from components.player.feed import written
+from components.player.feed import text_json
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
@@ -228,7 +228,7 @@ def test_the_lab_opens_with_what_its_net_writes_once_trained_recorded_and_no_oth
     page = lab("autoregression")
     assert found.cfg == first_config()
     shown = panels(page, "text")["What the net writes"]
-    assert shown["recorded"] == {"step": 600, "picture": written(found.frame.picture)}
+    assert shown["recorded"] == {"step": 600, "picture": text_json(found.frame.picture)}
     assert text(page) == "Call me Ish"
     told = words(page)
     assert told.count("Measured at step 0.") == 4  # over two of Earlier tokens, Block by block and KV cache

@@ -26,7 +26,7 @@ from components.labs.residual.trained import (
 )
 from components.labs.residual.variants import effective_weight, variants
 from components.player.view import View
-from components.server.tickets import At
+from components.server.tickets import Playhead
 from models.labs.residual import (
     EPS,
     WALKED,
@@ -528,10 +528,10 @@ def test_a_net_that_has_ended_is_shown_at_its_end_and_all_others_at_the_step_of_
     for cfg, rows in zip(others, (31, 51), strict=True):
         while trainer().log(cfg).length < rows:
             trainer().request_rows(cfg, rows)
-    found, waiting = several.views_at_step(cfgs, At(200))
+    found, waiting = several.views_at_step(cfgs, Playhead(200))
     assert waiting
     assert len({view.row for view in found}) == 1
     assert 30 <= found[0].row < 200
-    found, waiting = several.views_at_step(cfgs, At(25))
+    found, waiting = several.views_at_step(cfgs, Playhead(25))
     assert not waiting
     assert [view.row for view in found] == [25] * 3

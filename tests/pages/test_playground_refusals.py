@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.player.view import trouble
+from components.player.view import failure_sentence
 from models.insight.said import said_at
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
@@ -287,7 +287,10 @@ def test_a_device_that_is_not_there_is_refused_in_a_sentence():
     page.selectbox(key="device").select(absent)
     sound(page.run())
     assert declared(page)["messages"] == []  # the browser keeps the picture and says why
-    assert trouble(configuration(page)) == f"Device is {absent}, and this machine has none; legal here is auto, cpu."
+    assert (
+        failure_sentence(configuration(page))
+        == f"Device is {absent}, and this machine has none; legal here is auto, cpu."
+    )
     page.selectbox(key="device").select("cpu")
     sound(page.run())
     assert len(drawn_first(page)[0].rows) == 1

@@ -17,8 +17,8 @@ from streamlit.testing.v1 import AppTest
 from addnorm.player.charts import LIMITS
 from addnorm.recording import read as read_recording
 from components.player import recordings
-from components.player.asked import AskedRecording, Hello, said, understood
-from components.player.recordings import RecordingFeed, opened
+from components.player.browser_messages import Hello, ShownRecording, decode, parse
+from components.player.recordings import RecordingFeed, open_recording
 from components.recordings.package import ROOT, ROOT_FILES, package
 from models.service.client import key_of
 from models.spec import RunConfig
@@ -30,12 +30,12 @@ HEAD = 16  # bytes
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv(recordings.FOLDER, str(tmp_path))
+    monkeypatch.setenv(recordings.FOLDER_VARIABLE, str(tmp_path))
     return tmp_path
 
 
 def reel(name: str, file: str = "", have: int = 0) -> RecordingFeed:
-    return RecordingFeed(0, AskedRecording(name, file, have, 0), turn=7)
+    return RecordingFeed(0, ShownRecording(name, file, have, 0), turn=7)
 
 
 def sent(one: RecordingFeed) -> tuple[list[dict[str, Any]], bytes]:
@@ -104,7 +104,7 @@ def test_nothing_outside_of_the_folder_and_nothing_but_plain_files_is_given(
     ways = [str(secret), f"../{secret.parent.name}/secret.jsonl", "link.jsonl", "folder.jsonl", "notes.txt", "pipe.jsonl",
             "inner/run.jsonl", "./run.jsonl", "", ".", "..", "x" * 250 + ".jsonl", "run.jsonl\0", "run.jsonl/"]  # fmt: skip
     for name in ways:
-        with pytest.raises(OSError, match=r"."), opened(name):
+        with pytest.raises(OSError, match=r"."), open_recording(name):
             pass
         (said,), data = sent(reel(name))
         assert said["sentence"].startswith("There is no recording")
@@ -122,7 +122,7 @@ def test_who_comes_without_a_recording_sees_an_example_play_and_is_sent_nothing_
     assert address(page) == {}
     assert sent(reel(name))[1] == (recordings.EXAMPLES / name.removeprefix(recordings.EXAMPLE)).read_bytes()
     for other in ("example: ../digits.py", "example: ../../README.md", "example: /etc/passwd", "example: "):
-        with pytest.raises(OSError, match=r"."), opened(other):
+        with pytest.raises(OSError, match=r"."), open_recording(other):
             pass
 
 
@@ -135,7 +135,7 @@ def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(
     assert recordings.recordings() == ["c.jsonl", "a.jsonl", "b.jsonl"]
     monkeypatch.setattr(recordings, "MAX_LISTED", 2)
     assert recordings.recordings() == ["c.jsonl", "a.jsonl"]
-    monkeypatch.setenv(recordings.FOLDER, str(folder / "none"))
+    monkeypatch.setenv(recordings.FOLDER_VARIABLE, str(folder / "none"))
     assert recordings.recordings() == []
 
 
@@ -145,8 +145,8 @@ def test_the_newest_recordings_are_listed_first_and_not_all_of_very_many(
 )  # fmt: skip
 def test_what_a_browser_may_not_say_of_a_recording_is_refused(run: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"recording|have"):
-        understood(said(json.dumps({"kind": "hello", "turn": 1, "runs": [run]})))
-    fine = understood(said(json.dumps({"kind": "hello", "turn": 1, "runs": [{"recording": "a", "have": 2**32 - 1}]})))
+        decode(parse(json.dumps({"kind": "hello", "turn": 1, "runs": [run]})))
+    fine = decode(parse(json.dumps({"kind": "hello", "turn": 1, "runs": [{"recording": "a", "have": 2**32 - 1}]})))
     assert isinstance(fine, Hello)
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.player.experiment import chart
+from components.player.experiment import lines_figure
 from models import content
 from models.answers import Lesions, PathLengths, SignalAtInit
 from models.content import ContentError, read
@@ -539,7 +539,7 @@ def test_a_result_holds_on_what_is_measured_and_not_on_contrary_numbers(key: str
 def test_the_figure_has_a_line_for_everything_that_is_compared(key: str) -> None:
     lines = outcome(key).lines
     assert lines is not None
-    figure = drawn(chart(lines))
+    figure = drawn(lines_figure(lines))
     assert {trace["name"] for trace in figure["data"] if trace["mode"] != "markers"} >= set(lines.values)
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from addnorm.player.declare import Chart, Headline, Panel, StackPanel
 from components.charts import figures
 from components.player.page import player
-from components.player.panels import blocks_of
+from components.player.panels import stack_blocks
 from components.shell.static_chart import static_chart
 from components.shell.visitor import visitor
 from models.spec import RunConfig, plan
@@ -41,7 +41,7 @@ sites = plan(cfg).sites
 def block(of: RunConfig, at: int) -> list[Panel]:
     return [
         Headline(run=at, title=f"Verdict {at}"),
-        StackPanel(run=at, title=f"Signal and gradient, run {at + 1}", blocks=blocks_of(of), toggles=True),
+        StackPanel(run=at, title=f"Signal and gradient, run {at + 1}", blocks=stack_blocks(of), toggles=True),
     ]
 
 

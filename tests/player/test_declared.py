@@ -36,9 +36,9 @@ from components.charts import figures
 from components.charts.depth import Series
 from components.player import file
 from components.player import page as player
-from components.player.asked import AskedRun
+from components.player.browser_messages import ShownRun
 from components.player.feed import RunFeed
-from components.player.panels import blocks_of, opened
+from components.player.panels import blocks_with_diagrams, stack_blocks
 from components.server.tickets import TICKETS
 from components.shell import player_files
 from models.insight import said as insight_said
@@ -128,19 +128,19 @@ def test_all_figures_travel_as_json():
 
 def test_a_stack_has_a_column_per_block_with_its_skip_and_its_norms():
     cfg = RunConfig.arranged("post-norm", depth=3, overrides=((2, "residual", False), (3, "norm", "none")))
-    blocks = blocks_of(cfg)
+    blocks = stack_blocks(cfg)
     assert [block["site"] for block in blocks] == [1, 2, 3]
     assert [block["skip"] > 0 for block in blocks] == [True, False, True]
     assert [block["norms"] for block in blocks] == [["add"], ["add"], []]
 
 
 def test_a_block_of_a_transformer_is_one_column_over_both_of_its_sublayers():
-    blocks = blocks_of(RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, batch=8, width=16))
+    blocks = stack_blocks(RunConfig.arranged("pre-norm", net="transformer", task="book", depth=2, batch=8, width=16))
     assert [(block["block"], block["site"]) for block in blocks] == [(1, 2), (2, 4)]
 
 
 def test_equal_blocks_are_opened_to_one_diagram_and_another_to_its_own():
-    found = opened(RunConfig(depth=4, overrides=((3, "residual", False),)))
+    found = blocks_with_diagrams(RunConfig(depth=4, overrides=((3, "residual", False),)))
     assert [block["diagram"] for block in found["blocks"]] == [0, 0, 1, 0]
     assert ["no residual" in svg for svg in found["diagrams"]] == [False, True]
 
@@ -180,7 +180,7 @@ def test_a_run_is_over_only_once_its_rows_have_been_sent():
     trainer = InProcessTrainer(steps_per_request=SMALL.steps + 1)
     line = RunFeed(
         0,
-        AskedRun(SMALL, seeds=1, have=0, want=SMALL.steps + 1),
+        ShownRun(SMALL, seeds=1, sent_rows=0, target_row=SMALL.steps + 1),
         Requester("a", "here", "part", frozenset({key_of(SMALL)})),
     )
     messages = line.messages(trainer, rate=False)
@@ -241,13 +241,13 @@ def test_a_page_hands_over_a_ticket_for_its_runs_and_row_0_of_each():
 )
 def test_what_a_browser_says_of_the_playhead_is_read_as_a_step_of_these_runs(monkeypatch, said_of_it, step):
     monkeypatch.setattr(player.st, "session_state", {"player_one": SimpleNamespace(at=said_of_it)})
-    assert player.place("one", [SMALL]).step == (SMALL.steps if step is None else step)
+    assert player.playhead("one", [SMALL]).step == (SMALL.steps if step is None else step)
 
 
 @pytest.mark.parametrize("toggled", [None, 3, [], [0], [0, "1"], [False, True], [1, 1], [0, 0], [0, 1, 2], {"run": 0}])
 def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypatch, toggled):
     monkeypatch.setattr(player.st, "session_state", {"k": SimpleNamespace(toggled=toggled)})
-    player._toggled("k", 1, lambda run, block: pytest.fail(f"{run} {block}"))
+    player._pass_on_toggle("k", 1, lambda run, block: pytest.fail(f"{run} {block}"))
 
 
 # --- scripts ---
@@ -294,11 +294,11 @@ def test_of_a_large_recording_a_file_takes_the_beginning_and_says_so(monkeypatch
     (tmp_path / "large.jsonl").write_text(row * 30_000)
     monkeypatch.setenv("PLAYGROUND_RECORDINGS", str(tmp_path))
     runs, shown = [player.RecordingRef("large.jsonl")], [Headline()]
-    whole = file.as_file("large", runs, shown)
+    whole = file.player_file("large", runs, shown)
     assert "MB of the recording" not in whole
     assert in_file(whole) > len(row) * 30_000
     monkeypatch.setattr(file, "MAX_BYTES", 300_000)
-    part = file.as_file("large", runs, shown)
+    part = file.player_file("large", runs, shown)
     assert "the first 0.3 MB of the recording" in part
     assert 250_000 < in_file(part) < 350_000
 
@@ -316,6 +316,6 @@ def test_a_run_of_too_many_rows_is_not_offered_as_a_file(monkeypatch):
     while not trainer.log(SMALL).done:
         trainer.request_rows(SMALL, SMALL.steps + 1, 60.0)
     monkeypatch.setattr(file, "trainer", lambda: trainer)
-    assert file.fits([SMALL])
+    assert file.fits_in_file([SMALL])
     monkeypatch.setattr(file, "MAX_BYTES", 1000)
-    assert not file.fits([SMALL])
+    assert not file.fits_in_file([SMALL])

@@ -22,7 +22,8 @@ from starlette.applications import Starlette
 from starlette.websockets import WebSocketState
 from websockets.exceptions import ConnectionClosed
 
-from components.player import asked, recordings, route
+from components.player import recordings, route
+from components.player.browser_messages import Hello, Request, decode, parse
 from components.server.connection import CROWDED, REFUSED
 from components.server.tickets import TICKETS, Tickets
 from models.service import client
@@ -65,7 +66,9 @@ sessions = iter(range(10**6))
 
 def ticket(*cfgs: RunConfig, seeds: int = 1) -> str:
     """One that a page of a session of its own would hand out for these runs."""
-    return TICKETS.hand(Requester(f"s{next(sessions)}", "here", "part", frozenset(log_key(cfg, seeds) for cfg in cfgs)))
+    return TICKETS.issue(
+        Requester(f"s{next(sessions)}", "here", "part", frozenset(log_key(cfg, seeds) for cfg in cfgs))
+    )
 
 
 def computed(cfg: RunConfig) -> np.ndarray:
@@ -179,9 +182,9 @@ def test_a_session_that_looks_at_other_runs_wants_the_ones_before_no_longer(
     monkeypatch.setattr(route, "REQUEST_SECONDS", 10_000.0)
     before, after = other(74, LONG), other(75, LONG)
     with Browser(url) as page:
-        mine = TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(before)})))
+        mine = TICKETS.issue(Requester("moves", "here", "part", frozenset({log_key(before)})))
         page.hello(before, ticket=mine, want=ALL).until_rows(5)
-        TICKETS.hand(Requester("moves", "here", "part", frozenset({log_key(after)})))
+        TICKETS.issue(Requester("moves", "here", "part", frozenset({log_key(after)})))
         page.hello(after, ticket=mine, want=ALL).until_rows(5)
         until(lambda: not client.trainer().log(before).is_requested, "the end of the work")
         page.request(0)
@@ -212,10 +215,10 @@ def test_a_ticket_trains_the_runs_of_its_page_and_no_others(url: str) -> None:
 
 def test_a_ticket_is_the_same_for_every_drawing_of_a_page_and_good_for_what_it_shows_now() -> None:
     tickets = Tickets()
-    first = tickets.hand(Requester("a", "page", "part", frozenset({"x"})))
-    assert tickets.hand(Requester("a", "page", "part", frozenset({"y"}))) == first
+    first = tickets.issue(Requester("a", "page", "part", frozenset({"x"})))
+    assert tickets.issue(Requester("a", "page", "part", frozenset({"y"}))) == first
     assert tickets.owner(first) == Requester("a", "page", "part", frozenset({"y"}))
-    assert tickets.hand(Requester("b", "page", "part", frozenset({"y"}))) != first
+    assert tickets.issue(Requester("b", "page", "part", frozenset({"y"}))) != first
 
 
 # --- whoever behaves badly ---
@@ -313,7 +316,7 @@ trees = some.recursive(
 @given(some.text(max_size=200) | trees.map(json.dumps))
 def test_whatever_is_said_is_a_message_or_a_value_error(text: str) -> None:
     with suppress(ValueError):
-        assert isinstance(asked.understood(asked.said(text)), asked.Hello | asked.Request)
+        assert isinstance(decode(parse(text)), Hello | Request)
 
 
 class Deaf:
@@ -356,7 +359,7 @@ def test_a_reader_that_does_not_read_is_let_go_with_nothing_kept_for_it(
 
 
 def test_there_is_an_end_to_how_many_connections_are_open(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(route.CROWD, "most", 0)
+    monkeypatch.setattr(route.CROWD, "max_connections", 0)
     with Browser(url) as page:
         ended = end_of(page)
     assert ended.rcvd is not None
@@ -367,7 +370,7 @@ def test_where_it_is_full_a_stranger_ends_for_a_newcomer_and_a_guest_gets_rows(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     until(lambda: len(route.CROWD) == 0, "the end of all others")
-    monkeypatch.setattr(route.CROWD, "most", 2)
+    monkeypatch.setattr(route.CROWD, "max_connections", 2)
     mine, cfg = ticket(other(97)), other(97)
     with Browser(url) as guest:
         guest.hello(cfg, ticket=mine, want=ALL).until_rows(1)
@@ -384,7 +387,7 @@ def test_strangers_do_not_slow_what_guests_are_sent(url: str) -> None:
     with Browser(url) as guest, Browser(url), Browser(url) as stranger:
         guest.hello(SMALL, ticket=ticket(SMALL), want=ALL).until_done()
         stranger.hello(SMALL, ticket="forged").until_done()
-        assert (route.CROWD.ticketed, len(route.CROWD)) == (1, 3)
+        assert (route.CROWD.ticketed_count, len(route.CROWD)) == (1, 3)
 
 
 def test_of_too_many_connections_with_one_ticket_the_oldest_ends(url: str) -> None:
@@ -404,7 +407,7 @@ def test_a_folder_that_does_not_answer_stalls_nobody_else_and_is_read_when_it_do
     url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "far.jsonl").write_text("{}\n")
-    monkeypatch.setenv(recordings.FOLDER, str(tmp_path))
+    monkeypatch.setenv(recordings.FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr(bounds, "READ_SECONDS", 0.2)
     answers, openat = threading.Event(), os.open
 

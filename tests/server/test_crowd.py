@@ -30,13 +30,13 @@ def ended(*members: One) -> list[bool]:
 
 def test_a_stranger_goes_before_a_guest_and_the_one_that_came_first_before_others():
     members = One("a", "t"), One("b"), One("c"), One("d", "u")
-    assert crowd(*members, most=4).admit(One("e"))
+    assert crowd(*members, max_connections=4).admit(One("e"))
     assert ended(*members) == [False, True, False, False]
 
 
 def test_of_the_strangers_those_go_first_whose_address_has_most():
     members = One("class"), One("flood"), One("flood"), One("flood", "t")
-    full = crowd(*members, most=4)
+    full = crowd(*members, max_connections=4)
     for _ in range(20):
         assert full.admit(One("flood"))
     assert ended(*members) == [False, True, True, False]
@@ -45,7 +45,7 @@ def test_of_the_strangers_those_go_first_whose_address_has_most():
 
 def test_among_guests_only_a_newcomer_of_another_address_gets_a_place():
     members = [One("big", str(at)) for at in range(3)] + [One("small", "t")]
-    full = crowd(*members, most=4)
+    full = crowd(*members, max_connections=4)
     assert not full.admit(One("big"))
     assert ended(*members) == [False] * 4
     assert full.admit(One("new"))
@@ -54,7 +54,7 @@ def test_among_guests_only_a_newcomer_of_another_address_gets_a_place():
 
 def test_an_address_has_no_more_than_its_share():
     members = One("a", "t"), One("a"), One("b")
-    full = crowd(*members, most=9, most_of_address=2)
+    full = crowd(*members, max_connections=9, max_per_address=2)
     assert full.admit(One("a", "u"))
     assert ended(*members) == [False, True, False]
     assert not full.admit(One("a"))
@@ -63,18 +63,18 @@ def test_an_address_has_no_more_than_its_share():
 
 def test_only_guests_count_as_such():
     full = crowd(One("a", "t"), One("a"), One("a"))
-    assert (full.ticketed, len(full)) == (1, 3)
+    assert (full.ticketed_count, len(full)) == (1, 3)
 
 
 @pytest.mark.parametrize(("most", "gone"), [(1, 3), (2, 2), (4, 0)])
 def test_of_one_ticket_the_newest_connections_stay(most: int, gone: int):
     members = [One("a", "t") for _ in range(4)]
-    full = crowd(*members, One("a", "u"), most_of_ticket=most)
-    full.shown(members[-1])
+    full = crowd(*members, One("a", "u"), max_per_ticket=most)
+    full.limit_ticket(members[-1])
     assert sum(ended(*members)) == gone
     assert not members[-1].ended
 
 
 def test_a_class_of_sixty_behind_one_address_has_several_tabs_each():
     full = crowd(*(One("hall", f"{student} {tab}") for student in range(60) for tab in range(6)))
-    assert full.ticketed == 360
+    assert full.ticketed_count == 360

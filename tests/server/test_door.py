@@ -8,7 +8,7 @@ import streamlit as st
 
 from components.server import door
 from components.server.connection import CROWDED, REFUSED
-from components.server.door import Door, host_known
+from components.server.door import Door, is_host_allowed
 from components.server.headers import policy
 from models.spec import bounds
 from models.spec.limits import LIMITS
@@ -73,17 +73,17 @@ FROM_HERE = {
 
 @pytest.mark.parametrize(("host", "known"), FROM_HERE.items())
 def test_whoever_comes_from_this_machine_names_this_machine(host: str, known: bool) -> None:
-    assert host_known(scope(host=host)) is known
-    assert host_known(scope(host=host, x_forwarded_for="203.0.113.7")) is known
+    assert is_host_allowed(scope(host=host)) is known
+    assert is_host_allowed(scope(host=host, x_forwarded_for="203.0.113.7")) is known
     lan = "192.168.1.5", 4321
-    assert host_known(scope(host=host, client=lan, server=("192.168.1.5", 8501))) is known
-    assert host_known(scope(host=host, client=("::ffff:127.0.0.1", 1), server=("::ffff:127.0.0.1", 8501))) is known
+    assert is_host_allowed(scope(host=host, client=lan, server=("192.168.1.5", 8501))) is known
+    assert is_host_allowed(scope(host=host, client=("::ffff:127.0.0.1", 1), server=("::ffff:127.0.0.1", 8501))) is known
 
 
 def test_whoever_comes_from_elsewhere_or_by_a_declared_proxy_may_name_the_server_as_it_likes(monkeypatch) -> None:
-    assert host_known(scope(host="example.org", client=ELSEWHERE, server=("192.168.1.5", 8501)))
+    assert is_host_allowed(scope(host="example.org", client=ELSEWHERE, server=("192.168.1.5", 8501)))
     monkeypatch.setattr(door, "LIMITS", LIMITS.__class__(**{**vars(LIMITS), "proxies": 1}))
-    assert host_known(scope(host="example.org"))
+    assert is_host_allowed(scope(host="example.org"))
 
 
 def test_the_operators_hosts_are_the_only_ones(options) -> None:
@@ -95,7 +95,7 @@ def test_the_operators_hosts_are_the_only_ones(options) -> None:
         "example.com": False,
         "localhost": False,
     }
-    assert {host: host_known(scope(host=host, client=ELSEWHERE)) for host in hosts} == hosts
+    assert {host: is_host_allowed(scope(host=host, client=ELSEWHERE)) for host in hosts} == hosts
 
 
 def test_a_foreign_host_is_told_why_and_a_foreign_websocket_is_not_opened() -> None:

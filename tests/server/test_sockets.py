@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from components.server import sockets
-from components.server.sockets import Watch, more_files
+from components.server.sockets import SocketWatch, raise_file_limit
 from models.spec import bounds
 from models.spec.bounds import IDLE_SECONDS, MESSAGE_SECONDS
 
@@ -36,62 +36,62 @@ class Says:
     conn: Any = field(default_factory=lambda: SimpleNamespace(reader=SimpleNamespace(buffer=bytearray())))
 
 
-def ended_at(watch: Watch, connection: Any, until: float = 100.0) -> float | None:
+def ended_at(watch: SocketWatch, connection: Any, until: float = 100.0) -> float | None:
     now = 0.0
     while now < until:
-        if connection in watch.due([connection], now):
+        if connection in watch.connections_to_end([connection], now):
             return now
         now += TICKS
     return None
 
 
 def test_whoever_asks_nothing_is_ended_after_a_while():
-    assert ended_at(Watch(), Asks()) == pytest.approx(IDLE_SECONDS + TICKS)
-    assert ended_at(Watch(), Asks(SimpleNamespace(response_complete=True))) == pytest.approx(IDLE_SECONDS + TICKS)
-    assert ended_at(Watch(), Asks(SimpleNamespace(response_complete=False))) is None
+    assert ended_at(SocketWatch(), Asks()) == pytest.approx(IDLE_SECONDS + TICKS)
+    assert ended_at(SocketWatch(), Asks(SimpleNamespace(response_complete=True))) == pytest.approx(IDLE_SECONDS + TICKS)
+    assert ended_at(SocketWatch(), Asks(SimpleNamespace(response_complete=False))) is None
 
 
 def test_whoever_asks_again_is_waited_for_again():
-    watch, connection = Watch(), Asks()
+    watch, connection = SocketWatch(), Asks()
     for now in range(100):
         connection.cycle = SimpleNamespace(response_complete=True) if now % 10 == 0 else connection.cycle
-        assert watch.due([connection], float(now)) == []
+        assert watch.connections_to_end([connection], float(now)) == []
 
 
 def test_a_message_that_does_not_end_ends_its_connection_and_many_that_do_are_taken():
     begun, quiet, busy = Says([b"x"]), Says(), Says()
-    assert ended_at(Watch(), begun) == pytest.approx(MESSAGE_SECONDS + TICKS)
-    assert ended_at(Watch(), quiet) is None
-    watch = Watch()
+    assert ended_at(SocketWatch(), begun) == pytest.approx(MESSAGE_SECONDS + TICKS)
+    assert ended_at(SocketWatch(), quiet) is None
+    watch = SocketWatch()
     for now in range(200):
         busy.frames = [b"x"]
-        assert watch.due([busy], float(now)) == []
+        assert watch.connections_to_end([busy], float(now)) == []
 
 
 def test_a_websocket_that_is_not_read_from_is_not_blamed():
-    assert ended_at(Watch(), Says([b"x"], read_paused=True)) is None
+    assert ended_at(SocketWatch(), Says([b"x"], read_paused=True)) is None
 
 
 def test_of_too_many_idle_ones_the_first_go():
     few = [Asks() for _ in range(3)]
-    watch = Watch()
-    watch.due(few[:1], 0.0)
-    waiting = watch._since
+    watch = SocketWatch()
+    watch.connections_to_end(few[:1], 0.0)
+    waiting = watch._waiting
     assert list(waiting) == few[:1]
     many = [*few, *(Asks() for _ in range(bounds.MAX_IDLE_CONNECTIONS - 2))]
-    assert watch.due(many, 1.0) == few[:1]
+    assert watch.connections_to_end(many, 1.0) == few[:1]
 
 
 def test_of_too_much_that_is_unfinished_the_largest_goes():
     small, large = Says([b"x" * 10**6]), Says([bytes(bounds.MAX_UNFINISHED_BYTES)])
-    assert Watch().due([small, large], 0.0) == [large]
+    assert SocketWatch().connections_to_end([small, large], 0.0) == [large]
 
 
 def test_what_ended_is_forgotten():
-    watch = Watch()
-    watch.due([Asks()], 0.0)
-    watch.due([], 1.0)
-    assert watch._since == {}
+    watch = SocketWatch()
+    watch.connections_to_end([Asks()], 0.0)
+    watch.connections_to_end([], 1.0)
+    assert watch._waiting == {}
 
 
 @pytest.mark.skipif(sockets.resource is None, reason="no such limit here")
@@ -99,7 +99,7 @@ def test_as_many_files_may_be_open_as_the_system_allows():
     soft, hard = sockets.resource.getrlimit(sockets.resource.RLIMIT_NOFILE)
     try:
         sockets.resource.setrlimit(sockets.resource.RLIMIT_NOFILE, (min(300, hard), hard))
-        assert more_files() == min(hard, bounds.MAX_FILES)
+        assert raise_file_limit() == min(hard, bounds.MAX_FILES)
         assert sockets.resource.getrlimit(sockets.resource.RLIMIT_NOFILE)[1] == hard
     finally:
         sockets.resource.setrlimit(sockets.resource.RLIMIT_NOFILE, (soft, hard))
@@ -110,14 +110,14 @@ def test_uvicorns_own_names_are_those_that_the_watch_looks_at(monkeypatch: pytes
     monkeypatch.setattr(sockets, "LOOK_SECONDS", 0.05)
     monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.2)
     monkeypatch.setattr(bounds, "MESSAGE_SECONDS", 0.2)
-    longest, watch = [], Watch()
+    longest, watch = [], SocketWatch()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         watch.begin(receive)
         if scope["type"] != "websocket":
             await PlainTextResponse("heard")(scope, receive, send)
             return
-        sockets.short_messages(receive)
+        sockets.limit_message_size(receive)
         longest.append(receive.__self__.conn.max_message_size)
         await receive()
         await send({"type": "websocket.accept"})

@@ -281,7 +281,7 @@ def test_of_many_questions_the_newest_is_answered_first(tmp_path: Path) -> None:
     with closing(bent(f"{gate}\nquestions.QUESTIONS['gated'] = gated\n{record}")) as trainer:
         open_gate = tmp_path / "open"
         trainer.ask(Question("gated", dict), SMALL, gate=str(open_gate))
-        until(lambda: trainer._results.at, "the worker at the gate")
+        until(lambda: trainer._results.current_question, "the worker at the gate")
         for n in range(5):
             trainer.ask(Question("note", dict), SMALL, n=n)
         open_gate.touch()
@@ -670,10 +670,10 @@ def test_a_question_that_is_too_long_is_refused_and_neither_sent_nor_kept(
 ) -> None:
     until(lambda: worker.status().state == "ready", "the worker")
     pid, shelf_ = worker.status().pid, worker._results
-    before = len(shelf_.open), len(shelf_.errors), len(shelf_.answers)
+    before = len(shelf_.open_questions), len(shelf_.errors), len(shelf_.answers)
     answer = answered(worker.ask(answers.LENS, SMALL, wait=PATIENCE, step=0, **long))
     assert "too long" in answer.error
-    assert (len(shelf_.open), len(shelf_.errors), len(shelf_.answers)) == before
+    assert (len(shelf_.open_questions), len(shelf_.errors), len(shelf_.answers)) == before
     assert worker.answer_progress(answers.LENS, SMALL, step=0, **long) == 0.0
     worker.cancel(answers.LENS, SMALL, step=0, **long)
     assert finished(worker.request_rows(SMALL, SMALL.steps)).done

@@ -4,7 +4,7 @@ import pytest
 from streamlit.runtime.context import ContextProxy, StreamlitHeaders
 from streamlit.testing.v1 import AppTest
 
-from components.server.address import LOOPBACK, UNDECLARED, address_of, counted
+from components.server.address import LOOPBACK, UNDECLARED, address_of, client_address
 
 COUNTED = {
     "a peer": ("203.0.113.7", [], 0, "203.0.113.7"),
@@ -30,7 +30,7 @@ COUNTED = {
 
 @pytest.mark.parametrize(("peer", "forwarded", "proxies", "address"), COUNTED.values(), ids=list(COUNTED))
 def test_a_client_counts_by_its_address_and_cannot_choose_one(peer, forwarded, proxies, address):
-    assert counted(peer, forwarded, proxies) == address
+    assert client_address(peer, forwarded, proxies) == address
 
 
 def test_a_connection_has_the_address_of_its_scope():

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from components.controls import form
-from components.player.view import sentence
+from components.player.view import as_sentence
 from components.shell.text import badge, named_table
 from models.content import Texts
 from models.labs.attention import Shape, Sizes, many_heads, two_sequences
@@ -40,7 +40,7 @@ def draw() -> None:
     try:
         shapes = dict(many_heads(sizes))
     except ValueError as problem:
-        st.error(TEXTS("heads do not divide", problem=sentence(str(problem))))
+        st.error(TEXTS("heads do not divide", problem=as_sentence(str(problem))))
         return
     st.markdown(heads_sentence(sizes, shapes))
     columns = {"what": list(shapes), "shape": list(map(str, shapes.values()))}

@@ -16,7 +16,7 @@ from components.labs.examples import numbered_names
 from components.labs.long import run_on_button
 from components.labs.parts import draw_charts, draw_finding
 from components.labs.several import TRANSFORMER
-from components.player.view import sentence
+from components.player.view import as_sentence
 from components.shell.text import named_table
 from models import answers
 from models.answers import Translation
@@ -48,7 +48,7 @@ class TranslationPair(Settings):
 def draw() -> None:
     st.markdown(TEXTS("encoder and decoder"))
     pair = form.draw(TranslationPair, KEY, only=["task", "depth", "steps", "seed"])
-    st.caption(sentence(TASKS[pair.task].reading))
+    st.caption(as_sentence(TASKS[pair.task].reading))
     cfg = configuration(pair.task, pair.depth, pair.steps, pair.seed)
     label = f"Train the pair for {cfg.steps} steps"
     run_on_button(KEY, answers.TRANSLATION, cfg, partial(_draw_results, cfg), label=label, doing="Training")

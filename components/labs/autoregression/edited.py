@@ -89,7 +89,7 @@ def _corrected(panel: InstrumentPanel, text: str, at: int) -> None:
     prompt = whole(panel.cfg, text, [wish.said])
     owner = panel.owner("correct")
     reply = answer(answers.CONTINUATION, panel.cfg, owner=owner, step=panel.step, text=prompt, count=GOES_ON)
-    panel.waiting |= reply.waiting
+    panel.waiting |= reply.is_waiting
     if reply.value is None:
         reply.show("Writing")
         return

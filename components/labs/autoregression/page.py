@@ -14,11 +14,11 @@ from components.labs import several
 from components.labs.autoregression import cache, edited, inside, text, tokens
 from components.labs.autoregression.text import EXAMPLES, KEY
 from components.labs.parts import part_tabs
-from components.player.feed import written
-from components.player.page import below, place, player
-from components.player.panels import text_of, writes
-from components.player.view import sentence
-from components.server.tickets import At
+from components.player.feed import text_json
+from components.player.page import panels_below, player, playhead
+from components.player.panels import is_language_model, text_panel
+from components.player.view import as_sentence
+from components.server.tickets import Playhead
 from components.shell import session
 from components.shell.text import badge
 from components.shell.waiting import poll_while
@@ -61,7 +61,7 @@ def controls() -> RunConfig | None:
     with line.popover("The net", icon=":material/tune:"):
         usual = LabNet(task=example.task)
         task = form.draw(LabNet, KEY, usual, only=["task"]).task
-        st.caption(sentence(TASKS[task].reading))
+        st.caption(as_sentence(TASKS[task].reading))
         arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
         size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), of=task)
     text.adopt(task, example)
@@ -80,7 +80,7 @@ def watch(cfg: RunConfig) -> bool:
     loss_chart = Chart(
         LOSS, figure=figures.loss(cfg), says="loss", placeholder=untrained, explains_end=True, span=COLUMNS, height=200
     )
-    below(KEY, "loss", [loss_chart])
+    panels_below(KEY, "loss", [loss_chart])
     views, waiting = several.views_at_step([cfg], at)
     if not views:
         return waiting
@@ -114,18 +114,22 @@ def _parts(panel: InstrumentPanel) -> bool:
     return panel.waiting
 
 
-def _player(cfg: RunConfig) -> At:
+def _player(cfg: RunConfig) -> Playhead:
     """The player over what a language model writes.
 
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
     """
-    reports: Reports = "rest" if place(KEY, [cfg]).playing else "follow"
+    reports: Reports = "rest" if playhead(KEY, [cfg]).playing else "follow"
     recorded = recorded_text()
     later = None
     if recorded is not None and recorded.cfg == cfg:
-        later = {"step": recorded.frame.step, "picture": written(recorded.frame.picture)}
+        later = {"step": recorded.frame.step, "picture": text_json(recorded.frame.picture)}
     return player(
-        KEY, [cfg], [text_of(recorded=later)] if writes(cfg) else [], reports=reports, scope=" the transformer"
+        KEY,
+        [cfg],
+        [text_panel(recorded=later)] if is_language_model(cfg) else [],
+        reports=reports,
+        scope=" the transformer",
     )
 
 

@@ -202,8 +202,8 @@ def _generated(panel: InstrumentPanel, written: Written) -> None:
     args = written.wanted
     reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("generate"), step=written.step, **args)
     reply.show("Generating")
-    panel.waiting |= reply.waiting
-    if not reply.waiting:
+    panel.waiting |= reply.is_waiting
+    if not reply.is_waiting:
         written.wanted = None
     if reply.value is not None:
         _append(written, reply.value, args)

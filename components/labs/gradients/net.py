@@ -12,7 +12,7 @@ from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.parts import draw_charts
-from components.player.answer import before_training
+from components.player.answer import initial_traces
 from components.player.view import PROFILE_SECONDS
 from components.shell.session import Key
 from components.shell.text import badge, number
@@ -70,17 +70,17 @@ def draw() -> None:
 def draw_measured(cfg: RunConfig, seeds: int) -> bool:
     """Draws the previous net until the answer arrives. Returns whether it is still to come."""
     shown = NET_SEEN.get()
-    reply = before_training(cfg, seeds, owner=owner(KEY), wait=PROFILE_SECONDS)
+    reply = initial_traces(cfg, seeds, owner=owner(KEY), wait=PROFILE_SECONDS)
     if reply.value is not None:
         shown = cfg, reply.value
         NET_SEEN.put(shown)
     elif reply.refusal or shown is None:
         reply.show("Measuring")
-        return reply.waiting
+        return reply.is_waiting
     else:
         reply.show("Measuring; below is still the previous net")
     _draw_comparison(*shown)
-    return reply.waiting
+    return reply.is_waiting
 
 
 def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:

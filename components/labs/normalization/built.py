@@ -76,7 +76,7 @@ def draw_built_norm(lab: LabTable) -> None:
             theirs = np.asarray(reply.value.row, float)
             st.markdown(digits_table(ours, theirs))
             draw_finding(digits_sentence(ours, theirs, lines), "measured")
-        return reply.waiting
+        return reply.is_waiting
 
     with beside:
         poll_while(BUILT, draw_answer)

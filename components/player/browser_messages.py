@@ -1,4 +1,4 @@
-"""The messages of a browser, read strictly, with bounds on size and rate. ValueError says what is wrong."""
+"""The messages of a browser, parsed strictly, with bounds on size and rate. Every ValueError says what is wrong."""
 
 import json
 import time
@@ -13,23 +13,23 @@ from models.spec.query import MAX_LINK_KEYS
 
 
 @dataclass(frozen=True)
-class AskedRun:
-    """A run that a page shows: its configuration and seeds, how many rows the browser has, and how many it wants."""
+class ShownRun:
+    """A run that a page shows, the number of rows that the browser has, and the number that it requests."""
 
     cfg: RunConfig
     seeds: int
-    have: int
-    want: int
+    sent_rows: int
+    target_row: int
 
 
 @dataclass(frozen=True)
-class AskedRecording:
-    """A recording that a page shows: its name, and how many bytes of which file the browser has."""
+class ShownRecording:
+    """A recording that a page shows: its name, and the identity and number of bytes of the file in the browser."""
 
     recording: str
     file: str
-    have: int
-    want: int
+    sent_bytes: int
+    target_row: int
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Hello:
 
     turn: int
     ticket: str
-    runs: tuple[AskedRun | AskedRecording, ...]
+    runs: tuple[ShownRun | ShownRecording, ...]
 
 
 @dataclass(frozen=True)
 class Request:
-    """How many rows of each run the browser wants from now on, the row shown, and whether the playhead plays."""
+    """The rows that the browser requests of each run from now on, and the step and state of its playhead."""
 
-    wants: tuple[int, ...]
-    at: int = 0
-    playing: bool = False
+    target_rows: tuple[int, ...]
+    step: int = 0
+    is_playing: bool = False
 
 
-def said(text: str) -> dict[str, Any]:
-    """A request, or a hello with its ticket, as parsed JSON: whether its runs are legal, `understood` says."""
+def parse(text: str) -> dict[str, Any]:
+    """A request, or a hello with its ticket, as parsed JSON. `decode` checks the runs and numbers in it."""
     if len(text) > bounds.MAX_LOG_CHARS:
         raise ValueError(f"a message of more than {bounds.MAX_LOG_CHARS} characters")
     try:
@@ -70,36 +70,35 @@ def said(text: str) -> dict[str, Any]:
     return dict(message)
 
 
-def heavy(message: dict[str, Any]) -> bool:
-    """Whether reading a hello to its end takes milliseconds: its links have a setting for single blocks."""
+def is_slow_to_decode(message: dict[str, Any]) -> bool:
+    """Whether `decode` would take milliseconds: a link of a hello has settings for single blocks."""
     runs = message.get("runs", [])
     return any("overrides" in run["link"] for run in runs if isinstance(run, dict) and isinstance(run.get("link"), str))
 
 
-def understood(message: dict[str, Any]) -> Hello | Request:
-    """What a message means."""
+def decode(message: dict[str, Any]) -> Hello | Request:
+    """The hello or request that a parsed message stands for."""
     if message["kind"] == "request":
-        wants = tuple(_number(want, "want", MAX_ROWS) for want in _list(message, "wants"))
-        return Request(wants, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)
+        target_rows = tuple(_number(rows, "want", MAX_ROWS) for rows in _list(message, "wants"))
+        return Request(target_rows, _number(message.get("at", 0), "at", MAX_ROWS), message.get("playing") is True)
     turn = _number(message.get("turn", 0), "turn", MAX_ROWS)
-    return Hello(turn, message["ticket"], tuple(_asked(run) for run in _list(message, "runs")))
+    return Hello(turn, message["ticket"], tuple(_shown(run) for run in _list(message, "runs")))
 
 
 @dataclass
-class Rate:
+class RateLimit:
     """A token bucket: limits the messages of a connection to so many a second, with a burst."""
 
-    left: float = bounds.MAX_MESSAGES_AT_ONCE
-    since: float = field(default_factory=time.monotonic)
+    tokens: float = bounds.MAX_MESSAGES_AT_ONCE
+    refilled_at: float = field(default_factory=time.monotonic)
 
     def spend(self) -> None:
         """Counts a message; ValueError if they come too fast."""
         now = time.monotonic()
-        self.left, self.since = (
-            min(bounds.MAX_MESSAGES_AT_ONCE, self.left + bounds.MESSAGES_PER_SECOND * (now - self.since)) - 1,
-            now,
-        )
-        if self.left < 0:
+        refilled = self.tokens + bounds.MESSAGES_PER_SECOND * (now - self.refilled_at)
+        self.tokens = min(bounds.MAX_MESSAGES_AT_ONCE, refilled) - 1
+        self.refilled_at = now
+        if self.tokens < 0:
             raise ValueError("too many messages a second")
 
 
@@ -110,13 +109,13 @@ def _list(message: dict[str, Any], name: str) -> list[Any]:
     return items
 
 
-def _asked(run: Any) -> AskedRun | AskedRecording:
+def _shown(run: Any) -> ShownRun | ShownRecording:
     if isinstance(run, dict) and "recording" in run:
         names = run["recording"], run.get("file", "")
         if not all(isinstance(name, str) and len(name) <= bounds.MAX_NAME_CHARS for name in names):
             raise ValueError("a recording without its name")
-        have = _number(run.get("have", 0), "have", bounds.MAX_RECORDING_BYTES)
-        return AskedRecording(*names, have, _number(run.get("want", 0), "want", MAX_ROWS))
+        sent_bytes = _number(run.get("have", 0), "have", bounds.MAX_RECORDING_BYTES)
+        return ShownRecording(*names, sent_bytes, _number(run.get("want", 0), "want", MAX_ROWS))
     if not isinstance(run, dict) or not isinstance(run.get("link"), str):
         raise ValueError("a run without its link")
     if len(run["link"]) > bounds.MAX_LINK_CHARS:
@@ -125,11 +124,12 @@ def _asked(run: Any) -> AskedRun | AskedRecording:
     if run["link"] != key_of(cfg):
         raise ValueError("a link that no page would write")
     seeds = _number(run.get("seeds", 1), "seeds", bounds.MAX_SEEDS_PER_RUN)
-    have, want = (_number(run.get(name, 0), name, MAX_ROWS) for name in ("have", "want"))
-    return AskedRun(cfg, max(1, seeds), have, want)
+    sent_rows = _number(run.get("have", 0), "have", MAX_ROWS)
+    target_row = _number(run.get("want", 0), "want", MAX_ROWS)
+    return ShownRun(cfg, max(1, seeds), sent_rows, target_row)
 
 
-def _number(value: Any, name: str, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise ValueError(f"{name}: a whole number from 0 to {most}")
+def _number(value: Any, name: str, maximum: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= maximum:
+        raise ValueError(f"{name}: a whole number from 0 to {maximum}")
     return value
