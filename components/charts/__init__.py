@@ -1,1 +1,1 @@
-"""Numbers in, figure out: plain dicts that plotly draws."""
+"""Figures as plain dicts, which plotly draws."""

@@ -1,6 +1,6 @@
-"""The diagram of a block, drawn from the plan that the model is built from: its norms are where the model has them.
+"""The diagram of a block as SVG, drawn from the same plan as the model, so that its norms are where the model's are.
 
-The SVG takes the colour of text from the page, and the others from the charts.
+The colour of text comes from the page, all others from the charts.
 """
 
 import re
@@ -20,57 +20,57 @@ from models.spec.plan import SublayerPlan
 
 @dataclass(frozen=True)
 class Size:
-    """The pixels of a drawing: from wire to wire, and of a box, its padding and its letters."""
+    """The measures of a drawing, in pixels."""
 
-    skip: int = 34
-    branch: int = 104
-    step: int = 20
-    box: int = 34
-    padding: int = 16
-    letter: float = 8.2
-    above: int = 16  # of the skip: its name
-    add: int = 12
-    room: int = 0  # of wire for a number
-    terse: bool = False  # attention without what it has besides
+    skip_y: int = 34
+    branch_y: int = 104
+    step: int = 20  # of wire before a box
+    box_height: int = 34
+    padding: int = 16  # of a box, both sides together
+    letter_width: float = 8.2
+    name_gap: int = 16  # from the skip up to its name
+    add_radius: int = 12
+    number_room: int = 0  # of wire for a number
+    is_terse: bool = False  # attention is labelled without its options
 
 
 FULL = Size()
-WHOLE = Size(skip=21, branch=51, step=9, box=20, padding=9, letter=7, above=12, add=8)
-SMALL = replace(WHOLE, terse=True)
-NUMBERED = replace(SMALL, room=56)
+WHOLE = Size(skip_y=21, branch_y=51, step=9, box_height=20, padding=9, letter_width=7, name_gap=12, add_radius=8)
+SMALL = replace(WHOLE, is_terse=True)
+NUMBERED = replace(SMALL, number_room=56)
 SHORT = re.compile(
     "|".join(sorted((re.escape(norm.short) for norm in NORMS.values() if norm.short), key=len, reverse=True))
 )
-HEIGHT, ROW = 148, 64  # of a drawing, and of a sublayer in a small one
-CAPTION_LETTER = 6.5  # pixels that are enough for a letter of a caption
+HEIGHT, ROW_HEIGHT = 148, 64  # pixels of a drawing, and of a sublayer in a small one
+CAPTION_LETTER_WIDTH = 6.5  # pixels, at most
 NO_SLOTS = PLACEMENTS["none"]
 
 
 @dataclass
 class Drawing:
-    """SVG parts along a line from left to right; `x` is where the next one starts."""
+    """SVG parts along a line from left to right; the next one starts at `x`."""
 
     x: float = 10
     parts: list[str] = field(default_factory=list)
     size: Size = FULL
 
     def box(self, label: str, y: float, kind: str) -> None:
-        """Adds a box at height y, with the wire that leads to it; in a small drawing, with a short label."""
+        """Adds a box at height y after a wire; in a small drawing, with a short label."""
         if self.size is not FULL:
             label = SHORT.sub("norm", label)
-        if self.size.terse:
+        if self.size.is_terse:
             label = label.partition(",")[0]
-        width, step = self.size.padding + self.size.letter * len(label), self.size.step
+        width, step = self.size.padding + self.size.letter_width * len(label), self.size.step
         self.wire(self.x, y, self.x + step, y)
         self.x += step
         self.rect(label, self.x, y, width, kind)
         self.x += width
 
     def rect(self, label: str, x: float, y: float, width: float, kind: str) -> None:
-        """Adds a box without a wire, whose left side is at x and whose middle is at height y."""
-        height = self.size.box
-        place = f'x="{x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
-        self.parts.append(f'<rect class="{kind}" {place} rx="6"/>')
+        """Adds a box without a wire: its left side at x, its middle at height y."""
+        height = self.size.box_height
+        geometry = f'x="{x:.0f}" y="{y - height / 2:.0f}" width="{width:.0f}" height="{height}"'
+        self.parts.append(f'<rect class="{kind}" {geometry} rx="6"/>')
         if "lacks" in kind:
             self.wire(x, y, x + width, y)
         self.text(label, x + width / 2, y, "name lacks" if "lacks" in kind else "name")
@@ -84,12 +84,12 @@ class Drawing:
         self.parts.append(f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}">{escape(phrase(label))}</text>')
 
     def add(self, y: float, lacks: str = "") -> None:
-        """Adds the circle where skip and branch meet, or would."""
-        self.parts.append(f'<circle class="add{lacks}" cx="{self.x:.0f}" cy="{y:.0f}" r="{self.size.add}"/>')
+        """Adds the circle where skip and branch meet, or would meet (`lacks`)."""
+        self.parts.append(f'<circle class="add{lacks}" cx="{self.x:.0f}" cy="{y:.0f}" r="{self.size.add_radius}"/>')
         self.text("+", self.x, y + 1, f"plus{lacks}")
 
 
-# On a phone a block has its sublayers one below the other; elsewhere a wide one keeps a readable size and is scrolled.
+# On a phone the sublayers of a block stand one below the other; elsewhere a wide block scrolls instead of shrinking.
 STYLE = f"""
 .diagram-place{{overflow-x:auto}}
 .diagram-place:focus-visible{{outline:2px solid var(--st-text-color);outline-offset:-2px}}
@@ -122,7 +122,7 @@ dominant-baseline:central}}
 @media(max-width:640px){{.diagram-place>.diagram-phone{{display:block}}.diagram-phone+.block-diagram{{display:none}}}}
 """
 IN_ATTENTION = ("rotary", "relative bias", "alibi")  # position encodings inside attention
-READABLE = 0.86  # the least scale at which its text can be read
+MIN_SCALE = 0.86  # at which its text is readable
 
 _component = st.components.v2.component(
     "block_diagram",
@@ -140,12 +140,12 @@ def show_diagram(cfg: RunConfig, block: int | None = None, *, key: str = "block_
 
 
 def show_blocks(nets: Mapping[str, RunConfig], key: str) -> None:
-    """Draws the last block of every net, and what follows it, under the net's name."""
-    drawn = (
+    """Draws the last block and the head of every net, under the net's name."""
+    diagrams = (
         f"<figure><figcaption>{escape(name)}</figcaption>{small_diagram(cfg, cfg.depth, WHOLE)}</figure>"
         for name, cfg in nets.items()
     )
-    _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(drawn)}</div>'})
+    _component(key=key, data={"svg": f'<div class="diagram-nets">{"".join(diagrams)}</div>'})
 
 
 def show_svg(svg: str, key: str) -> None:
@@ -153,155 +153,165 @@ def show_svg(svg: str, key: str) -> None:
     _component(key=key, data={"svg": svg})
 
 
-def touchable(svg: str, chosen: str, *, key: str, touched: Callable[[], None]) -> None:
-    """Draws an SVG whose groups with `data-box` are buttons; a press calls `touched`, a callback.
+def show_buttons(svg: str, chosen: str, *, key: str, on_touch: Callable[[], None]) -> None:
+    """Draws an SVG whose groups with `data-box` are buttons; a press calls `on_touch`, a callback.
 
-    The name of the box is then `touched` of the widget's value.
+    The name of the box is then the attribute `touched` of the widget's value.
     """
-    _component(key=key, data={"svg": svg, "chosen": chosen}, on_touched_change=touched)
+    _component(key=key, data={"svg": svg, "chosen": chosen}, on_touched_change=on_touch)
 
 
 def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
-    """The SVG of a block (by default the last one), sublayer by sublayer, and of what follows it.
+    """The SVG of a block (by default the last one), sublayer by sublayer, and of the next block.
 
-    After the last block that is the sum that joins the streams, the final norm and the output head.
+    After the last block it has the sum that joins the streams, the final norm and the output head.
     """
-    arranged, block = plan(cfg), block or cfg.depth
+    net, block = plan(cfg), block or cfg.depth
     drawing = Drawing()
-    drawing.text("x", drawing.x + 4, FULL.skip)
+    drawing.text("x", drawing.x + 4, FULL.skip_y)
     drawing.x += 14
     if cfg.stack == "dlcl":
-        drawing.box(_weighted_sum(cfg), FULL.skip, "scale")
-    for sublayer in arranged.of_block(block):
-        _sublayer(drawing, cfg, sublayer)
+        drawing.box(_weighted_sum(cfg), FULL.skip_y, "scale")
+    for sublayer in net.of_block(block):
+        _draw_sublayer(drawing, cfg, sublayer)
     if block < cfg.depth:
-        drawing.box(f"block {block + 1}", FULL.skip, "head")
+        drawing.box(f"block {block + 1}", FULL.skip_y, "head")
     else:
-        _end(drawing, cfg, arranged.final_norm)
-    caption, title = _which_block(cfg, block), escape(_title(cfg, arranged.left_of_block(block)[-1]))
+        _draw_end(drawing, cfg, net.final_norm)
+    caption, title = _caption(cfg, block), escape(_title(cfg, net.left_of_block(block)[-1]))
     drawing.text(caption, 6, HEIGHT - 10, "caption")
-    width = max(drawing.x, CAPTION_LETTER * len(caption)) + 12
-    least = f'style="min-width:{READABLE * width:.0f}px"'
-    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" {least}'
-    inside = f"<title>{title}</title>{''.join(drawing.parts)}"
-    return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{inside}</svg>'
+    width = max(drawing.x, CAPTION_LETTER_WIDTH * len(caption)) + 12
+    style = f'style="min-width:{MIN_SCALE * width:.0f}px"'
+    size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" {style}'
+    content = f"<title>{title}</title>{''.join(drawing.parts)}"
+    return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{content}</svg>'
 
 
 def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:
-    """The SVG of a block alone, its sublayers one below the other; what its placement would norm, and the residual that
-    it lacks, are faint. A WHOLE one of the last block also has what follows it.
+    """The SVG of a block alone, its sublayers one below the other. Norms and residuals that it lacks are faint.
 
-    With NUMBERED wires, a block of one sublayer has three texts `number`, empty, and the `way through` its branch and
-    `past` it, whose parts after the sum have the length `data-tail`.
+    A WHOLE one of the last block includes the final norm and the head. With NUMBERED wires, a block of one sublayer has
+    three empty texts `number`, and paths: the `way through` its branch and the way `past` it, each with the length
+    `data-tail` of its part after the sum.
     """
-    own = {key: value for at, key, value in cfg.overrides if at == block}
-    slots = PLACEMENTS[str(own.get("placement", cfg.placement))]
-    rows, wide = [], 0.0
-    for at, sublayer in enumerate(plan(cfg).of_block(block)):
+    net = plan(cfg)
+    overrides = {key: value for number, key, value in cfg.overrides if number == block}
+    slots = PLACEMENTS[str(overrides.get("placement", cfg.placement))]
+    rows: list[str] = []
+    width = 0.0
+    for row, sublayer in enumerate(net.of_block(block)):
         drawing = Drawing(x=2, size=size)
-        fork, meets = _sublayer(drawing, cfg, sublayer, slots)
-        end = drawing.x + size.step + size.room
-        if size is WHOLE and sublayer is plan(cfg).sublayers[-1]:
-            _end(drawing, cfg, plan(cfg).final_norm)
+        fork, join = _draw_sublayer(drawing, cfg, sublayer, slots)
+        end = drawing.x + size.step + size.number_room
+        if size is WHOLE and sublayer is net.sublayers[-1]:
+            _draw_end(drawing, cfg, net.final_norm)
             end = drawing.x
-        drawing.wire(drawing.x, size.skip, end, size.skip)
-        if size.room:
-            _numbered(drawing, fork, meets, end, past=bool(sublayer.skip))
-        wide = max(wide, end + (size.add if size.room else 2))
-        rows.append(f'<g transform="translate(0 {at * ROW})">{"".join(drawing.parts)}</g>')
-    title = escape(_title(cfg, plan(cfg).left_of_block(block)[-1]))
-    measures = f'viewBox="0 0 {wide:.0f} {ROW * len(rows)}" style="--wide:{wide:.0f};--high:{ROW * len(rows)}"'
-    kind = "block-diagram" if rows[1:] else "block-diagram single"
+        drawing.wire(drawing.x, size.skip_y, end, size.skip_y)
+        if size.number_room:
+            _draw_numbers(drawing, fork, join, end, has_skip=bool(sublayer.skip))
+        width = max(width, end + (size.add_radius if size.number_room else 2))
+        rows.append(f'<g transform="translate(0 {row * ROW_HEIGHT})">{"".join(drawing.parts)}</g>')
+    title = escape(_title(cfg, net.left_of_block(block)[-1]))
+    height = ROW_HEIGHT * len(rows)
+    measures = f'viewBox="0 0 {width:.0f} {height}" style="--wide:{width:.0f};--high:{height}"'
+    kind = "block-diagram" if len(rows) > 1 else "block-diagram single"
     return f'<svg class="{kind}" role="img" aria-label="{title}" {measures}>{"".join(rows)}</svg>'
 
 
-def _end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
-    """Draws what follows the last block."""
+def _draw_end(drawing: Drawing, cfg: RunConfig, final_norm: str) -> None:
+    """Draws the sum that joins the streams, the final norm and the head."""
     if cfg.stack == "dlcl":
-        drawing.box(_weighted_sum(cfg), drawing.size.skip, "scale")
+        drawing.box(_weighted_sum(cfg), drawing.size.skip_y, "scale")
     if cfg.stack == "residual":
-        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", drawing.size.skip, "norm")
+        drawing.box(f"+ {_normed(cfg, 'x₀ + all branches')}", drawing.size.skip_y, "norm")
     if final_norm != "none":
-        drawing.box(f"final {NORMS[final_norm].short}", drawing.size.skip, "norm")
-    drawing.box("head", drawing.size.skip, "head")
+        drawing.box(f"final {NORMS[final_norm].short}", drawing.size.skip_y, "norm")
+    drawing.box("head", drawing.size.skip_y, "head")
 
 
-def _sublayer(
+def _draw_sublayer(
     drawing: Drawing, cfg: RunConfig, sublayer: SublayerPlan, slots: Placement = NO_SLOTS
 ) -> tuple[float, float]:
-    """Draws a sublayer: the branch below, the skip above, the add, and the norms where the plan has them.
+    """Draws a sublayer: the branch below, the skip above, the add, and its norms.
 
-    Faint: the norms that it lacks in some `slots`, and in a small drawing a skip that it lacks. Returns where the two
-    ways part and meet.
+    Norms that it lacks in `slots` are faint, and so is a missing skip in a small drawing. Returns x of fork and join.
     """
     size = drawing.size
-    skip, branch, step = size.skip, size.branch, size.step
+    skip_y, branch_y = size.skip_y, size.branch_y
     if sublayer.identity:
-        drawing.box("taken out", skip, "scale")
+        drawing.box("taken out", skip_y, "scale")
         return drawing.x, drawing.x
-    start, fork = drawing.x, drawing.x + step + size.room
-    drawing.wire(start, skip, fork, skip)
-    drawing.wire(fork, skip, fork, branch)
+    start, fork = drawing.x, drawing.x + size.step + size.number_room
+    drawing.wire(start, skip_y, fork, skip_y)
+    drawing.wire(fork, skip_y, fork, branch_y)
     drawing.x = fork
     for label, kind in _branch_boxes(cfg, sublayer, slots):
-        drawing.box(label, branch, kind)
-    meets = drawing.x + step + size.room
-    drawing.wire(drawing.x, branch, meets, branch)
-    drawing.x = meets
-    lacks = "" if sublayer.skip else " lacks"
-    drawing.wire(meets, branch, meets, skip if lacks else skip + size.add)
-    name = "no residual" if lacks else "residual" if sublayer.skip == 1 else f"residual × {sublayer.skip:.3g}"
-    drawing.text(name, (fork + meets) / 2, skip if lacks and size is FULL else skip - size.above, "side")
-    if not lacks or size is not FULL:
-        drawing.wire(fork, skip, meets - size.add, skip, f"skip{lacks}")
-        drawing.add(skip, lacks)
-        drawing.x += size.add
-    if lacks:
-        drawing.wire(meets, skip, drawing.x, skip)
-    for again in range(sublayer.repeats):
-        if again and sublayer.skip:
-            drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", skip, "scale")
-        label, kind = _norm(sublayer.norm_add, slots.norm_add)
+        drawing.box(label, branch_y, kind)
+    join = drawing.x + size.step + size.number_room
+    drawing.wire(drawing.x, branch_y, join, branch_y)
+    drawing.x = join
+    _draw_skip(drawing, sublayer.skip, fork, join)
+    for repeat in range(sublayer.repeats):
+        if repeat and sublayer.skip:
+            drawing.box("+ x" if sublayer.skip == 1 else f"+ {sublayer.skip:.3g} x", skip_y, "scale")
+        label, kind = _norm_box(sublayer.norm_add, slots.norm_add)
         if label:
-            drawing.box(label, skip, kind)
+            drawing.box(label, skip_y, kind)
     if sublayer.drop_stream:
-        drawing.box(f"dropout {sublayer.drop_stream:g}", skip, "scale")
-    return fork, meets
+        drawing.box(f"dropout {sublayer.drop_stream:g}", skip_y, "scale")
+    return fork, join
 
 
-def _numbered(drawing: Drawing, fork: float, meets: float, end: float, *, past: bool) -> None:
-    """Places for three numbers, and the ways through the branch and, if there is one, past it."""
+def _draw_skip(drawing: Drawing, skip: float, fork: float, join: float) -> None:
+    """Draws the skip and the add. A skip of weight 0 and its add are faint in a small drawing, else left out."""
     size = drawing.size
-    drawing.text("", 2, size.skip - size.above, "number enters")
-    drawing.text("", meets - (size.step + size.room) / 2, size.branch - size.above, "number made")
-    drawing.text("", end, size.skip - size.above, "number leaves")
-    ways = {"through": f"M2 {size.skip}H{fork:.0f}V{size.branch}H{meets:.0f}V{size.skip}H{end:.0f}"}
-    if past:
-        ways["past"] = f"M2 {size.skip}H{end:.0f}"
-    tail = f"{end - meets:.0f}"
-    drawing.parts += [f'<path class="way {way}" d="{d}" data-tail="{tail}"/>' for way, d in ways.items()]
+    y = size.skip_y
+    lacks = "" if skip else " lacks"
+    drawing.wire(join, size.branch_y, join, y if lacks else y + size.add_radius)
+    name = "no residual" if lacks else "residual" if skip == 1 else f"residual × {skip:.3g}"
+    drawing.text(name, (fork + join) / 2, y if lacks and size is FULL else y - size.name_gap, "side")
+    if not lacks or size is not FULL:
+        drawing.wire(fork, y, join - size.add_radius, y, f"skip{lacks}")
+        drawing.add(y, lacks)
+        drawing.x += size.add_radius
+    if lacks:
+        drawing.wire(join, y, drawing.x, y)
 
 
-def _norm(norm: str, slot: bool) -> tuple[str, str]:
-    """The box of a norm; a faint one where there is only its slot, none (an empty label) where there is neither."""
-    lacks = norm == "none" and slot
-    return ("norm", "norm lacks") if lacks else (NORMS[norm].short, "norm")
+def _draw_numbers(drawing: Drawing, fork: float, join: float, end: float, *, has_skip: bool) -> None:
+    """Draws empty texts for three numbers, and the paths through the branch and along the skip."""
+    size = drawing.size
+    drawing.text("", 2, size.skip_y - size.name_gap, "number enters")
+    drawing.text("", join - (size.step + size.number_room) / 2, size.branch_y - size.name_gap, "number made")
+    drawing.text("", end, size.skip_y - size.name_gap, "number leaves")
+    paths = {"through": f"M2 {size.skip_y}H{fork:.0f}V{size.branch_y}H{join:.0f}V{size.skip_y}H{end:.0f}"}
+    if has_skip:
+        paths["past"] = f"M2 {size.skip_y}H{end:.0f}"
+    tail = f"{end - join:.0f}"
+    drawing.parts += [f'<path class="way {name}" d="{path}" data-tail="{tail}"/>' for name, path in paths.items()]
+
+
+def _norm_box(norm: str, has_slot: bool) -> tuple[str, str]:
+    """Label and kind of a norm's box: faint for an empty slot, with an empty label without norm or slot."""
+    return ("norm", "norm lacks") if norm == "none" and has_slot else (NORMS[norm].short, "norm")
 
 
 def _branch_boxes(cfg: RunConfig, sublayer: SublayerPlan, slots: Placement) -> list[tuple[str, str]]:
-    """The branch from left to right as (label, kind)."""
-    boxes = [_norm(sublayer.norm_in, slots.norm_in)]
+    """Label and kind of each box of the branch, from left to right."""
+    boxes = [_norm_box(sublayer.norm_in, slots.norm_in)]
     if sublayer.input_scale != 1:
         boxes.append((f"× {sublayer.input_scale:.2g}", "scale"))
-    mid = _norm(sublayer.norm_mid, slots.norm_mid)
+    mid = _norm_box(sublayer.norm_mid, slots.norm_mid)
     if sublayer.kind == "attn":
-        words = ["attention", *["QK-norm"] * cfg.qk_norm, *[cfg.position] * (cfg.position in IN_ATTENTION)]
+        words = ["attention"]
+        words += ["QK-norm"] if cfg.qk_norm else []
+        words += [cfg.position] if cfg.position in IN_ATTENTION else []
         boxes += [(", ".join(words), "branch"), mid, ("W", "branch") if mid[0] else ("", "")]
     elif sublayer.kind == "mlp" and cfg.layers_per_branch == 1:
         boxes += [("W", "branch"), mid, (sublayer.activation, "branch")]
     else:
         boxes += [("W₁", "branch"), mid, (sublayer.activation, "branch"), ("W₂", "branch")]
-    boxes.append(_norm(sublayer.norm_out, slots.norm_out))
+    boxes.append(_norm_box(sublayer.norm_out, slots.norm_out))
     if sublayer.gate:
         boxes.append((f"× {sublayer.gate}", "scale"))
     elif sublayer.scale != 1:
@@ -320,13 +330,13 @@ def _normed(cfg: RunConfig, text: str) -> str:
     return text if cfg.norm == "none" else f"{NORMS[cfg.norm].short}({text})"
 
 
-def _which_block(cfg: RunConfig, block: int) -> str:
-    """Which block is drawn, and how many other blocks are set differently."""
+def _caption(cfg: RunConfig, block: int) -> str:
+    """The number of the block, and how many other blocks are set differently."""
 
-    def own(number: int) -> set[tuple[str, str | bool]]:
-        return {(key, value) for at, key, value in cfg.overrides if at == number}
+    def overrides(number: int) -> set[tuple[str, str | bool]]:
+        return {(key, value) for other, key, value in cfg.overrides if other == number}
 
-    others = sum(own(other) != own(block) for other in range(1, cfg.depth + 1))
+    others = sum(overrides(other) != overrides(block) for other in range(1, cfg.depth + 1))
     exceptions = f"; {others} other block{'s are' if others > 1 else ' is'} set differently" if others else ""
     return f"block {block} of {cfg.depth}{exceptions}"
 
@@ -335,6 +345,7 @@ def _title(cfg: RunConfig, sublayer: SublayerPlan) -> str:
     """The accessible name of the diagram."""
     if sublayer.identity:
         return f"Block diagram: {cfg.net}, taken out"
-    own = {key: value for at, key, value in cfg.overrides if at == sublayer.block}
+    overrides = {key: value for block, key, value in cfg.overrides if block == sublayer.block}
+    placement, norm = overrides.get("placement", cfg.placement), overrides.get("norm", cfg.norm)
     skip = "with a residual" if sublayer.skip else "without a residual"
-    return f"Block diagram: {cfg.net}, {own.get('placement', cfg.placement)}, {own.get('norm', cfg.norm)}, {skip}"
+    return f"Block diagram: {cfg.net}, {placement}, {norm}, {skip}"

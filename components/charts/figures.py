@@ -1,4 +1,4 @@
-"""The moving charts: figures over depth and steps with bindings, whose numbers the browser fills in."""
+"""The moving charts: figures over depth and steps with bindings, which the browser fills with numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,29 +21,29 @@ from addnorm.player.declare import (
     with_binding,
 )
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import Series, cosines_over, fixed_line, guessing_level, over_places
+from components.charts.depth import Series, cosine_figure, fixed_line, guessing_level, lines_over_places
 from components.charts.parts import places
 from models.insight.baseline import loss_of_guessing
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch
 
-THIN = " (thin lines: before training)"  # of a title: the nets before training are thin lines
+THIN_NOTE = " (thin lines: before training)"  # in titles
 HUES = RECORDED_HUES | {"branch_rms": SIGNAL, "sample_cosine": SIGNAL, "loss": LOSS, "held_out_loss": LOSS}
 
 
 def profile(title: str, track: str, sites: Sequence[str], *, others: Sequence[Series] = ()) -> Figure:
-    """A vector of the row at the playhead over depth, on a log axis; `others` stand still, to compare with."""
-    now = _line(STEP, "now", Row(track))
-    return over_places(title, "RMS", HUES[track], sites, [*_beside(others), now], x="block", axis="log")
+    """A vector of the row at the playhead over depth, on a log axis; `others` are fixed, for comparison."""
+    lines = [*_fixed_lines(others), _line(STEP, "now", Row(track))]
+    return lines_over_places(title, "RMS", HUES[track], sites, lines, x="block", axis="log")
 
 
 def cosine(sites: Sequence[str], *, others: Sequence[Series] = (), title: str = "Sample cosine by depth") -> Figure:
     """The cosine between samples over depth, of the last frame at or before the playhead."""
-    return cosines_over(sites, [*_beside(others), _line(STEP, "now", AtFrame("sample_cosine"))], title)
+    return cosine_figure(sites, [*_fixed_lines(others), _line(STEP, "now", AtFrame("sample_cosine"))], title)
 
 
 def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
-    """The training loss up to the furthest step seen, the held-out loss at the frames, crosses where it diverged.
+    """The training loss up to the furthest step seen, the held-out loss at the frames, and crosses at divergences.
 
     With a batch norm the held-out loss is drawn in both modes.
     """
@@ -57,19 +57,19 @@ def loss(cfg: RunConfig, *, run: int = 0) -> Figure:
     ]
     if normed_over_batch(cfg):
         traces.append(_line("by batch", "formula", Frames("train_mode_loss", run)))
-    how: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": guessing_level(cfg.task)}
-    return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **how)
+    guess: dict[str, Any] = {"chance": guessing, "guides": [guessing], "levels": guessing_level(cfg.task)}
+    return figure_of(traces, layout, hue=LOSS, axis="loss", line="line", **guess)
 
 
-def in_player(cfg: RunConfig) -> Figure:
-    """The loss in the player: without title."""
+def player_loss(cfg: RunConfig) -> Figure:
+    """The loss behind the player's slider, without a title."""
     figure = loss(cfg)
     layout = figure["layout"]
-    del layout["title"], layout["bind"]["line"]  # the slider's handle is that line
+    del layout["title"], layout["bind"]["line"]  # the slider's handle replaces the line at the step
     layout |= {"margin": {"l": 50, "r": 60, "t": 16, "b": 18}}
-    # Who takes the slider a little beside its handle would stretch the axes instead.
+    # With a free range, a drag that misses the slider's handle would stretch the axes.
     layout["xaxis"] |= {"title": {"text": ""}, "fixedrange": True}
-    # Ticks that are not seen keep the numbers clear of the playhead's dot.
+    # Transparent ticks keep the numbers clear of the playhead's dot.
     layout["yaxis"] |= {
         "title": {"text": ""},
         "fixedrange": True,
@@ -78,12 +78,12 @@ def in_player(cfg: RunConfig) -> Figure:
         "ticklen": 6,
         "tickcolor": "#0000",
     }
-    layout["bind"] |= {"empty": " "}  # the step beside it says so
+    layout["bind"] |= {"empty": " "}  # no note: the step beside it says so
     return figure
 
 
 def step_map(title: str, track: str, sites: Sequence[str], steps: int) -> Figure:
-    """A vector of every row so far, as colours over depth and over all steps of the run."""
+    """A vector of every row so far as colours over depth and steps."""
     trace, layout = map_of(title, HUES[track], "RMS", y="block")
     layout["xaxis"] |= {"range": [0, steps]}
     return figure_of([with_binding(trace, Map(track))], layout, line="map", rows=places(sites))
@@ -101,16 +101,15 @@ def profiles(
 ) -> Figure:
     """A vector of several runs over depth: the median of their seeds as a line, their range as a band.
 
-    `against`: divided by that of the first run. `start`: with the nets before training as thin lines. `sites`: those of
-    the deepest net.
+    `sites` of the deepest net. `against`: as a ratio to the first run. `start`: also the nets before training, thin.
     """
     unit = "RMS, ratio to A" if against else "RMS"
-    how: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
-    lines = [_line(label, run, Row(track, run, **how)) for run, label in enumerate(labels)]
+    options: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
+    lines = [_line(label, run, Row(track, run, **options)) for run, label in enumerate(labels)]
     if start:
-        title += THIN
-        lines += [_thin(label, run, Row(track, run, first=True)) for run, label in enumerate(labels)]
-    return over_places(title, unit, HUES[track], sites, lines, x="block", axis="log")
+        title += THIN_NOTE
+        lines += [_thin_line(label, run, Row(track, run, first=True)) for run, label in enumerate(labels)]
+    return lines_over_places(title, unit, HUES[track], sites, lines, x="block", axis="log")
 
 
 def ratios(
@@ -125,10 +124,10 @@ def ratios(
 ) -> Figure:
     """The ratio of two vectors of several runs over depth, on a linear axis; `lines`: a label and a role per run.
 
-    `entries`: `start` and `every` of `Row`, where it is of some entries alone.
+    `entries`: `start` and `every` of `Row`, for a chart of some entries only.
     """
     traces = [_line(label, role, Row(track, run, over=over, **entries)) for run, (label, role) in enumerate(lines)]
-    return over_places(title, unit, HUES[track], sites, traces, x="block", axis="linear", guides=[0.0])
+    return lines_over_places(title, unit, HUES[track], sites, traces, x="block", axis="linear", guides=[0.0])
 
 
 def losses(
@@ -140,9 +139,9 @@ def losses(
     against: bool = False,
     held_out: bool = False,
 ) -> Figure:
-    """The losses of several runs, with crosses where they diverged; `against`: minus that of the first run.
+    """The losses of several runs, with crosses at divergences; `against`: minus the loss of the first run.
 
-    `task`: whose loss of guessing is a level. `held_out`: the losses of the held-out split, at the frames.
+    The loss of guessing in `task` is a level. `held_out`: the losses of the held-out split, at the frames.
     """
     guessing = loss_of_guessing(task)
     top = 1.6 * guessing
@@ -150,38 +149,42 @@ def losses(
     layout = layout_of(title, x="step", y="loss minus A's" if against else "cross-entropy", hue=LOSS)
     layout["xaxis"] |= {"range": [0, steps]}
     layout["yaxis"] |= {"range": [-top, top] if against else [0, top]}
-    of, track = (Frames, "held_out_loss") if held_out else (Past, "loss")
-    how: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
-    traces = [_line(label, run, of(track, run, **how)) for run, label in enumerate(labels)]
+    options: dict[str, Any] = {"fold": _fold(seeds), "against": 0 if against else None}
+    traces = [
+        _line(label, run, Frames("held_out_loss", run, **options) if held_out else Past("loss", run, **options))
+        for run, label in enumerate(labels)
+    ]
     traces += [
         with_binding(crosses_of(run, label), Crosses("loss", run, seed))
         for run, label in enumerate(labels)
         for seed in range(seeds)
     ]
-    how = {"guides": [0.0 if against else guessing], "levels": [] if against else guessing_level(task)}
-    return figure_of(traces, layout, hue=LOSS, line="line", top=top, **how)
+    levels = [] if against else guessing_level(task)
+    return figure_of(
+        traces, layout, hue=LOSS, line="line", top=top, guides=[0.0 if against else guessing], levels=levels
+    )
 
 
 def cosines(sites: Sequence[str], labels: Sequence[str], *, start: bool = False) -> Figure:
     """The cosine between samples of several runs over depth, of the last frame at or before the playhead.
 
-    `sites`: those of the deepest net; `start`: with the nets before training as thin lines.
+    `sites` of the deepest net. `start`: also the nets before training, as thin lines.
     """
     title = "Sample cosine by depth"
     lines = [_line(label, run, AtFrame("sample_cosine", run)) for run, label in enumerate(labels)]
     if start:
-        title += THIN
-        lines += [_thin(label, run, AtFrame("sample_cosine", run, first=True)) for run, label in enumerate(labels)]
-    return cosines_over(sites, lines, title)
+        title += THIN_NOTE
+        lines += [_thin_line(label, run, AtFrame("sample_cosine", run, first=True)) for run, label in enumerate(labels)]
+    return cosine_figure(sites, lines, title)
 
 
 def _line(name: str, role: str | int, binding: Binding) -> dict[str, Any]:
-    """A line in the look of its role, or of its run among several."""
+    """A bound line in the style of its role, or of its run's number."""
     return with_binding({"name": name, "role": role}, binding)
 
 
-def _thin(label: str, run: int, binding: Binding) -> dict[str, Any]:
-    """The thin line of a run before training, without markers and not in the legend."""
+def _thin_line(label: str, run: int, binding: Binding) -> dict[str, Any]:
+    """The line of a run before training, without markers and not in the legend."""
     return _line(f"{label}, step 0", run, binding) | {"thin": True}
 
 
@@ -189,6 +192,5 @@ def _fold(seeds: int) -> str:
     return "median" if seeds > 1 else ""
 
 
-def _beside(others: Sequence[Series]) -> list[dict[str, Any]]:
-    """The lines that stand still; a net of another depth has as many sites of its own."""
-    return [fixed_line(one, previous=one.role == "previous") for one in others]
+def _fixed_lines(others: Sequence[Series]) -> list[dict[str, Any]]:
+    return [fixed_line(series, previous=series.role == "previous") for series in others]

@@ -1,4 +1,4 @@
-"""Charts over tokens: attention weights, the answer read at every site, and the likeliest next tokens."""
+"""Charts over tokens: attention weights, the answer at every site, and the likeliest next tokens."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,13 @@ import numpy as np
 
 from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
-from components.charts.parts import fixed_map, frame_around, note, numbers
+from components.charts.parts import annotation, fixed_map, frame_around, numbers
 from models.insight.lens import shown
 
-TEXT_ROWS = 30  # a map of more rows has cells too low for text
-LETTERS = 40  # that fit below a narrow chart
-ALL = 10**3  # letters: no name is left out
-LIKELIEST = 12
+MAX_TEXT_ROWS = 30  # of a map with texts in its cells
+MAX_TICK_LETTERS = 40  # that fit below a narrow chart
+ALL_LETTERS = 10**3  # a bound that leaves out no name
+CANDIDATES = 12
 
 
 def token_map(
@@ -31,14 +31,14 @@ def token_map(
 ) -> Figure:
     """Shares (R, T) as colour over tokens and rows, the first row at the top.
 
-    `texts`: written in the cells and in the hover. `hidden`: cells that stay empty because nothing is measured there;
-    any other value that is not finite is red. `marked`: a token whose column has a frame, counted from 1.
+    `texts`: in the cells and in the hover. `hidden`: cells that are not measured and stay empty; other non-finite
+    cells are red. `marked`: the number, from 1, of a token whose column has a frame.
     """
     cells = np.asarray(values, float).reshape(len(rows), len(tokens))
     measured = np.ones(cells.shape, bool) if hidden is None else ~hidden
     layout = layout_of(title, x=x, y=y, legend=False, hue=SIGNAL)
-    layout["xaxis"] |= _ticks(tokens, LETTERS) | {"showgrid": False, "ticks": ""}
-    layout["yaxis"] |= _ticks(rows, ALL) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
+    layout["xaxis"] |= _ticks(tokens, MAX_TICK_LETTERS) | {"showgrid": False, "ticks": ""}
+    layout["yaxis"] |= _ticks(rows, ALL_LETTERS) | {"autorange": "reversed", "showgrid": False, "ticks": ""}
     if not measured.any():
         return figure_of([], layout, "nothing to look at")
     shade: dict[str, Any] = {
@@ -52,7 +52,7 @@ def token_map(
         "hovertemplate": f"row %{{y}}, token %{{x}}: %{{customdata:.4g}} {unit} %{{text}}<extra></extra>",
         "colorbar": colour_bar(unit),
     }
-    if texts is not None and len(rows) <= TEXT_ROWS:
+    if texts is not None and len(rows) <= MAX_TEXT_ROWS:
         shade |= {"texttemplate": "%{text}", "textfont": {"size": 12}}
     if marked is not None:
         layout["shapes"] = frame_around(marked, 1, len(rows))
@@ -62,23 +62,26 @@ def token_map(
 def candidates_chart(
     title: str, names: Sequence[str], p: np.ndarray, tempered: np.ndarray | None = None, chosen: int | None = None
 ) -> Figure:
-    """The twelve likeliest of all classes (C,) as bars, beside their probabilities at a temperature, if these differ.
+    """The likeliest of all classes (C,) as bars, beside their probabilities at a temperature (`tempered`).
 
     `chosen`: a class that is marked and always among them.
     """
     layout = layout_of(title, x="token", y="probability", legend=tempered is not None, hue=SIGNAL)
     if not np.isfinite(p).all():
         return figure_of([], layout, "the probabilities are not finite")
-    order = np.argsort(-np.asarray(p, float), kind="stable")[:LIKELIEST].tolist()
-    order += [chosen] * (chosen is not None and chosen not in order)
-    labels = [shown(names[at]) for at in order]
-    layout["xaxis"] |= _ticks(labels, ALL)
+    order = np.argsort(-np.asarray(p, float), kind="stable")[:CANDIDATES].tolist()
+    if chosen is not None and chosen not in order:
+        order.append(chosen)
+    labels = [shown(names[token]) for token in order]
+    layout["xaxis"] |= _ticks(labels, ALL_LETTERS)
     layout["yaxis"] |= {"rangemode": "tozero"}
     layout["barmode"] = "group"
-    kinds = [("net's probability", p), *([] if tempered is None else [("at the temperature", tempered)])]
+    kinds = [("net's probability", p)]
+    if tempered is not None:
+        kinds.append(("at the temperature", tempered))
     if chosen is not None:
         height = max(float(values[chosen]) for _, values in kinds)
-        layout["annotations"] = [note("chosen", x=order.index(chosen) + 1, y=height, yanchor="bottom", showarrow=False)]
+        layout["annotations"] = [annotation("chosen", x=order.index(chosen) + 1, y=height, yanchor="bottom")]
     bars = [
         {
             "type": "bar",
@@ -97,14 +100,13 @@ def candidates_chart(
     return figure_of(bars, layout, "nothing to choose from")
 
 
-def _ticks(names: Sequence[str], letters: int) -> dict[str, Any]:
-    """A tick per name, or per second, third, ... name where more letters than fit would overlap."""
+def _ticks(names: Sequence[str], max_letters: int) -> dict[str, Any]:
+    """A tick for every name, or every second, third, ... if all together have more than `max_letters` letters."""
     width = max((len(name) for name in names), default=1)
-    every = max(1, -(-len(names) * width // letters)) if width > 1 else 1
-    places = list(range(1, len(names) + 1, every))
+    stride = max(1, -(-len(names) * width // max_letters)) if width > 1 else 1
     return {
         "tickmode": "array",
-        "tickvals": places,
-        "ticktext": [names[at - 1] for at in places],
+        "tickvals": list(range(1, len(names) + 1, stride)),
+        "ticktext": list(names[::stride]),
         "tickangle": 0,
     }

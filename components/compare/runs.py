@@ -8,7 +8,7 @@ import streamlit as st
 from addnorm.player.declare import COLUMNS as SPANNED
 from addnorm.player.declare import Chart, Heading, Headline, Link, Panel, SamplePaths, StackPanel
 from components.charts import figures
-from components.charts.parts import enlarged
+from components.charts.parts import scaled_figure
 from components.compare import share
 from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.player.page import player, playhead
@@ -137,7 +137,7 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
     over = labels if max(map(len, labels)) <= SHORT else LETTERS[: len(runs)]  # in one line, so that they stand level
     paths = SamplePaths(TEN, span=span, runs=runs, labels=tuple(over), shows_outcome=shows_outcome, height=PATHS)
     if projector.is_on():
-        made = {title: enlarged(one, projector.FACTOR) for title, one in made.items()}
+        made = {title: scaled_figure(one, projector.FACTOR) for title, one in made.items()}
     charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
     return [paths, *charts]
 

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.depth import SHARE, Series, cosine_chart, depth_profile, linear_profile
+from components.charts.depth import SHARE_BOUNDS, Series, cosine_chart, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names
 from components.player.page import panels_below
@@ -58,7 +58,12 @@ def _stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[s
             title=f"Cosine of {vectors(measured.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
         ),
         linear_profile(
-            title="Distance from the mean by depth", unit="share", hue=SIGNAL, sites=sites, series=spread, bounds=SHARE
+            title="Distance from the mean by depth",
+            unit="share",
+            hue=SIGNAL,
+            sites=sites,
+            series=spread,
+            bounds=SHARE_BOUNDS,
         ),
         rank_chart("Rank by depth", sites, value.rank, value.participation),
     )
@@ -77,7 +82,12 @@ def _attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> None:
     share = [Series("queries and keys", value.query_key_share[with_attention])]
     panel.row(
         linear_profile(
-            title="Attention entropy by block", unit="of ln n", hue=SIGNAL, sites=blocks, series=entropy, bounds=SHARE
+            title="Attention entropy by block",
+            unit="of ln n",
+            hue=SIGNAL,
+            sites=blocks,
+            series=entropy,
+            bounds=SHARE_BOUNDS,
         ),
         linear_profile(
             title="Largest attention logit by block",
@@ -93,7 +103,7 @@ def _attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> None:
             hue=GRADIENT,
             sites=blocks,
             series=share,
-            bounds=SHARE,
+            bounds=SHARE_BOUNDS,
             guides=[2 / 3],
         ),
     )

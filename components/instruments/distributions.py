@@ -8,7 +8,7 @@ import streamlit as st
 
 from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
-from components.charts.depth import SHARE, Series, depth_profile, linear_profile
+from components.charts.depth import SHARE_BOUNDS, Series, depth_profile, linear_profile
 from components.charts.parts import fixed_map, places, site_word
 from components.instruments.panel import Instrument, InstrumentPanel, Measured
 from components.shell import session
@@ -81,7 +81,12 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     measured = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
     units = [Series(name, shares, role) for (name, shares), role in zip(measured, ("now", "other"), strict=False)]
     activated = linear_profile(
-        title="Units after the activation", unit="share", hue=SIGNAL, sites=value.inside, series=units, bounds=SHARE
+        title="Units after the activation",
+        unit="share",
+        hue=SIGNAL,
+        sites=value.inside,
+        series=units,
+        bounds=SHARE_BOUNDS,
     )
     charts = ((histogram, sites, False), (kurtosis, sites, False), (activated, value.inside, True))
     for column, (figure, clicked, inside) in zip(st.columns(len(charts)), charts, strict=True):

@@ -6,7 +6,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
-from components.charts.depth import Series, by_name, depth_profile, linear_profile
+from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, whole_blocks
 from models import answers
@@ -80,7 +80,7 @@ def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
 
 def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:
     """Mean, least and greatest (N, 3) over N places, with a guide at their initial value."""
-    series = by_name(dict(zip(("mean", "least", "greatest"), spread.T, strict=True)), ROLES)
+    series = named_series(dict(zip(("mean", "least", "greatest"), spread.T, strict=True)), ROLES)
     return linear_profile(
         title=title, unit=unit, hue=hue, sites=names, series=series if len(spread) else [], guides=[guide]
     )

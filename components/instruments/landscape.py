@@ -8,7 +8,7 @@ import streamlit as st
 from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.depth import Series, depth_profile
-from components.charts.parts import fixed_map, seen
+from components.charts.parts import fixed_map, outlined
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.answers import Sharpness
@@ -63,7 +63,7 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     arm = NET * float(np.abs(axis).max(initial=0))
     ends = ({"x0": -arm, "x1": arm, "y0": 0, "y1": 0}, {"x0": 0, "x1": 0, "y0": -arm, "y1": arm})
     layout["shapes"] = [
-        part for one in zip(*(seen({"type": "line"} | end) for end in ends), strict=True) for part in one
+        part for one in zip(*(outlined({"type": "line"} | end) for end in ends), strict=True) for part in one
     ]
     return figure_of([fixed_map(one | place, cells, log=log) for one in (heat, lines)], layout)
 

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import SHARE, Series, depth_profile, linear_profile
+from components.charts.depth import SHARE_BOUNDS, Series, depth_profile, linear_profile
 from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, branch_weights
 from models import answers
@@ -61,7 +61,7 @@ def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
         Series("intact", np.full(len(names), value.accuracy), "previous"),
     ]
     return linear_profile(
-        title="Held-out accuracy by cut block", unit="share", hue=LOSS, sites=names, series=series, bounds=SHARE
+        title="Held-out accuracy by cut block", unit="share", hue=LOSS, sites=names, series=series, bounds=SHARE_BOUNDS
     )
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import streamlit as st
 
-from components.charts.diagram import Drawing, Size, touchable
+from components.charts.diagram import Drawing, Size, show_buttons
 from components.controls import form
 from components.shell import session
 from components.shell.link import PAGES
@@ -60,7 +60,7 @@ INSTEAD = {
     "attention": "masked attention",
     "cross-attention": "masked attention",
 }
-SIZE = Size(box=25, letter=7.4, padding=14, add=10)
+SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
 COLUMN, GAP, SKIP, HALF, FRAME = 206, 8, 84, 64, 98  # pixels: a column, between boxes, and from its middle outwards
 
 
@@ -84,7 +84,7 @@ def draw() -> None:
     svg, boxes = transformer(drawn)
     box = shown.box if shown.box in boxes else INSTEAD[shown.box]
     with picture:
-        touchable(svg, box, key=MAP, touched=_touched)
+        show_buttons(svg, box, key=MAP, on_touch=_touched)
     with beside:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
@@ -161,13 +161,13 @@ class _Column:
             self._box("norm", "norm")
         self._box(sublayer.branch, "branch")
         if sublayer.branch == "cross-attention":
-            self.cross = self.y + SIZE.box / 2
+            self.cross = self.y + SIZE.box_height / 2
         if sublayer.norm_add:
             self._box("add & norm", "norm")
-            joins, reach = self.y + SIZE.box / 2, HALF
+            joins, reach = self.y + SIZE.box_height / 2, HALF
         else:
             self._add("add")
-            joins, reach = self.y + SIZE.add, SIZE.add
+            joins, reach = self.y + SIZE.add_radius, SIZE.add_radius
         outer = self.x + self.side * SKIP
         corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
 
@@ -189,21 +189,23 @@ class _Column:
 
     def _box(self, name: str, kind: str) -> None:
         self._wire(GAP)
-        self.y -= SIZE.box
-        self._touchable(name, lambda: self.drawing.rect(name, self.x - HALF, self.y + SIZE.box / 2, 2 * HALF, kind))
+        self.y -= SIZE.box_height
+        self._touchable(
+            name, lambda: self.drawing.rect(name, self.x - HALF, self.y + SIZE.box_height / 2, 2 * HALF, kind)
+        )
 
     def _add(self, name: str) -> None:
         """A circle in which something is added: the positions, or a residual."""
         self._wire(GAP)
-        self.y -= 2 * SIZE.add
+        self.y -= 2 * SIZE.add_radius
         drawing = self.drawing
         drawing.x = self.x
 
         def circle() -> None:
-            drawing.add(self.y + SIZE.add)
+            drawing.add(self.y + SIZE.add_radius)
             if name == "positions":
-                drawing.wire(self.x + SIZE.add, self.y + SIZE.add, self.x + 26, self.y + SIZE.add)
-                drawing.text(name, self.x + 58, self.y + SIZE.add, "side")
+                drawing.wire(self.x + SIZE.add_radius, self.y + SIZE.add_radius, self.x + 26, self.y + SIZE.add_radius)
+                drawing.text(name, self.x + 58, self.y + SIZE.add_radius, "side")
 
         self._touchable(name, circle)
 

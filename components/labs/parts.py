@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from components.charts.depth import LOOKS, by_name, depth_profile
+from components.charts.depth import DEFAULT_ROLES, depth_profile, named_series
 from components.charts.parts import Figure, title_of
 from components.controls import form
 from components.labs.examples import numbered_names
@@ -62,11 +62,11 @@ def line_chart(
     title: str,
     sites: Iterable[object],
     lines: Mapping[str, np.ndarray | Sequence[float]],
-    roles: Sequence[str] = LOOKS,
+    roles: Sequence[str] = DEFAULT_ROLES,
     **axes: Any,
 ) -> Figure:
     """Named lines in the looks of their roles over sites, on a log axis; `axes`: as `depth_profile` has them."""
-    return depth_profile(title=title, sites=sites, series=by_name(lines, roles), **axes)
+    return depth_profile(title=title, sites=sites, series=named_series(lines, roles), **axes)
 
 
 def number_cells(values: Iterable[SupportsFloat], digits: int = 4) -> list[str]:

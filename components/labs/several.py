@@ -9,7 +9,7 @@ from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
 from components.instruments.panel import InstrumentPanel, Measured
 from components.player.page import player
-from components.player.view import View
+from components.player.view import View, failure_sentence, view_at
 from components.server.tickets import Playhead
 from components.shell.waiting import poll_while
 from models.answers import Question, Value

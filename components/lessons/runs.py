@@ -7,7 +7,7 @@ import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, SamplePaths
 from components.charts import figures
-from components.charts.parts import Figure, enlarged
+from components.charts.parts import Figure, scaled_figure
 from components.classroom import answers
 from components.lessons import progress
 from components.lessons.progress import TEXTS
@@ -116,7 +116,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
         kind: Chart(
             TITLES[kind],
             span=COLUMNS // (len(lesson.charts) if large else 2),
-            figure=enlarged(lesson_chart(lesson, kind), projector.FACTOR if large else 1.0),
+            figure=scaled_figure(lesson_chart(lesson, kind), projector.FACTOR if large else 1.0),
             height=projector.HEIGHT if large else 250,
         )
         for kind in lesson.charts

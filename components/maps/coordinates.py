@@ -7,7 +7,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.coordinate_check import FLAT, Coordinates
-from components.charts.maps import sizes_panel, sizes_range
+from components.charts.maps import rms_panel, rms_range
 from components.charts.parts import site_word
 from components.controls import form
 from components.shell.naming import settings
@@ -47,13 +47,13 @@ def draw(above: DeltaGenerator) -> None:
         return
     found = replace(recorded.coordinates, sites=tuple(map(_word, recorded.coordinates.sites)))
     st.markdown(f"**{found.verdict}** {badge('recorded')}")
-    reach = sizes_range(found)
+    reach = rms_range(found)
     every = [*range(found.steps + 1)]
     for first in range(0, len(every), ACROSS):  # row by row, so that phones keep the order
         for column, step in zip(st.columns(ACROSS), every[first : first + ACROSS], strict=False):
             with column:
                 title = f"Sizes over the {found.over} after {counted(step, 'step')}" if step else _before(found)
-                static_chart(sizes_panel(found, step, reach), title, f"check_{view.over}_{step}", height=260)
+                static_chart(rms_panel(found, step, reach), title, f"check_{view.over}_{step}", height=260)
     _slopes(found)
     st.caption(TEXTS("check setting", setting=_setting(check), seeds=counted(check.seeds, "seed")))
     if check.cfg.parametrization != "standard":

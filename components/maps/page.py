@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import streamlit as st
 
-from components.charts.maps import BEYOND, LOSS, panel, shared_scale, widths_chart
+from components.charts.maps import LOSS, LOSS_CEILING, panel, shared_scale, widths_chart
 from components.controls import form
 from components.maps import coordinates, specification
 from components.shell import session, waiting
@@ -219,7 +219,7 @@ def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
     """The colours, what all cells have in common, and where and when a recording was made."""
     kind, task = MEASURES[measure], configs(spec, cells(spec)[0])[0].task
     unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
-    most = f"{number(loss_of_guessing(task) * BEYOND, 2)} ({BEYOND:g} times {name_of_guessing(task)})"
+    most = f"{number(loss_of_guessing(task) * LOSS_CEILING, 2)} ({LOSS_CEILING:g} times {name_of_guessing(task)})"
     beyond = f" Losses above {most} share the last colour."
     st.caption(f"{kind.label}{unit}, one colour scale for all panels.{beyond * (measure == LOSS)}")
     st.caption(_setting(spec))

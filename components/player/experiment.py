@@ -3,8 +3,8 @@
 from typing import Any
 
 from components.charts.colour import GRADIENT, LOSS, SIGNAL
-from components.charts.depth import by_name, depth_profile
-from components.charts.maps import plane
+from components.charts.depth import depth_profile, named_series
+from components.charts.maps import plane_figure
 from components.charts.parts import Figure
 from components.player.answer import Reply, answer
 from components.player.view import as_sentence
@@ -58,7 +58,7 @@ def draw_finding(finding: Finding, title: str, key: str) -> None:
     if finding.lines is not None:
         static_chart(lines_figure(finding.lines), finding.lines.title, f"{key}_lines")
     if finding.plane is not None:
-        static_chart(plane(finding.plane), finding.plane.title, f"{key}_plane", PLANE_HEIGHT)
+        static_chart(plane_figure(finding.plane), finding.plane.title, f"{key}_plane", PLANE_HEIGHT)
     cells = {
         name: [value if isinstance(value, str) else number(float(value)) for value in column]
         for name, column in finding.table.items()
@@ -75,7 +75,7 @@ def lines_figure(lines: Lines) -> Figure:
         unit=lines.unit,
         hue=HUES.get(lines.title.split()[0], SIGNAL),
         sites=sites,
-        series=by_name(lines.values, ROLES),
+        series=named_series(lines.values, ROLES),
         axis=lines.axis,
         x=lines.x or None,
         guides=lines.guides,

@@ -5,7 +5,7 @@ from typing import Any
 from addnorm.player.declare import COLUMNS, Chart, Headline, Panel, StackPanel
 from components.charts import figures
 from components.charts.depth import Series
-from components.charts.parts import Figure, enlarged
+from components.charts.parts import Figure, scaled_figure
 from components.player.panels import (
     blocks_with_diagrams,
     is_language_model,
@@ -43,7 +43,7 @@ def stack(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = 
 
 def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     """The loss, which the slider over the steps covers. `large`: for a projector."""
-    figure = figures.in_player(cfg)
+    figure = figures.player_loss(cfg)
     says = "" if large or hidden("verdict") else "loss"
     return Chart(
         "Loss", figure=_type(figure, large), says=says, height=projector.LOSS if large else PLAYER, fit=fit, scrubs=True
@@ -92,7 +92,7 @@ def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
 
 
 def _type(figure: Figure, large: bool) -> Figure:
-    return enlarged(figure, projector.FACTOR) if large else figure
+    return scaled_figure(figure, projector.FACTOR) if large else figure
 
 
 def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, RowProfile]]) -> Figure:

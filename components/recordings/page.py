@@ -9,6 +9,7 @@ import streamlit as st
 from addnorm.player.charts import panels_of
 from addnorm.player.declare import Link, Panel, Sentence
 from components.controls import form
+from components.player.file import player_file
 from components.player.page import RecordingRef, panels_below, player
 from components.player.recordings import EXAMPLE, examples, folder, recordings
 from components.recordings import package

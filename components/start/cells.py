@@ -7,7 +7,7 @@ import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Chart, Curve, Link, Panel, RunHeading, SamplePaths, StackPanel
 from components.charts import figures
-from components.charts.parts import enlarged
+from components.charts.parts import scaled_figure
 from components.player.page import panels_below, player, playhead
 from components.player.panels import blocks_with_diagrams
 from components.shell import projector
@@ -136,5 +136,5 @@ def _gradient(*, large: bool) -> Chart:
     title = "Gradient by depth"
     figure = figures.profiles(title, "grad_rms", plan(CELLS[0].cfg).sites, [cell.title for cell in CELLS])
     figure["layout"]["bind"]["legend"] = True  # at the output, where lines end, the four are close
-    figure = enlarged(figure, projector.FACTOR) if large else figure
+    figure = scaled_figure(figure, projector.FACTOR) if large else figure
     return Chart(title, span=COLUMNS, row=4, figure=figure, height=projector.HEIGHT if large else 300, points=True)

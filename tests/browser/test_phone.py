@@ -5,7 +5,7 @@ import math
 import pytest
 from playwright.sync_api import expect
 
-from components.charts.diagram import READABLE
+from components.charts.diagram import MIN_SCALE
 from tests.browser.page import (
     PHONE,
     button,
@@ -113,7 +113,7 @@ def test_the_diagram_of_a_block_is_whole(visitors, net):
     room = page.get_by_role("group", name="Block diagram").evaluate("el => [el.scrollWidth, el.clientWidth]")
     assert room[0] <= room[1]
     wide = float(diagram.get_attribute("viewBox").split()[2])
-    assert diagram.bounding_box()["width"] >= READABLE * wide
+    assert diagram.bounding_box()["width"] >= MIN_SCALE * wide
 
 
 def test_the_cosine_below_ten_samples_stands_on_one_line(visitors):

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from components.charts.diagram import NUMBERED, READABLE, WHOLE, block_diagram, small_diagram
+from components.charts.diagram import MIN_SCALE, NUMBERED, WHOLE, block_diagram, small_diagram
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from tests import hand
 
@@ -157,7 +157,7 @@ def test_a_whole_small_drawing_has_the_end_of_the_net_and_fits_a_phone(arrangeme
     ends = ["final norm", "head"] if plan(cfg).final_norm != "none" else ["head"]
     assert words[-len(ends) :] == ends
     assert words.count("norm") + words.count("final norm") == sum(word.endswith(N) for word in _words(cfg))
-    assert float(root.get("viewBox").split()[2]) <= (390 - 2 * 16) / READABLE
+    assert float(root.get("viewBox").split()[2]) <= (390 - 2 * 16) / MIN_SCALE
 
 
 def _words(cfg: RunConfig) -> list[str]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from components.charts.colour import RED, RIGHT
-from components.charts.tasks import CELLS, decision_map, digit_mistakes, sequence_table
+from components.charts.tasks import CELL_COLOURS, decision_map, digit_mistakes, sequence_table
 from models.spec import RunConfig
 from models.training import Run
 from tests.drawn import drawn
@@ -96,11 +96,11 @@ def test_a_wrong_answer_is_marked_by_colour_and_by_a_cross():
     table = sequence_table(_copied(wrong_at=4))["data"][0]
     kinds, texts = table["z"][-1], table["text"][-1]
     colours = dict(table["colorscale"])
-    assert colours[kinds[4] / (len(CELLS) - 1)] == RED
+    assert colours[kinds[4] / (len(CELL_COLOURS) - 1)] == RED
     assert "9" in texts[4]
     assert "✗" in texts[4]
     others = [at for at in range(16) if at != 4]
-    assert {colours[kinds[at] / (len(CELLS) - 1)] for at in others} == {RIGHT}
+    assert {colours[kinds[at] / (len(CELL_COLOURS) - 1)] for at in others} == {RIGHT}
     assert [texts[at] for at in others] == [str(at) for at in others]
 
 

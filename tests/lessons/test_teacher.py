@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.charts.parts import enlarged
+from components.charts.parts import scaled_figure
 from components.lessons.runs import lesson_chart
 from components.shell.hide import MOST, PARTS, from_text
 from components.shell.qr import qr_code
@@ -295,7 +295,7 @@ def test_the_projector_views_charts_are_larger_and_show_the_same_numbers() -> No
 def test_enlarging_leaves_the_figure_it_was_given_as_it_was() -> None:
     figure = lesson_chart(LESSONS["final"], "loss")
     before = str(figure)
-    usual, large = (one["layout"] for one in all_drawn([figure, enlarged(figure, 2)]))
+    usual, large = (one["layout"] for one in all_drawn([figure, scaled_figure(figure, 2)]))
     assert str(figure) == before
     assert large["margin"]["b"] == 2 * usual["margin"]["b"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.charts.maps import BEYOND, panel, shared_scale, widths_chart
+from components.charts.maps import LOSS_CEILING, panel, shared_scale, widths_chart
 from components.maps.specification import FIRST
 from models.maps import Axis, Cell, MapStore, Outcome, process
 from models.maps.cells import cells, configs, outcome, refused
@@ -120,7 +120,7 @@ def test_the_chosen_cell_is_framed_and_no_other():
 def test_all_panels_have_one_scale_and_a_lost_loss_does_not_take_it():
     runs = made(SMALL, lambda cell, seed: 1e6 if cell.arrangement == "plain" and cell.y == 4 else cell.y / 10)
     scale = shared_scale(SMALL, runs, "final loss", 2.0)
-    assert scale == pytest.approx((math.log10(0.2), math.log10(2.0 * BEYOND)))
+    assert scale == pytest.approx((math.log10(0.2), math.log10(2.0 * LOSS_CEILING)))
     for name in SMALL.arrangements:
         shade = panel(SMALL, runs, name, "final loss", scale)["data"][0]
         assert (shade["zmin"], shade["zmax"]) == scale

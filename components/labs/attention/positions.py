@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import by_name, linear_profile
+from components.charts.depth import linear_profile, named_series
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.attention import placed_words
@@ -239,7 +239,7 @@ def distance_chart(scores: np.ndarray) -> Figure:
     """Mean, minimum and maximum of scores (n, n) by distance."""
     dots = encodings.by_distance(scores)
     lines = {"mean": dots.mean, "minimum": dots.least, "maximum": dots.greatest}
-    series, sites = by_name(lines, ("now", "previous", "pinned")), dots.distance.tolist()
+    series, sites = named_series(lines, ("now", "previous", "pinned")), dots.distance.tolist()
     title, x = "Score by distance", "distance: position of the key minus that of the query"
     return linear_profile(title=title, x=x, sites=sites, unit="dot product", hue=SIGNAL, series=series)
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from addnorm.player.declare import figure_of, layout_of
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, by_name, depth_profile, linear_profile
+from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, number_cells
@@ -142,7 +142,7 @@ def variance_sentence(raw: Sampled, scaled: Sampled, mean: float = 0.0) -> str:
 
 def variance_chart(samples: dict[str, list[Sampled]], mean: float = 0.0) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
-    series = by_name({name: [draws.variance for draws in by_size] for name, by_size in samples.items()}, ROLES)
+    series = named_series({name: [draws.variance for draws in by_size] for name, by_size in samples.items()}, ROLES)
     name = f"formula: {number(1 + 2 * mean**2)} d_k" if mean else "formula: d_k"
     series.append(Series(name, np.array(KEY_SIZES, float) * (1 + 2 * mean**2), "formula"))
     title, unit = "Variance of the scores", "variance"
@@ -151,7 +151,7 @@ def variance_chart(samples: dict[str, list[Sampled]], mean: float = 0.0) -> Figu
 
 def entropy_chart(samples: dict[str, list[Sampled]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of equal weights."""
-    series = by_name({name: [draws.entropy for draws in by_size] for name, by_size in samples.items()}, ROLES)
+    series = named_series({name: [draws.entropy for draws in by_size] for name, by_size in samples.items()}, ROLES)
     title, x = "Entropy of the weights", f"d_k; dotted: {KEYS} equal weights"
     guides = (0.0, float(np.log(KEYS)))
     return linear_profile(title=title, x=x, sites=KEY_SIZES, unit="nats", hue=SIGNAL, series=series, guides=guides)

@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import SHARE, Series, by_name, linear_profile
-from components.charts.parts import Figure, level, site_word
+from components.charts.depth import SHARE_BOUNDS, Series, linear_profile, named_series
+from components.charts.parts import Figure, site_word, vertical_guide
 from components.controls import form
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.attention.positions import distance_chart, distance_sentence
@@ -120,8 +120,8 @@ def position_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: i
 def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
     """Share of positions read correctly, by site, beside that of guessing."""
     title, unit = "Position read from the stream", "share read correctly"
-    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE}
-    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=by_name(accuracy), **axis)
+    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE_BOUNDS}
+    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=named_series(accuracy), **axis)
 
 
 def table_map(table: np.ndarray) -> Figure:
@@ -152,5 +152,5 @@ def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     title, x, unit = "Loss by position", "token; vertical line: training length", "cross-entropy, nats"
     sites, series = range(1, len(loss) + 1), [Series("loss", loss)]
     figure = linear_profile(title=title, x=x, sites=sites, unit=unit, hue=LOSS, series=series)
-    figure["layout"]["shapes"] = [level(tokens - 0.5, dash="dot")]  # the axis counts from 0
+    figure["layout"]["shapes"] = [vertical_guide(tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

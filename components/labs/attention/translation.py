@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import by_name, guessing_level, linear_profile
+from components.charts.depth import guessing_level, linear_profile, named_series
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.controls import form
@@ -108,7 +108,7 @@ def attention_map(pair: Translation, at: int, block: int, head: int) -> Figure:
 def loss_chart(pair: Translation, task: str) -> Figure:
     """Training and held-out loss by step, and that of guessing."""
     training = np.asarray(pair.loss, float)[np.minimum(pair.steps, len(pair.loss) - 1)]
-    series = by_name({"training": training, "held-out": pair.held_out}, ("now", "other"))
+    series = named_series({"training": training, "held-out": pair.held_out}, ("now", "other"))
     title, sites = "Loss of the pair", pair.steps.tolist()
     axis: dict[str, Any] = {"levels": guessing_level(task), "guides": (0.0, loss_of_guessing(task))}
     return linear_profile(title=title, x="step", sites=sites, unit="nats", hue=LOSS, series=series, **axis)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import GRADIENT, SIGNAL
-from components.charts.parts import level, numbers
+from components.charts.parts import numbers, vertical_guide
 from components.controls import form
 from components.labs.parts import draw_charts, number_cells
 from components.shell.text import badge, named_table, number
@@ -65,7 +65,7 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
         if name in shown
     ]
     layout = layout_of(title, x="z", y="φ'" if derivative else "φ", hue=hue)
-    layout["shapes"] = [level(z)]
+    layout["shapes"] = [vertical_guide(z)]
     return figure_of(traces, layout, "choose an activation")
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import NORM, SIGNAL
-from components.charts.parts import level, numbers
+from components.charts.parts import numbers, vertical_guide
 from components.controls import number_table as table
 from components.labs.normalization.table import letter
 from components.labs.parts import draw_charts
@@ -83,7 +83,7 @@ def dot_chart(
         "showgrid": False,
         "ticks": "",
     }
-    layout["shapes"] = [level(x=0, dash="dot")]
+    layout["shapes"] = [vertical_guide(x=0, dash="dot")]
     for row, band in zip(rows, bands, strict=False):
         layout["shapes"] += _band_shapes(row, band)
     cells = np.concatenate(drawn)
