@@ -134,12 +134,12 @@ def test_an_operator_who_lets_all_origins_in_is_obeyed(options) -> None:
 def test_websockets_are_counted_by_address_and_leave_their_place(monkeypatch) -> None:
     monkeypatch.setattr(bounds, "MAX_WEBSOCKETS_PER_ADDRESS", 2)
     one, closing = Door(inner), {"type": "websocket.close", "code": CROWDED}
-    one._open["127.0.0.1"] = 2
+    one._websockets["127.0.0.1"] = 2
     asked = scope("websocket", host="localhost")
     assert answered(asked, one) == [closing]
     other = scope("websocket", host="localhost", client=ELSEWHERE, server=("192.168.1.5", 8501))
     assert answered(other, one)[0]["type"] == "websocket.accept"
-    assert dict(one._open) == {"127.0.0.1": 2}
+    assert dict(one._websockets) == {"127.0.0.1": 2}
     monkeypatch.setattr(bounds, "MAX_WEBSOCKETS", 2)
     assert answered(other, one) == [closing]
 

@@ -107,7 +107,7 @@ def test_as_many_files_may_be_open_as_the_system_allows():
 
 def test_uvicorns_own_names_are_those_that_the_watch_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where this fails, Uvicorn has changed: idle connections and unfinished messages are held for ever."""
-    monkeypatch.setattr(sockets, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(sockets, "INSPECTION_SECONDS", 0.05)
     monkeypatch.setattr(bounds, "IDLE_SECONDS", 0.2)
     monkeypatch.setattr(bounds, "MESSAGE_SECONDS", 0.2)
     longest, watch = [], SocketWatch()
