@@ -86,7 +86,7 @@ def decode(message: dict[str, Any]) -> Hello | Request:
 
 
 @dataclass
-class RateLimit:
+class MessageRate:
     """A token bucket: limits the messages of a connection to so many a second, with a burst."""
 
     tokens: float = bounds.MAX_MESSAGES_AT_ONCE

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 
 from components.player.browser_messages import (
     Hello,
-    RateLimit,
+    MessageRate,
     Request,
     ShownRun,
     decode,
@@ -76,7 +76,7 @@ class Connection(PageConnection):
             TICKETS.record_playhead(self.ticket, frozenset(), None)
 
     async def _read_all(self) -> None:
-        rate_limit = RateLimit()
+        rate_limit = MessageRate()
         async with asyncio.timeout(bounds.HELLO_SECONDS) as hello_timeout:
             while True:
                 message = await self.websocket.receive()
