@@ -4,7 +4,7 @@ The colour of text comes from the page, all others from the charts.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -185,6 +185,12 @@ def block_diagram(cfg: RunConfig, block: int | None = None) -> str:
     size = f'viewBox="0 0 {width:.0f} {HEIGHT}" width="{width:.0f}" height="{HEIGHT}" {style}'
     content = f"<title>{title}</title>{''.join(drawing.parts)}"
     return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{content}</svg>'
+
+
+def block_shape(cfg: RunConfig, block: int) -> Hashable:
+    """Everything that decides how a block is drawn: blocks of a net with equal shapes have the same diagram."""
+    overrides = tuple((key, value) for overridden, key, value in cfg.overrides if overridden == block)
+    return overrides, tuple(replace(sublayer, site="", block=0) for sublayer in plan(cfg).of_block(block))
 
 
 def small_diagram(cfg: RunConfig, block: int, size: Size = SMALL) -> str:

@@ -1,9 +1,10 @@
 """The panels of a player that show nets of the app: their blocks, their samples, their text."""
 
+from collections.abc import Hashable
 from typing import Any
 
 from addnorm.player.declare import COLUMNS, BlockPicture, SamplePaths, Text
-from components.charts.diagram import NUMBERED, small_diagram
+from components.charts.diagram import NUMBERED, block_shape, small_diagram
 from models.insight.lens import SHOWN
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import SublayerPlan
@@ -47,11 +48,14 @@ def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:
 
 def blocks_with_diagrams(cfg: RunConfig) -> dict[str, Any]:
     """The blocks of a net and their distinct diagrams, for a stack whose blocks can be opened."""
-    diagram_of_block = [small_diagram(cfg, block) for block in range(1, cfg.depth + 1)]
-    diagrams = list(dict.fromkeys(diagram_of_block))
-    blocks = stack_blocks(cfg)
-    for block, diagram in zip(blocks, diagram_of_block, strict=True):
-        block["diagram"] = diagrams.index(diagram)
+    shapes = {block: block_shape(cfg, block) for block in range(1, cfg.depth + 1)}
+    diagram_of_shape: dict[Hashable, str] = {}
+    for block, shape in shapes.items():
+        if shape not in diagram_of_shape:
+            diagram_of_shape[shape] = small_diagram(cfg, block)
+    diagrams = list(dict.fromkeys(diagram_of_shape.values()))
+    numbers = [diagrams.index(diagram_of_shape[shape]) for shape in shapes.values()]
+    blocks = [entry | {"diagram": number} for entry, number in zip(stack_blocks(cfg), numbers, strict=True)]
     return {"blocks": blocks, "diagrams": diagrams}
 
 

@@ -6,10 +6,13 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given, settings
 
 from components.charts.diagram import MIN_SCALE, NUMBERED, WHOLE, block_diagram, small_diagram
+from components.player.panels import blocks_with_diagrams
 from models.spec import ARRANGEMENTS, NORMS, PLACEMENTS, RunConfig, plan
 from tests import hand
+from tests.strategies import configs
 
 NETS = ("mlp", "transformer")
 N = "LayerNorm"
@@ -171,3 +174,12 @@ def _classed(cfg: RunConfig, tag: str, kind: str) -> list[ElementTree.Element]:
 
 def _boxes(cfg: RunConfig, kind: str) -> int:
     return len(_classed(cfg, "rect", kind))
+
+
+@settings(max_examples=60)
+@given(configs())
+def test_a_stack_has_the_diagram_of_every_block_and_each_diagram_once(cfg):
+    stack = blocks_with_diagrams(cfg)
+    drawn = [small_diagram(cfg, block) for block in range(1, cfg.depth + 1)]
+    assert [stack["diagrams"][block["diagram"]] for block in stack["blocks"]] == drawn
+    assert sorted(stack["diagrams"]) == sorted(set(drawn))
