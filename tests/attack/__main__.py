@@ -1,6 +1,7 @@
 """What the others notice while a stranger attacks the server: its health, a newcomer's first row, memory kept."""
 
 import asyncio
+import shutil
 import sys
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ ATTACKS: tuple[Attack, ...] = (*connections.ATTACKS, *questions.ATTACKS, *rooms.
 def attack() -> Iterator[Figure]:
     """Three figures for each attack, on a server of its own."""
     for one in sorted(ATTACKS, key=lambda one: one.number):
+        shutil.rmtree(rooms.ENVIRONMENT["MAPS_FOLDER"], ignore_errors=True)  # the maps of an earlier attack
         with serving(before=one.before, log=None, **one.environment) as server:
             server.wait_for(b'"ready"')
             done = asyncio.run(harm(one, server))
