@@ -1,4 +1,4 @@
-"""Lessons: a question, a guess, the run, what happened and why, a challenge that the app checks, and the code."""
+"""Lessons: a question, a guess, the runs, what happened and why, a challenge that the app checks, and the code."""
 
 import streamlit as st
 
@@ -7,22 +7,22 @@ from components.lessons import lesson, progress
 from components.lessons.progress import TEXTS
 from components.shell import hide, projector
 
-chosen = lesson.chosen()
+chosen = lesson.chosen_lesson()
 hide.adopt()
 progress.recall()
 if projector.is_on():
     projector.enlarge()
-if now := following.held():
+if state := following.shown_state():
     st.title(chosen.title, anchor=False)
-    lesson.in_class(chosen, now)
-elif projector.is_on():
+    lesson.draw_in_class(chosen, state)
+elif projector.on():
     st.title(chosen.title, anchor=False)
-    lesson.project(chosen)
+    lesson.draw_on_projector(chosen)
 else:
     st.title(TEXTS.title, anchor=False)
     st.markdown(TEXTS("introduction"))
-    lesson.choose(chosen)
+    lesson.draw_list(chosen)
     lesson.draw(chosen)
-    progress.show()
-lesson.walk(chosen)
+    progress.draw_text()
+lesson.draw_neighbours(chosen)
 progress.remember()

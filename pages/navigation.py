@@ -1,4 +1,4 @@
-"""Streamlit's main script: the list of pages, and what all of them share."""
+"""Streamlit's main script: the list of pages, and what they all share."""
 
 from pathlib import Path
 
@@ -19,8 +19,8 @@ NAME = "Add & Norm Playground"
 # Before st.navigation: the default icon of a page would be fetched from another host.
 st.set_page_config(page_title=NAME, page_icon=str(HERE / "icon.png"), layout="wide", initial_sidebar_state="auto")
 
-# By section: script, title, icon and what a menu says of it. The script's name is the page's address. What stands in
-# the bar says nothing more: a tip would hang over the title of the page that was just opened until the mouse moves.
+# By section: script, title, icon, and a tip in menus. The script's name is the page's address. Pages in the bar have
+# no tip: after a click it would cover the title of the opened page until the mouse moves.
 SECTIONS = {
     "": (
         ("start", "Start", "home"),
@@ -40,7 +40,7 @@ SECTIONS = {
         ("teacher", "Teacher", "co_present", "Lead a class: everybody sees what you choose, and guesses first."),
     ),
 }
-# The labs, whose menu is a picture: the page Labs.
+# Not in the bar: the picture on the page Labs is their menu.
 LABS = (
     ("normalization", "Normalisation", "table_chart"),
     ("attention", "Attention", "center_focus_strong"),
@@ -51,23 +51,23 @@ LABS = (
 
 
 def page_of(script: str, title: str, icon: str, tip: str | None = None) -> StreamlitPage:
-    """One page, in the bar unless it is a lab."""
-    start = script == "start"
+    """A page for st.navigation, hidden from the bar if it is a lab."""
+    is_start = script == "start"
     return st.Page(
         HERE / f"{script}.py",
         title=phrase(title),
         icon=f":material/{icon}:",
-        url_path=None if start else script,
-        default=start,
+        url_path=None if is_start else script,
+        default=is_start,
         visibility="hidden" if (script, title, icon) in LABS else "visible",
         help=tip and phrase(tip),
     )
 
 
 language.adopt()
-listed = {name and phrase(name): [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}
-listed[""] += [page_of(*entry) for entry in LABS]
-page = st.navigation(listed, position="top")
+pages = {name and phrase(name): [page_of(*entry) for entry in entries] for name, entries in SECTIONS.items()}
+pages[""] += [page_of(*entry) for entry in LABS]
+page = st.navigation(pages, position="top")
 title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
@@ -76,9 +76,11 @@ tour.follow()
 copy_link()
 drawer(page.url_path)
 page.run()
-alone = not (following.code() or projector.is_on() or hide.anything())
+is_plain_visit = not (following.code() or projector.on() or hide.anything())
 memory.draw(
-    tour.declared(page.url_path) if alone else None, asks=progress.asked(page.url_path), keeps=not following.held()
+    tour.declared(page.url_path) if is_plain_visit else None,
+    asks=progress.needs_memory(page.url_path),
+    keeps=not following.shown_state(),
 )
 address.settle()
 rerun_if_stale()

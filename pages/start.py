@@ -1,11 +1,11 @@
-"""Start: ten digits on their way through four nets, the experiment residual x norm, and where to go from there."""
+"""Start: the paths of ten digits through four nets, the experiment residual x norm, and where to go next."""
 
 import streamlit as st
 
 from components.classroom import answers, board, following
 from components.shell import hide, language, projector, tour
 from components.start import cells
-from components.start.ways import ways
+from components.start.ways import draw_cards
 from components.start.words import TEXTS, conclusion
 from models.lessons.stops import questions_of
 
@@ -13,23 +13,23 @@ if projector.is_on():
     projector.enlarge()
 st.title(TEXTS.title, anchor=False)
 hide.adopt()
-if (now := following.held()) and now.asked:
-    board.ask(now, TEXTS("question"), cells.told)
+if (state := following.shown_state()) and state.asked:
+    board.draw_question(state, TEXTS("question"), cells.draw_shown_cells)
 else:
-    if now:
+    if state:
         st.markdown(TEXTS("the class guessed"))
-        right = None if hide.hidden("verdict") else answers.right
-        board.results(following.code(), questions_of(now.stop), right, following.member())
-    found = cells.ended()
-    if found:
+        right_option = None if hide.hidden("verdict") else answers.right_option
+        board.draw_results(following.code(), questions_of(state.stop), right_option, following.member())
+    runs = cells.finished_runs()
+    if runs:
         tour.done("start")
-    with st.container(key="start_words"):  # one over the other, so that what is below stays where it is
-        if not (now or projector.is_on()):
+    with st.container(key="start_words"):  # its two texts share one place, so that nothing below moves
+        if not (state or projector.on()):
             st.markdown(TEXTS("introduction"))
-        if len(found) == len(cells.CELLS):
-            st.markdown(conclusion(*found))
-    cells.picture(asks=not now)
-    cells.draw(found)
-    if not (now or projector.is_on()):
-        ways()
+        if len(runs) == len(cells.CELLS):
+            st.markdown(conclusion(*runs))
+    cells.draw_digits(asks=not state)
+    cells.draw(runs)
+    if not (state or projector.on()):
+        draw_cards()
         language.choice()

@@ -10,7 +10,7 @@ from components.labs.entrance import LEADS
 from components.playground.presets import PRESETS
 from components.shell.hide import PARTS
 from components.start.cells import CELLS
-from components.start.ways import WAYS
+from components.start.ways import CARDS
 from models.insight.surgery import OPERATIONS
 from models.labs import chain, normalization, tables
 from models.maps.prepared import PREPARED
@@ -23,8 +23,8 @@ FROM_TABLES = {
     "models.labs.normalization: method": {*normalization.METHODS},
     "models.labs.tables: self.section": {table.section for table in tables.TABLES.values()} - {""},
     "components.start.cells: self.name": {cell.name for cell in CELLS},
-    "components.start.ways: who": {*WAYS},
-    "components.start.ways: label": {label for pages in WAYS.values() for _, label, _ in pages},
+    "components.start.ways: reader": {*CARDS},
+    "components.start.ways: label": {label for pages in CARDS.values() for _, label, _ in pages},
     "components.instruments.surgery: operation": {*OPERATIONS},
     "components.teacher.page: name": {*PARTS},
     "components.labs.entrance: box": {*LEADS},

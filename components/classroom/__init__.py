@@ -1,1 +1,1 @@
-"""A class in the pages: they follow it, ask its questions and show what it has guessed."""
+"""A class in the pages: they follow it, ask its questions and show its guesses."""

@@ -1,4 +1,4 @@
-"""What the nets of a question have shown to be right."""
+"""Right options of a class's questions, read from what the nets show."""
 
 from components.player.view import view_at
 from models.experiment import Finding
@@ -9,18 +9,23 @@ from models.service.client import trainer
 
 
 def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
-    """What a lesson's nets show once they are `trained`, or before if its question is about that; None until then."""
+    """Finding of a lesson's nets, or None while they show nothing yet.
+
+    It reads the trained nets once all have finished. Before that, or without `trained`, it reads the untrained nets,
+    if the lesson's question is about them.
+    """
     logs = {name: trainer().log(cfg) for name, cfg in lesson.nets.items()}
     if trained and all(log.done for log in logs.values()):
         return lesson.finding({name: log.trace() for name, log in logs.items()})
     if not lesson.early:
         return None
-    views = {name: view.trace for name, cfg in lesson.nets.items() if (view := view_at(cfg)[0])}
-    return lesson.finding(views, trained=False) if len(views) == len(logs) else None
+    views = {name: look(cfg)[0] for name, cfg in lesson.nets.items()}
+    traces = {name: view.trace for name, view in views.items() if view}
+    return lesson.finding(traces, trained=False) if len(traces) == len(logs) else None
 
 
-def right(question: str) -> str:
-    """The option that is right at a key of QUESTIONS; empty until it is known."""
+def right_option(question: str) -> str:
+    """Right option of a question, a key of QUESTIONS; empty until the nets show it."""
     if question in LESSONS:
         measured = finding(LESSONS[question])
         return measured.answer if measured else ""

@@ -1,4 +1,4 @@
-"""A class in a page: the options to guess from, the way to join, and after Reveal what the class has guessed."""
+"""A class's board in a page: the options to guess from, the way to join, and the class's guesses after Reveal."""
 
 from collections.abc import Callable, Sequence
 from html import escape
@@ -12,117 +12,128 @@ from components.shell.waiting import poll_while
 from models.lessons.board import Now, board
 from models.lessons.stops import QUESTIONS
 
-CLASS_REFUSED = Key("class_refused", "")  # why the last guess is not counted
+CLASS_REFUSED = Key("class_refused", "")  # why the last guess does not count
 
-GUESS_HERE = "You can change your guess until your teacher reveals the answer."
+GUESS_HINT = "You can change your guess until your teacher reveals the answer."
 
 
-def ask(now: Now, question: str, picture: Callable[[], None]) -> None:
-    """What a class is asked, its options, and what this visitor has guessed; a projector has no say.
+def draw_question(state: Now, text: str, draw_picture: Callable[[], None]) -> None:
+    """Draws the question, the picture, and the options with this visitor's guess; a projector takes no guess.
 
-    `picture`: draws what is known before the guess.
+    `draw_picture` shows what is known before the guess.
     """
-    if projector.is_on():
-        _wall(now, question, picture)
+    if projector.on():
+        _draw_on_projector(state, text, draw_picture)
         return
-    st.markdown(question)
-    picture()
-    for number, asked in enumerate(now.asked, start=1):
-        _options(asked, _numbered(number, asked) if len(now.asked) > 1 else "")
+    st.markdown(text)
+    draw_picture()
+    for number, question in enumerate(state.asked, start=1):
+        _draw_options(question, _numbered_title(number, question) if len(state.asked) > 1 else "")
     if refusal := CLASS_REFUSED.pop():
         st.warning(refusal)
-    st.caption(GUESS_HERE)
+    st.caption(GUESS_HINT)
 
 
-def _numbered(number: int, question: str) -> str:
-    """One of several questions by its number, as `answered` counts them."""
+def _numbered_title(number: int, question: str) -> str:
+    """Title of one of several questions, with the number that `attendance_text` uses."""
     return f"**{number}. {QUESTIONS[question].title}**"
 
 
-def _options(question: str, title: str) -> None:
-    """A question's options as buttons; those of several questions, which have titles, stand beside each other, to fit a
-    phone's screen.
+def _draw_options(question: str, title: str) -> None:
+    """Draws a question's options as buttons.
+
+    Only one of several questions has a title; its options stand side by side, so that all fit a phone's screen.
     """
     code, member = following.code(), following.member()
-    mine = board().guess_of(code, question, member)
-    label = f"Your guess is in: **{mine}**" if mine else "What is your guess?"
+    guess = board().guess_of(code, question, member)
+    label = f"Your guess is in: **{guess}**" if guess else "What is your guess?"
     st.markdown(f"{title} · {label}" if title else label)
 
-    def settle(option: str) -> None:
+    def submit(option: str) -> None:
         CLASS_REFUSED.put(board().guess(code, question, member, option, visitor.address()))
 
     with st.container(key=f"class_options_{question}", horizontal=bool(title), gap="small"):
-        for at, option in enumerate(QUESTIONS[question].options):
+        for index, option in enumerate(QUESTIONS[question].options):
             st.button(
                 option,
-                key=f"class_guess_{question}_{at}",
-                type="primary" if option == mine else "secondary",
+                key=f"class_guess_{question}_{index}",
+                type="primary" if option == guess else "secondary",
                 width="content" if title else "stretch",
-                on_click=settle,
+                on_click=submit,
                 args=(option,),
             )
 
 
-def _wall(now: Now, question: str, picture: Callable[[], None]) -> None:
-    """On a projector, while the class guesses: question, options and the way to join beside the picture."""
+def _draw_on_projector(state: Now, text: str, draw_picture: Callable[[], None]) -> None:
+    """Draws question, options and the way to join beside the picture, while the class guesses."""
     with st.container(key="class_wall"):
         left, right = st.columns(2, gap="large")
         with left:
-            st.markdown(question)
-            if len(now.asked) > 1:
-                st.markdown("  \n".join(_numbered(number, asked) for number, asked in enumerate(now.asked, start=1)))
-                st.markdown(" · ".join(QUESTIONS[now.asked[0]].options))
+            st.markdown(text)
+            if len(state.asked) > 1:
+                titles = [_numbered_title(number, question) for number, question in enumerate(state.asked, start=1)]
+                st.markdown("  \n".join(titles))
+                st.markdown(" · ".join(QUESTIONS[state.asked[0]].options))
             else:
-                st.markdown("\n".join(f"- {option}" for asked in now.asked for option in QUESTIONS[asked].options))
-            hint = f"<p>{following.HINT}</p>" if following.key() else ""
-            st.html(ways_in.beside(following.code(), _numbers("") + hint))
+                options = [option for question in state.asked for option in QUESTIONS[question].options]
+                st.markdown("\n".join(f"- {option}" for option in options))
+            hint = f"<p>{following.HINT}</p>" if following.teacher_key() else ""
+            st.html(ways_in.join_html(following.code(), _attendance_html("") + hint))
         with right:
-            picture()
+            draw_picture()
 
 
-def numbers(now: Now, here: int) -> None:
-    """How many are here and how many have answered; the page's connection keeps the numbers up to date."""
-    st.html(_numbers(answered(here, now.answered)))
+def draw_attendance(state: Now, present: int) -> None:
+    """Draws how many are present and have answered; the page's connection keeps the numbers up to date."""
+    st.html(_attendance_html(attendance_text(present, state.answered)))
 
 
-def _numbers(text: str) -> str:
+def _attendance_html(text: str) -> str:
     return f'<p class="class-numbers">{text}</p>'
 
 
-def answered(here: int, guesses: Sequence[int]) -> str:
-    """How many of a class are here, and how many of them have guessed at each of its questions."""
-    of = max(here, *guesses, 0)  # who has guessed may have left
-    if not of:
+def attendance_text(present: int, answered: Sequence[int]) -> str:
+    """How many of a class are present, and how many of them have answered each of its questions."""
+    members = max(present, *answered, 0)  # a member who answered may have left
+    if not members:
         return "Nobody is here yet"
-    if not guesses:
-        return f"{of} here"
-    lines = [f"{number} question {at}" for at, number in enumerate(guesses, start=1)]
-    first = f" {lines[0].partition(' ')[2]}" if len(lines) > 1 else ""
-    return ", ".join([f"{guesses[0]} of {of} answered{first}", *lines[1:]])
+    if not answered:
+        return f"{members} here"
+    first = f"{answered[0]} of {members} answered"
+    if len(answered) == 1:
+        return first
+    others = [f"{count} question {number}" for number, count in enumerate(answered[1:], start=2)]
+    return ", ".join([f"{first} question 1", *others])
 
 
-def results(code: str, questions: Sequence[str], right: Callable[[str], str] | None = None, member: str = "") -> None:
-    """What a class has guessed at each question of a stop. `right` says which option is: nothing until nets show it."""
+def draw_results(
+    code: str, questions: Sequence[str], right_option: Callable[[str], str] | None = None, member: str = ""
+) -> None:
+    """Draws a class's guesses at each question of a stop.
 
-    def bars() -> bool:
-        known = {question: right(question) if right else "" for question in questions}
-        for number, (place, question) in enumerate(zip(st.columns(len(known)), known, strict=True), start=1):
-            with place:
-                if len(known) > 1:
-                    st.markdown(_numbered(number, question))
-                result(code, question, known[question], member)
-        return right is not None and not all(known.values())
+    `right_option` gives a question's right option, empty until the nets show it; without it, none is marked.
+    """
 
-    poll_while("class_results", bars)
+    def draw_all() -> bool:
+        answers = {question: right_option(question) if right_option else "" for question in questions}
+        columns = st.columns(len(answers))
+        for number, (column, question) in enumerate(zip(columns, answers, strict=True), start=1):
+            with column:
+                if len(answers) > 1:
+                    st.markdown(_numbered_title(number, question))
+                draw_guesses(code, question, answers[question], member)
+        return right_option is not None and not all(answers.values())
+
+    poll_while("class_results", draw_all)
 
 
-def result(code: str, question: str, right: str = "", member: str = "") -> None:
-    """What a class has guessed at a question: a bar for every option; which one is `right`, and which a member's."""
+def draw_guesses(code: str, question: str, right_option: str = "", member: str = "") -> None:
+    """Draws a bar for each option of a question; marks the right option and the member's guess."""
     counts = board().counts(code, question) or {}
-    mine = board().guess_of(code, question, member)
+    guess = board().guess_of(code, question, member)
     bars = "".join(
-        f'<li style="--count:{count}"{" class=right" if option == right else ""}>{"✓ " * (option == right)}'
-        f"{escape(option)}: <b>{count}</b>{' (your guess)' * (option == mine)}</li>"
+        f'<li style="--count:{count}"{" class=right" if option == right_option else ""}>'
+        f"{'✓ ' * (option == right_option)}{escape(option)}: <b>{count}</b>{' (your guess)' * (option == guess)}</li>"
         for option, count in counts.items()
     )
     total = max(1, sum(counts.values()))

@@ -1,106 +1,102 @@
-// Hears over a connection of its own that the class is shown something else, and has the page run again, and what the class
-// has answered; on a projector, the keys that lead the class.
+// Runs the page again when its class is shown something else, and writes the class's numbers, which come over a
+// connection of its own. On a projector, handles the keys that lead the class.
 
-const [SOON, LATE] = [1000, 10_000] // milliseconds before a lost connection is tried again, first and at most
-const AGAIN = 3000 // before the page is asked again to show what it does not show yet
-const KEYS = { v: "reveal", V: "reveal", n: "next", N: "next", PageDown: "next", b: "back", B: "back", PageUp: "back" }
-const CODE = ["q", "Q"] // shows and hides the way to join, large
+const FIRST_RETRY_MS = 1000 // after a lost connection; doubles up to MAX_RETRY_MS
+const MAX_RETRY_MS = 10_000 // also how long the connection outlives its page
+const REPEAT_MS = 3000 // until the page is asked again for a version that it does not show yet
+const COMMANDS = { v: "reveal", V: "reveal", n: "next", N: "next", PageDown: "next", b: "back", B: "back", PageUp: "back" }
+const JOIN_KEYS = ["q", "Q"] // show and hide the way to join, large
 const FIELD = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=combobox], [role=listbox]"
 
-const own = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
-const address = new URL("class", own ? new URL("../../", own.src) : document.baseURI)
+const streamlitScript = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
+const address = new URL("class", streamlitScript ? new URL("../../", streamlitScript.src) : document.baseURI)
 address.protocol = address.protocol.replace("http", "ws")
 
-let page // the last that was declared: { data, fire }
+let page // declared last: { data, fire, requestedVersion, requestedAt }
 let socket
-let greeted // the class and the ticket of the connection
-let told // what it has said last
-let wait = SOON
+let identity // class and ticket of the connection
+let news // the last message
+let retryMs = FIRST_RETRY_MS
 
-// The numbers of the class, wherever the page has a place for them.
-const write = () => {
-  if (told?.said === undefined) return
-  document.documentElement.classList.toggle("class-joined", told.here > 0)
+// Writes the class's numbers wherever the page has a place for them.
+const writeNumbers = () => {
+  if (news?.attendance === undefined) return
+  document.documentElement.classList.toggle("class-joined", news.here > 0)
   for (const place of document.querySelectorAll(".class-numbers"))
-    if (place.textContent !== told.said) place.textContent = told.said
-  for (const [question, counts] of Object.entries(told.guesses ?? {})) {
+    if (place.textContent !== news.attendance) place.textContent = news.attendance
+  for (const [question, counts] of Object.entries(news.guesses ?? {})) {
     /** @type {any} */
     const list = document.querySelector(`.class-bars[data-question="${question}"]`)
-    list?.style.setProperty(
-      "--all",
-      Math.max(
-        1,
-        counts.reduce((sum, count) => sum + count, 0),
-      ),
-    )
-    for (const [at, bar] of [...(list?.children ?? [])].entries()) {
-      bar.style.setProperty("--count", counts[at])
-      bar.querySelector("b").textContent = counts[at]
+    const total = counts.reduce((sum, count) => sum + count, 0)
+    list?.style.setProperty("--all", Math.max(1, total))
+    for (const [index, bar] of [...(list?.children ?? [])].entries()) {
+      bar.style.setProperty("--count", counts[index])
+      bar.querySelector("b").textContent = counts[index]
     }
   }
 }
 
-const look = () => {
-  write()
-  if (told === undefined || told.version === page.data.version) return
-  if (page.asked === told.version && performance.now() - page.askedAt < AGAIN) return
-  page.asked = told.version
-  page.askedAt = performance.now()
-  page.fire("moved", told.version)
+const update = () => {
+  writeNumbers()
+  if (news === undefined || news.version === page.data.version) return
+  if (page.requestedVersion === news.version && performance.now() - page.requestedAt < REPEAT_MS) return
+  page.requestedVersion = news.version
+  page.requestedAt = performance.now()
+  page.fire("moved", news.version)
 }
 
 const connect = () => {
   const { code, ticket } = page.data
-  address.searchParams.set("class", code) // for a proxy that seats a class together
-  const mine = new WebSocket(address)
-  socket = mine
-  greeted = `${code} ${ticket}`
-  mine.onopen = () => mine.send(JSON.stringify({ class: code, ticket }))
-  mine.onmessage = ({ data }) => {
-    told = JSON.parse(data)
-    wait = SOON
-    look()
+  address.searchParams.set("class", code) // for a proxy that routes a class to one replica
+  const opened = new WebSocket(address)
+  socket = opened
+  identity = `${code} ${ticket}`
+  opened.onopen = () => opened.send(JSON.stringify({ class: code, ticket }))
+  opened.onmessage = ({ data }) => {
+    news = JSON.parse(data)
+    retryMs = FIRST_RETRY_MS
+    update()
   }
-  mine.onclose = ({ code }) => {
-    if (socket !== mine) return
-    if (code === 1008) page.fire("moved", -1) // the ticket is too old: the page has another
-    setTimeout(() => socket === mine && connect(), wait * (0.5 + Math.random()))
-    wait = Math.min(2 * wait, LATE)
+  opened.onclose = ({ code: closeCode }) => {
+    if (socket !== opened) return
+    if (closeCode === 1008) page.fire("moved", -1) // the ticket is too old: a new run of the page brings another
+    setTimeout(() => socket === opened && connect(), retryMs * (0.5 + Math.random()))
+    retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
   }
 }
 
-const pressed = (event) => {
-  const what = page?.data.keys && KEYS[event.key]
-  const code = page && CODE.includes(event.key) && document.querySelector(".class-over")
+const onKeydown = (event) => {
+  const command = page?.data.keys && COMMANDS[event.key]
+  const overlay = page && JOIN_KEYS.includes(event.key) && document.querySelector(".class-over")
   const focused = event.composedPath()[0]
-  if (!(what || code) || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
+  if (!(command || overlay) || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
   if (!(focused instanceof Element) || focused.closest(FIELD)) return
   event.preventDefault()
   event.stopImmediatePropagation() // else Streamlit would take some of them
-  if (code) code.classList.toggle("shown")
-  else page.fire("pressed", what)
+  if (overlay) overlay.classList.toggle("shown")
+  else page.fire("pressed", command)
 }
-window.addEventListener("keydown", pressed, true)
-setInterval(() => page && look(), AGAIN)
+window.addEventListener("keydown", onKeydown, true)
+setInterval(() => page && update(), REPEAT_MS)
 
 export default ({ data, setTriggerValue }) => {
   page = { ...page, data, fire: setTriggerValue }
-  if (!socket || greeted !== `${data.code} ${data.ticket}`) {
-    const before = socket
-    if (greeted?.split(" ")[0] !== data.code) told = undefined
+  if (!socket || identity !== `${data.code} ${data.ticket}`) {
+    const previous = socket
+    if (identity?.split(" ")[0] !== data.code) news = undefined
     connect()
-    before?.close()
+    previous?.close()
   }
-  look()
+  update()
   return () => {
-    // Another page declares it again at once; whoever leaves the class does not.
-    const left = page
+    // The next page of the class declares itself at once; without one, the visit has left the class.
+    const removed = page
     setTimeout(() => {
-      if (page !== left) return
+      if (page !== removed) return
       page = undefined
-      const last = socket
+      const closing = socket
       socket = undefined
-      last?.close()
-    }, LATE)
+      closing?.close()
+    }, MAX_RETRY_MS)
   }
 }

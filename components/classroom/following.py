@@ -1,4 +1,4 @@
-"""This visit's class: the page goes where the teacher leads, and hears of it over a connection of its own."""
+"""This visit's class: the page goes where the teacher leads, and learns of changes over its own connection."""
 
 import secrets
 
@@ -16,80 +16,79 @@ from models.lessons.board import TRIED, Now, board, code_from, valid_member
 from models.service.client import Requester
 
 TEXTS = Texts("class")
-KEY = "class"
-TEACHER = "teacher"  # the page from which a class is led: it never follows one
+KEY = "class"  # in the address
+TEACHER_PAGE = "teacher"  # leads classes, so it never follows one
 SCRIPTS = {stops.START: START, stops.STORY: STORY, stops.PLAYGROUND: PLAYGROUND, stops.LESSON: LESSONS}
-# Cookies that `/join` sets: a browser's place on the boards, and on a projector the key of its class.
+# Cookies that `/join` sets: a browser's member token, and on a projector the code and key of its class.
 MEMBER_COOKIE, KEY_COOKIE = "class_member", "class_key"
-PART = "class"  # of a page: what its ticket to the connection is for
-PUPIL, WALL, DESK = "pupil", "wall", "desk"  # who listens: a student, a projector, the Teacher page
+CLASS_SCREEN = "class"  # the screen of every ticket to this connection
+STUDENT, PROJECTOR, TEACHER = "pupil", "wall", "desk"  # the ticket's part: who listens
 HINT = "V reveals, N or Page Down goes on, B or Page Up goes back, Q shows the code large."
 
-# On the page of a class: the ways to other pages lead nowhere, and nobody needs to copy its address.
-HELD = """<style>
+# A page that follows a class hides the ways to other pages and the button that copies its address.
+NO_NAVIGATION = """<style>
 :is([data-testid=stTopNav], [data-testid=stSidebarNav], .st-key-copy_link) { display: none }
 %s</style>"""
-NO_DRAWER = "[data-testid=stExpandSidebarButton] { display: none }\n"  # where the navigation alone is in it
+NO_DRAWER = "[data-testid=stExpandSidebarButton] { display: none }\n"  # for pages whose drawer only navigates
 
 CLASS_CODE = Key("class_code", "")  # the class of this visit
-CLASS_NOW: Key[Now | None] = Key("class_now", None)  # what it is shown, as this run found it
-CLASS_LED: Key[tuple[str, int]] = Key("class_led", ("", 0))  # the class, and how often it had been led when followed
-CLASS_MEMBER = Key("class_member", "")  # this visitor on the board, without a cookie that says so
-CLASS_WALL = Key("class_wall", False)  # whether this visit is the class's projector
+CLASS_STATE: Key[Now | None] = Key("class_now", None)  # what the class is shown, as of this script run
+CLASS_FOLLOWED: Key[tuple[str, int]] = Key("class_led", ("", 0))  # the class, and its count of moves already followed
+CLASS_MEMBER = Key("class_member", "")  # this visitor's member token where no cookie has one
+CLASS_PROJECTOR = Key("class_wall", False)  # whether this visit is the class's projector
 
 _component = component(__file__)
 
 
 def follow(page: str) -> dict[str, str]:
-    """Once per script run, before the page: takes the visit to what its class is shown.
+    """Takes the visit to what its class is shown; runs once per script run, before the page.
 
-    Returns what the address is to say on every page of the visit, so that a reload is in the class again.
+    Returns the query that every page of the visit keeps in its address, so that a reload joins the class again.
     """
-    asked = code_from(st.query_params.get(KEY, ""))
-    if asked and page != TEACHER:
-        if asked != CLASS_CODE.get() and board().admit(asked, visitor.address()) == TRIED:
+    linked_code = code_from(st.query_params.get(KEY, ""))
+    if linked_code and page != TEACHER_PAGE:
+        if linked_code != CLASS_CODE.get() and board().admit(linked_code, visitor.address()) == TRIED:
             st.info(TRIED)
             return {}
-        CLASS_CODE.put(asked)
-        CLASS_WALL.put(CLASS_WALL.get() or projector.is_on())
+        CLASS_CODE.put(linked_code)
+        CLASS_PROJECTOR.put(CLASS_PROJECTOR.get() or projector.on())
     code = CLASS_CODE.get()
     if not code:
         return {}
-    now = board().now(code)
-    CLASS_NOW.put(now)
-    own = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_WALL.get() else {})
-    listen(code, now, WALL if CLASS_WALL.get() else PUPIL, keys=bool(key()))
-    if now is not None and CLASS_WALL.get():
-        ways_in.over(code, page)
-    if now is None:
+    state = board().now(code)
+    CLASS_STATE.put(state)
+    query = {KEY: code} | ({projector.KEY: projector.VALUE} if CLASS_PROJECTOR.get() else {})
+    listen(code, state, PROJECTOR if CLASS_PROJECTOR.get() else STUDENT, keys=bool(teacher_key()))
+    if state is not None and CLASS_PROJECTOR.get():
+        ways_in.draw_join_overlay(code, page)
+    if state is None:
         st.info(TEXTS("ended", code=code))
-    elif now.loose and not CLASS_WALL.get():
+    elif state.loose and not CLASS_PROJECTOR.get():
         st.caption(TEXTS("loose", code=code))
     else:
-        _lead(page, code, now, own)
-        st.html(HELD % ("" if page == stops.PLAYGROUND else NO_DRAWER))
-    return own
+        _go_to_stop(page, code, state, query)
+        st.html(NO_NAVIGATION % ("" if page == stops.PLAYGROUND else NO_DRAWER))
+    return query
 
 
-def _lead(page: str, code: str, now: Now, own: dict[str, str]) -> None:
-    """Goes to the class's page, and on that page to what is shown, once for each time that the class is led."""
-    wanted, query = stops.page_of(now.stop)
-    before, led = CLASS_LED.get(), (code, now.led)
-    CLASS_LED.put(led)
-    if page != ("" if wanted == stops.START else wanted):
-        st.switch_page(SCRIPTS[wanted], query_params=query | own)
-    here = st.query_params.to_dict()
-    if before != led and here != query | own:
-        st.query_params.from_dict(query | own)
-        address.ECHOES.put([here])
+def _go_to_stop(page: str, code: str, state: Now, class_query: dict[str, str]) -> None:
+    """Opens the class's page, and on that page the stop's query, once per move of the class."""
+    stop_page, stop_query = stops.page_of(state.stop)
+    query = stop_query | class_query
+    is_new = CLASS_FOLLOWED.get() != (code, state.led)
+    CLASS_FOLLOWED.put((code, state.led))
+    if page != ("" if stop_page == stops.START else stop_page):
+        st.switch_page(SCRIPTS[stop_page], query_params=query)
+    current_query = st.query_params.to_dict()
+    if is_new and current_query != query:
+        st.query_params.from_dict(query)
+        address.ECHOES.put([current_query])
 
 
-def held() -> Now | None:
-    """What the class is shown, while this visit is held there, as a projector always is; None for whoever is in no
-    class or on their own.
-    """
-    now = CLASS_NOW.get() if CLASS_CODE.get() else None
-    return now if now is not None and (CLASS_WALL.get() or not now.loose) else None
+def shown_state() -> Now | None:
+    """What the class is shown, if this visit has to follow it, as a projector always does; else None."""
+    state = CLASS_STATE.get() if CLASS_CODE.get() else None
+    return state if state is not None and (CLASS_PROJECTOR.get() or not state.loose) else None
 
 
 def code() -> str:
@@ -106,34 +105,34 @@ def member() -> str:
     return token
 
 
-def key() -> str:
-    """The key of this visit's class, if the browser is its teacher's and shows it to a projector."""
+def teacher_key() -> str:
+    """The key of this visit's class, if this is the projector in its teacher's browser; else empty."""
     code, _, secret = visitor.cookie(KEY_COOKIE).partition(".")
-    mine = CLASS_WALL.get() and code == CLASS_CODE.get()
-    return secret if mine and board().look_after(code, secret) else ""
+    is_own_projector = CLASS_PROJECTOR.get() and code == CLASS_CODE.get()
+    return secret if is_own_projector and board().look_after(code, secret) else ""
 
 
-def listen(code: str, now: Now | None, who: str, *, keys: bool = False) -> None:
-    """Runs the page again whenever its class is shown something else. `keys`: those that lead it work here.
+def listen(code: str, state: Now | None, listener: str, *, keys: bool = False) -> None:
+    """Runs the page again whenever its class is shown something else; `keys` lets the keyboard lead the class.
 
-    Its ticket is valid for this class alone, so that nobody hears by it which others are open.
+    The ticket is valid for this class alone, so that nobody learns from it which other classes are open.
     """
-    ticket = TICKETS.issue(Requester(visitor.visitor(), PART, who, frozenset({code}), visitor.address()))
-    data = {"code": code, "ticket": ticket, "version": now.version if now else 0, "keys": keys}
-    name = f"classroom_{who}"
+    ticket = TICKETS.hand(Requester(visitor.visitor(), CLASS_SCREEN, listener, frozenset({code}), visitor.address()))
+    data = {"code": code, "ticket": ticket, "version": state.version if state else 0, "keys": keys}
+    name = f"classroom_{listener}"
     _component(
         key=name,
         data=data,
         height=0,
         on_moved_change=lambda: None,
-        on_pressed_change=lambda: _pressed(getattr(session.widget_value(name), "pressed", None)),
+        on_pressed_change=lambda: _lead(getattr(session.widget_value(name), "pressed", None)),
     )
 
 
-def _pressed(what: object) -> None:
-    """Leads the class by a key of the projector's."""
-    code, mine = CLASS_CODE.get(), key()
-    if what == "reveal":
-        board().reveal(code, mine)
-    elif what in ("next", "back"):
-        board().move(code, mine, 1 if what == "next" else -1)
+def _lead(command: object) -> None:
+    """Leads the class by a key that was pressed on the projector."""
+    code, key = CLASS_CODE.get(), teacher_key()
+    if command == "reveal":
+        board().reveal(code, key)
+    elif command in ("next", "back"):
+        board().move(code, key, 1 if command == "next" else -1)

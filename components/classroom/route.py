@@ -1,8 +1,7 @@
-"""The ways into a class: `/join`, a short address that leads to what it is shown, and `/class`, over which pages hear.
+"""A class's routes: `/join`, a short address that opens what it is shown, and `/class`, the connection of its pages.
 
-A connection is a page's that has a ticket for it. It says one thing, and hears whenever its class is shown something
-else. A projector and the Teacher page also hear how many are here and how many have answered; the Teacher page alone
-hears what they have guessed.
+A page opens the connection with a ticket for its class, and hears whenever the class is shown something else.
+Projector and Teacher page also hear how many are present and have answered; the Teacher page alone hears the guesses.
 """
 
 import asyncio
@@ -18,8 +17,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from components.classroom.board import answered
-from components.classroom.following import DESK, KEY, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL
+from components.classroom.board import attendance_text
+from components.classroom.following import CLASS_SCREEN, KEY, KEY_COOKIE, MEMBER_COOKIE, STUDENT, TEACHER
 from components.player.news import News
 from components.server.address import address_of
 from components.server.connection import REFUSED, Crowd, PageConnection, serve
@@ -30,11 +29,11 @@ from models.lessons.board import GONE, Board, board, code_from, valid_key, valid
 from models.lessons.stops import START, page_of, questions_of
 from models.spec import bounds
 
-TICK_SECONDS = 20.0  # between two looks without news
-PAUSE_SECONDS = 0.2  # between two messages of a connection
+TICK_SECONDS = 20.0  # the longest wait between two checks of the class
+PAUSE_SECONDS = 0.2  # the shortest time between two messages of a connection
 
-CROWD = Crowd()  # of its own, with the bounds of the player's
-_here: dict[str, set["ClassConnection"]] = defaultdict(set)
+CROWD = Crowd()  # separate from the player's, with the same bounds
+_connections: dict[str, set["ClassConnection"]] = defaultdict(set)  # by class
 _news: dict[asyncio.AbstractEventLoop, tuple[Board, News]] = {}
 
 FORM = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Join a class</title>
@@ -46,7 +45,7 @@ input, button {{ font: inherit; height: 3rem; border-radius: .5rem; border: 1px 
 input {{ width: 7rem; letter-spacing: .2em; text-transform: uppercase }}
 label {{ display: grid; gap: .3rem }}
 </style></head><body><form action="{action}"><label>Code of your class
-<input name="c" required maxlength="8" autocomplete="off" autocapitalize="characters" autofocus value="{asked}"></label>
+<input name="c" required maxlength="8" autocomplete="off" autocapitalize="characters" autofocus value="{typed}"></label>
 <button>Join</button></form><p role="alert">{problem}</p></body></html>"""
 
 
@@ -57,29 +56,29 @@ def routes() -> list[BaseRoute]:
 
 
 async def join(request: Request) -> Response:
-    """Leads to what a class is shown, as its projector with the class's key; asks for a code where none is open."""
-    asked = request.query_params.get("c", "")
-    code, base = code_from(asked), base_path()
-    if code and asked != code:  # a proxy that seats a class together knows one way of writing its code
+    """Opens what a class is shown, with the class's key as its projector; without an open class, asks for a code."""
+    typed = request.query_params.get("c", "")
+    code, base = code_from(typed), base_path()
+    if code and typed != code:  # a proxy that routes a class to one replica knows only one spelling of its code
         return RedirectResponse(f"{base}/join?c={code}", 303)
-    refusal = board().admit(code, address_of(request.scope)) if code else GONE if asked else ""
-    now = board().now(code) if code and not refusal else None
-    if now is None:
+    refusal = board().admit(code, address_of(request.scope)) if code else GONE if typed else ""
+    state = board().now(code) if code and not refusal else None
+    if state is None:
         problem = f"{GONE} Look at the projector again." if refusal == GONE else refusal
-        page = FORM.format(action=f"{base}/join", asked=escape(asked[:8], quote=True), problem=problem)
-        return HTMLResponse(page, 404 if asked and not code else 200)
-    page, query = page_of(now.stop)
+        form = FORM.format(action=f"{base}/join", typed=escape(typed[:8], quote=True), problem=problem)
+        return HTMLResponse(form, 404 if typed and not code else 200)
+    page, query = page_of(state.stop)
     key = request.query_params.get("key", "")
-    leads = valid_key(key) and board().look_after(code, key)
-    query |= {KEY: code} | ({projector.KEY: projector.VALUE} if leads else {})
-    answer = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
-    cookies = {KEY_COOKIE: f"{code}.{key}"} if leads else {}
+    is_teacher = valid_key(key) and board().look_after(code, key)
+    query |= {KEY: code} | ({projector.KEY: projector.VALUE} if is_teacher else {})
+    response = RedirectResponse(f"{base}/{'' if page == START else page}?{urlencode(query)}", 303)
+    cookies = {KEY_COOKIE: f"{code}.{key}"} if is_teacher else {}
     if not valid_member(request.cookies.get(MEMBER_COOKIE, "")):
         cookies[MEMBER_COOKIE] = secrets.token_hex(8)
     for name, value in cookies.items():
         secure = request.url.scheme == "https"
-        answer.set_cookie(name, value, path=f"{base}/", secure=secure, httponly=True, samesite="lax")
-    return answer
+        response.set_cookie(name, value, path=f"{base}/", secure=secure, httponly=True, samesite="lax")
+    return response
 
 
 async def channel(websocket: WebSocket) -> None:
@@ -87,9 +86,10 @@ async def channel(websocket: WebSocket) -> None:
     await serve(websocket, CROWD, ClassConnection)
 
 
-def here(code: str) -> int:
-    """How many students of a class are connected, each counted once however many tabs they have."""
-    return len({one.session for one in _here.get(code, ()) if one.who == PUPIL})
+def students_present(code: str) -> int:
+    """Number of connected students of a class, each counted once, whatever the number of tabs."""
+    connections = _connections.get(code, ())
+    return len({connection.session for connection in connections if connection.listener == STUDENT})
 
 
 class ClassConnection(PageConnection):
@@ -97,76 +97,83 @@ class ClassConnection(PageConnection):
 
     def __init__(self, websocket: WebSocket) -> None:
         super().__init__(websocket)
-        self.session, self.who, self.code = "", "", ""
+        self.session = ""
+        self.listener = ""  # STUDENT, PROJECTOR or TEACHER
+        self.code = ""
         self.news = _news_of(asyncio.get_running_loop(), board())
 
     async def run(self) -> None:
-        """Runs until the browser leaves, says anything but its hello, or its place is needed."""
-        if not await self._greeted():
+        """Runs until the browser leaves, sends anything after its hello, or a newcomer takes its place."""
+        if not await self._receive_hello():
             await self.websocket.close(REFUSED, "no ticket for this class")
             return
-        CROWD.limit_ticket(self)
-        _here[self.code].add(self)
-        if self.who == PUPIL:
+        CROWD.shown(self)
+        _connections[self.code].add(self)
+        if self.listener == STUDENT:
             board().joined(self.code)
         self.news.follow(self.wake, [self.code])
         self.news.announce(self.code)
         try:
-            await self.run_until_first_ends(self._tell(), self._silence())
+            await self.work(self._send_changes(), self._wait_for_end())
         finally:
             self.news.follow(self.wake, ())
-            _here[self.code].discard(self)
-            if not _here[self.code]:
-                del _here[self.code]
+            _connections[self.code].discard(self)
+            if not _connections[self.code]:
+                del _connections[self.code]
                 board().left(self.code)
             self.news.announce(self.code)
 
-    async def _greeted(self) -> bool:
-        """Whether it has said its class and a ticket that holds."""
+    async def _receive_hello(self) -> bool:
+        """Receives class and ticket. Returns whether the ticket is valid for the class."""
         try:
             async with asyncio.timeout(bounds.HELLO_SECONDS):
                 text = await self.websocket.receive_text()
-            said = json.loads(text) if len(text) <= bounds.MAX_CLASS_CHARS else {}
-            self.code, self.ticket = code_from(str(said["class"])), str(said["ticket"])
+            hello = json.loads(text) if len(text) <= bounds.MAX_CLASS_CHARS else {}
+            self.code, self.ticket = code_from(str(hello["class"])), str(hello["ticket"])
         except (TimeoutError, WebSocketDisconnect, ValueError, KeyError, TypeError, RecursionError):
             return False
         owner = TICKETS.owner(self.ticket)
-        if owner is None or owner.screen != PART or owner.runs != {self.code}:
+        if owner is None or owner.screen != CLASS_SCREEN or owner.runs != {self.code}:
             self.ticket = ""
             return False
-        self.session, self.who = owner.session, owner.part
+        self.session, self.listener = owner.session, owner.part
         return True
 
-    async def _silence(self) -> None:
-        """Ends when the browser leaves or says anything more."""
+    async def _wait_for_end(self) -> None:
+        """Ends when the browser leaves or sends anything more."""
         await self.websocket.receive()
 
-    async def _tell(self) -> None:
+    async def _send_changes(self) -> None:
         last: dict[str, Any] = {}
         while True:
             self.wake.clear()
-            now = board().now(self.code)
-            if self.who == DESK:
+            message = self._message()
+            if self.listener == TEACHER:
                 board().seen(self.code)
-            told: dict[str, Any] = {"version": now.version if now else 0}
-            if self.who != PUPIL:
-                told |= {"here": here(self.code), "said": answered(here(self.code), now.answered if now else ())}
-            if self.who == DESK and now is not None:
-                told["guesses"] = {
-                    question: list((board().counts(self.code, question) or {}).values())
-                    for question in questions_of(now.stop)
-                }
-            if told != last:
-                last = told
-                await self.send(told)
+            if message != last:
+                last = message
+                await self.send(message)
             await asyncio.sleep(PAUSE_SECONDS)
             await self.wait_for_news(TICK_SECONDS)
 
+    def _message(self) -> dict[str, Any]:
+        """The state of the class, as much of it as this listener may see."""
+        state = board().now(self.code)
+        message: dict[str, Any] = {"version": state.version if state else 0}
+        if self.listener != STUDENT:
+            present = students_present(self.code)
+            message |= {"here": present, "attendance": attendance_text(present, state.answered if state else ())}
+        if self.listener == TEACHER and state is not None:
+            counts = {question: board().counts(self.code, question) or {} for question in questions_of(state.stop)}
+            message["guesses"] = {question: list(options.values()) for question, options in counts.items()}
+        return message
 
-def _news_of(loop: asyncio.AbstractEventLoop, of: Board) -> News:
-    """What wakes the connections of a loop when a class of a board changes."""
-    known = _news.get(loop)
-    if known is None or known[0] is not of:
-        known = _news[loop] = of, News(loop)
-        of.listen(known[1].announce)
-    return known[1]
+
+def _news_of(loop: asyncio.AbstractEventLoop, class_board: Board) -> News:
+    """What wakes the connections of a loop when a class of the board changes."""
+    followed_board, news = _news.get(loop, (None, None))
+    if news is None or followed_board is not class_board:
+        news = News(loop)
+        _news[loop] = class_board, news
+        class_board.listen(news.hear)
+    return news

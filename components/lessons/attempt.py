@@ -1,4 +1,4 @@
-"""A challenge: its task, an attempt (set here, pasted or from the playground), and the verdict on its numbers."""
+"""A challenge: its task, an attempt (set here, pasted or from the playground), and the verdict on its run."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,122 +23,126 @@ from models.service.client import RequestedLog, trainer
 from models.spec import RunConfig
 from models.spec.budget import over_budget
 
-LONGEST = 4000  # characters of a pasted link
+MAX_LINK_CHARS = 4000  # of a pasted link
 
-ATTEMPT = Key("{}_configuration", RunConfig())  # by the name of a lesson's attempt
+# By attempt, "attempt_" and the lesson's key.
+ATTEMPT = Key("{}_configuration", RunConfig())
 ATTEMPT_PROBLEM = Key("{}_problem", "")
-ATTEMPT_WATCHED: Key[RunConfig | None] = Key("{}_watched", None)
+ATTEMPT_FINISHED: Key[RunConfig | None] = Key("{}_watched", None)
 
 
 def draw(lesson: Lesson) -> None:
-    """The challenge and the attempt at it."""
-    one, name = lesson.challenge, f"attempt_{lesson.key}"
+    """Draws the challenge and the attempt at it."""
+    challenge, name = lesson.challenge, f"attempt_{lesson.key}"
     if not ATTEMPT.of(name).there:
-        ATTEMPT.of(name).put(one.base)
+        ATTEMPT.of(name).put(challenge.base)
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.subheader(TEXTS("challenge"), anchor=False)
-        st.markdown(f"**{one.text}**")
-        _fields(lesson)
+        st.markdown(f"**{challenge.text}**")
+        _draw_fields(lesson)
         with st.expander(TEXTS("bring")):
-            _brought(lesson)
+            _draw_import(lesson)
     cfg = ATTEMPT.of(name).get()
     with right:
         if problem := ATTEMPT_PROBLEM.of(name).pop():
             st.error(problem)
-        astray = out_of_bounds(one, cfg)
-        for sentence in astray:
-            st.warning(sentence)
+        warnings = out_of_bounds(challenge, cfg)
+        for warning in warnings:
+            st.warning(warning)
         if refusal := over_budget(cfg):
             st.error(refusal)
-        elif not astray:
-            waiting.poll_while(name, lambda: _watch(lesson, cfg))
+        elif not warnings:
+            waiting.poll_while(name, lambda: _draw_run(lesson, cfg))
 
 
-def from_text(text: str) -> tuple[RunConfig, list[str]]:
-    """The configuration in a pasted address or its query, with notes on what was corrected."""
+def parse_link(text: str) -> tuple[RunConfig, list[str]]:
+    """Configuration in a pasted address or query, and notes on what was corrected."""
     query = urlsplit(text.strip()).query or text.strip().removeprefix("?")
     return RunConfig.from_query(dict(parse_qsl(query, keep_blank_values=True)[:60]))
 
 
-def _fields(lesson: Lesson) -> None:
-    """One control for every field that may be changed, and a link to the playground."""
-    name, one = f"attempt_{lesson.key}", lesson.challenge
+def _draw_fields(lesson: Lesson) -> None:
+    """Draws a control for each field that the challenge lets vary, and a link to the playground."""
+    name, challenge = f"attempt_{lesson.key}", lesson.challenge
     cfg = ATTEMPT.of(name).get()
-    for column, knob in zip(st.columns(max(2, len(one.fields))), one.fields, strict=False):
+    for column, knob in zip(st.columns(max(2, len(challenge.fields))), challenge.fields, strict=False):
         with column:
-            ends = [end for limited, *limits in one.limits if limited == knob for end in limits if end]
-            field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_changed, before=ends)
+            bounds = [bound for limited, *limits in challenge.limits if limited == knob for bound in limits if bound]
+            field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_change_field, before=bounds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            TEXTS("reset the attempt"), key=f"{name}_back", icon=":material/undo:", on_click=_set, args=(name, one.base)
+            TEXTS("reset the attempt"),
+            key=f"{name}_back",
+            icon=":material/undo:",
+            on_click=ATTEMPT.of(name).put,
+            args=(challenge.base,),
         )
         to_playground(cfg, TEXTS("playground"), lesson=lesson.key)
 
 
-def _changed(key: str, knob: str, value: Any) -> None:
-    """After a control has moved: updates the attempt, unless the result would be illegal."""
+def _change_field(key: str, knob: str, value: Any) -> None:
+    """Updates the attempt from a control, or stores why the new value is illegal."""
     name = key.removesuffix(f"_{knob}")
     try:
-        _set(name, replace(ATTEMPT.of(name).get(), **{knob: value}))
+        ATTEMPT.of(name).put(replace(ATTEMPT.of(name).get(), **{knob: value}))
     except ValueError as error:
         ATTEMPT_PROBLEM.of(name).put(as_sentence(str(error)))
 
 
-def _brought(lesson: Lesson) -> None:
+def _draw_import(lesson: Lesson) -> None:
     name = f"attempt_{lesson.key}"
-    answer = settled.last()
+    take = ATTEMPT.of(name).put
     label, tip = TEXTS("from the playground"), TEXTS("from the playground: help")
-    st.button(label, key=f"{name}_take", help=tip, on_click=_set, args=(name, answer))
+    st.button(label, key=f"{name}_take", help=tip, on_click=take, args=(settled.last(),))
     text = st.text_input(
         TEXTS("link"),
         key=f"{name}_text",
-        max_chars=LONGEST,
+        max_chars=MAX_LINK_CHARS,
         placeholder="https://.../playground?depth=16&init=he",
     )
     if text.strip():
-        cfg, notes = from_text(text)
+        cfg, notes = parse_link(text)
         if notes:
             st.info("From the link: " + "; ".join(notes) + ".")
         if "=" not in text:
             st.error(TEXTS("no configuration"))
         else:
-            st.button(TEXTS("from the link"), key=f"{name}_take_link", on_click=_set, args=(name, cfg))
+            st.button(TEXTS("from the link"), key=f"{name}_take_link", on_click=take, args=(cfg,))
 
 
-def _set(name: str, cfg: RunConfig) -> None:
-    ATTEMPT.of(name).put(cfg)
+def _draw_run(lesson: Lesson, cfg: RunConfig) -> bool:
+    """Draws the attempt's player and, once its playhead has reached the end, the verdict.
 
-
-def _watch(lesson: Lesson, cfg: RunConfig) -> bool:
-    """The verdict once watched to the end, the attempt's player and loss. Returns whether rows are awaited."""
+    Returns whether the playhead waits for rows.
+    """
     name, log = f"attempt_{lesson.key}", trainer().log(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
-    verdict = st.container()  # above the player: it comes while one looks there
-    at = player(name, [cfg], [loss], scope=" the attempt")
-    if runs.watched(at.step, [log]):
-        ATTEMPT_WATCHED.of(name).put(cfg)
+    verdict = st.container()  # above the player, where the visitor looks when it appears
+    step = player(name, [cfg], [loss], shared=" the attempt").step
+    if runs.is_at_end(step, [log]):
+        ATTEMPT_FINISHED.of(name).put(cfg)
     with verdict:
-        _verdict(lesson, cfg, log if ATTEMPT_WATCHED.of(name).get() == cfg and log.done else None)
-    return runs.awaited(at.step, [log])
+        _draw_verdict(lesson, cfg, log if ATTEMPT_FINISHED.of(name).get() == cfg and log.done else None)
+    return runs.is_waiting_for_rows(step, [log])
 
 
-def _verdict(lesson: Lesson, cfg: RunConfig, log: RequestedLog | None) -> None:
-    """The verdict on a finished attempt; a new pass redraws the page, which shows the progress."""
+def _draw_verdict(lesson: Lesson, cfg: RunConfig, log: WantedLog | None) -> None:
+    """Draws the verdict on a finished attempt. A first pass reruns the page, whose progress it changes."""
     if log is None:
         st.caption(TEXTS("not judged yet"))
         return
-    checked = check(lesson.challenge, cfg, log.trace())
-    for condition in checked.reached:
+    verdict = check(lesson.challenge, cfg, log.trace())
+    for condition in verdict.reached:
         st.markdown(f":material/check: {condition}")
-    for condition in checked.missing:
+    for condition in verdict.missing:
         st.warning(condition)
-    if checked.hint:
-        st.markdown(checked.hint)
-    if checked.passed:
-        one, link = progress.done(lesson.key), cfg.to_query()
-        new = one.passed != link
-        one.passed = link
+    if verdict.hint:
+        st.markdown(verdict.hint)
+    if verdict.passed:
+        lesson_progress, query = progress.progress_of(lesson.key), cfg.to_query()
+        is_new = lesson_progress.passed != query
+        lesson_progress.passed = query
         st.success(TEXTS("passed"), icon=":material/emoji_events:")
-        if new:
+        if is_new:
             st.rerun()

@@ -1,4 +1,4 @@
-"""The lessons page: one lesson, chosen by the address, from its question to its code."""
+"""The page Lessons: one lesson, which the address names, from its question to its code."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -30,21 +30,20 @@ class LessonShown(Settings):
     choice: Annotated[str, Knob("Lesson", choices={}, link=KEY)] = ""
 
 
-def chosen() -> Lesson:
-    """The lesson of the class that this visit is held in, else that in the address; the first where it names none."""
+def chosen_lesson() -> Lesson:
+    """The lesson that this visit's class is shown, else the one in the address, else the first."""
     form.keep(LessonShown, KEY, LessonShown(next(iter(LESSONS))), legal={"choice": list(LESSONS)})
-    if (now := following.held()) and now.stop in LESSONS:
-        session.set_widget(CHOICE, now.stop)
+    if (state := following.shown_state()) and state.stop in LESSONS:
+        session.set_widget(CHOICE, state.stop)
     return LESSONS[str(session.widget_value(CHOICE))]
 
 
-def choose(lesson: Lesson) -> None:
-    """The progress and a list of all lessons; nothing where the link shows one lesson only."""
-    if hidden("lessons") or following.held():
+def draw_list(lesson: Lesson) -> None:
+    """Draws a list of all lessons and the progress; nothing where the link shows one lesson only."""
+    if hidden("lessons") or following.shown_state():
         return
-    titles = {
-        key: f"{at}. {one.title} {progress.symbol(key)}" for at, (key, one) in enumerate(LESSONS.items(), start=1)
-    }
+    numbered = enumerate(LESSONS.items(), start=1)
+    titles = {key: f"{number}. {entry.title} {progress.symbol(key)}" for number, (key, entry) in numbered}
     address.put({BOX: lesson.key})
 
     def change() -> None:
@@ -61,133 +60,139 @@ def choose(lesson: Lesson) -> None:
             label_visibility="collapsed",
             width=320,
         )
-        progress.line()
+        progress.draw_summary()
 
 
 def draw(lesson: Lesson) -> None:
-    """Question and guess beside blocks and finding, the nets below; why and code are folded."""
+    """Draws question and guess beside blocks and finding, the nets below; why and code are folded."""
     number = list(LESSONS).index(lesson.key) + 1
     left, right = st.columns([2, 3], gap="medium")
     with left:
         st.markdown(f"**{number}. {lesson.title}.** {explained(lesson.question)}")
-        guessed = _guessed(lesson)
-    finding = runs.finding(lesson) if guessed else None
+        has_guess = _draw_guess(lesson)
+    finding = runs.visible_finding(lesson) if has_guess else None
     with right:
-        with st.container(key="lesson_guessed" if guessed else None):
-            _blocks(lesson)
-        if guessed:
-            runs.happened(lesson, finding)
-    if guessed:
-        _watch(lesson, finding)
-    one = progress.done(lesson.key)
-    if one.watched and one.right is not None and not hidden("answers"):
+        with st.container(key="lesson_guessed" if has_guess else None):
+            _draw_blocks(lesson)
+        if has_guess:
+            runs.draw_finding(lesson, finding)
+    if has_guess:
+        _draw_runs(lesson, finding)
+    lesson_progress = progress.progress_of(lesson.key)
+    if lesson_progress.watched and lesson_progress.right is not None and not hidden("answers"):
         with st.expander(TEXTS("why"), expanded=True):
             explanation(lesson.why, "formula", lesson.papers, TEXTS("read more"))
         attempt.draw(lesson)
-        _code(lesson)
+        _draw_code(lesson)
 
 
-def project(lesson: Lesson) -> None:
-    """Question, guess and run for a projector, without what is read afterwards."""
+def draw_on_projector(lesson: Lesson) -> None:
+    """Draws question, guess and runs for a projector, without what is read afterwards."""
     st.markdown(lesson.question)
-    finding = runs.finding(lesson)
-    if progress.done(lesson.key).guess:
-        _watch(lesson, finding)
+    finding = runs.visible_finding(lesson)
+    if progress.progress_of(lesson.key).guess:
+        _draw_runs(lesson, finding)
     else:
-        _blocks(lesson)
-    _guessed(lesson)
-    runs.happened(lesson, finding)
+        _draw_blocks(lesson)
+    _draw_guess(lesson)
+    runs.draw_finding(lesson, finding)
 
 
-def in_class(lesson: Lesson, now: Now) -> None:
-    """The lesson of a class: the question and its options; what answers it, and the class's guesses, once revealed."""
-    if not now.revealed:
-        board.ask(now, f"**{lesson.question}**", lambda: _blocks(lesson))
+def draw_in_class(lesson: Lesson, state: Now) -> None:
+    """Draws the question and its options for a class; once revealed, the class's guesses, finding and runs."""
+    if not state.revealed:
+        board.draw_question(state, f"**{lesson.question}**", lambda: _draw_blocks(lesson))
         return
-    wall = projector.is_on()
-    if not wall:  # where the answer takes the question's room
+    code, member = following.code(), following.member()
+    if not projector.on():  # a projector needs the question's room for the answer
         st.markdown(f"**{lesson.question}**")
-    progress.done(lesson.key).guess = board_of_class().guess_of(following.code(), lesson.key, following.member())
+    progress.progress_of(lesson.key).guess = board_of_class().guess_of(code, lesson.key, member)
     left, right = st.columns([2, 3], gap="medium")
-    finding = runs.finding(lesson)
+    finding = runs.visible_finding(lesson)
     with left:
         st.markdown("The class guessed")
-        board.result(following.code(), lesson.key, finding.answer if finding else "", following.member())
-    with left if wall else right:
-        runs.happened(lesson, finding, everybody=True)
-    if wall:  # where all that moves stands on one screen
+        board.draw_guesses(code, lesson.key, finding.answer if finding else "", member)
+    with left if projector.on() else right:
+        runs.draw_finding(lesson, finding, in_class=True)
+    if projector.on():  # everything that moves fits on one screen
         with right, st.container(key="lesson_wall"):
-            runs.samples(lesson)
-    _watch(lesson, finding, f"{following.code()} {now.led} {lesson.key}")
+            runs.draw_sample_paths(lesson)
+    _draw_runs(lesson, finding, f"{code} {state.led} {lesson.key}")
 
 
-def _watch(lesson: Lesson, finding: Finding | None, start: str = "") -> None:
-    """The nets, which play by themselves once for a `start`. `found`: with which the page was drawn; it is drawn again
-    once they have answered the question.
+def _draw_runs(lesson: Lesson, finding: Finding | None, start: str = "") -> None:
+    """Draws the nets, which play by themselves once for each value of `start`.
+
+    `finding` is the one that the page has drawn; without it, the page runs again once there is one.
     """
 
-    def waits() -> bool:
-        if runs.watch(lesson, start) or runs.unmeasured(lesson):
+    def is_waiting() -> bool:
+        if runs.draw_player(lesson, start) or runs.is_unmeasured(lesson):
             return True
-        if finding is None and runs.finding(lesson):
+        if finding is None and runs.visible_finding(lesson):
             st.rerun()
         return False
 
-    waiting.poll_while(f"lesson_{lesson.key}", waits)
+    waiting.poll_while(f"lesson_{lesson.key}", is_waiting)
 
 
-def _blocks(lesson: Lesson) -> None:
-    show_blocks(runs.lettered(lesson), f"lesson_{lesson.key}")
+def _draw_blocks(lesson: Lesson) -> None:
+    show_blocks(runs.nets_by_label(lesson), f"lesson_{lesson.key}")
 
 
-def walk(lesson: Lesson) -> None:
-    """Buttons to the previous and the next lesson; nothing where the link shows one lesson only."""
-    if hidden("lessons") or following.held():
+def draw_neighbours(lesson: Lesson) -> None:
+    """Draws buttons to the previous and the next lesson; none where the link shows one lesson only."""
+    if hidden("lessons") or following.shown_state():
         return
     lessons = list(LESSONS.values())
-    at = lessons.index(lesson)
+    index = lessons.index(lesson)
     with st.container(horizontal=True):
-        if at > 0:
-            _way("previous", lessons[at - 1], ":material/arrow_back:")
-        if at + 1 < len(lessons):
-            _way("next", lessons[at + 1], ":material/arrow_forward:")
+        if index > 0:
+            _draw_neighbour("previous", lessons[index - 1], ":material/arrow_back:")
+        if index + 1 < len(lessons):
+            _draw_neighbour("next", lessons[index + 1], ":material/arrow_forward:")
 
 
-def _way(word: str, lesson: Lesson, icon: str) -> None:
-    """A button rather than a link: Streamlit does not change the address for a link to the current page."""
-
-    def go() -> None:
-        session.set_widget(CHOICE, lesson.key)
-
+def _draw_neighbour(word: str, lesson: Lesson, icon: str) -> None:
+    """Draws a button, because Streamlit does not change the address for a link to the current page."""
     st.button(
-        f"{TEXTS(word)}: {lesson.title}", key=f"lesson_{word.capitalize()}", icon=icon, type="tertiary", on_click=go
+        f"{TEXTS(word)}: {lesson.title}",
+        key=f"lesson_{word.capitalize()}",
+        icon=icon,
+        type="tertiary",
+        on_click=session.set_widget,
+        args=(CHOICE, lesson.key),
     )
 
 
-def _guessed(lesson: Lesson) -> bool:
-    """The guess, asked before anything is shown. Returns whether there is one."""
-    one, key = progress.done(lesson.key), f"lesson_{lesson.key}_guess"
+def _draw_guess(lesson: Lesson) -> bool:
+    """Draws the guess, or asks for it. Returns whether there is one."""
+    guess, key = progress.progress_of(lesson.key).guess, f"lesson_{lesson.key}_guess"
 
     def settle() -> None:
-        progress.done(lesson.key).guess = str(session.widget_value(key))
+        progress.progress_of(lesson.key).guess = str(session.widget_value(key))
 
-    def again() -> None:
-        progress.start_again(lesson.key)
+    def reset() -> None:
+        progress.reset_guess(lesson.key)
         runs.reset(lesson)
 
-    if one.guess:
-        st.markdown(TEXTS("your guess was", guess=lesson.word(one.guess)))
-        st.button(TEXTS("guess again"), key=f"{key}_again", icon=":material/replay:", on_click=again)
+    if guess:
+        st.markdown(TEXTS("your guess was", guess=lesson.word(guess)))
+        st.button(TEXTS("guess again"), key=f"{key}_again", icon=":material/replay:", on_click=reset)
         return True
-    guess = st.radio(TEXTS("your guess"), lesson.options, index=None, key=key, format_func=lesson.word)
-    label = TEXTS("settle")
+    choice = st.radio(TEXTS("your guess"), lesson.options, index=None, key=key, format_func=lesson.word)
     st.button(
-        label, key=f"{key}_settle", icon=":material/done:", type="primary", on_click=settle, disabled=guess is None
+        TEXTS("settle"),
+        key=f"{key}_settle",
+        icon=":material/done:",
+        type="primary",
+        on_click=settle,
+        disabled=choice is None,
     )
     return False
 
 
-def _code(lesson: Lesson) -> None:
+def _draw_code(lesson: Lesson) -> None:
     with st.expander(TEXTS("code")):
         st.markdown(f"`{lesson.code.path}`, `{lesson.code.name}`")
         st.code(source.excerpt(lesson.code), language="python")

@@ -16,104 +16,102 @@ from models.spec import RunConfig
 TEXTS = Texts("lesson")
 
 PAGE = "lessons"
-ENTRY = "lesson.{}"  # of the browser's memory, by a lesson's key
+ENTRY = "lesson.{}"  # key in the browser's memory, by lesson
 
 
 @dataclass
-class Done:
-    """Progress in one lesson: the guess, whether the nets were watched to the end, whether the guess was right (None
-    until then), and the configuration that passed the challenge.
-    """
+class LessonProgress:
+    """Progress in one lesson, stored in the browser's memory under these names."""
 
     guess: str = ""
-    watched: bool = False
-    right: bool | None = None
-    passed: dict[str, str] | None = None
+    watched: bool = False  # whether the playhead reached the end of all runs
+    right: bool | None = None  # whether the guess was right; None until the nets show it
+    passed: dict[str, str] | None = None  # query of the configuration that passed the challenge
 
 
-LESSONS_DONE: Key[dict[str, Done]] = Key("lessons_done", {})
+LESSONS_DONE: Key[dict[str, LessonProgress]] = Key("lessons_done", {})
 LESSONS_RECALLED = Key("lessons_recalled", False)
 
 
-def done(key: str) -> Done:
-    """The progress in a lesson; empty for a new one."""
-    stored = LESSONS_DONE.mutable()
-    return stored.setdefault(key, Done())
+def progress_of(key: str) -> LessonProgress:
+    """The progress in a lesson, to read and to change."""
+    return LESSONS_DONE.mutable().setdefault(key, LessonProgress())
 
 
-def asked(page: str) -> bool:
-    """Whether a page shows what the browser remembers: the lessons, except in a class."""
-    return page == PAGE and not following.held()
+def needs_memory(page: str) -> bool:
+    """Whether a page shows what the browser remembers: Lessons does, except in a class."""
+    return page == PAGE and not following.shown_state()
 
 
 def recall() -> None:
-    """Before the page is drawn: takes over what the browser remembers, once it has said so, unless in a class."""
-    if following.held() or not memory.heard() or LESSONS_RECALLED.get():
+    """Adopts the browser's memory once it has arrived, before the page is drawn; not in a class."""
+    if following.shown_state() or not memory.heard() or LESSONS_RECALLED.get():
         return
     LESSONS_RECALLED.put(True)
     for key, lesson in LESSONS.items():
-        if done(key) == Done():
+        if progress_of(key) == LessonProgress():
             LESSONS_DONE.mutable()[key] = _from_memory(lesson, memory.recalled(ENTRY.format(key)))
 
 
 def remember() -> None:
-    """After the page was drawn: has the browser keep what was guessed and solved, unless in a class."""
-    if following.held():
+    """Stores guesses and solutions in the browser's memory, after the page is drawn; not in a class."""
+    if following.shown_state():
         return
     for key in LESSONS:
-        if done(key) != Done() or memory.recalled(ENTRY.format(key)):
-            memory.keep(ENTRY.format(key), asdict(done(key)))
-    if any(done(key).guess for key in LESSONS):
+        if progress_of(key) != LessonProgress() or memory.recalled(ENTRY.format(key)):
+            memory.keep(ENTRY.format(key), asdict(progress_of(key)))
+    if any(progress_of(key).guess for key in LESSONS):
         tour.done("lesson")
 
 
-def _from_memory(lesson: Lesson, stored: object) -> Done:
-    """The progress in a lesson as a browser says it: what cannot be is left out."""
+def _from_memory(lesson: Lesson, stored: object) -> LessonProgress:
+    """Progress in a lesson as the browser stored it, without fields that are not legal."""
     fields = stored if isinstance(stored, dict) else {}
     guess, passed = fields.get("guess"), fields.get("passed")
-    one = Done(guess) if isinstance(guess, str) and guess in lesson.options else Done()
-    if one.guess and fields.get("watched") is True and isinstance(fields.get("right"), bool):
-        one.watched, one.right = True, fields["right"]
+    progress = LessonProgress(guess if isinstance(guess, str) and guess in lesson.options else "")
+    if progress.guess and fields.get("watched") is True and isinstance(fields.get("right"), bool):
+        progress.watched, progress.right = True, fields["right"]
     if isinstance(passed, dict):
-        one.passed = RunConfig.from_query({str(name): str(value) for name, value in passed.items()})[0].to_query()
-    return one
+        query = {str(name): str(value) for name, value in passed.items()}
+        progress.passed = RunConfig.from_query(query)[0].to_query()
+    return progress
 
 
-def start_again(key: str) -> None:
+def reset_guess(key: str) -> None:
     """Forgets the guess; a passed challenge stays passed."""
-    one = done(key)
-    one.guess, one.watched, one.right = "", False, None
+    progress = progress_of(key)
+    progress.guess, progress.watched, progress.right = "", False, None
 
 
 def symbol(key: str) -> str:
     """A lesson's state as one sign: solved, guessed or not begun."""
-    one = done(key)
-    return "●" if one.passed is not None else "◐" if one.guess else "○"
+    progress = progress_of(key)
+    return "●" if progress.passed is not None else "◐" if progress.guess else "○"
 
 
-def line() -> None:
-    """How many lessons are guessed and solved, and what the signs in their list mean."""
-    all_done = [done(key) for key in LESSONS]
-    guessed, passed = sum(bool(one.guess) for one in all_done), sum(one.passed is not None for one in all_done)
-    sentence = TEXTS("progress", guessed=guessed, lessons=len(LESSONS), solved=passed)
-    st.caption(sentence, help=TEXTS("signs"))
+def draw_summary() -> None:
+    """Draws how many lessons are guessed and solved, and what the signs in their list mean."""
+    guessed = sum(bool(progress_of(key).guess) for key in LESSONS)
+    solved = sum(progress_of(key).passed is not None for key in LESSONS)
+    st.caption(TEXTS("progress", guessed=guessed, lessons=len(LESSONS), solved=solved), help=TEXTS("signs"))
 
 
-def as_text() -> str:
-    """The progress as lines of text."""
+def progress_text() -> str:
+    """The progress, a line for each lesson."""
     lines = []
     for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
-        one = done(key)
-        verdict = {None: "run not finished", True: "right", False: "not quite"}[one.right]
+        progress = progress_of(key)
+        verdict = {None: "run not finished", True: "right", False: "not quite"}[progress.right]
         verdict = "answer hidden by the link" if hidden("answers") else verdict
-        guess = f"guess: {one.guess} ({verdict})" if one.guess else "no guess yet"
-        passed = "open" if one.passed is None else f"passed with {urlencode(one.passed) or 'the default network'}"
-        lines.append(f"{number}. {lesson.title}. {guess[:1].upper()}{guess[1:]}. Challenge: {passed}.")
+        guess = f"Guess: {progress.guess} ({verdict})" if progress.guess else "No guess yet"
+        solution = "" if progress.passed is None else urlencode(progress.passed) or "the default network"
+        challenge = "open" if progress.passed is None else f"passed with {solution}"
+        lines.append(f"{number}. {lesson.title}. {guess}. Challenge: {challenge}.")
     return "\n".join(lines)
 
 
-def show() -> None:
-    """The progress, to be copied."""
+def draw_text() -> None:
+    """Draws the progress as text to copy, folded."""
     with st.expander(TEXTS("your progress"), icon=":material/checklist:"):
         st.caption(TEXTS("kept"))
-        st.code(as_text(), language=None, wrap_lines=True)
+        st.code(progress_text(), language=None, wrap_lines=True)

@@ -1,4 +1,4 @@
-"""A lesson's nets: one player for all of them, shared axes, and whether the guess was right."""
+"""A lesson's runs: one player for all nets, charts on shared axes, and whether the guess was right."""
 
 import secrets
 from dataclasses import replace
@@ -29,43 +29,45 @@ TITLES = {
     "sample_cosine": "Sample cosine by depth",
     "loss": "Loss",
 }
-COUNTS = {1: "", 2: " both", 3: " all three", 4: " all four"}
+TRAIN_LABELS = {1: "", 2: " both", 3: " all three", 4: " all four"}  # after Train, by number of nets
 
-LESSON_RESET = Key("lesson_{}_reset", "")
+LESSON_RESET = Key("lesson_{}_reset", "")  # a random token per reset
 
 
-def watch(lesson: Lesson, start: str = "") -> bool:
-    """The player and the charts; redraws the page once all nets were watched to the end. Returns whether rows are
-    awaited. `start`: plays by itself, once for each.
+def draw_player(lesson: Lesson, start: str = "") -> bool:
+    """Draws player and charts; reruns the page when the playhead first reaches the end of all runs.
+
+    Plays by itself once for each value of `start`. Returns whether the playhead waits for rows.
     """
     nets = list(lesson.nets.values())
-    at = player(
+    step = player(
         f"lesson_{lesson.key}",
         nets,
         _panels(lesson),
-        scope=COUNTS[len(nets)],
+        shared=TRAIN_LABELS[len(nets)],
         names=[lesson.word(name) for name in lesson.nets],
         keys=projector.HINT if projector.is_on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),
         start=start,
         facts=["1 seed, same batches"],
-    )
+    ).step
     if not any_hidden(("export", "answers")):  # Compare shows the verdicts
         to_compare(nets)
-    one, logs = progress.done(lesson.key), [trainer().log(cfg) for cfg in nets]
-    if not one.watched and watched(at.step, logs):
-        one.watched = True
+    lesson_progress = progress.progress_of(lesson.key)
+    logs = [trainer().log(cfg) for cfg in nets]
+    if not lesson_progress.watched and is_at_end(step, logs):
+        lesson_progress.watched = True
         st.rerun()
-    return awaited(at.step, logs)
+    return is_waiting_for_rows(step, logs)
 
 
-def watched(step: int, logs: list[RequestedLog]) -> bool:
-    """Whether a playhead at a step has reached the end of all logs."""
+def is_at_end(step: int, logs: list[WantedLog]) -> bool:
+    """Whether a playhead has reached the end of all logs."""
     return all(log.done for log in logs) and step >= max(log.rest for log in logs)
 
 
-def awaited(step: int, logs: list[RequestedLog]) -> bool:
-    """Whether a playhead rests at a step whose rows are still to come."""
+def is_waiting_for_rows(step: int, logs: list[WantedLog]) -> bool:
+    """Whether a playhead rests at a step that a log does not have yet."""
     return any(step >= log.length and not (log.done or log.error) for log in logs if step)
 
 
@@ -75,8 +77,8 @@ def reset(lesson: Lesson) -> None:
 
 
 def lesson_chart(lesson: Lesson, kind: str) -> Figure:
-    """One of a lesson's charts: a key of TITLES."""
-    nets, names = list(lesson.nets.values()), list(lettered(lesson))
+    """A chart of all nets of a lesson; `kind` is a key of TITLES."""
+    nets, names = list(lesson.nets.values()), list(nets_by_label(lesson))
     if kind == "loss":
         return figures.losses(names, steps=max(cfg.steps for cfg in nets), task=nets[0].task)
     sites = max((plan(cfg).sites for cfg in nets), key=len)
@@ -85,16 +87,16 @@ def lesson_chart(lesson: Lesson, kind: str) -> Figure:
     return figures.profiles(TITLES[kind], kind, sites, names, start=True)
 
 
-def lettered(lesson: Lesson) -> dict[str, RunConfig]:
-    """A lesson's nets, in one order and by one name wherever the page shows them."""
+def nets_by_label(lesson: Lesson) -> dict[str, RunConfig]:
+    """A lesson's nets by the label that the page shows for them: a letter and the name."""
     return {
         f"{letter} {lesson.word(name)}": cfg for letter, (name, cfg) in zip("ABCD", lesson.nets.items(), strict=False)
     }
 
 
-def samples(lesson: Lesson) -> None:
-    """The way of ten samples through the nets, apart from the charts of `watch`."""
-    panels_below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
+def draw_sample_paths(lesson: Lesson) -> None:
+    """Draws the paths of ten samples through the nets, in a place of their own."""
+    below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
 
 
 def _sample_paths(lesson: Lesson, span: int, height: int) -> SamplePaths:
@@ -102,14 +104,15 @@ def _sample_paths(lesson: Lesson, span: int, height: int) -> SamplePaths:
         TEXTS("samples"),
         span=span,
         runs=tuple(range(len(lesson.nets))),
-        labels=list(lettered(lesson)),
+        labels=list(nets_by_label(lesson)),
         height=height,
     )
 
 
 def _panels(lesson: Lesson) -> list[Panel]:
-    """The way of ten samples with the loss beside it, the other charts, and each net's verdict unless hidden. On a
-    projector the charts alone, side by side: `samples` stand above them.
+    """Sample paths beside the loss, the other charts, and each net's verdict unless hidden.
+
+    A projector has the charts alone, side by side, below `draw_sample_paths`.
     """
     large = projector.is_on()
     charts = {
@@ -122,45 +125,54 @@ def _panels(lesson: Lesson) -> list[Panel]:
         for kind in lesson.charts
     }
     upper = [] if large else [_sample_paths(lesson, COLUMNS - 5, 200), replace(charts.pop("loss"), span=5)]
-    with_verdict = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
-    named = enumerate(lettered(lesson)) if with_verdict else ()
-    return [*upper, *charts.values(), *(Headline(f"Verdict of {name[2:]}", run, label=name) for run, name in named)]
+    shows_verdicts = not any_hidden(("verdict", "answers"))  # a verdict says which nets learn and why
+    labels = list(nets_by_label(lesson)) if shows_verdicts else []
+    verdicts = [Headline(f"Verdict of {label[2:]}", run, label=label) for run, label in enumerate(labels)]
+    return [*upper, *charts.values(), *verdicts]
 
 
-def unmeasured(lesson: Lesson) -> bool:
-    """Whether the guess could be answered by the nets before training, which are not measured yet."""
-    return bool(lesson.early) and any(view_at(cfg)[0] is None for cfg in lesson.nets.values())
+def is_unmeasured(lesson: Lesson) -> bool:
+    """Whether the untrained nets answer the question but are not measured yet."""
+    return bool(lesson.early) and any(look(cfg)[0] is None for cfg in lesson.nets.values())
 
 
-def happened(lesson: Lesson, finding: Finding | None, *, everybody: bool = False) -> None:
-    """What was `found`, and whether the guess was right. `everybody`: also for who has not guessed."""
-    if not progress.done(lesson.key).guess and not everybody:
+def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:
+    """Draws the finding, and whether the guess was right; before a guess only in a class."""
+    if not progress.progress_of(lesson.key).guess and not in_class:
         return
-    over = _over(lesson)
+    is_over = _is_over(lesson)
     if hidden("answers"):
-        if over:
+        if is_over:
             st.info(TEXTS("answer hidden"))
     elif finding:
-        _judge(lesson, TEXTS("what happened") if over else TEXTS("before training"), finding)
-    if not (over or everybody or hidden("answers")):  # nets of a class play by themselves
+        _draw_answer(lesson, TEXTS("what happened") if is_over else TEXTS("before training"), finding)
+    if not (is_over or in_class or hidden("answers")):  # nets of a class play by themselves
         st.caption(TEXTS("train to see") if lesson.early else TEXTS("train to check"))
 
 
-def finding(lesson: Lesson) -> Finding | None:
-    """What the nets have shown to whoever watches them; None while that is nothing, or hidden."""
-    return None if hidden("answers") else answers.finding(lesson, trained=progress.done(lesson.key).watched)
+def visible_finding(lesson: Lesson) -> Finding | None:
+    """Finding of the nets at what this visitor has watched; None while they show nothing, or where a link hides it."""
+    return None if hidden("answers") else answers.finding(lesson, trained=progress.progress_of(lesson.key).watched)
 
 
-def _over(lesson: Lesson) -> bool:
+def _is_over(lesson: Lesson) -> bool:
     logs = [trainer().log(cfg) for cfg in lesson.nets.values()]
-    return progress.done(lesson.key).watched and all(log.done for log in logs)
+    return progress.progress_of(lesson.key).watched and all(log.done for log in logs)
 
 
-def _judge(lesson: Lesson, heading: str, finding: Finding) -> None:
-    one = progress.done(lesson.key)
-    one.right = one.guess == finding.answer if one.guess else None
-    answer = lesson.word(finding.answer)
-    wrong = TEXTS("wrong", guess=lesson.word(one.guess), answer=answer)
+def _draw_answer(lesson: Lesson, heading: str, finding: Finding) -> None:
+    """Draws the answer beside the guess, and stores whether the guess was right."""
+    lesson_progress = progress.progress_of(lesson.key)
+    guess, answer = lesson_progress.guess, lesson.word(finding.answer)
+    if not guess:
+        lesson_progress.right = None
+        sentence = TEXTS("answer", answer=answer)
+    elif guess == finding.answer:
+        lesson_progress.right = True
+        sentence = TEXTS("right", answer=answer)
+    else:
+        lesson_progress.right = False
+        sentence = TEXTS("wrong", guess=lesson.word(guess), answer=answer)
     st.subheader(heading, anchor=False)
-    st.markdown(TEXTS("right", answer=answer) if one.right else wrong if one.guess else TEXTS("answer", answer=answer))
+    st.markdown(sentence)
     st.markdown(f"**{explained(finding.sentence)}** {badge('measured')}")

@@ -1,4 +1,4 @@
-"""An excerpt of the app's own source: the code that a lesson is about."""
+"""Excerpts of the app's own source: the code that a lesson is about."""
 
 import ast
 from functools import cache
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 @cache
 def excerpt(code: Code) -> str:
-    """The source of a class or function, "Class.method" for a method. ValueError if the file has none."""
+    """Source of a class, function or method ("Class.method"), without indent. ValueError if the file lacks it."""
     text = (ROOT / code.path).read_text(encoding="utf-8")
     body: list[ast.stmt] = ast.parse(text).body
     definition: ast.stmt | None = None

@@ -1,4 +1,4 @@
-"""Where to go from Start: a card for each kind of reader."""
+"""Where to go from Start: a card of pages for each kind of reader."""
 
 from pathlib import Path
 
@@ -11,8 +11,8 @@ from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
 
 DEEP = compare_link.to_query(PAIRINGS[DEEP_PLACEMENTS].make(), seeds=1)
 ON_PROJECTOR = {projector.KEY: projector.VALUE}
-# By reader: the pages in order with the sections of their labels; a query where one is to be opened in some way.
-WAYS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
+# By kind of reader: page, name of its label's text, and query.
+CARDS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
     "visitors": ((STORY, "the story", {}), (PLAYGROUND, "break a net", {})),
     "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {}), (PAGES / "papers.py", "papers", {})),
     "teachers": (
@@ -27,11 +27,11 @@ WAYS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
 }
 
 
-def ways() -> None:
-    """One card per kind of reader, each with two or three pages."""
+def draw_cards() -> None:
+    """Draws a card with two or three pages for each kind of reader."""
     st.subheader(TEXTS("go on"), anchor=False)
-    for place, (who, pages) in zip(st.columns(len(WAYS)), WAYS.items(), strict=True):
-        with place.container(border=True):
-            st.markdown(f"**{TEXTS(who)}**")
+    for column, (reader, pages) in zip(st.columns(len(CARDS)), CARDS.items(), strict=True):
+        with column.container(border=True):
+            st.markdown(f"**{TEXTS(reader)}**")
             for page, label, query in pages:
                 st.page_link(page, label=TEXTS(label), query_params=query)

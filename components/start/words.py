@@ -1,4 +1,4 @@
-"""What the four runs have shown, in two sentences."""
+"""The conclusion from Start's four runs, in two sentences."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +14,8 @@ TEXTS = Texts("start")
 
 
 @dataclass(frozen=True)
-class Ended:
-    """A finished run: its title, its configuration and its whole log."""
+class FinishedRun:
+    """A finished run of one of the four nets."""
 
     title: str
     cfg: RunConfig
@@ -32,15 +32,14 @@ class Ended:
         return path_outcome.path_outcome(self.trace.frames[0].picture)
 
 
-def conclusion(neither: Ended, residual: Ended, norm: Ended, both: Ended) -> str:
-    """Which of the four have learned, and what became of ten digits in each before that."""
-    ends = (neither, residual, norm, both)
-    learned = [end.title for end in ends if end.outcome == LEARNS]
+def conclusion(neither: FinishedRun, residual: FinishedRun, norm: FinishedRun, both: FinishedRun) -> str:
+    """Which of the four nets have learned, and what became of ten digits in each before training."""
+    runs = {"neither": neither, "residual": residual, "norm": norm, "both": both}
+    learned = [run.title for run in runs.values() if run.outcome == LEARNS]
     if learned == [both.title]:
         sentence = TEXTS("only both", share=both.trace.frames[-1].held_out_accuracy)
     elif learned:
-        sentence = TEXTS("some learn", count=len(learned), nets=len(ends), titles="; ".join(learned))
+        sentence = TEXTS("some learn", count=len(learned), nets=len(runs), titles="; ".join(learned))
     else:
-        sentence = TEXTS("none learns", count=0, nets=len(ends))
-    outcomes = {"neither": neither, "residual": residual, "norm": norm, "both": both}
-    return TEXTS("conclusion", learned=sentence, **{name: phrase(end.path_outcome) for name, end in outcomes.items()})
+        sentence = TEXTS("none learns", count=0, nets=len(runs))
+    return TEXTS("conclusion", learned=sentence, **{name: phrase(run.path_outcome) for name, run in runs.items()})

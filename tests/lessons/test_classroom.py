@@ -17,12 +17,12 @@ from websockets.sync.client import ClientConnection, connect
 
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
-from components.classroom.following import DESK, KEY_COOKIE, MEMBER_COOKIE, PART, PUPIL, WALL
-from components.player.view import View, view_at
+from components.classroom.following import CLASS_SCREEN, KEY_COOKIE, MEMBER_COOKIE, PROJECTOR, STUDENT, TEACHER
+from components.player.view import View, look
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
-from components.start.cells import CELLS, TOLD
+from components.start.cells import CELLS, SHOWN_CELLS
 from components.teacher.page import SEAT
 from models.insight.path_outcome import FLY, MERGE, PATH_OUTCOMES
 from models.lessons import board as module
@@ -209,7 +209,7 @@ def test_the_teachers_page_waits_for_what_marks_the_right_bar_once_it_is_reveale
 ) -> None:
     """Of a lesson that training decides, the right bar was marked only when something else drew the page again."""
     known: list[str] = []
-    monkeypatch.setattr(answers_of_nets, "right", lambda question: (known or [""])[0])
+    monkeypatch.setattr(answers_of_nets, "right_option", lambda question: (known or [""])[0])
     teacher = desk(**{"class": CODE, "key": key})
     waits = WAITS.of("class_results").name
     assert not teacher.session_state[waits][0]
@@ -227,8 +227,8 @@ def test_start_is_guessed_net_by_net_and_then_its_picture_plays_all_four(board: 
         assert not charts(page)
         assert "The class" not in words(page)
         (paths,) = panels(page, "paths").values()
-        assert paths["labels"] == [CELLS[at].title for at in TOLD]
-        assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in TOLD]
+        assert paths["labels"] == [CELLS[at].title for at in SHOWN_CELLS]
+        assert [run["link"] for run in declared(page)["runs"]] == [key_of(CELLS[at].cfg) for at in SHOWN_CELLS]
     for question, option in zip(OF_START, (FLY, MERGE), strict=True):
         student.button(key=f"class_guess_{question}_{PATH_OUTCOMES.index(option)}").click()
         sound(student.run())
@@ -450,7 +450,7 @@ def url() -> Iterator[str]:
 @contextmanager
 def page_of(url: str, who: str, session: str, code: str = CODE) -> Iterator[ClientConnection]:
     """The connection of a page, which has said hello."""
-    ticket = TICKETS.issue(Requester(session, PART, who, frozenset({code}), "address"))
+    ticket = TICKETS.hand(Requester(session, CLASS_SCREEN, who, frozenset({code}), "address"))
     with connect(url) as connection:
         connection.send(json.dumps({"class": code, "ticket": ticket}))
         yield connection
@@ -466,37 +466,37 @@ def test_pages_hear_when_the_class_is_led_and_only_the_desk_hears_what_is_guesse
     url: str, board: Board, key: str
 ) -> None:
     version = board.now(CODE).version  # type: ignore[union-attr]
-    with page_of(url, PUPIL, "one") as pupil, page_of(url, PUPIL, "one"), page_of(url, DESK, "two") as teacher:
+    with page_of(url, STUDENT, "one") as pupil, page_of(url, STUDENT, "one"), page_of(url, TEACHER, "two") as teacher:
         heard(pupil, version=version)
-        with page_of(url, WALL, "three") as projector:
-            heard(projector, version=version, here=1, said="0 of 1 answered")
+        with page_of(url, PROJECTOR, "three") as projector:
+            heard(projector, version=version, here=1, attendance="0 of 1 answered")
             board.guess(CODE, LESSON, "one", OPTIONS[1])
-            heard(projector, version=version, here=1, said="1 of 1 answered")
-        heard(teacher, version=version, here=1, said="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
+            heard(projector, version=version, here=1, attendance="1 of 1 answered")
+        heard(teacher, version=version, here=1, attendance="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
         board.reveal(CODE, key)
         assert json.loads(pupil.recv(timeout=PATIENCE)) == {"version": version + 1}
-        heard(teacher, version=version + 1, here=1, said="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
+        heard(teacher, version=version + 1, here=1, attendance="1 of 1 answered", guesses={LESSON: [0, 1, 0]})
         board.close(CODE, key)
         heard(pupil, version=0)
 
 
 def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(url: str, board: Board) -> None:
     codes = [board.open("school")[0] for _ in range(MAX_CLASSES_PER_ADDRESS)]
-    with page_of(url, DESK, "open", codes[0]) as desk:
+    with page_of(url, TEACHER, "open", codes[0]) as desk:
         desk.recv(timeout=PATIENCE)
-        with page_of(url, PUPIL, "one", codes[1]) as joined:
+        with page_of(url, STUDENT, "one", codes[1]) as joined:
             joined.recv(timeout=PATIENCE)
-        until(lambda: route.here(codes[1]) == 0, "that the student is gone")
+        until(lambda: route.students_present(codes[1]) == 0, "that the student is gone")
         assert "Your network already has" in board.open("school")[2]
-        with page_of(url, DESK, "left", codes[2]) as left:
+        with page_of(url, TEACHER, "left", codes[2]) as left:
             left.recv(timeout=PATIENCE)
         until(lambda: board.open("school")[2] == "", "its place")
     assert [code for code in codes if board.now(code) is None] == [codes[2]]
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
-    player = TICKETS.issue(Requester("one", "playground", "player", frozenset(), "address"))
-    other = TICKETS.issue(Requester("one", PART, DESK, frozenset({"WXYZ"}), "address"))
+    player = TICKETS.hand(Requester("one", "playground", "player", frozenset(), "address"))
+    other = TICKETS.hand(Requester("one", CLASS_SCREEN, TEACHER, frozenset({"WXYZ"}), "address"))
     tickets = [{"class": CODE, "ticket": one} for one in ("forged", player, other)]
     for text in ("{", "[]", "x" * 1000, b"bytes", *map(json.dumps, [*tickets, {"class": CODE}])):
         with connect(url) as stranger:
@@ -505,4 +505,4 @@ def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -
                 stranger.recv(timeout=PATIENCE)
             assert ended.value.rcvd is not None
             assert ended.value.rcvd.code == REFUSED
-    assert route.here(CODE) == 0
+    assert route.students_present(CODE) == 0

@@ -10,8 +10,7 @@ import pytest
 import torch
 from streamlit.testing.v1 import AppTest
 
-from components.lessons.runs import awaited, lesson_chart, lettered
-from components.lessons.runs import watched as watched_to_the_end
+from components.lessons.runs import is_at_end, is_waiting_for_rows, lesson_chart, nets_by_label
 from components.lessons.source import excerpt
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lessons import LESSONS
@@ -263,7 +262,7 @@ def test_after_the_guess_the_nets_are_trained_and_the_numbers_decide(at: int, sa
 @pytest.mark.parametrize("key", ["skip", "gates"])
 def test_a_lessons_nets_are_in_one_order_in_diagrams_discs_charts_and_verdicts(key: str) -> None:
     page = lessons(lesson=key)
-    names = list(lettered(LESSONS[key]))
+    names = list(nets_by_label(LESSONS[key]))
     assert [name[2:] for name in names] == list(LESSONS[key].nets)
     assert re.findall("<figcaption>(.*?)</figcaption>", _blocks(page)) == names
     page = guessed(page, 0)
@@ -325,12 +324,12 @@ def test_whoever_rests_where_rows_are_still_to_come_waits_for_them() -> None:
         return SimpleNamespace(**{"length": length, "rest": length - 1, "done": False, "error": "", **how})
 
     ended, going = log(3, done=True), log(5)
-    assert not watched_to_the_end(9, [ended, going])
-    assert watched_to_the_end(4, [ended, log(5, done=True)])
-    assert not watched_to_the_end(3, [ended, log(5, done=True)])
-    assert [awaited(step, [ended, going]) for step in (0, 4, 5)] == [False, False, True]
-    assert not awaited(0, [log(0)])
-    assert not awaited(9, [log(5, error="lost")])
+    assert not is_at_end(9, [ended, going])
+    assert is_at_end(4, [ended, log(5, done=True)])
+    assert not is_at_end(3, [ended, log(5, done=True)])
+    assert [is_waiting_for_rows(step, [ended, going]) for step in (0, 4, 5)] == [False, False, True]
+    assert not is_waiting_for_rows(0, [log(0)])
+    assert not is_waiting_for_rows(9, [log(5, error="lost")])
 
 
 def test_a_gain_of_the_fourth_root_of_two_levels_the_net_of_lesson_1_and_the_root_of_two_blows_it_up() -> None:

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from components.charts.diagram import small_diagram
 from components.player.feed import INKS, frame_json
 from components.start.cells import CELLS
-from components.start.words import Ended, conclusion
+from components.start.words import FinishedRun, conclusion
 from models.insight.outcome import BLOWS_UP, LEARNS, STAYS, outcome
 from models.service.client import key_of
 from models.spec import RunConfig
@@ -52,9 +52,9 @@ def test_a_run_that_diverged_blew_up_whatever_it_had_learned_before():
 
 
 def test_the_conclusion_is_of_the_runs_as_they_came_out():
-    both, norm = Ended("D", RunConfig(), log((0.1,) * 30)), Ended("C", RunConfig(), log(cosine=0.99))
-    residual = Ended("B", RunConfig(), log(size=77, diverged=Divergence(2, "branch")))
-    neither = Ended("A", RunConfig(), log(size=0.001))
+    both, norm = FinishedRun("D", RunConfig(), log((0.1,) * 30)), FinishedRun("C", RunConfig(), log(cosine=0.99))
+    residual = FinishedRun("B", RunConfig(), log(size=77, diverged=Divergence(2, "branch")))
+    neither = FinishedRun("A", RunConfig(), log(size=0.001))
     assert conclusion(neither, residual, norm, both) == (
         "**Only the net with both learns: 90% of unseen digits right.** Before training, digits vanish with neither; with "
         "the residual alone they fly out, with the norm alone they merge, with both they stay distinct."

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.controls.number_table import MAX_CELLS, parsed
 from components.labs.autoregression.text import reading_notes
-from components.lessons.attempt import from_text
+from components.lessons.attempt import parse_link
 from components.shell import compare_link, hide
 from models.export import configuration_from, configuration_json
 from models.lessons.board import valid
@@ -80,7 +80,7 @@ def test_a_hostile_link_gives_legal_configurations_and_harmless_words_wherever_i
 
 @given(attacks)
 def test_a_hostile_link_that_is_pasted_does_no_more(text):
-    cfg, notes = from_text(f"https://here/playground?{text}&depth={text}")
+    cfg, notes = parse_link(f"https://here/playground?{text}&depth={text}")
     assert cfg == RunConfig(**vars(cfg))
     assert all(harmless(note) for note in notes)
 
