@@ -1,4 +1,4 @@
-"""Popular claims, what is true, and an experiment that tests each of them."""
+"""Common claims, each with an experiment that tests it."""
 
 import streamlit as st
 
@@ -6,8 +6,8 @@ from components.claims import page
 
 st.title("Common claims", anchor=False)
 st.markdown("Choose a claim, guess whether it is true, and press Run: the numbers decide.")
-claim = page.chosen()
+claim = page.chosen_claim()
 if claim is None:
-    page.grid()
+    page.draw_grid()
 else:
     page.draw(claim)

@@ -8,8 +8,8 @@ st.title("Papers", anchor=False)
 st.markdown(
     "Published results, each run here in small: choose one, press the button, compare your numbers with the paper's."
 )
-paper = page.chosen()
+paper = page.chosen_paper()
 if paper is None:
-    page.grid()
+    page.draw_grid()
 else:
     page.draw(paper)

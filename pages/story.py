@@ -1,4 +1,4 @@
-"""The story: what depth does to a digit, and what add and norm do about it, in six scenes."""
+"""The story: how depth changes a digit, and how add and norm prevent that, in six scenes."""
 
 import streamlit as st
 

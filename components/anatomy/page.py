@@ -1,4 +1,4 @@
-"""One block as equation, diagram and code of the same plan, and what breaks when it is changed."""
+"""One block as equation, diagram and code of the same plan, and the effect of changing it."""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -26,19 +26,20 @@ from models.spec.knob import Knob
 from models.spec.overrides import PARTS, in_words, with_override
 from models.spec.settings import Settings
 
-PATHS = 190  # pixels of the ten samples' picture
+PATHS_HEIGHT = 190  # pixels
+# Track and sentence by title.
 PROFILES = {"Signal by depth": ("act_rms", "activation"), "Gradient by depth": ("grad_rms", "gradient")}
 
 
 @dataclass(frozen=True)
 class ChosenBlock(Settings):
-    """The block that is looked at."""
+    """The selected block."""
 
     block: Annotated[int, Knob("Block", low=1, high=128, width=130)] = 1
 
 
-def three_views(cfg: RunConfig, block: int) -> None:
-    """Diagram, equation and PyTorch code of a block, all from one plan; nothing where theory is hidden."""
+def draw_views(cfg: RunConfig, block: int) -> None:
+    """Draws diagram, equation and PyTorch code of a block, all from one plan; nothing where a link hides theory."""
     if hidden("theory"):
         return  # the code would give the equation away
     show_diagram(cfg, block)
@@ -51,8 +52,8 @@ def three_views(cfg: RunConfig, block: int) -> None:
         st.code(f"{block_parts(cfg, block)}\n\n{block_code(cfg, block)}".strip(), language="python", wrap_lines=True)
 
 
-def one_block(cfg: RunConfig) -> int:
-    """The stack as a row, and switches for the selected block. Returns its number."""
+def draw_block_controls(cfg: RunConfig) -> int:
+    """Draws the stack as a row, and switches for the selected block. Returns the block's number."""
     usual, legal = ChosenBlock((cfg.depth + 1) // 2), {"block": range(1, cfg.depth + 1)}
     block = form.keep(ChosenBlock, "anatomy", usual, legal=legal).block
     stack_row(cfg, key="stack_row", chosen_key="anatomy_block")
@@ -60,106 +61,109 @@ def one_block(cfg: RunConfig) -> int:
     form.draw(ChosenBlock, "anatomy", usual, legal=legal, kept=True, places=[line])
     with line:
         sublayer = plan(cfg).left_of_block(block)[0]
-        own = {key: value for at, key, value in cfg.overrides if at == block}
-        norm, out = own.get("norm", cfg.norm) != "none", own.get("identity") is True
-        residual = bool(own.get("residual", cfg.residual))
-        _switch("Residual in this block", block, "residual", residual, cfg.residual, disabled=out)
-        unset = out or cfg.norm == "none"
-        _switch("Norm in this block", block, "norm", norm, cfg.norm != "none", off="none", disabled=unset)
-        _activation(block, str(own.get("activation", cfg.activation)), cfg.activation, disabled=out)
+        overrides = {key: value for number, key, value in cfg.overrides if number == block}
+        is_out = overrides.get("identity") is True
+        residual = bool(overrides.get("residual", cfg.residual))
+        _draw_switch("Residual in this block", block, "residual", residual, cfg.residual, disabled=is_out)
+        has_norm = overrides.get("norm", cfg.norm) != "none"
+        no_norm = is_out or cfg.norm == "none"
+        _draw_switch("Norm in this block", block, "norm", has_norm, cfg.norm != "none", off="none", disabled=no_norm)
+        _draw_activation(block, str(overrides.get("activation", cfg.activation)), cfg.activation, disabled=is_out)
         if cfg.net == "transformer":
-            _taken_out(block, own.get("identity", False))
+            _draw_removal(block, overrides.get("identity", False))
         else:
-            _switch("Take this block out", block, "identity", sublayer.identity, False)
+            _draw_switch("Take this block out", block, "identity", sublayer.identity, False)
         if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
             st.button("Restore all blocks", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
 
 
-def signal(cfg: RunConfig) -> bool:
-    """A player over the net: the way of ten samples with the loss beside it, signal and gradient with those of the
-    unchanged stack as the previous profile. Returns whether that is still to come.
+def draw_player(cfg: RunConfig) -> bool:
+    """Draws a player: sample paths beside the loss, signal and gradient with those of the unchanged stack.
+
+    Returns whether the net is still being measured.
     """
-    _, waiting = view_at(cfg)
-    whole = view_at(replace(cfg, overrides=()))[0] if cfg.overrides else None
-    refused = failure_sentence(cfg) if waiting else ""
-    if refused:
-        st.error(refused)
-    before, panels = row_profile(whole) if whole else None, []
-    for title, track, says in (
-        ("Signal by depth", "act_rms", "activation"),
-        ("Gradient by depth", "grad_rms", "gradient"),
-    ):
-        others = [Series("no block changed", getattr(before, track), "previous")] if before else []
+    _, is_waiting = look(cfg)
+    unchanged = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
+    refusal = trouble(cfg) if is_waiting else ""
+    if refusal:
+        st.error(refusal)
+    previous = profile_of(unchanged) if unchanged else None
+    panels = [ten_samples(PATHS_HEIGHT, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
+    for title, (track, says) in PROFILES.items():
+        others = [Series("no block changed", getattr(previous, track), "previous")] if previous else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
         panels.append(Chart(title, span=6, figure=figure, says="" if hidden("verdict") else says))
-    ways = [sample_paths_panel(PATHS, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
-    player("anatomy", [cfg], [*ways, *panels], facts=[f"seed {cfg.seed}, 1 seed"])
-    return waiting and not refused
+    player("anatomy", [cfg], panels, facts=[f"seed {cfg.seed}, 1 seed"])
+    return is_waiting and not refusal
 
 
-def history(cfg: RunConfig) -> None:
-    """Where the arrangement comes from and who uses it; nothing where theory is hidden."""
+def draw_history(cfg: RunConfig) -> None:
+    """Draws the paper of the arrangement and the models that use it; nothing where a link hides theory."""
     if hidden("theory"):
         return
-    whole = arrangement_of(cfg)  # Mix-LN consists of exceptions
-    name = whole or arrangement_of(replace(cfg, overrides=()))
+    exact_name = arrangement_of(cfg)  # with overrides, because Mix-LN consists of them
+    name = exact_name or arrangement_of(replace(cfg, overrides=()))
     if name is None:
         st.markdown("No paper names this arrangement.")
         return
-    arrangement, but = ARRANGEMENTS[name], "" if whole else f", except {in_words(cfg.overrides)}"
+    arrangement = ARRANGEMENTS[name]
+    exception = "" if exact_name else f", except {in_words(cfg.overrides)}"
     st.markdown(
-        f"**{name}**{but}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}"
+        f"**{name}**{exception}. {arrangement.reading}\n\nPaper: {arrangement.source}. Used by: {arrangement.used_by}"
     )
 
 
-def _taken_out(block: int, now: str | bool) -> None:
-    """What of a transformer block is taken out: nothing, one sublayer or all of it. Not drawn where hidden."""
+def _draw_removal(block: int, identity: str | bool) -> None:
+    """Draws what of a transformer block is taken out: nothing, one sublayer or all; nothing where a link hides it."""
     if any_hidden(("overrides", "identity")):
         return
-    state, values = (
-        "anatomy_taken_out",
-        {"nothing": None, **{word: kind for kind, word in PARTS.items()}, "the block": True},
+    key = "anatomy_taken_out"
+    values = {"nothing": None, **{word: kind for kind, word in PARTS.items()}, "the block": True}
+    put({key: next((word for word, value in values.items() if value == identity), "nothing")})
+    st.segmented_control(
+        "Taken out",
+        list(values),
+        key=key,
+        on_change=lambda: _override(block, "identity", values[session.widget_value(key)]),
+        required=True,
     )
-    put({state: next((word for word, value in values.items() if value == now), "nothing")})
-
-    def change() -> None:
-        put_again()
-        value = values[session.widget_value(state)]
-        put({"overrides": with_override(session.field("overrides"), block, "identity", value)})
-
-    st.segmented_control("Taken out", list(values), key=state, on_change=change, required=True)
 
 
-def _activation(block: int, now: str, usual: str, *, disabled: bool) -> None:
-    """The activation of a block's own; that of the net is no exception. Not drawn where its field is hidden."""
+def _draw_activation(block: int, activation: str, usual: str, *, disabled: bool) -> None:
+    """Draws the choice of a block's activation; nothing where a link hides it."""
     if any_hidden(("overrides", "activation")):
         return
-    state = "anatomy_activation"
-    put({state: now})
+    key = "anatomy_activation"
+    put({key: activation})
 
     def change() -> None:
-        put_again()
-        wanted = str(session.widget_value(state))
-        value = None if wanted == usual else wanted
-        put({"overrides": with_override(session.field("overrides"), block, "activation", value)})
+        chosen = str(session.widget_value(key))
+        _override(block, "activation", None if chosen == usual else chosen)
 
-    st.selectbox("Activation in this block", ACTIVATIONS, key=state, on_change=change, disabled=disabled, width=190)
+    st.selectbox("Activation in this block", ACTIVATIONS, key=key, on_change=change, disabled=disabled, width=190)
 
 
-def _switch(
-    label: str, block: int, key: str, on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False
+def _draw_switch(
+    label: str, block: int, name: str, is_on: bool, usual: bool, *, off: str | bool = False, disabled: bool = False
 ) -> None:
-    """A switch for one exception of one block; the usual value is no exception. Not drawn where its field is hidden."""
-    if any_hidden(("overrides", key)):
+    """Draws a switch of one field of one block; nothing where a link hides the field.
+
+    `usual` is the net's own state, and `off` the field's value when switched off.
+    """
+    if any_hidden(("overrides", name)):
         return
-    state = f"anatomy_{key}"
-    put({state: on})
+    key = f"anatomy_{name}"
+    put({key: is_on})
 
     def change() -> None:
-        put_again()
-        wanted = bool(session.widget_value(state))
-        value = None if wanted == usual else (True if wanted else off)
-        put({"overrides": with_override(session.field("overrides"), block, key, value)})
+        switched_on = bool(session.widget_value(key))
+        _override(block, name, None if switched_on == usual else switched_on or off)
 
-    st.toggle(label, key=state, on_change=change, disabled=disabled)
+    st.toggle(label, key=key, on_change=change, disabled=disabled)
+
+
+def _override(block: int, name: str, value: str | bool | None) -> None:
+    """Overrides a field in one block; None removes the override."""
+    put_again()
+    put({"overrides": with_override(session.field("overrides"), block, name, value)})

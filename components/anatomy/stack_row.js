@@ -2,16 +2,16 @@
 
 export default ({ data, parentElement, setTriggerValue }) => {
   const row = parentElement.querySelector(".stack-row")
-  // Buttons are kept: a replaced one would lose keyboard focus.
+  // Reuses buttons, because a new one would lose the keyboard's focus.
   while (row.children.length > data.blocks.length) row.lastChild.remove()
-  data.blocks.forEach((b, at) => {
-    const button = row.children[at] ?? row.appendChild(document.createElement("button"))
+  data.blocks.forEach((block, index) => {
+    const button = row.children[index] ?? row.appendChild(document.createElement("button"))
     button.type = "button"
-    button.textContent = b.name
-    button.title = b.says
-    button.setAttribute("aria-label", b.says)
-    button.setAttribute("aria-pressed", String(b.number === data.chosen))
-    button.className = b.kind
-    button.onclick = () => setTriggerValue("block", b.number)
+    button.textContent = block.name
+    button.title = block.says
+    button.setAttribute("aria-label", block.says)
+    button.setAttribute("aria-pressed", String(block.number === data.chosen))
+    button.className = block.kind
+    button.onclick = () => setTriggerValue("block", block.number)
   })
 }

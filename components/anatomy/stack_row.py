@@ -1,4 +1,4 @@
-"""The whole stack as a row of blocks to click, whose borders show what was changed."""
+"""The stack as a row of blocks to click, whose borders show what was changed."""
 
 from components.shell import session
 from components.shell.component import component
@@ -9,30 +9,32 @@ _component = component(__file__, '<div class="stack-row"></div>')
 
 
 def stack_row(cfg: RunConfig, *, key: str, chosen_key: str) -> None:
-    """Draws the blocks; a click stores the block's number in the session state under `chosen_key`."""
+    """Draws the blocks; a click stores the block's number under `chosen_key` in the session."""
 
-    def clicked() -> None:
+    def store_block() -> None:
         block = getattr(session.widget_value(key), "block", None)
-        if isinstance(block, int) and 1 <= block <= cfg.depth:  # from a browser: not to be trusted
+        if isinstance(block, int) and 1 <= block <= cfg.depth:  # a browser may send anything
             session.set_widget(chosen_key, block)
 
     chosen = int(session.widget_value(chosen_key, 1))
     _component(
         key=key,
-        data={"blocks": [_block(cfg, b) for b in range(1, cfg.depth + 1)], "chosen": chosen},
-        on_block_change=clicked,
+        data={"blocks": [_block(cfg, block) for block in range(1, cfg.depth + 1)], "chosen": chosen},
+        on_block_change=store_block,
     )
 
 
 def _block(cfg: RunConfig, block: int) -> dict[str, object]:
-    """One block's name, look and description."""
-    own = plan(cfg).left_of_block(block)
-    sublayer = own[0]
-    normed = any(n != "none" for n in (sublayer.norm_in, sublayer.norm_mid, sublayer.norm_out, sublayer.norm_add))
+    """A block as `stack_row.js` reads it: number, name, CSS classes and description."""
+    sublayers = plan(cfg).left_of_block(block)
+    sublayer = sublayers[0]
+    norms = (sublayer.norm_in, sublayer.norm_mid, sublayer.norm_out, sublayer.norm_add)
+    has_norm = any(norm != "none" for norm in norms)
     if sublayer.identity:
-        kind, says = "identity", "taken out"
+        classes, description = "identity", "taken out"
     else:
-        kind = " ".join(name for name, on in (("no-skip", not sublayer.skip), ("no-norm", not normed)) if on)
-        left = f", {PARTS[sublayer.kind]} only" if len(own) < len(plan(cfg).of_block(block)) else ""
-        says = f"{'residual' if sublayer.skip else 'no residual'}, {'norm' if normed else 'no norm'}{left}"
-    return {"number": block, "name": str(block), "kind": kind, "says": f"Block {block}: {says}"}
+        classes = " ".join(["no-skip"] * (not sublayer.skip) + ["no-norm"] * (not has_norm))
+        remaining = f", {PARTS[sublayer.kind]} only" if len(sublayers) < len(plan(cfg).of_block(block)) else ""
+        residual = "residual" if sublayer.skip else "no residual"
+        description = f"{residual}, {'norm' if has_norm else 'no norm'}{remaining}"
+    return {"number": block, "name": str(block), "kind": classes, "says": f"Block {block}: {description}"}

@@ -26,33 +26,33 @@ class ClaimsShown(Settings):
     topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
-def chosen() -> Claim | None:
+def chosen_claim() -> Claim | None:
     """The claim that the address names."""
     return CLAIMS.get(str(form.keep(ClaimsShown, KEY, only=["choice"], legal={"choice": list(CLAIMS)}).choice))
 
 
-def grid() -> None:
-    """Search, topic, and the cards that match."""
+def draw_grid() -> None:
+    """Draws search, topic, and the cards that match."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         shown = form.draw(ClaimsShown, KEY, only=["search"], places=[row], placeholder="warm-up, eps, batch ...")
         topic = form.draw(ClaimsShown, KEY, only=["topic"], places=[row]).topic
-        left_over = matching(shown.search, "" if topic == ALL else topic)
-        st.caption(f"{len(left_over)} of {len(CLAIMS)} claims")
-    if not left_over:
+        matches = matching(shown.search, "" if topic == ALL else topic)
+        st.caption(f"{len(matches)} of {len(CLAIMS)} claims")
+    if not matches:
         st.info("No claim contains all these words.")
         return
-    titles = {_title(claim): claim for claim in left_over}
-    offered = [cards.ChoiceCard(title, claim.topic, mark=run.mark(claim)) for title, claim in titles.items()]
-    cards.cards("Claim", offered, None, key="claims", choose=lambda title: _open(titles[title].key))
+    by_title = {_title(claim): claim for claim in matches}
+    deck = [cards.ChoiceCard(title, claim.topic, mark=run.guess_mark(claim)) for title, claim in by_title.items()]
+    cards.cards("Claim", deck, None, key="claims", choose=lambda title: _open(by_title[title].key))
 
 
 def draw(claim: Claim) -> None:
-    """Claim and experiment; the truth is shown after a guess and the run."""
+    """Draws claim and experiment; the truth appears after a guess and the run."""
     cards.leave("claim", list(CLAIMS), claim.key, _open)
     st.subheader(f"“{claim.title}”", anchor=False)
     st.markdown(f"**Experiment.** {explained(claim.question)}")
-    waiting.poll_while(f"claim_{claim.key}", lambda: run.watch(claim))
+    waiting.poll_while(f"claim_{claim.key}", lambda: run.draw(claim))
 
 
 def _title(claim: Claim) -> str:

@@ -1,4 +1,4 @@
-"""The columns of a comparison: state, address and controls; what is equal in all is said once."""
+"""The columns of a comparison: their state, their address, their controls, and what differs between them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,25 +27,16 @@ TEXTS = Texts("compare")
 NAME = "compare"
 SEEDS, PAIRING, ADDED = "compare_seeds", "compare_pairing", "compare_add"
 ALL = "all"
-LEVEL = (0.1, 10.0)  # of 1 at the output, what arrives at the input of a net whose gradient is called level
+LEVEL_GRADIENT = (0.1, 10.0)  # bounds of the gradient at the input over that at the output, if a net is called level
 LETTERS = compare_link.LETTERS.upper()
-SHARED = (
-    "net",
-    "task",
-    "depth",
-    "width",
-    "steps",
-    "batch",
-    "seed",
-    "lr",
-    "optimizer",
-)  # fields that an added column takes from A
-ALWAYS_SAID = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
+FIELDS_FROM_A = ("net", "task", "depth", "width", "steps", "batch", "seed", "lr", "optimizer")  # of an added column
+# Fields that the page names where they are equal in all columns.
+MAIN_FIELDS = ("net", "task", "depth", "width", "placement", "norm", "optimizer", "lr", "batch", "seed")
 
 COLUMNS: Key[list[RunConfig]] = Key("compare_columns", [])
-COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # the column in the controls
-REFUSED = Key("compare_refused", "")  # why an arrangement was not taken by all columns
-COMPARE_GIVEN: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
+COLUMN_DRAWN: Key[tuple[str, RunConfig] | None] = Key("compare_drawn", None)  # target and column in the controls
+REFUSED = Key("compare_refused", "")  # why an arrangement could not be given to all columns
+COMPARE_DEFAULT: Key[list[RunConfig]] = Key("compare_given", [])  # the columns that the page itself chose last
 COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
 
 
@@ -60,97 +51,103 @@ class ChangedColumn(Settings):
 
 
 def adopt() -> list[str]:
-    """Before the widgets: takes the columns from the address, or the last comparison."""
+    """Takes the columns from the address, or keeps the last comparison; runs before the widgets.
+
+    Returns notes on what was corrected in a link.
+    """
     hide.adopt()
-    query = _columns_in_address()
+    query = _query_of_columns()
     with address.adopting(*compare_link.KEYS, *query) as fresh:
         if fresh or not session.has_value(SEEDS):
             columns, seeds, notes = compare_link.from_query(query)
-            untouched = RESTORED.get() and columns == COMPARE_GIVEN.get()
-            if untouched or not set(query) & set(compare_link.LETTERS):
-                columns = _given(columns)
+            is_untouched = RESTORED.get() and columns == COMPARE_DEFAULT.get()
+            if is_untouched or not set(query) & set(compare_link.LETTERS):
+                columns = _default_columns(columns)
             COLUMNS.put(columns)
             session.set_widget(SEEDS, seeds)
-            if "digest" in st.query_params:  # it is to be run again
+            if "digest" in st.query_params:  # a new run is to be compared with it
                 compare_link.begin()
             COMPARE_NOTES.put(notes)
             COLUMN_DRAWN.put(None)
     return COMPARE_NOTES.get()
 
 
-def _given(otherwise: list[RunConfig]) -> list[RunConfig]:
-    """The columns where nobody has chosen any: the playground's net, if this visit had one, and its opposite."""
-    COMPARE_GIVEN.put(opposite(settled.last())[0] if LAST_GOOD.there else otherwise)
-    return COMPARE_GIVEN.get()
+def _default_columns(fallback: list[RunConfig]) -> list[RunConfig]:
+    """The columns before a visitor chooses: the playground's net and its opposite, if this visit had one."""
+    COMPARE_DEFAULT.put(opposite(settled.last())[0] if LAST_GOOD.there else fallback)
+    return COMPARE_DEFAULT.get()
 
 
 def title() -> str:
-    """The columns by their names."""
+    """The names of the columns."""
     return " beside ".join(names_of(COLUMNS.get()))
 
 
-def write() -> None:
-    """After the widgets: writes the columns into the address, without the link's digest if they are others by now."""
-    there, shown = _columns_in_address(), (COLUMNS.get(), session.widget_value(SEEDS))
-    others = compare_link.from_query(there)[:2] != shown
-    gone = [*compare_link.KEYS, *there, *(["digest"] if others else [])]
-    address.change(dict.fromkeys(gone) | compare_link.to_query(*shown))
-    address.settle()  # now: the rest of the run takes long, and may be cut short by another press
+def write_address() -> None:
+    """Writes the columns into the address, after the widgets; drops the link's digest if the columns have changed."""
+    old_query = _query_of_columns()
+    columns, seeds = COLUMNS.get(), session.widget_value(SEEDS)
+    has_changed = compare_link.from_query(old_query)[:2] != (columns, seeds)
+    old_keys = [*compare_link.KEYS, *old_query, *(["digest"] if has_changed else [])]
+    address.change(dict.fromkeys(old_keys) | compare_link.to_query(columns, seeds))
+    address.settle()  # now, because another press may cut short the long rest of the script
 
 
-def edit() -> str:
-    """The controls of one column or of all; returns why a change was refused.
+def draw_controls() -> str:
+    """Draws the controls of one column or of all. Returns why a change was refused, or an empty string.
 
-    The column stands in the address: a browser that has not drawn it yet repeats the address from before, by which
-    `address.put_again` knows that it says the values of another one.
+    The address names the column. A browser that still shows another column sends the old address, by which
+    `address.put_again` recognises that its values belong to that one.
     """
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     if panel.arranges(knobs()):
         choices = ["choose one", *PAIRINGS]
-        st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_prepared, help=_questions())
+        st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_take_pairing, help=_questions())
     target = form.draw(ChangedColumn, "compare", legal={"target": [ALL, *letters]}).target
-    at = letters.index(target) if target in letters else 0
-    if COLUMN_DRAWN.get() != (target, columns[at]):
-        link.put({name: getattr(columns[at], name) for name in knobs()})
-    refused = REFUSED.pop()
+    index = letters.index(target) if target in letters else 0
+    if COLUMN_DRAWN.get() != (target, columns[index]):
+        link.put({name: getattr(columns[index], name) for name in knobs()})
+    refusal = REFUSED.pop()
     if target == ALL:
-        wanted, problem = panel.draw(_values(columns), _arrange_all)
+        cfg, problem = panel.draw(_differing_values(columns), _arrange_all)
     else:
-        wanted, problem = panel.draw()
-    if wanted is not None and wanted != columns[at]:
-        change = changed(columns[at], wanted)
-        problem = _change([change if target in (ALL, letter) else {} for letter in letters])
-    COLUMN_DRAWN.put((target, COLUMNS.get()[at]))
-    return problem or refused
+        cfg, problem = panel.draw()
+    if cfg is not None and cfg != columns[index]:
+        change = changed(columns[index], cfg)
+        problem = _change_columns([change if target in (ALL, letter) else {} for letter in letters])
+    COLUMN_DRAWN.put((target, COLUMNS.get()[index]))
+    return problem or refusal
 
 
-def _values(columns: Sequence[RunConfig]) -> dict[str, str]:
-    """The fields in which columns differ, each with its values in words and the columns that have them."""
-    said = {}
+def _differing_values(columns: Sequence[RunConfig]) -> dict[str, str]:
+    """By field in which the columns differ: its values in words, each with the letters of its columns."""
+    texts = {}
     for name in differing(columns):
-        having: dict[str, list[str]] = {}
+        letters_by_value: dict[str, list[str]] = {}
         for letter, cfg in zip(LETTERS, columns, strict=False):
-            having.setdefault(value_in_words(getattr(cfg, name)), []).append(letter)
-        said[name] = ", ".join(f"{value} ({', '.join(letters)})" for value, letters in having.items())
-    return said
+            letters_by_value.setdefault(value_in_words(getattr(cfg, name)), []).append(letter)
+        texts[name] = ", ".join(f"{value} ({', '.join(letters)})" for value, letters in letters_by_value.items())
+    return texts
 
 
-def say(notes: list[str], problem: str) -> None:
-    """Where the first column comes from, what had to be corrected in a link, and why a change was refused."""
+def draw_messages(notes: list[str], problem: str) -> None:
+    """Draws where column A comes from, what was corrected in a link, and why a change was refused."""
     if LAST_GOOD.there and COLUMNS.get() == opposite(settled.last())[0]:
         st.caption("A is the network from the playground.")
-    if levels := levelled(COLUMNS.get()):
-        st.caption(f"{levels} {badge('formula')}")
+    if sentence := levelling_sentence(COLUMNS.get()):
+        st.caption(f"{sentence} {badge('formula')}")
     if notes:
         st.info("From the link: " + "; ".join(notes) + ".")
     if problem:
         st.error(f"{problem} The columns are unchanged.")
 
 
-def levelled(columns: Sequence[RunConfig]) -> str:
-    """What the laws say of two columns that differ in the residual alone, beside a norm that levels the gradient;
-    empty for other columns, for those without a law, and where the norm does not level it.
+def levelling_sentence(columns: Sequence[RunConfig]) -> str:
+    """Why the residual changes little between two columns with a norm that levels the gradient.
+
+    Empty unless two columns differ in the residual alone, all four nets of residual x norm have a law, and the norm
+    levels the gradient.
     """
     if len(columns) != 2 or differing(columns) != ("residual",) or hide.hidden("residual"):
         return ""
@@ -161,32 +158,33 @@ def levelled(columns: Sequence[RunConfig]) -> str:
         "residual": replace(both, norm="none"),
         "neither": replace(norm, norm="none"),
     }
-    laws = {name: law(cfg).gradient for name, cfg in nets.items()}
-    arrives = {name: float(gradient[0]) for name, gradient in laws.items() if gradient is not None}
-    if len(arrives) < len(nets) or norm.norm == "none" or not LEVEL[0] < arrives["norm"] < LEVEL[1]:
+    gradients = {name: law(cfg).gradient for name, cfg in nets.items()}
+    at_input = {name: float(gradient[0]) for name, gradient in gradients.items() if gradient is not None}
+    least, greatest = LEVEL_GRADIENT
+    if len(at_input) < len(nets) or norm.norm == "none" or not least < at_input["norm"] < greatest:
         return ""
-    return TEXTS("a norm levels the gradient", **arrives)
+    return TEXTS("a norm levels the gradient", **at_input)
 
 
-def controls() -> bool:
-    """Adds and removes columns and sets the number of seeds, in one line. Returns whether all are drawn against A."""
+def draw_column_buttons() -> bool:
+    """Draws what adds and removes columns and sets the seeds. Returns whether charts show differences from A."""
     columns = COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        full = len(columns) >= MAX_COLUMNS
-        if panel.arranges(set(knobs()) - set(SHARED)):
-            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=200, disabled=full)
+        is_full = len(columns) >= MAX_COLUMNS
+        if panel.arranges(set(knobs()) - set(FIELDS_FROM_A)):
+            st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=200, disabled=is_full)
             tip = TEXTS("most columns", most=MAX_COLUMNS)
-            st.button("Add a column", on_click=_add, key="compare_add_now", disabled=full, help=tip)
+            st.button("Add a column", on_click=_add_column, key="compare_add_now", disabled=is_full, help=tip)
         if len(columns) > 2:
-            st.button(f"Remove {LETTERS[len(columns) - 1]}", on_click=_take_away, key="compare_take")
+            st.button(f"Remove {LETTERS[len(columns) - 1]}", on_click=_remove_column, key="compare_take")
         tip = TEXTS("seeds")
         st.slider("Seeds", 1, compare_link.MAX_SEEDS, key=SEEDS, help=tip, width=160)
         tip = TEXTS("difference")
         return st.toggle("Difference from A", key="compare_difference", help=tip)
 
 
-def warn() -> None:
-    """Says that nothing differs, or that a link hides some of what does."""
+def draw_warnings() -> None:
+    """Draws a note if no column differs, or if the link hides a difference."""
     names = differing(COLUMNS.get())
     shown = [name for name in names if not hide.hidden(name)]
     if len(shown) < len(names):
@@ -195,49 +193,46 @@ def warn() -> None:
         st.info(TEXTS("equal"))
 
 
-def differences() -> None:
-    """Folded: what differs, one column per configuration, and what is equal, without what a link hides."""
+def draw_differences() -> None:
+    """Draws, folded, a table of the fields that differ and the equal ones, without what a link hides."""
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
     shown = [name for name in names if not hide.hidden(name)]
     with st.expander("What differs and what is equal"):
         if shown:
-            rows = "\n".join(
-                f"| {knobs()[name][1].label} | "
-                + " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
-                + " |"
-                for name in shown
-            )
-            head = "| differs | " + " | ".join(letters) + " |\n|---|" + "---|" * len(letters)
-            st.markdown(f"{head}\n{rows}")
-        equal = [name for name in ALWAYS_SAID if name not in names and not hide.hidden(name)]
+            lines = ["| differs | " + " | ".join(letters) + " |", "|---|" + "---|" * len(letters)]
+            for name in shown:
+                values = " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
+                lines.append(f"| {knobs()[name][1].label} | {values} |")
+            st.markdown("\n".join(lines))
+        equal = [name for name in MAIN_FIELDS if name not in names and not hide.hidden(name)]
         if equal:
             st.caption(f"Equal in all: {settings(columns[0], equal)}")
 
 
-def _columns_in_address() -> dict[str, str]:
+def _query_of_columns() -> dict[str, str]:
     return {key: value for key, value in st.query_params.to_dict().items() if key not in FOREIGN}
 
 
-def _change(changes: Iterable[Mapping[str, object]]) -> str:
-    """Changes the columns, each by fields of its own, or none if one of them refuses; returns why."""
-    after = []
+def _change_columns(changes: Iterable[Mapping[str, object]]) -> str:
+    """Sets fields of each column, or changes none if one of the columns would be illegal. Returns the refusal."""
+    columns = []
     for letter, cfg, change in zip(LETTERS, COLUMNS.get(), changes, strict=False):
         try:
-            after.append(replace(cfg, **change))  # type: ignore[arg-type]
+            columns.append(replace(cfg, **change))  # type: ignore[arg-type]
         except ValueError as error:
             return f"Column {letter} cannot take that: {error}."
-    COLUMNS.put(after)
+    COLUMNS.put(columns)
     return ""
 
 
 def _arrange_all() -> None:
     name = str(session.widget_value(panel.MENU))
-    REFUSED.put(_change(architecture_fields(name, cfg.depth) for cfg in COLUMNS.get()))
+    REFUSED.put(_change_columns(architecture_fields(name, cfg.depth) for cfg in COLUMNS.get()))
 
 
-def _prepared() -> None:
+def _take_pairing() -> None:
     name = str(session.widget_value(PAIRING))
     if name in PAIRINGS:
         COLUMNS.put(list(PAIRINGS[name].make()))
@@ -248,12 +243,11 @@ def _questions() -> str:
     return "\n".join(f"- {name}: {pairing.question}" for name, pairing in PAIRINGS.items())
 
 
-def _add() -> None:
+def _add_column() -> None:
     columns = COLUMNS.get()
-    first = columns[0]
-    shared = {name: getattr(first, name) for name in SHARED}
-    COLUMNS.put([*columns, RunConfig.arranged(str(session.widget_value(ADDED)), **shared)][:MAX_COLUMNS])
+    fields = {name: getattr(columns[0], name) for name in FIELDS_FROM_A}
+    COLUMNS.put([*columns, RunConfig.arranged(str(session.widget_value(ADDED)), **fields)][:MAX_COLUMNS])
 
 
-def _take_away() -> None:
+def _remove_column() -> None:
     COLUMNS.put(COLUMNS.get()[:-1])

@@ -18,50 +18,48 @@ from components.shell.hide import hidden
 from components.shell.naming import names_of, settings
 from components.shell.text import explained
 from models.insight.compared import ahead, learners, sizes
-from models.service.client import key_of, trainer
+from models.service.client import WantedLog, key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
 from models.spec.pairings import clashes, differing
 from models.trace import Trace
 
-TEN = "Ten unseen samples on their way through the blocks"
+PATHS_TITLE = "Ten unseen samples on their way through the blocks"
 HALF = SPANNED // 2
-HEIGHT, PATHS = 280, 190  # of a chart, and of a net's ten samples, in pixels
-SHORT = 20  # characters of a name over them
+CHART_HEIGHT, PATHS_HEIGHT = 280, 190  # pixels
+MAX_LABEL_CHARS = 20  # of a net's label over its sample paths
 
 
-def watch(*, against: bool = False) -> None:
-    """The player over all columns, the shared charts (`against`: of the differences from A), the columns.
+def draw(*, against: bool = False) -> None:
+    """Draws the player over all columns, the shared charts and the columns, unless a column is over budget.
 
-    A projector shows the ten samples and the charts, in large type.
+    `against` draws the charts as differences from A. A projector shows sample paths and charts alone, in large type.
     """
-    configurations = COLUMNS.get()
     seeds = int(session.widget_value(SEEDS))
-    letters = LETTERS[: len(configurations)]
-    refused = [(letter, over_budget(cfg, seeds)) for letter, cfg in zip(letters, configurations, strict=True)]
-    for letter, sentence in refused:
-        if sentence:
-            st.error(f"Column {letter}: {sentence}")
-    if any(sentence for _, sentence in refused):
+    columns = dict(zip(LETTERS, COLUMNS.get(), strict=False))
+    refusals = {letter: over_budget(cfg, seeds) for letter, cfg in columns.items()}
+    for letter, refusal in refusals.items():
+        if refusal:
+            st.error(f"Column {letter}: {refusal}")
+    if any(refusals.values()):
         return
-    clash = clashes(configurations)
+    clash = clashes(COLUMNS.get())
     for sentence in clash.values():
         st.info(sentence)
-    names = dict(zip(letters, configurations, strict=False))
-    logs = {letter: trainer().log(cfg, seeds) for letter, cfg in names.items()}
+    logs = {letter: trainer().log(cfg, seeds) for letter, cfg in columns.items()}
     traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
-    share.check(traces)
-    step = playhead(NAME, configurations, seeds).step
-    # A column that was added may still be on its way there.
-    there = {letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)}
-    ended = all(log.done and step >= min(names[letter].steps, log.length - 1) for letter, log in logs.items())
-    _said(step, there, configurations[0].task, without=clash.keys(), ended=ended and seeds > 1)
-    panels, large = _texts(configurations) if seeds == 1 else [], projector.is_on()  # several seeds at once write none
-    panels += _charts(configurations, seeds, against=against, without=clash.keys())
-    for run, cfg in enumerate([] if large else configurations):
-        panels += _column(cfg, run, SPANNED // len(configurations))
+    share.check_digests(traces)
+    _draw_findings(columns, logs, traces, seeds, without=clash.keys())
+    panels = _panels(seeds, against=against, without=clash.keys())
+    _draw_player(list(columns), panels, seeds)
+    if not projector.on():
+        share.draw_export(columns, traces, seeds, panels)
 
-    def opened(run: int) -> None:
+
+def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
+    configurations = COLUMNS.get()
+
+    def open_playground(run: int) -> None:
         st.switch_page(link.PLAYGROUND, query_params=configurations[run].to_query())
 
     player(
@@ -69,90 +67,122 @@ def watch(*, against: bool = False) -> None:
         configurations,
         panels,
         seeds=seeds,
-        reports="rest",
-        scope=" all",
-        names=list(letters),
+        tells="rest",
+        shared=" all",
+        names=letters,
         start=compare_link.begun(),
-        restore=True,
-        facts=[share.tag(seeds)],
-        keys=projector.HINT if large else "",
-        on_open=opened,
+        kept=True,
+        facts=[share.seeds_label(seeds)],
+        keys=projector.HINT if projector.on() else "",
+        on_open=open_playground,
     )
-    if not large:
-        share.share(names, traces, seeds, panels)
 
 
-def _said(step: int, traces: dict[str, list[Trace]], task: str, *, without: Collection[str], ended: bool) -> None:
-    """What the columns show where the playhead rests: who is ahead and by what, and how their sizes compare.
+def _draw_findings(
+    columns: dict[str, RunConfig],
+    logs: dict[str, WantedLog],
+    traces: dict[str, list[Trace]],
+    seeds: int,
+    *,
+    without: Collection[str],
+) -> None:
+    """Draws which column is ahead at the playhead, and how the sizes compare.
 
-    At the end of several seeds, first how many of them learned.
+    At the end of several seeds it first says how many of them learned. A column that was just added may lack the
+    playhead's step; it is left out. `without`: see `_charts`.
     """
-    if hidden("verdict") or len(traces) < 2:
-        st.empty()  # what stood in this place was said of other columns
+    step = place(NAME, COLUMNS.get(), seeds).step
+    reached = {
+        letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)
+    }
+    if hidden("verdict") or len(reached) < 2:
+        st.empty()  # clears a sentence about other columns
         return
-    sentences = [f"**{learners(traces, task)}**"] if ended and "loss" not in without else []
-    sentences += [f"**{ahead(traces, step, task)}**"] if step and "loss" not in without else []
-    sentences += [sizes(traces, step)] if "depth" not in without else []
+    is_over = all(log.done and step >= min(columns[letter].steps, log.length - 1) for letter, log in logs.items())
+    task = COLUMNS.get()[0].task
+    sentences = []
+    if "loss" not in without and is_over and seeds > 1:
+        sentences.append(f"**{learners(reached, task)}**")
+    if "loss" not in without and step:
+        sentences.append(f"**{ahead(reached, step, task)}**")
+    if "depth" not in without:
+        sentences.append(sizes(reached, step))
     st.markdown(explained(" ".join(sentences)))
 
 
-def _texts(configurations: list[RunConfig]) -> list[Panel]:
-    """What the columns write that are language models, side by side; the first says what the shades mean."""
-    span, own = (
-        SPANNED // len(configurations),
-        [run for run, cfg in enumerate(configurations) if is_language_model(cfg)],
-    )
+def _panels(seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
+    configurations = COLUMNS.get()
+    panels = _text_panels(configurations) if seeds == 1 else []  # nets of several seeds write no text
+    panels += _charts(configurations, seeds, against=against, without=without)
+    if not projector.on():
+        for run, cfg in enumerate(configurations):
+            panels += _column(cfg, run, SPANNED // len(configurations))
+    return panels
+
+
+def _text_panels(configurations: list[RunConfig]) -> list[Panel]:
+    """The texts of all language models, side by side; the first explains the shades."""
+    span = SPANNED // len(configurations)
+    writers = [run for run, cfg in enumerate(configurations) if writes(cfg)]
     return [
-        text_panel(
-            f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == own[0] else ""
+        text_of(
+            f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == writers[0] else ""
         )
-        for run in own
+        for run in writers
     ]
 
 
 def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
-    """The ten samples and the shared charts; `without` names the axes that the columns do not have in common."""
-    labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _told(configurations), strict=False)]
+    """The sample paths and the shared charts.
+
+    `without` names the axes ("loss", "depth") that the columns do not have in common.
+    """
+    labels = [f"{letter} {name}".rstrip() for letter, name in zip(LETTERS, _legend(configurations), strict=False)]
     sites = max((plan(cfg).sites for cfg in configurations), key=len)
-    how: dict[str, Any] = {"seeds": seeds, "against": against}
-    first = configurations[0]
-    loss: dict[str, Any] = {
-        "steps": max(cfg.steps for cfg in configurations),
-        "task": first.task,
-        **how,
-    }
-    made = {}
+    style: dict[str, Any] = {"seeds": seeds, "against": against}
+    loss_style = style | {"steps": max(cfg.steps for cfg in configurations), "task": configurations[0].task}
+    by_title = {}
     if "loss" not in without:
-        made["Loss"] = figures.losses(labels, **loss)
+        by_title["Loss"] = figures.losses(labels, **loss_style)
     if "depth" not in without:
         if not against:
-            made["Sample cosine by depth"] = figures.cosines(sites, labels)
+            by_title["Sample cosine by depth"] = figures.cosines(sites, labels)
         for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
-            made[title] = figures.profiles(title, track, sites, labels, **how)
+            by_title[title] = figures.profiles(title, track, sites, labels, **style)
     if "loss" not in without:
-        made["Held-out loss"] = figures.losses(labels, held_out=True, **loss)
-    runs = tuple(range(len(configurations)))
-    few = len(runs) == 2  # whose pictures stand beside the loss
-    span, shows_outcome = HALF if few else SPANNED, not hidden("verdict")
-    over = labels if max(map(len, labels)) <= SHORT else LETTERS[: len(runs)]  # in one line, so that they stand level
-    paths = SamplePaths(TEN, span=span, runs=runs, labels=tuple(over), shows_outcome=shows_outcome, height=PATHS)
-    if projector.is_on():
-        made = {title: scaled_figure(one, projector.FACTOR) for title, one in made.items()}
-    charts = [Chart(title, span=HALF, figure=one, height=HEIGHT, fit=int(against)) for title, one in made.items()]
-    return [paths, *charts]
+        by_title["Held-out loss"] = figures.losses(labels, held_out=True, **loss_style)
+    if projector.on():
+        by_title = {title: enlarged(figure, projector.FACTOR) for title, figure in by_title.items()}
+    charts = [
+        Chart(title, span=HALF, figure=figure, height=CHART_HEIGHT, fit=int(against))
+        for title, figure in by_title.items()
+    ]
+    return [_sample_paths(labels), *charts]
 
 
-def _told(configurations: list[RunConfig]) -> list[str]:
-    """What differs, of each column; the names of the networks where that would be more than a legend holds."""
+def _sample_paths(labels: list[str]) -> SamplePaths:
+    """The sample paths of all columns, of two beside the loss. Labels fit one line, which keeps the pictures level."""
+    count = len(labels)
+    return SamplePaths(
+        PATHS_TITLE,
+        span=HALF if count == 2 else SPANNED,
+        runs=tuple(range(count)),
+        labels=tuple(labels if max(map(len, labels)) <= MAX_LABEL_CHARS else LETTERS[:count]),
+        tells=not hidden("verdict"),
+        height=PATHS_HEIGHT,
+    )
+
+
+def _legend(configurations: list[RunConfig]) -> list[str]:
+    """By column, the values that differ; the names of the networks where more than two fields differ, or none."""
     names = [name for name in differing(configurations) if not hidden(name)]
-    few = 0 < len(names) <= 2
-    return [settings(cfg, names) for cfg in configurations] if few else names_of(configurations)
+    return [settings(cfg, names) for cfg in configurations] if 0 < len(names) <= 2 else names_of(configurations)
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
     """A column: its stack, its verdict unless hidden, and a link to the playground."""
     letter = LETTERS[run]
-    sentence = (
+    title = (
         Heading(letter, run, span, 2)
         if hidden("verdict")
         else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
@@ -161,6 +191,6 @@ def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
         StackPanel(
             f"Signal and gradient of {letter}", run, span, 1, blocks=stack_blocks(cfg), label=letter, scale="shared"
         ),
-        sentence,
+        title,
         Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}"),
     ]

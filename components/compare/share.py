@@ -1,4 +1,4 @@
-"""A comparison taken home: its configurations, its numbers, a file that plays, and a link that checks itself."""
+"""Export of a comparison: its configurations, its numbers, a file that plays, and a link that checks itself."""
 
 from functools import partial
 from html import escape
@@ -19,61 +19,62 @@ from models.trace import Trace
 
 TEXTS = Texts("compare")
 KEY = "compare_share"
-APART = ","  # between the digests of the columns
+SEPARATOR = ","  # between the digests of the columns
 
 
-def share(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int, panels: list[Panel]) -> None:
-    """A folded panel; closed, it computes nothing. `traces`: by column, none before the first step."""
+def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], seeds: int, panels: list[Panel]) -> None:
+    """Draws a folded panel, which computes nothing while closed.
+
+    `traces` holds a trace for each seed of a column, none before its first step.
+    """
     if hidden("export"):
         return
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if not panel.open:
             return
-        there = all(traces.values())
-        query = compare_link.to_query(list(columns.values()), seeds)
+        configurations = list(columns.values())
+        query = compare_link.to_query(configurations, seeds)
+        has_numbers = all(traces.values())
         with st.container(horizontal=True):
-            download_button(
-                "Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns)
-            )
-            if there:
-                nets = list(columns.values())
-                download_button("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
-                play = partial(_played, " beside ".join(names_of(nets)), columns, seeds, panels)
-                player_download("comparison.html", play, nets, seeds)
-                query["digest"] = APART.join(
-                    digest_of(one[0].first(columns[name].steps), torch_version()) for name, one in traces.items()
-                )
-        show_link(query, f" {TEXTS('digest')}" if there else f". {TEXTS('no numbers yet')}")
+            file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
+            if has_numbers:
+                file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
+                make = partial(_playing_file, " beside ".join(names_of(configurations)), columns, seeds, panels)
+                file_that_plays("comparison.html", make, configurations, seeds)
+                first_seeds = [trace.first(columns[letter].steps) for letter, (trace, *_) in traces.items()]
+                query["digest"] = SEPARATOR.join(digest_of(trace, torch_version()) for trace in first_seeds)
+        link(query, f" {TEXTS('digest')}" if has_numbers else f". {TEXTS('no numbers yet')}")
 
 
-def tag(seeds: int) -> str:
-    """How many seeds a column has, and what is drawn of them."""
+def seeds_label(seeds: int) -> str:
+    """How many seeds a column has, and how the charts show them."""
     return "1 seed" if seeds == 1 else TEXTS("seeds trained together", seeds=seeds)
 
 
-def _played(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:
-    """The comparison so far as a page of its own. Needs no session."""
+def _playing_file(title: str, columns: dict[str, RunConfig], seeds: int, panels: list[Panel]) -> str:
+    """The comparison so far as an HTML page. Needs no session."""
     service = trainer()
-    about = [
-        f"<h2>Column {letter}: {escape(title_of(cfg))}</h2>{about_html(cfg, trace, service.status().versions)}"
-        for letter, cfg in columns.items()
-        if (log := service.log(cfg, seeds)).trained and (trace := log.trace())
-    ]
-    return player_file(
+    about = []
+    for letter, cfg in columns.items():
+        log = service.log(cfg, seeds)
+        if log.trained and (trace := log.trace()):
+            heading = f"<h2>Column {letter}: {escape(title_of(cfg))}</h2>"
+            about.append(heading + about_html(cfg, trace, service.status().versions))
+    return as_file(
         title,
         list(columns.values()),
         panels,
         seeds=seeds,
         scope=" all",
         names=list(columns),
-        facts=[tag(seeds)],
+        facts=[seeds_label(seeds)],
         below="".join(about),
     )
 
 
-def check(traces: dict[str, list[Trace]]) -> None:
-    """Where the link carries digests of somebody's numbers: whether the same came out here, column by column."""
-    digests = st.query_params.get("digest", "").split(APART)
-    for (name, one), digest in zip(traces.items(), digests, strict=False):
-        if digest and one:
-            show_comparison(compare(digest, one[0], torch_version()), f"Column {name}: ")
+def check_digests(traces: dict[str, list[Trace]]) -> None:
+    """Draws whether each column reproduces the digest of its numbers in the link; nothing without digests."""
+    digests = st.query_params.get("digest", "").split(SEPARATOR)
+    for (letter, seeds), digest in zip(traces.items(), digests, strict=False):
+        if digest and seeds:
+            say(compare(digest, seeds[0], torch_version()), f"Column {letter}: ")

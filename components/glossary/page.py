@@ -16,45 +16,45 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 KEY, CHOSEN = "glossary", "glossary_word"
-MET = {page.stem: page for page in PAGES.glob("*.py")}  # by its address
-BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # of every page
+SCRIPTS = {page.stem: page for page in PAGES.glob("*.py")}  # a page's script by its address
+BASICS = ("signal", "gradient", "loss", "block", "residual", "norm", "rms", "weight gradient")  # terms of every page
 
 
 @dataclass(frozen=True)
 class GlossaryShown(Settings):
-    """The open term, and what the list is searched for."""
+    """The open term, and the text to search the list for."""
 
     word: Annotated[str | None, Knob("Term", choices={})] = None
     search: Annotated[str, Knob("Search", high=100)] = ""
 
 
 def draw() -> None:
-    """The open term, and the list."""
+    """Draws the open term, and the list."""
     terms = {"word": {key: entry.word for key, entry in ENTRIES.items()}}
-    form.keep(GlossaryShown, KEY, only=["word"], legal=terms, near=_nearest)
+    form.keep(GlossaryShown, KEY, only=["word"], legal=terms, near=_suggestion)
     tip = "Choose a term, or type a part of it"
     word = form.draw(GlossaryShown, KEY, kept=True, only=["word"], legal=terms, index=None, placeholder=tip).word
-    _ways("Begin with", BASICS, "glossary_basics")
+    _draw_term_buttons("Begin with", BASICS, "glossary_basics")
     if word is not None:
-        _open(ENTRIES[word])
-    _list()
+        _draw_entry(ENTRIES[word])
+    _draw_list()
 
 
 def meaning(sense: Term) -> str:
     """A sense as Markdown: category, text, formula, and source with links to the papers."""
-    of = f"*{sense.of}* · " if sense.of else ""
+    category = f"*{sense.of}* · " if sense.of else ""
     formula = f" ${sense.formula}$" if sense.formula else ""
-    linked = cited(_plain(sense.source))
-    return f"{of}{_plain(sense.text)}{formula}" + (f" ({linked})" if linked else "")
+    source = cited(_escaped(sense.source))
+    return f"{category}{_escaped(sense.text)}{formula}" + (f" ({source})" if source else "")
 
 
-def _nearest(asked: str) -> str:
-    """The term spelled most like one that the glossary lacks."""
-    close = near(asked.replace("-", " "))
-    return f" Did you mean **{ENTRIES[close].word}**?" if close else ""
+def _suggestion(missing: str) -> str:
+    """A question that names the term spelled most like a missing one; empty if none is close."""
+    nearest = near(missing.replace("-", " "))
+    return f" Did you mean **{ENTRIES[nearest].word}**?" if nearest else ""
 
 
-def _open(entry: GlossaryEntry) -> None:
+def _draw_entry(entry: GlossaryEntry) -> None:
     with st.container(border=True):
         st.subheader(entry.word, anchor=False)
         for sense in entry.senses:
@@ -62,16 +62,14 @@ def _open(entry: GlossaryEntry) -> None:
         others = list(dict.fromkeys(key_of(word) for sense in entry.senses for word in sense.see))
         others = [word for word in others if word != key_of(entry.word)]
         if others:
-            _ways("See also", others, f"glossary_see_{key_of(entry.word)}")
+            _draw_term_buttons("See also", others, f"glossary_see_{key_of(entry.word)}")
         st.caption("Appears in")
         with st.container(horizontal=True):
             for address in dict.fromkeys(page for sense in entry.senses for page in sense.met):
-                st.page_link(MET[address])
+                st.page_link(SCRIPTS[address])
 
 
-def _ways(label: str, words: Sequence[str], key: str) -> None:
-    """Terms to open with a press."""
-
+def _draw_term_buttons(label: str, words: Sequence[str], key: str) -> None:
     def follow() -> None:
         session.set_widget(CHOSEN, session.widget_value(key))
         session.set_widget(key, None)
@@ -79,22 +77,22 @@ def _ways(label: str, words: Sequence[str], key: str) -> None:
     st.pills(label, words, format_func=lambda word: ENTRIES[word].word, key=key, on_change=follow)
 
 
-def _list() -> None:
+def _draw_list() -> None:
     tip = "Any part of a term or of its meaning"
     entries = search(form.draw(GlossaryShown, KEY, only=["search"], placeholder=tip).search)
     if not entries:
         st.info(f"None of the {len(ENTRIES)} terms or their meanings contains all of that.")
         return
     st.caption(f"{len(entries)} of {len(ENTRIES)} terms")
-    lines = [
-        f"- **{_plain(ENTRIES[key].word)}**: " + "; ".join(meaning(one) for one in ENTRIES[key].senses)
-        for key in entries
-    ]
+    lines = []
+    for key in entries:
+        meanings = "; ".join(meaning(sense) for sense in ENTRIES[key].senses)
+        lines.append(f"- **{_escaped(ENTRIES[key].word)}**: {meanings}")
     st.markdown("\n".join(lines))
 
 
-def _plain(text: str) -> str:
-    """Text with everything escaped that Markdown would interpret, but `code`."""
+def _escaped(text: str) -> str:
+    """Text with all Markdown escaped, except code in backticks."""
     parts = text.split("`")
     parts[::2] = [re.sub(r"([\\*_\[\]$~#<>])", r"\\\1", part) for part in parts[::2]]
     return "`".join(parts)

@@ -27,33 +27,33 @@ class PapersShown(Settings):
     topic: Annotated[str, Knob("Topic", choices=dict.fromkeys([ALL, *TOPICS]), width=200)] = ALL
 
 
-def chosen() -> Paper | None:
+def chosen_paper() -> Paper | None:
     """The paper that the address names."""
     return PAPERS.get(str(form.keep(PapersShown, KEY, only=["choice"], legal={"choice": list(PAPERS)}).choice))
 
 
-def grid() -> None:
-    """The topic, and the cards of its papers."""
+def draw_grid() -> None:
+    """Draws the topic, and the cards of its papers."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
         topic = form.draw(PapersShown, KEY, only=["topic"], places=[row]).topic
         shown = on("" if topic == ALL else topic)
         st.caption(TEXTS("count", shown=len(shown), all=len(PAPERS)))
-    titles = {paper.title: paper for paper in shown}
-    offered = [
-        cards.ChoiceCard(title, f"{paper.paper} · {paper.topic}", mark=run.mark(paper))
-        for title, paper in titles.items()
+    by_title = {paper.title: paper for paper in shown}
+    deck = [
+        cards.ChoiceCard(title, f"{paper.paper} · {paper.topic}", mark=run.verdict_mark(paper))
+        for title, paper in by_title.items()
     ]
-    cards.cards("Paper", offered, None, key="papers", choose=lambda title: _open(titles[title].key))
+    cards.cards("Paper", deck, None, key="papers", choose=lambda title: _open(by_title[title].key))
 
 
 def draw(paper: Paper) -> None:
-    """A result with its place in the paper, and its set-up here beside what comes of it."""
+    """Draws a result and its source, and the set-up beside its outcome."""
     cards.leave("paper", list(PAPERS), paper.key, _open)
     st.subheader(paper.title, anchor=False)
-    links = ", ".join(f"[{name}]({at})" for name, at in paper.papers.items())
+    links = ", ".join(f"[{name}]({url})" for name, url in paper.papers.items())
     st.caption(TEXTS("paper", paper=paper.paper, papers=links))
-    waiting.poll_while(f"paper_{paper.key}", lambda: run.watch(paper))
+    waiting.poll_while(f"paper_{paper.key}", lambda: run.draw(paper))
 
 
 def _open(key: str | None) -> None:

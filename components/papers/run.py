@@ -1,9 +1,9 @@
-"""The run of the open paper: one button, then the trainer and numpy give numbers, which judge the result."""
+"""The run of the open paper: one button gathers numbers from the trainer and numpy, which judge the result."""
 
 import streamlit as st
 
 from components.charts.diagram import show_blocks
-from components.player.experiment import draw_finding, source_values
+from components.player import experiment
 from components.shell.link import MAPS
 from components.shell.session import Key
 from components.shell.text import badge, explained, typed
@@ -19,29 +19,29 @@ ICONS = {HOLDS: ":material/check_circle:", NOT_HERE: ":material/cancel:", PARTLY
 MARKS = {HOLDS: "✓", NOT_HERE: "✗", PARTLY: "≈"}
 
 PAPER_RUNNING = Key("paper_{}_running", False)
-PAPER_VERDICTS: Key[dict[str, str]] = Key("paper_verdicts", {})  # by paper, of those run in this visit
+PAPER_VERDICTS: Key[dict[str, str]] = Key("paper_verdicts", {})  # by paper that was run in this visit
 
 
-def watch(paper: Paper) -> bool:
-    """Set-up, button and verdict beside the figure. Returns whether it is running."""
+def draw(paper: Paper) -> bool:
+    """Draws set-up, button and verdict beside the figure. Returns whether it is running."""
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        running, outcome = _experiment(paper)
+        running, finding = _draw_experiment(paper)
     with right:
-        if outcome is not None:
-            draw_finding(outcome, paper.question, f"paper_{paper.key}")
+        if finding is not None:
+            experiment.draw(finding, paper.question, f"paper_{paper.key}")
         elif paper.opened:
             show_blocks({name: paper.nets[name] for name in paper.opens}, f"paper_{paper.key}")
     return running
 
 
-def mark(paper: Paper) -> str:
-    """A sign for a paper that was run in this visit: its verdict."""
+def verdict_mark(paper: Paper) -> str:
+    """A sign of the verdict; empty for a paper that was not run in this visit."""
     return MARKS.get(PAPER_VERDICTS.get().get(paper.key, ""), "")
 
 
-def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
-    """The set-up, the button, the progress and the verdict. Returns whether it is running, and the outcome."""
+def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
+    """Draws set-up, button, progress and verdict. Returns whether it is running, and its finding."""
     key = f"paper_{paper.key}_running"
 
     def press(running: bool) -> None:
@@ -52,34 +52,35 @@ def _experiment(paper: Paper) -> tuple[bool, Finding | None]:
     running, values = False, None
     if not PAPER_RUNNING.of(paper.key).get():
         icon = ":material/play_arrow:"
-        run = TEXTS("read" if paper.recorded else "run")
-        st.button(run, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,))
+        label = TEXTS("read" if paper.recorded else "run")
+        st.button(label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,))
     else:
-        running, values = source_values(paper, NAME)
+        running, values = experiment.gathered(paper, NAME)
         word = "Stop" if running else "Clear"
         st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
-    outcome = paper.finding(values) if values is not None else None
-    if outcome is not None:
-        PAPER_VERDICTS.mutable()[paper.key] = outcome.answer
-        show(outcome, "recorded" if paper.recorded else "measured")
+    finding = paper.finding(values) if values is not None else None
+    if finding is not None:
+        PAPER_VERDICTS.mutable()[paper.key] = finding.answer
+        _draw_verdict(finding, "recorded" if paper.recorded else "measured")
     st.markdown(TEXTS("cannot", cannot=explained(paper.cannot)))
-    if outcome is not None:
+    if finding is not None:
         with st.expander(TEXTS("why")):
             st.markdown(explained(typed(paper.why, "recorded")))
-    _open(paper)
-    return running, outcome
+    _draw_links(paper)
+    return running, finding
 
 
-def show(outcome: Finding, kind: str) -> None:
-    """The verdict, which statements did not come out so, the numbers, and how they were made, a key of badges."""
-    verdict = outcome.answer[0].upper() + outcome.answer[1:]
-    missed = TEXTS("not so", missed=outcome.condition) if outcome.condition else ""
-    sentence = f"{missed} {explained(outcome.sentence)}".strip()
-    st.markdown(f"{ICONS[outcome.answer]} {TEXTS('verdict', verdict=verdict, sentence=sentence)} {badge(kind)}")
+def _draw_verdict(finding: Finding, badge_name: str) -> None:
+    """Draws the verdict, the statements that did not hold, and the numbers with their badge."""
+    verdict = finding.answer[0].upper() + finding.answer[1:]
+    missed = TEXTS("not so", missed=finding.condition) if finding.condition else ""
+    sentence = f"{missed} {explained(finding.sentence)}".strip()
+    text = TEXTS("verdict", verdict=verdict, sentence=sentence)
+    st.markdown(f"{ICONS[finding.answer]} {text} {badge(badge_name)}")
 
 
-def _open(paper: Paper) -> None:
-    """Links to the nets of a paper and to the map that shows it, where it has them."""
+def _draw_links(paper: Paper) -> None:
+    """Draws links to the nets of a paper and to its map, if it has any."""
     if len(paper.opened) == 1:
         to_playground(paper.opened[0])
     elif paper.opened:

@@ -23,8 +23,8 @@ from models.service.client import trainer
 from models.spec import RunConfig
 
 NAME = "story"
-DIGIT = 3  # the one of the ten that enters
-MOST = 64  # blocks that the reader may stack
+DIGIT = 3  # the first scene's, of the ten
+MAX_BLOCKS = 64  # of the reader's own net
 PLAIN: dict[str, object] = {"residual": False, "norm": "none"}
 SHALLOW, FADES, GROWS, MERGES, LEVELS = (
     RunConfig(depth=2, **PLAIN),  # type: ignore[arg-type]
@@ -33,39 +33,40 @@ SHALLOW, FADES, GROWS, MERGES, LEVELS = (
     RunConfig(residual=False),
     RunConfig(),
 )
-# By scene: whether it plays, and whether its whole run is asked for.
-HOW = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
-FIRST = Choice(depth=24, max_depth=MOST, residual=True, norm=True)  # which learns: the reader breaks it
+# By scene: whether it plays by itself, and whether its page asks the trainer for the whole run.
+PLAYBACK = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
+FIRST_CHOICE = Choice(depth=24, most=MAX_BLOCKS, residual=True, norm=True)  # it learns, and the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
-STORY_LEFT = Key("story_left", False)  # for Start
-STORY_OWN: Key[Choice | None] = Key("story_own", None)  # the reader's own net
+STORY_LEFT = Key("story_left", False)  # whether the reader has pressed the button to Start
+STORY_CHOICE: Key[Choice | None] = Key("story_own", None)  # the reader's own net
 
 
 def draw() -> None:
-    """The scenes, and links to other pages."""
+    """Draws the scenes, and links to other pages."""
     hide.adopt()
     if STORY_LEFT.pop():
         st.switch_page(START)
-    own = _own()
-    runs = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(own)]
-    seen = [words.Seen(cfg, view_at(cfg)[0], trainer().log(cfg)) for cfg in runs]
-    texts = words.scenes(seen, digit=DIGIT)
+    choice = _own_choice()
+    configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(choice)]
+    runs = [words.SceneRun(cfg, look(cfg)[0], trainer().log(cfg)) for cfg in configurations]
+    texts = words.scene_texts(runs, digit=DIGIT)
     scenes = [
-        Scene(title, text, run, _picture(runs[run], run), plays, whole)
-        for run, ((title, text), (plays, whole)) in enumerate(zip(texts, HOW, strict=True))
+        Scene(title, text, run, _panels(configurations[run], run), plays, whole)
+        for run, ((title, text), (plays, whole)) in enumerate(zip(texts, PLAYBACK, strict=True))
     ]
-    scenes[-1] = replace(scenes[-1], choice=own, after=words.after(seen[-1]))
-    keys = "" if not projector.is_on() else words.TEXTS("in class") if following.key() else projector.SCENES
-    player(NAME, runs, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go, on_choice=_choose)
-    if last_scene(NAME) >= tour.SEEN:
+    scenes[-1] = replace(scenes[-1], choice=choice, after=words.outcome_sentence(runs[-1]))
+    keys = "" if not projector.on() else words.TEXTS("in class") if following.teacher_key() else projector.SCENES
+    player(NAME, configurations, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go_to_scene, on_choice=_choose)
+    if seen_scene(NAME) >= tour.SEEN:
         tour.done("story")
     poll_while(
-        "story_numbers", lambda: any(view_at(cfg)[0] is None for cfg in runs) and trainer().status().state != "failed"
+        "story_numbers",
+        lambda: any(look(cfg)[0] is None for cfg in configurations) and trainer().status().state != "failed",
     )
-    to_playground(_net(own), words.TEXTS("to the playground"))
-    # Not a page link: one to the first page has an empty address, which in a new tab would open this page again.
-    # Its press is kept: it scrolls the page to a scene, and what that says of itself may end the run that it began.
+    to_playground(_net(choice), words.TEXTS("to the playground"))
+    # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,
+    # because it also scrolls the page to another scene, and that event may end the script run that the press began.
     st.button(
         words.TEXTS("to the four nets"),
         icon=":material/home:",
@@ -75,16 +76,17 @@ def draw() -> None:
     )
 
 
-def _picture(cfg: RunConfig, run: int) -> list[Panel]:
-    """Of the first scene one block and the digit that enters; of the others the way of ten digits through all. On a
-    projector the block has the whole width.
+def _panels(cfg: RunConfig, run: int) -> list[Panel]:
+    """A scene's panels: the first shows one block and the digit that enters, the others the paths of ten digits.
+
+    On a projector the block has the whole width.
     """
-    half, ways, large = COLUMNS // 2, run > 0, projector.is_on()
-    curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 110 if ways else 92)
-    span = half if ways else COLUMNS
-    block = block_panel(cfg, "One block", run, COLUMNS if large else span)
-    stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=90 if ways else 84, scale="shared")
-    if not ways:
+    half, is_first, large = COLUMNS // 2, run == 0, projector.on()
+    curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 92 if is_first else 110)
+    span = COLUMNS if is_first else half
+    block = block_of(cfg, "One block", run, COLUMNS if large else span)
+    stack = StackPanel(run=run, span=span, blocks=blocks_of(cfg), height=84 if is_first else 90, scale="shared")
+    if is_first:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
     paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=330)
     return [block, paths, curve, stack] if large else [paths, block, curve, stack]
@@ -96,39 +98,44 @@ def _scene() -> int:
     with address.adopting("scene") as fresh:
         if fresh:
             STORY_SCENE.put(int(text) if text.isdecimal() and len(text) < 3 else 1)
-    return min(max(STORY_SCENE.get(), 1), len(HOW))
+    return min(max(STORY_SCENE.get(), 1), len(PLAYBACK))
 
 
-def _go(scene: int) -> None:
-    if not 1 <= scene <= len(HOW):
+def _go_to_scene(scene: int) -> None:
+    if not 1 <= scene <= len(PLAYBACK):
         return
     STORY_SCENE.put(scene)
     address.change({"scene": str(scene)})
-    if key := following.key():
+    if key := following.teacher_key():
         board().show(following.code(), key, f"{stops.STORY}-{scene}")
 
 
-def _own() -> Choice:
-    """The net that the reader has built, from the address if it holds one."""
+def _own_choice() -> Choice:
+    """The reader's own net, from the address if it holds one."""
     query = st.query_params.to_dict()
     with address.adopting("depth", "residual", "norm") as fresh:
         if fresh and {"depth", "residual", "norm"} & query.keys():
-            depth = query.get("depth", "")
-            asked = min(max(int(depth), 1), MOST) if depth.isdecimal() and len(depth) < 4 else FIRST.depth
-            STORY_OWN.put(Choice(asked, MOST, query.get("residual") == "true", query.get("norm") == "true"))
-    return STORY_OWN.get() or FIRST
+            text = query.get("depth", "")
+            is_number = text.isdecimal() and len(text) < 4
+            depth = min(max(int(text), 1), MAX_BLOCKS) if is_number else FIRST_CHOICE.depth
+            residual, norm = query.get("residual") == "true", query.get("norm") == "true"
+            STORY_CHOICE.put(Choice(depth, MAX_BLOCKS, residual, norm))
+    return STORY_CHOICE.get() or FIRST_CHOICE
 
 
-def _choose(texts: dict[str, Any]) -> None:
-    """Takes over a choice reported by a browser, if it is legal."""
-    depth, residual, norm = (texts.get(name) for name in ("depth", "residual", "norm"))
-    if type(depth) is not int or not 1 <= depth <= MOST or not isinstance(residual, bool) or not isinstance(norm, bool):
+def _choose(fields: dict[str, Any]) -> None:
+    """Adopts a choice that a browser reports, if it is legal."""
+    depth, residual, norm = (fields.get(name) for name in ("depth", "residual", "norm"))
+    if type(depth) is not int or not 1 <= depth <= MAX_BLOCKS:
         return
-    STORY_OWN.put(Choice(depth, MOST, residual, norm))
-    on = {True: "true", False: "false"}
-    address.change({"scene": str(len(HOW)), "depth": str(depth), "residual": on[residual], "norm": on[norm]})
+    if not isinstance(residual, bool) or not isinstance(norm, bool):
+        return
+    STORY_CHOICE.put(Choice(depth, MAX_BLOCKS, residual, norm))
+    flags = {True: "true", False: "false"}
+    scene = str(len(PLAYBACK))
+    address.change({"scene": scene, "depth": str(depth), "residual": flags[residual], "norm": flags[norm]})
 
 
-def _net(own: Choice) -> RunConfig:
+def _net(choice: Choice) -> RunConfig:
     """The default network with the reader's choices."""
-    return RunConfig(depth=own.depth, residual=own.residual, norm=LEVELS.norm if own.norm else "none")
+    return RunConfig(depth=choice.depth, residual=choice.residual, norm=LEVELS.norm if choice.norm else "none")

@@ -1,4 +1,4 @@
-"""The text of the story's scenes: two sentences each, filled with the numbers of their runs."""
+"""The texts of the story's scenes: two sentences each, filled with numbers of their runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,44 +18,43 @@ TEXTS = Texts("story")
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What the server has of a run: the net before training, and its log."""
+class SceneRun:
+    """A scene's run: the net before training, if it is measured yet, and the log."""
 
     cfg: RunConfig
     view: View | None
     log: RequestedLog
 
     @property
-    def before(self) -> Trace | None:
-        """The net before training."""
-        return self.view.trace if self.view else None
+    def _first_frame(self) -> Frame | None:
+        """The frame of the net before training."""
+        return self.view.trace.frames[0] if self.view and self.view.trace.frames else None
 
     @property
     def growth(self) -> float | None:
-        """How much larger ten digits leave the net before training than they enter it, as their picture says."""
-        return growth(self.before.frames[0].picture) if self.before and self.before.frames else None
+        """RMS of ten digits after the untrained net over that at its input; None until it is measured."""
+        return growth(self._first_frame.picture) if self._first_frame else None
 
     @property
     def cosine(self) -> str:
-        """The mean cosine between ten digits after the last block before training; empty until it is known."""
-        before = self.before
-        return f"{before.frames[0].picture['ten_cosine'][-1]:.2f}" if before and before.frames else ""
+        """Mean cosine between ten digits after the untrained net's last block; empty until it is measured."""
+        return f"{self._first_frame.picture['ten_cosine'][-1]:.2f}" if self._first_frame else ""
 
     @property
-    def whole(self) -> Trace | None:
-        """The run once it is over."""
+    def finished(self) -> Trace | None:
+        """The run's trace, once it is over."""
         trace = self.log.trace() if self.log.done else None
         return trace if trace is not None and len(trace) else None
 
     @property
-    def last(self) -> Frame | None:
+    def last_frame(self) -> Frame | None:
         """The last frame of a finished run."""
-        return self.whole.frames[-1] if self.whole and self.whole.frames else None
+        return self.finished.frames[-1] if self.finished and self.finished.frames else None
 
 
-def scenes(seen: Sequence[Seen], *, digit: int) -> list[tuple[str, str]]:
-    """Title and text of each scene, in their order; a number that is still missing is left out of its sentence."""
-    shallow, fades, grows, merges, levels = seen[:5]
+def scene_texts(runs: Sequence[SceneRun], *, digit: int) -> list[tuple[str, str]]:
+    """Title and text of each scene, in order; a sentence leaves out numbers that are not measured yet."""
+    shallow, fades, grows, merges, levels = runs[:5]
     return [
         (TEXTS("enters: title"), _enters(shallow, digit)),
         (TEXTS("fades: title", blocks=fades.cfg.depth), f"{TEXTS('fades')} {_fades(fades)}".strip()),
@@ -66,67 +65,77 @@ def scenes(seen: Sequence[Seen], *, digit: int) -> list[tuple[str, str]]:
     ]
 
 
-def _enters(seen: Seen, digit: int) -> str:
-    digits = _right(seen) or TEXTS("digits")
-    return TEXTS("enters", digit=digit, width=seen.cfg.width, blocks=seen.cfg.depth, digits=digits)
+def _enters(run: SceneRun, digit: int) -> str:
+    digits = _accuracy_text(run) or TEXTS("digits")
+    return TEXTS("enters", digit=digit, width=run.cfg.width, blocks=run.cfg.depth, digits=digits)
 
 
-def _fades(seen: Seen) -> str:
-    if seen.growth is None:
+def _fades(run: SceneRun) -> str:
+    if run.growth is None:
         return ""
-    depth = seen.cfg.depth
-    return TEXTS("fades, measured", kept=seen.growth ** (1 / depth), blocks=depth, left=share(seen.growth))
+    depth = run.cfg.depth
+    share_per_block = run.growth ** (1 / depth)
+    return TEXTS("fades, measured", kept=share_per_block, blocks=depth, left=share(run.growth))
 
 
-def _grows(seen: Seen) -> str:
-    if seen.growth is None:
+def _grows(run: SceneRun) -> str:
+    if run.growth is None:
         return ""
-    blocks, grown = seen.cfg.depth, number(seen.growth, 2)
-    if seen.whole and seen.whole.divergence:
-        return TEXTS("grows, trained", blocks=blocks, grown=grown, step=seen.whole.divergence.step)
+    blocks, grown = run.cfg.depth, number(run.growth, 2)
+    if run.finished and run.finished.divergence:
+        return TEXTS("grows, trained", blocks=blocks, grown=grown, step=run.finished.divergence.step)
     return TEXTS("grows, measured", blocks=blocks, grown=grown)
 
 
-def _merges(seen: Seen) -> str:
-    if not seen.cosine:
+def _merges(run: SceneRun) -> str:
+    if not run.cosine:
         return TEXTS("merges, unmeasured")
-    if not (seen.whole and seen.last):
-        return TEXTS("merges, measured", cosine=seen.cosine)
-    return TEXTS("merges, trained", cosine=seen.cosine, learns=_learns(seen), steps=seen.cfg.steps, digits=_right(seen))
+    if not (run.finished and run.last_frame):
+        return TEXTS("merges, measured", cosine=run.cosine)
+    return TEXTS(
+        "merges, trained",
+        cosine=run.cosine,
+        learns=_learning_text(run),
+        steps=run.cfg.steps,
+        digits=_accuracy_text(run),
+    )
 
 
-def _levels(seen: Seen, merged: Seen, shallow: Seen) -> str:
-    if seen.whole and seen.last:
-        sentences = TEXTS("levels, trained", learns=_learns(seen), steps=seen.cfg.steps, digits=_right(seen))
-        if shallow.last:
-            sentences += " " + TEXTS("why depth", blocks=shallow.cfg.depth, share=shallow.last.held_out_accuracy)
+def _levels(run: SceneRun, merged: SceneRun, shallow: SceneRun) -> str:
+    if run.finished and run.last_frame:
+        sentences = TEXTS(
+            "levels, trained", learns=_learning_text(run), steps=run.cfg.steps, digits=_accuracy_text(run)
+        )
+        if shallow.last_frame:
+            sentences += " " + TEXTS("why depth", blocks=shallow.cfg.depth, share=shallow.last_frame.held_out_accuracy)
         return sentences
-    if seen.cosine and merged.cosine:
-        return TEXTS("levels, measured", cosine=seen.cosine, alone=merged.cosine)
+    if run.cosine and merged.cosine:
+        return TEXTS("levels, measured", cosine=run.cosine, alone=merged.cosine)
     return TEXTS("levels, unmeasured")
 
 
-def after(seen: Seen) -> str:
-    """What became of the reader's own net in training; empty until its run is over."""
-    if not seen.whole:
+def outcome_sentence(run: SceneRun) -> str:
+    """What training made of the reader's own net; empty until its run is over."""
+    if not run.finished:
         return ""
-    if seen.whole.divergence:
-        return TEXTS("overflows", step=seen.whole.divergence.step)
-    guessing, loss, became = chance(seen.cfg), final_loss(seen.whole), outcome(seen.whole, chance(seen.cfg))
-    if became == LEARNS:
-        return TEXTS("has learned", loss=loss, chance=guessing)
-    if became == BLOWS_UP:
-        return TEXTS("is lost", loss=loss, chance=guessing)
-    if loss < guessing:
-        return TEXTS("is stuck", loss=loss, part=LEARNT, chance=guessing)
-    return TEXTS("is stuck at chance", loss=loss, chance=guessing)
+    if run.finished.divergence:
+        return TEXTS("overflows", step=run.finished.divergence.step)
+    loss, chance_loss = final_loss(run.finished), chance(run.cfg)
+    result = outcome(run.finished, chance_loss)
+    if result == LEARNS:
+        return TEXTS("has learned", loss=loss, chance=chance_loss)
+    if result == BLOWS_UP:
+        return TEXTS("is lost", loss=loss, chance=chance_loss)
+    if loss < chance_loss:
+        return TEXTS("is stuck", loss=loss, part=LEARNT, chance=chance_loss)
+    return TEXTS("is stuck at chance", loss=loss, chance=chance_loss)
 
 
-def _learns(seen: Seen) -> str:
-    learns = seen.whole is not None and outcome(seen.whole, chance(seen.cfg)) == LEARNS
+def _learning_text(run: SceneRun) -> str:
+    learns = run.finished is not None and outcome(run.finished, chance(run.cfg)) == LEARNS
     return TEXTS("learns") if learns else TEXTS("does not learn")
 
 
-def _right(seen: Seen) -> str:
-    """What a finished run recognises, once it is known."""
-    return TEXTS("unseen digits", share=seen.last.held_out_accuracy) if seen.last else ""
+def _accuracy_text(run: SceneRun) -> str:
+    """How many unseen digits a finished run recognises; empty before that."""
+    return TEXTS("unseen digits", share=run.last_frame.held_out_accuracy) if run.last_frame else ""

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.compare.columns import levelled
+from components.compare.columns import levelling_sentence
 from components.shell import compare_link, projector
 from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
@@ -58,7 +58,7 @@ def test_every_prepared_comparison_differs_in_something_fits_the_budget_and_shar
 def test_the_pair_with_a_norm_says_that_the_norm_levels_the_gradient_as_measured_nets_do() -> None:
     pair = PAIRINGS["residual on and off"].make()
     said = re.search(
-        r"output, (.*) arrives .* residual and (.*) with it.*would be (.*) and (.*)[.]$", levelled(pair), re.S
+        r"output, (.*) arrives .* residual and (.*) with it.*would be (.*) and (.*)[.]$", levelling_sentence(pair), re.S
     )
     assert said
     norm, both, neither, residual = map(float, said.groups())
@@ -78,8 +78,8 @@ def test_the_pair_with_a_norm_says_that_the_norm_levels_the_gradient_as_measured
         (pair[0], replace(pair[1], depth=8)),
         PAIRINGS["residual x norm"].make(),
     ):
-        assert not levelled(others)
-    assert levelled(pair) in " ".join(one.value for one in compare().caption)
+        assert not levelling_sentence(others)
+    assert levelling_sentence(pair) in " ".join(one.value for one in compare().caption)
 
 
 @pytest.mark.full
@@ -212,7 +212,7 @@ def test_a_browser_that_shows_a_column_whose_run_was_cut_short_changes_none_by_i
     page = compare(**columns({}, SEVERAL))
     before = page.session_state["compare_columns"]
     with monkeypatch.context() as patch:
-        patch.setattr("components.compare.runs.watch", lambda **_: streamlit.stop())
+        patch.setattr("components.compare.runs.draw", lambda **_: streamlit.stop())
         page.button_group(key="compare_target").set_value("B")
         sound(page.run())
     repeated(page, "button_group", "compare_target", "all")

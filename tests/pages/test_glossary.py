@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.glossary.page import MET, meaning
+from components.glossary.page import SCRIPTS, meaning
 from components.shell.link import defined, help_of
 from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, near, search
 from models.spec import knobs
@@ -59,7 +59,7 @@ def test_an_entry_is_a_few_sentences_and_leads_only_to_what_is_there():
     assert [word for word, one in found if one.text[:1] != one.text[:1].upper()] == []
     assert [word for word, one in found if not 1 <= len(re.findall(r"[.?](?= |$)", one.text)) <= 4] == []
     assert [(word, other) for word, one in found for other in one.see if key_of(other) not in ENTRIES] == []
-    assert [word for word, one in found if not one.met or not set(one.met) <= set(MET)] == []
+    assert [word for word, one in found if not one.met or not set(one.met) <= set(SCRIPTS)] == []
 
 
 def test_papers_become_links_and_formulas_stay_formulas():
