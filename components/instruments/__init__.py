@@ -1,6 +1,6 @@
-"""The instruments below the playground's charts. Only the open one is drawn and measured; a closed one costs nothing.
+"""The instruments below the playground's charts. Only the open one is drawn and measured.
 
-CONTRIBUTING.md, "How to add", says what belongs to a new one.
+CONTRIBUTING.md, "How to add", lists the parts of a new one.
 """
 
 from dataclasses import dataclass
@@ -43,24 +43,23 @@ INSTRUMENTS: dict[str, Instrument] = {
     "Check this number": CHECK,
 }
 OPEN = "instrument_opened"  # the key of the open instrument's container
-# Instruments that show only what a link may hide as another part.
-PART_OF = {"Formula over measurement": "theory", "Post-mortem": "verdict"}
+HIDDEN_WITH = {"Formula over measurement": "theory", "Post-mortem": "verdict"}  # the part of a page that they show
 
 
 @dataclass(frozen=True)
 class OpenInstrument(Settings):
-    """The open instrument, under the key that `INSTRUMENT` names."""
+    """The open instrument, under the key of `INSTRUMENT`."""
 
     instrument: Annotated[str | None, Knob("Instrument", choices={})] = None
 
 
-def instruments(view: View, at: Playhead, player: str) -> bool:
-    """Draws the instruments of a player as cards, and the open one; whether it waits for an answer."""
-    offered = [name for name in INSTRUMENTS if not (name in PART_OF and hidden(PART_OF[name]))]
-    chosen = form.keep(OpenInstrument, "", legal={"instrument": offered}).instrument
+def draw_instruments(view: View, playhead: At, player: str) -> bool:
+    """Draws a player's instruments as cards, and the open one. Returns whether it waits for an answer."""
+    names = [name for name in INSTRUMENTS if not (name in HIDDEN_WITH and hidden(HIDDEN_WITH[name]))]
+    chosen = form.keep(OpenInstrument, "", legal={"instrument": names}).instrument
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
-    deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in offered]
-    cards("Instruments", deck, chosen, key="instruments", choose=_choose, opens=OPEN, brief=True)
+    deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in names]
+    cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=OPEN, brief=True)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]
@@ -73,11 +72,11 @@ def instruments(view: View, at: Playhead, player: str) -> bool:
         if unfit:
             st.info(unfit)
             return False
-        panel = InstrumentPanel(chosen, view, at, player=player)
+        panel = InstrumentPanel(chosen, view, playhead, player=player)
         instrument.draw(panel)
     return panel.waiting
 
 
-def _choose(name: str) -> None:
-    """Opens an instrument, or closes the one that is open."""
+def _toggle(name: str) -> None:
+    """Opens an instrument, or closes it if it is open."""
     INSTRUMENT.put(None if INSTRUMENT.get() == name else name)

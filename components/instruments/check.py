@@ -19,13 +19,13 @@ from models.trace import Trace
 
 WORDS = Texts("instruments/check")
 
-QUICK = 1e8  # multiplications of a forward pass up to which fifty of them need no button
+QUICK_PASS = 1e8  # multiplications of a forward pass; above it, fifty of them wait for a button
 
 
 def draw(panel: InstrumentPanel) -> None:
     cfg = panel.cfg
     block = panel.choose("Block to check", range(1, cfg.depth + 1), index=cfg.depth - 1)
-    if branch_weights(cfg) * cfg.batch * cfg.tokens <= QUICK:
+    if branch_weights(cfg) * cfg.batch * cfg.tokens <= QUICK_PASS:
         measured = panel.ask(answers.CHECK, block=block)
     else:
         measured = panel.ask_by_button(answers.CHECK, "Check this block at the step shown", block=block)
@@ -34,41 +34,42 @@ def draw(panel: InstrumentPanel) -> None:
     value = measured.value
     chosen = np.arange(len(value.what)), value.chosen
     difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
-    analytic, floor = value.analytic, rounding(value.loss, step)
-    finite = np.isfinite(analytic).all() and np.isfinite(difference).all()
-    if finite:
+    analytic = value.analytic
+    floor = rounding(value.loss, step)
+    is_finite = np.isfinite(analytic).all() and np.isfinite(difference).all()
+    if is_finite:
         left, right = st.columns(2)
         with left:
             panel.chart(error_chart(value))
         with right:
             log = pd.DataFrame(log_rows(measured, panel.view.trace))
             st.dataframe(log, hide_index=True, alt="Log beside float64, table")
-    panel.say(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
-    if not finite:
-        return  # the sentence has said so: charts and tables of NaN add nothing
+    panel.write(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
+    if not is_finite:
+        return  # the sentence says so, and charts and tables of NaN would add nothing
     if normed_over_batch(measured.cfg):
         st.caption(WORDS("batch norm"))
     table = {
         "gradient of": value.what,
         "along": value.along,
-        "by autograd": _written(analytic),
-        "by difference": _written(difference),
+        "by autograd": _digits(analytic),
+        "by difference": _digits(difference),
         "relative error": [number(error, 2) for error in relative_error(analytic, difference)],
-        "step": [number(one, 2) for one in step],
+        "step": [number(length, 2) for length in step],
         "kinks within": kinks,
-        "rounding may leave": [number(left, 1) for left in floor],
+        "rounding may leave": [number(error, 1) for error in floor],
     }
     with st.expander("Every slope by autograd and by difference", key=panel.key("slopes")):
         st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
 
 
 def error_chart(value: GradientCheck) -> Figure:
-    """The relative error of each check (C, H) over the lengths of the difference's step."""
+    """Relative error of each of C slopes over the H lengths of the difference's step, (C, H)."""
     roles = ("now", "other", "formula", "initial")
     errors = relative_error(value.analytic[:, None], value.difference)
     names = [f"{what}, {along}" for what, along in zip(value.what, value.along, strict=True)]
     series = [Series(name, row, role) for name, row, role in zip(names, errors, roles, strict=False)]
-    steps = [f"1e-{2 + at}" for at in range(errors.shape[1])]
+    steps = [f"1e-{2 + index}" for index in range(errors.shape[1])]
     return depth_profile(
         title="Relative error by step of the difference",
         unit="ratio",
@@ -80,23 +81,28 @@ def error_chart(value: GradientCheck) -> Figure:
 
 
 def log_rows(measured: Measured[GradientCheck], trace: Trace) -> dict[str, list[str]]:
-    """RMS of the gradients of the block's weights and of the stream at its last site, in float64 and in the log."""
-    block, rows = measured.args["block"], []
-    site = max(at for at, one in enumerate(plan(measured.cfg).sublayers, 1) if one.block == block)
-    on_log = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
+    """Gradient RMS of a block's weights and of the stream at its last site, in float64 and in the log, as columns."""
+    block = measured.args["block"]
+    sublayers = enumerate(plan(measured.cfg).sublayers, start=1)
+    site = max(index for index, sublayer in sublayers if sublayer.block == block)
+    logged = {"weights": (trace.weight_grad_rms, block - 1), "stream": (trace.grad_rms, site)}
+    table: dict[str, list[str]] = {"RMS of": [], "float64": [], "log": [], "difference": []}
     for name, exact in measured.value.rms.items():
-        series, at = on_log[name]
+        series, column = logged[name]
         label = site_word(block_name(block) if name == "weights" else plan(measured.cfg).sites[site])
-        if measured.step < len(series) and at < series.shape[1]:
-            single = float(series[measured.step, at])
-            rows.append((f"{name} of {label}", f"{exact:.8g}", f"{single:.8g}", single_sentence(single, exact)))
+        table["RMS of"].append(f"{name} of {label}")
+        table["float64"].append(f"{exact:.8g}")
+        if measured.step < len(series) and column < series.shape[1]:
+            single = float(series[measured.step, column])
+            table["log"].append(f"{single:.8g}")
+            table["difference"].append(single_sentence(single, exact))
         else:
-            rows.append((f"{name} of {label}", f"{exact:.8g}", "no row of the log", ""))
-    columns = zip(*rows, strict=True)
-    return dict(zip(("RMS of", "float64", "log", "difference"), map(list, columns), strict=True))
+            table["log"].append("no row of the log")
+            table["difference"].append("")
+    return table
 
 
-def _written(values: np.ndarray) -> list[str]:
+def _digits(values: np.ndarray) -> list[str]:
     return [f"{value:.10g}" for value in values]
 
 

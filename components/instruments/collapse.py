@@ -18,45 +18,43 @@ from models.spec import plan
 
 WORDS = Texts("instruments/collapse")
 
-PATHS = 320  # pixels
+PATHS_HEIGHT = 320  # pixels
 
 
 def draw(panel: InstrumentPanel) -> None:
-    panels_below(panel.player, "collapse", [sample_paths_panel(PATHS)])
+    below(panel.player, "collapse", [ten_samples(PATHS_HEIGHT)])
     measured = panel.ask(answers.COLLAPSE)
     if measured is None:
         return
     value, sites = measured.value, plan(measured.cfg).sites
-    most = min(value.vectors, measured.cfg.width)
-    whose = "Tokens of one sample" if value.within else f"The batch's {vectors(measured.cfg)}"
-    text = collapse_sentence(sites, whose, most, value.cosine, value.rank)
-    attends = len(value.entropy) > 0
-    if attends:
+    max_rank = min(value.vectors, measured.cfg.width)
+    subject = "Tokens of one sample" if value.within else f"The batch's {vectors(measured.cfg)}"
+    text = collapse_sentence(sites, subject, max_rank, value.cosine, value.rank)
+    has_attention = len(value.entropy) > 0
+    if has_attention:
         text += " " + attention_sentence(value.entropy, value.query_key_share)
-    panel.say(text)
-    _stream(panel, measured, sites)
-    if attends:
-        _attention(panel, measured)
+    panel.write(text)
+    _draw_stream(panel, measured, sites)
+    if has_attention:
+        _draw_attention(panel, measured)
 
 
 def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participation: np.ndarray) -> Figure:
-    """Effective rank and participation ratio by site: at least 1, at most the number of vectors or of features."""
+    """Effective rank and participation ratio by site, (S,) each: from 1 to the number of vectors or of features."""
     series = [Series("effective rank", rank), Series("participation ratio", participation, "other")]
     return depth_profile(title=title, unit="directions", hue=SIGNAL, sites=sites, series=series)
 
 
-def _stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[str, ...]) -> None:
-    """Draws what MLP and transformer have at every site."""
-    value = measured.value
-    count = f"{value.vectors} {vectors(measured.cfg) if value.vectors > 1 else vectors(measured.cfg).removesuffix('s')}"
-    whose = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
-    alone = "" if value.within or measured.cfg.net != "transformer" else WORDS("one token each")
-    st.caption(f"Compared: {whose}. {alone}".strip())
+def _draw_stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[str, ...]) -> None:
+    """Draws how alike the vectors are at every site."""
+    value, plural = measured.value, vectors(measured.cfg)
+    count = f"{value.vectors} {plural if value.vectors > 1 else plural.removesuffix('s')}"
+    compared = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
+    remark = "" if value.within or measured.cfg.net != "transformer" else WORDS("one token each")
+    st.caption(f"Compared: {compared}. {remark}".strip())
     spread = [Series("|X - 1x̄ᵀ| / |X|", value.spread)]
     panel.row(
-        cosine_chart(
-            title=f"Cosine of {vectors(measured.cfg)} by depth", sites=sites, series=[Series("cosine", value.cosine)]
-        ),
+        cosine_chart(title=f"Cosine of {plural} by depth", sites=sites, series=[Series("cosine", value.cosine)]),
         linear_profile(
             title="Distance from the mean by depth",
             unit="share",
@@ -69,17 +67,17 @@ def _stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[s
     )
 
 
-def _attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> None:
-    """Draws what only blocks with attention have; a block whose attention was taken out is left out."""
-    gone = {one.block for one in plan(measured.cfg).sublayers if one.kind == "attn" and one.identity}
-    with_attention = [at for at in range(measured.cfg.depth) if at + 1 not in gone]
-    blocks, value = block_names(at + 1 for at in with_attention), measured.value
+def _draw_attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> None:
+    """Draws the attention of every block in which it was not taken out."""
+    attention = [sublayer for sublayer in plan(measured.cfg).sublayers if sublayer.kind == "attn"]
+    rows = [sublayer.block - 1 for sublayer in attention if not sublayer.identity]
+    blocks, value = block_names(row + 1 for row in rows), measured.value
     entropy = [
-        Series("mean of heads", value.entropy[with_attention]),
-        Series("sharpest head", value.sharpest[with_attention], "other"),
+        Series("mean of heads", value.entropy[rows]),
+        Series("sharpest head", value.sharpest[rows], "other"),
     ]
-    logits = [Series("largest logit", value.max_logit[with_attention])]
-    share = [Series("queries and keys", value.query_key_share[with_attention])]
+    logits = [Series("largest logit", value.max_logit[rows])]
+    share = [Series("queries and keys", value.query_key_share[rows])]
     panel.row(
         linear_profile(
             title="Attention entropy by block",

@@ -21,7 +21,7 @@ from models.spec import plan
 
 WORDS = Texts("instruments/distributions")
 
-UNIT_SHARES = {
+UNIT_SHARES = {  # label by field
     "dead": "0 for the whole batch",
     "always_on": "above 0 for the whole batch",
     "saturated": "saturated values",
@@ -31,15 +31,18 @@ UNIT_SHARES = {
 def draw(panel: InstrumentPanel) -> None:
     measured = panel.ask(answers.DISTRIBUTIONS)
     if measured is not None:
-        _shapes(panel, measured)
-    _over_time(panel)
+        _draw_step(panel, measured)
+    _draw_over_time(panel)
 
 
 def histogram_map(
     *, title: str, x: str, over: Sequence[str], centres: np.ndarray, shares: np.ndarray, ticks: int = 5
 ) -> Figure:
-    """log10 of shares (N, bins) as colour over N places, on an axis named `x`, and over values in units of the RMS."""
-    layout = layout_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
+    """N histograms side by side: log10 of shares (N, bins) as colour.
+
+    The axis `x` has the names `over` (N,), the other axis values in units of the RMS, whose bins have these `centres`.
+    """
+    layout = frame_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
     layout["xaxis"] |= {"ticks": ""}
     layout["yaxis"] |= {"ticks": ""}
     layout["margin"]["t"] = 44
@@ -59,18 +62,18 @@ def histogram_map(
 
 
 def _bin_names(centres: np.ndarray) -> list[str]:
-    """The names of the bins: their centres; the two outermost are open."""
+    """Names of the bins: their centres; the two outermost are open."""
     names = [f"{centre:+.2f}" for centre in centres.tolist()]
     return [f"{names[0]} and below", *names[1:-1], f"{names[-1]} and above"] if len(names) > 1 else names
 
 
-def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
-    """Draws the three charts of the step."""
-    value, sites = found.value, plan(found.cfg).sites
+def _draw_step(panel: InstrumentPanel, measured: Measured[Distributions]) -> None:
+    """Draws the three charts of the step shown."""
+    value, sites = measured.value, plan(measured.cfg).sites
     histogram = histogram_map(
         title="Histogram by depth", x="block", over=sites, centres=value.centres, shares=value.shares
     )
-    vector = "sample" if found.cfg.tokens == 1 else "token"
+    vector = "sample" if measured.cfg.tokens == 1 else "token"
     tails = [
         Series(f"mean of {vector}s", value.kurtosis),
         Series(f"largest of a {vector}", value.kurtosis_max, "other"),
@@ -78,8 +81,9 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
     kurtosis = depth_profile(
         title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails, guides=[GAUSSIAN]
     )
-    measured = [(name, shares) for key, name in UNIT_SHARES.items() if len(shares := getattr(value, key))]
-    units = [Series(name, shares, role) for (name, shares), role in zip(measured, ("now", "other"), strict=False)]
+    shares = {name: getattr(value, field) for field, name in UNIT_SHARES.items() if len(getattr(value, field))}
+    roles = ("now", "other")
+    units = [Series(name, share, role) for (name, share), role in zip(shares.items(), roles, strict=False)]
     activated = linear_profile(
         title="Units after the activation",
         unit="share",
@@ -89,41 +93,41 @@ def _shapes(panel: InstrumentPanel, found: Measured[Distributions]) -> None:
         bounds=SHARE_BOUNDS,
     )
     charts = ((histogram, sites, False), (kurtosis, sites, False), (activated, value.inside, True))
-    for column, (figure, clicked, inside) in zip(st.columns(len(charts)), charts, strict=True):
+    for column, (figure, layer_sites, inside) in zip(st.columns(len(charts)), charts, strict=True):
         with column:
-            panel.chart(figure, on_click=partial(open_layer, panel.key("layer"), clicked, inside))
-    seen = f"{value.tokens} {vectors(found.cfg)}"
-    worst = units_sentence(found.cfg.activation, seen, value.inside, value.dead, value.saturated)
-    panel.say(f"{tails_sentence(sites, value.kurtosis)} {worst}")
+            panel.chart(figure, on_click=partial(_choose_layer, panel.key("layer"), layer_sites, inside))
+    sample = f"{value.tokens} {vectors(measured.cfg)}"
+    units_text = units_sentence(measured.cfg.activation, sample, value.inside, value.dead, value.saturated)
+    panel.write(f"{tails_sentence(sites, value.kurtosis)} {units_text}")
     st.caption(WORDS("click"))
     panel.table("Size and what is not finite", site=sites, rms=value.rms, not_finite=value.lost)
 
 
-def layer_name(site: str, inside: bool) -> str:
-    """A layer as the list below calls it: the stream at a site, or what is inside a branch after its activation."""
+def _layer_name(site: str, inside: bool) -> str:
+    """Name of a layer: the stream at a site, or the `inside` of its branch after the activation."""
     return f"inside {site_word(site)}, after the activation" if inside else f"stream, {site_word(site)}"
 
 
-def open_layer(key: str, places: Sequence[str], inside: bool, x: object, _y: object) -> None:
-    """Chooses the layer that was clicked in the list under `key`, where it is one of these places."""
-    if isinstance(x, int | float) and 0 <= round(x) < len(places):
-        session.set_widget(key, layer_name(places[round(x)], inside))
+def _choose_layer(key: str, sites: Sequence[str], inside: bool, x: object, _y: object) -> None:
+    """Chooses the clicked layer in the list under `key`; `x` is its index in `sites`, if the click hit one."""
+    if isinstance(x, int | float) and 0 <= round(x) < len(sites):
+        session.set_widget(key, _layer_name(sites[round(x)], inside))
 
 
-def _over_time(panel: InstrumentPanel) -> None:
+def _draw_over_time(panel: InstrumentPanel) -> None:
     """Draws the histogram of a chosen layer over the frames up to the step shown."""
-    arranged = plan(panel.cfg)
-    active = [one.site for one in arranged.sublayers if one.kind != "attn" and not one.identity]
-    layers = {layer_name(site, False): (site, False) for site in arranged.sites}
-    layers |= {layer_name(site, True): (site, True) for site in active}
-    chosen = st.selectbox("Layer over time", list(layers), index=len(arranged.sites) - 1, key=panel.key("layer"))
+    net = plan(panel.cfg)
+    active = [sublayer.site for sublayer in net.sublayers if sublayer.kind != "attn" and not sublayer.identity]
+    layers = {_layer_name(site, False): (site, False) for site in net.sites}
+    layers |= {_layer_name(site, True): (site, True) for site in active}
+    chosen = st.selectbox("Layer over time", list(layers), index=len(net.sites) - 1, key=panel.key("layer"))
     site, inside = layers[chosen]
     film = panel.ask_by_button(answers.LAYER_FILM, "Measure this layer up to the step shown", site=site, inside=inside)
     if film is None:
         return
-    where = "inside" if film.args["inside"] else "stream,"
+    layer = f"{'inside' if film.args['inside'] else 'stream,'} {site_word(film.args['site'])}"
     figure = histogram_map(
-        title=f"Histogram over time: {where} {site_word(film.args['site'])}",
+        title=f"Histogram over time: {layer}",
         x="step (frames, evenly spaced)",
         over=[str(step) for step in film.value.steps],
         centres=film.value.centres,

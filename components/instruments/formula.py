@@ -20,12 +20,12 @@ from models.spec.plan import SUBLAYER_KINDS
 
 WORDS = Texts("instruments/formula")
 
-QUICK = 1e7  # weights of the branches up to which building six nets needs no button
+QUICK_WEIGHTS = 1e7  # weights of the branches; above it, building six nets waits for a button
 
 
 def draw(panel: InstrumentPanel) -> None:
-    start = InstrumentPanel(panel.name, replace(panel.view, row=0), panel.at)  # whatever step is shown
-    if branch_weights(panel.cfg) <= QUICK:
+    start = InstrumentPanel(panel.name, replace(panel.view, row=0), panel.playhead)  # step 0 at any playhead
+    if branch_weights(panel.cfg) <= QUICK_WEIGHTS:
         measured = start.ask(answers.SIGNAL)
     else:
         measured = start.ask_by_button(answers.SIGNAL, "Build and run six nets")
@@ -39,50 +39,59 @@ def draw(panel: InstrumentPanel) -> None:
         prediction_chart("Mean square of the stream at the start", "mean square", sites, *stream, hue=SIGNAL),
         prediction_chart("Gradient over its end at the start", "ratio", sites, *gradient, hue=GRADIENT),
     )
-    panel.say(formula_sentence(predicted, value.mean_square, value.grad_norm))
+    panel.write(formula_sentence(predicted, value.mean_square, value.grad_norm))
     panel.table("Factor per sublayer", **factors(predicted, value.mean_square, value.grad_norm))
-    gains = _gains(measured.cfg, value.v_f, value.v_b)
+    gains = _gains_sentence(measured.cfg, value.v_f, value.v_b)
     panel.table("Branch gains", gains, sublayer=sites[1:], v_f=value.v_f.mean(0), v_b=value.v_b.mean(0))
 
 
 def factors(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -> dict[str, list[Any]]:
-    """What a sublayer multiplies the mean square of the stream by, and the gradient going back, both (K, S)."""
-    ways = (
-        (law.mean_square, mean_square),
-        (None if law.gradient is None else law.gradient[::-1], relative(grad_norm)[:, ::-1]),
-    )
+    """Factor by which a sublayer multiplies the stream's mean square, and the gradient backwards, as table columns.
+
+    Both measurements are (K, S): by seed and site.
+    """
+    gradient_law = None if law.gradient is None else law.gradient[::-1]
+    laws = (law.mean_square, gradient_law)
+    measurements = (mean_square, relative(grad_norm)[:, ::-1])
     return {
         "of": ["stream, mean square", "gradient, on its way back"],
-        "formula": [np.nan if theory is None else rate(theory) for theory, _ in ways],
-        "fitted": [rate(geometric_mean(measured)) for _, measured in ways],
+        "formula": [np.nan if theory is None else rate(theory) for theory in laws],
+        "fitted": [rate(geometric_mean(measured)) for measured in measurements],
     }
 
 
 def prediction_chart(
     title: str, unit: str, sites: Sequence[str], rows: np.ndarray, predicted: np.ndarray | None, *, hue: str
 ) -> Figure:
-    """Geometric mean and range of the measured rows (K, S), and the formula (S,) where there is one."""
-    series = [Series(f"mean of {len(rows)} seeds", geometric_mean(rows)) if len(rows) else Series("seeds", np.empty(0))]
+    """Geometric mean and range of the measured rows (K, S), and the formula (S,) if there is one."""
     if len(rows):
-        series += [
+        series = [
+            Series(f"mean of {len(rows)} seeds", geometric_mean(rows)),
             Series("least of the seeds", rows.min(0), "previous"),
             Series("most of the seeds", rows.max(0), "previous"),
         ]
+    else:
+        series = [Series("seeds", np.empty(0))]
     if predicted is not None:
         series.append(Series("formula", predicted, "formula"))
     return depth_profile(title=title, unit=unit, hue=hue, sites=sites, series=series)
 
 
-def _gains(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
-    """The measured gains of the branches at unit mean square, by kind, and those that the initialisation predicts."""
+def _gains_sentence(cfg: RunConfig, v_f: np.ndarray, v_b: np.ndarray) -> str:
+    """Measured gains of the branches at unit mean square, by kind, beside those that the initialisation predicts.
+
+    `v_f` (forward) and `v_b` (backward) are (K, M): by seed and sublayer.
+    """
     parts = []
     for kind in SUBLAYER_KINDS[cfg.net]:
-        at = [place for place, one in enumerate(plan(cfg).sublayers) if one.kind == kind and not one.identity]
-        if not at:
+        sublayers = enumerate(plan(cfg).sublayers)
+        columns = [index for index, sublayer in sublayers if sublayer.kind == kind and not sublayer.identity]
+        if not columns:
             continue
+        forward, backward = number(v_f[:, columns].mean()), number(v_b[:, columns].mean())
         expected = branch_gains(cfg, kind)
         formula = "no formula" if expected is None else f"formula {number(expected[0])} and {number(expected[1])}"
-        parts.append(f"{kind}: v_f {number(v_f[:, at].mean())} and v_b {number(v_b[:, at].mean())}, {formula}")
+        parts.append(f"{kind}: v_f {forward} and v_b {backward}, {formula}")
     return WORDS("gains", parts="; ".join(parts)) if parts else ""
 
 

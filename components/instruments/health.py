@@ -8,7 +8,7 @@ import streamlit as st
 from components.charts.colour import GRADIENT, NORM, RED, WEIGHTS
 from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
-from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, whole_blocks
+from components.instruments.panel import Instrument, InstrumentPanel, Measured, block_names, remaining_blocks
 from models import answers
 from models.answers import Health
 from models.content import Texts
@@ -28,21 +28,20 @@ def draw(panel: InstrumentPanel) -> None:
     update = last_update(trace, row)
     charts = []
     if update is not None:
-        blocks = whole_blocks(panel.cfg)
+        blocks = remaining_blocks(panel.cfg)
         ratios = update[1][np.array(blocks, int) - 1]
         charts.append(update_chart("Update to weight by block", block_names(blocks), ratios))
     if measured is not None:
-        blocks = whole_blocks(measured.cfg)
+        blocks = remaining_blocks(measured.cfg)
         ratios = measured.value.noise.snr[np.array(blocks, int) - 1]
         charts.append(signal_chart("Gradient signal to noise by block", block_names(blocks), ratios))
     if charts:
         panel.row(*charts)
-    noise = "" if measured is None else " " + _noise_sentence(measured)
-    panel.say(update_sentence(trace, row) + noise)
+    panel.write(update_sentence(trace, row) + ("" if measured is None else " " + _noise_sentence(measured)))
     if measured is None:
         return
-    _say_parts(measured)
-    learned = [*_gates(measured), *_gains(measured), *_adam(measured)]
+    _draw_micro_batches(measured)
+    learned = [*_gate_charts(measured), *_gain_charts(measured), *_adam_charts(measured)]
     if learned:
         panel.row(*learned)
     gains = measured.value.gains
@@ -52,7 +51,7 @@ def draw(panel: InstrumentPanel) -> None:
 
 
 def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
-    """|change| / |weights| of one update by block (depth,), with the usual size as a guide and large ones in red."""
+    """|change| / |weights| of one update by block, (depth,), with the usual size as a guide and large ones in red."""
     series = [Series("last update", ratios)] if len(ratios) else []
     guides = [USUAL_UPDATE]
     figure = depth_profile(title=title, unit="|ΔW| / |W|", hue=WEIGHTS, sites=blocks, series=series, guides=guides)
@@ -64,7 +63,7 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
             "mode": "markers",
             "x": large.tolist(),
             "y": numbers(ratios[large]),
-            "text": [blocks[at] for at in large],
+            "text": [blocks[index] for index in large],
             "marker": {"color": RED, "symbol": "diamond", "size": 9},
             "hovertemplate": "%{text}: %{y:.4g}<extra>large</extra>",
         }
@@ -73,14 +72,21 @@ def update_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
 
 
 def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Figure:
-    """|E g|^2 / tr Cov(g) by block (depth,); a mark where the signal is not above the noise."""
-    series, how = [Series("signal to noise", ratios)], {"unit": "|E g|² / tr Cov(g)", "zero": "not above the noise"}
-    return depth_profile(title=title, hue=GRADIENT, sites=blocks, series=series, guides=[1.0], **how)
+    """|E g|^2 / tr Cov(g) by block, (depth,), with a mark where the signal is not above the noise."""
+    return depth_profile(
+        title=title,
+        unit="|E g|² / tr Cov(g)",
+        hue=GRADIENT,
+        sites=blocks,
+        series=[Series("signal to noise", ratios)],
+        guides=[1.0],
+        zero="not above the noise",
+    )
 
 
 def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:
-    """Mean, least and greatest (N, 3) over N places, with a guide at their initial value."""
-    series = named_series(dict(zip(("mean", "least", "greatest"), spread.T, strict=True)), ROLES)
+    """Mean, least and greatest over N names, (N, 3), with a guide at their initial value."""
+    series = by_name(dict(zip(("mean", "least", "greatest"), spread.T, strict=True)), ROLES)
     return linear_profile(
         title=title, unit=unit, hue=hue, sites=names, series=series if len(spread) else [], guides=[guide]
     )
@@ -91,7 +97,7 @@ def _noise_sentence(measured: Measured[Health]) -> str:
     return noise_sentence(measured.cfg.batch, noise.parts, noise.gradient_square, noise.noise_trace)
 
 
-def _say_parts(measured: Measured[Health]) -> None:
+def _draw_micro_batches(measured: Measured[Health]) -> None:
     noise = measured.value.noise
     parts, size = noise.parts, noise.part_size
     if not parts:
@@ -104,20 +110,20 @@ def _say_parts(measured: Measured[Health]) -> None:
     st.caption(f"{sentence} {WORDS('batch norm') if noise.batch_norm else ''}".strip())
 
 
-def _gates(measured: Measured[Health]) -> list[Figure]:
+def _gate_charts(measured: Measured[Health]) -> list[Figure]:
     """The learned gates by branch, if there are any."""
     gates, names = measured.value.gains.gates, list(plan(measured.cfg).branches)
-    there = ~np.isnan(gates).all(axis=1)
-    if not there.any():
+    has_gate = ~np.isnan(gates).all(axis=1)
+    if not has_gate.any():
         return []
-    gated = [name for name, is_there in zip(names, there, strict=True) if is_there]
-    start = next(one.scale for one in plan(measured.cfg).sublayers if one.gate)
-    return [spread_chart("Learned gate by branch", "gate", gated, gates[there], start, hue=WEIGHTS)]
+    gated = [name for name, is_gated in zip(names, has_gate, strict=True) if is_gated]
+    start = next(sublayer.scale for sublayer in plan(measured.cfg).sublayers if sublayer.gate)
+    return [spread_chart("Learned gate by branch", "gate", gated, gates[has_gate], start, hue=WEIGHTS)]
 
 
-def _gains(measured: Measured[Health]) -> list[Figure]:
-    """The gains of the norms by block and the slopes of dynamic tanh, if there are any."""
-    gains, blocks = measured.value.gains, block_names(whole_blocks(measured.cfg))
+def _gain_charts(measured: Measured[Health]) -> list[Figure]:
+    """Gains of the norms by block and slopes of dynamic tanh, if there are any."""
+    gains, blocks = measured.value.gains, block_names(remaining_blocks(measured.cfg))
     charts = []
     if len(gains.gains):
         spread = by_block(blocks, gains.gain_names, gains.gains)
@@ -132,21 +138,21 @@ def _gains(measured: Measured[Health]) -> list[Figure]:
 
 
 def by_block(blocks: tuple[str, ...], names: Sequence[str], gains: np.ndarray) -> np.ndarray:
-    """Mean, least and greatest (depth, 3) over the norms (N, 3) of each block; NaN for a block without norms."""
+    """Mean, least and greatest gain by block, (depth, 3), from those of N norms, (N, 3); NaN without norms."""
     spread = np.full((len(blocks), 3), np.nan)
-    for at, block in enumerate(blocks):
-        own = gains[[name.startswith(f"{block}.") for name in names]]
-        if len(own):
-            spread[at] = own[:, 0].mean(), own[:, 1].min(), own[:, 2].max()
+    for row, block in enumerate(blocks):
+        block_gains = gains[[name.startswith(f"{block}.") for name in names]]
+        if len(block_gains):
+            spread[row] = block_gains[:, 0].mean(), block_gains[:, 1].min(), block_gains[:, 2].max()
     return spread
 
 
-def _adam(measured: Measured[Health]) -> list[Figure]:
-    """Adam's moments by block, for Adam and AdamW once they have made an update."""
+def _adam_charts(measured: Measured[Health]) -> list[Figure]:
+    """Adam's moments by block, for Adam and AdamW after their first update."""
     state = measured.value.adam
     if state is None:
         return []
-    blocks = whole_blocks(measured.cfg)
+    blocks = remaining_blocks(measured.cfg)
     rows = np.array(blocks, int) - 1
     series = [
         Series("RMS(m) / RMS(√v)", state.ratio[rows], hue=GRADIENT),

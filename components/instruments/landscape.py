@@ -19,40 +19,42 @@ from models.spec.parametrization import uniform
 
 WORDS = Texts("instruments/landscape")
 
-CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}
-REACHES = (0.1, 0.25, 0.5, 1.0)
-WIDEST = 64  # width of a stream up to which the whole Jacobian is computed
-NET = 0.05  # of the reach: half of the cross where the net is
-MANY_DECADES = 1.0  # between the least and the greatest loss, above which colours are logarithmic
-
-
-QUICK = 1e10  # multiplications of a forward pass, times cells, up to which the slice needs no button
+CELLS = {"15 x 15": 15, "21 x 21": 21, "25 x 25": 25}  # along each axis
+REACHES = (0.1, 0.25, 0.5, 1.0)  # filter lengths
+MAX_JACOBIAN_WIDTH = 64  # of a stream
+CROSS_ARM = 0.05  # of the cross that marks the net, as a share of the reach
+LINEAR_DECADES = 1.0  # between the least and the greatest loss; above it, colours are logarithmic
+QUICK_SLICE = 1e10  # multiplications of all forward passes; above it, the slice waits for a button
 
 
 def draw(panel: InstrumentPanel) -> None:
-    _slice(panel)
+    _draw_slice(panel)
     with st.expander("Sharpness: how curved it is, step by step", key=panel.key("sharpness")):
-        _sharpness(panel)
+        _draw_sharpness(panel)
     with st.expander("Stretch: what the stack does to small changes of its input", key=panel.key("stretch")):
-        _jacobian(panel)
+        _draw_jacobian(panel)
 
 
 def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
-    """The loss (N, N) as colour and contours over two directions; the net is a cross, and what is not finite is red."""
+    """The loss (N, N) as colour and contours over two directions; a cross marks the net, red a loss that is not finite.
+
+    `axis` (N,) has the cells' places in filter lengths.
+    """
     title = "Loss on a plane of weights"
-    layout = layout_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
-    cells, there = np.asarray(loss, float), np.isfinite(loss)
-    if not there.any():
+    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
+    cells = np.asarray(loss, float)
+    finite = cells[np.isfinite(cells)]
+    if not len(finite):
         return figure_of([], layout, "no finite loss")
-    log = bool((cells[there] > 0).all() and np.log10(cells[there].max() / cells[there].min()) > MANY_DECADES)
-    place = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist()}
+    log = bool((finite > 0).all() and np.log10(finite.max() / finite.min()) > LINEAR_DECADES)
+    axes = {"x": np.round(axis, 6).tolist(), "y": np.round(axis, 6).tolist()}
     heat = {
         "name": title,
         "hue": LOSS,
         "hovertemplate": "d %{x}, e %{y}: %{customdata:.4g}<extra></extra>",
         "colorbar": colour_bar("loss, log colour" if log else "loss"),
     }
-    lines = {
+    contours = {
         "type": "contour",
         "name": "contours",
         "contours": {"coloring": "none"},
@@ -60,67 +62,69 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
         "ncontours": 12,
         "hoverinfo": "skip",
     }
-    arm = NET * float(np.abs(axis).max(initial=0))
-    ends = ({"x0": -arm, "x1": arm, "y0": 0, "y1": 0}, {"x0": 0, "x1": 0, "y0": -arm, "y1": arm})
-    layout["shapes"] = [
-        part for one in zip(*(outlined({"type": "line"} | end) for end in ends), strict=True) for part in one
-    ]
-    return figure_of([fixed_map(one | place, cells, log=log) for one in (heat, lines)], layout)
+    arm = CROSS_ARM * float(np.abs(axis).max(initial=0))
+    horizontal = {"type": "line", "x0": -arm, "x1": arm, "y0": 0, "y1": 0}
+    vertical = {"type": "line", "x0": 0, "x1": 0, "y0": -arm, "y1": arm}
+    layers = zip(seen(horizontal), seen(vertical), strict=True)  # the outlines of both lines lie below the lines
+    layout["shapes"] = [shape for layer in layers for shape in layer]
+    return figure_of([fixed_map(trace | axes, cells, log=log) for trace in (heat, contours)], layout)
 
 
-def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, line: np.ndarray) -> Figure:
-    """The largest Hessian eigenvalue (K,) by step, and the edge of stability (K,) where there is one."""
+def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, edge: np.ndarray) -> Figure:
+    """The largest Hessian eigenvalue by step, (K,), and the edge of stability, (K,), if there is one."""
     series = [Series("largest eigenvalue", sharpness)]
-    if np.isfinite(line).any():
-        series.append(Series("edge of stability", line, "formula"))
+    if np.isfinite(edge).any():
+        series.append(Series("edge of stability", edge, "formula"))
     return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=steps, series=series, x="step")
 
 
 def spectrum_chart(values: np.ndarray) -> Figure:
     """Singular values (D,) by rank."""
-    ranks = range(1, len(values) + 1)
-    series = [Series("input to end", values)]
-    where = "rank, the largest first"
     return depth_profile(
-        title="Stretch by rank", unit="singular value", hue=SIGNAL, sites=ranks, series=series, x=where
+        title="Stretch by rank",
+        unit="singular value",
+        hue=SIGNAL,
+        sites=range(1, len(values) + 1),
+        series=[Series("input to end", values)],
+        x="rank, the largest first",
     )
 
 
-def _slice(panel: InstrumentPanel) -> None:
+def _draw_slice(panel: InstrumentPanel) -> None:
     cfg, picture = panel.cfg, st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         cells = CELLS[st.selectbox("Cells", list(CELLS), key=panel.key("cells"), width=150)]
-        how: dict[str, Any] = {"key": panel.key("reach"), "help": "In filter lengths.", "width": 150}
-        reach = float(st.selectbox("Reach", REACHES, index=len(REACHES) - 1, **how))
-    asked: dict[str, Any] = {"cells": cells, "reach": reach}
+        settings: dict[str, Any] = {"key": panel.key("reach"), "help": "In filter lengths.", "width": 150}
+        reach = float(st.selectbox("Reach", REACHES, index=len(REACHES) - 1, **settings))
+    args: dict[str, Any] = {"cells": cells, "reach": reach}
     with picture:
-        if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK:
-            measured = panel.ask(answers.LANDSCAPE, **asked)
+        if branch_weights(cfg) * cfg.batch * cfg.tokens * cells**2 <= QUICK_SLICE:
+            measured = panel.ask(answers.LANDSCAPE, **args)
         else:
-            measured = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **asked)
+            measured = panel.ask_by_button(answers.LANDSCAPE, "Walk around the step shown", **args)
         if measured is None:
             return
         value = measured.value
         panel.chart(slice_map(value.axis, value.loss), height=340)
-        panel.say(slice_sentence(value.axis, value.loss))
+        panel.write(slice_sentence(value.axis, value.loss))
         st.caption(WORDS("directions", weights=value.moved))
 
 
-def _sharpness(panel: InstrumentPanel) -> None:
-    panel.say(edge_sentence(panel.cfg.optimizer, panel.cfg.lr), bold=False)
+def _draw_sharpness(panel: InstrumentPanel) -> None:
+    panel.write(edge_sentence(panel.cfg.optimizer, panel.cfg.lr), bold=False)
     measured = panel.ask_by_button(answers.SHARPNESS, "Measure sharpness up to the step shown")
     if measured is None:
         return
     value, cfg = measured.value, measured.cfg
     columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
     panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), height=340)
-    panel.say(sharpness_sentence(cfg.optimizer, **columns), bold=False)
+    panel.write(sharpness_sentence(cfg.optimizer, **columns), bold=False)
     panel.table("How far power iteration came", **columns, products=value.products)
     st.caption(" ".join(_cautions(cfg, value)))
 
 
 def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
-    """What the eigenvalue and the edge of stability depend on."""
+    """Limits of the edge of stability in this configuration."""
     cautions = [WORDS("only a guide")]
     if value.samples and value.samples < cfg.batch:
         cautions.append(WORDS("fewer samples", samples=value.samples, batch=cfg.batch))
@@ -135,15 +139,15 @@ def _cautions(cfg: RunConfig, value: Sharpness) -> list[str]:
     return cautions
 
 
-def _jacobian(panel: InstrumentPanel) -> None:
-    if panel.cfg.width > WIDEST:
-        st.info(WORDS("too wide", widest=WIDEST))
+def _draw_jacobian(panel: InstrumentPanel) -> None:
+    if panel.cfg.width > MAX_JACOBIAN_WIDTH:
+        st.info(WORDS("too wide", widest=MAX_JACOBIAN_WIDTH))
         return
     measured = panel.ask_by_button(answers.STREAM_JACOBIAN, "Take the stack's Jacobian at the step shown")
     if measured is None:
         return
     panel.chart(spectrum_chart(measured.value.singular_values))
-    panel.say(jacobian_sentence(measured.value.singular_values), bold=False)
+    panel.write(jacobian_sentence(measured.value.singular_values), bold=False)
     sentences = [WORDS("token", token=measured.value.token) if measured.cfg.tokens > 1 else WORDS("sample")]
     if measured.cfg.stack != "single":
         sentences.append(WORDS("end of residual") if measured.cfg.stack == "residual" else WORDS("end of dlcl"))

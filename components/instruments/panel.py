@@ -1,4 +1,4 @@
-"""What all instruments share: a sentence, charts with their tables, and measurements that the trainer makes."""
+"""The panel of an instrument: its sentence, charts and tables, and measurements by the trainer."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ from models.spec.plan import block_name
 
 OTHER_SETTINGS = " of the previous settings"
 
-INSTRUMENT: Key[str | None] = Key("instrument", None)  # the open one
+INSTRUMENT: Key[str | None] = Key("instrument", None)  # the name of the open one
 
 
 @dataclass(frozen=True)
 class Instrument:
     """How an instrument is drawn, its texts (the title is its question) and its badge, a key of `style.BADGES`.
 
-    `unfit`: why it has nothing to measure of a run; empty where it has.
+    `unfit` says why the instrument has nothing to measure in a run; empty if it has.
     """
 
     draw: Callable[["InstrumentPanel"], None]
@@ -46,13 +46,13 @@ class Instrument:
 
     @property
     def help(self) -> str:
-        """What it measures, with formulas and sources."""
+        """An explanation with formulas and sources."""
         return self.texts("explanation")
 
 
 @dataclass(frozen=True)
 class Measured(Generic[Value]):
-    """An answer, and the net, step and arguments that it is of."""
+    """A measurement, with its net, step and arguments."""
 
     value: Value
     cfg: RunConfig
@@ -62,23 +62,26 @@ class Measured(Generic[Value]):
 
 # By panel and question, as `InstrumentPanel.key` joins them.
 MEASURED: Key[Measured[Any] | None] = Key("{}_measured", None)
-MEASURED_WANTED: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wanted", None)
+MEASURING: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wanted", None)  # net, step and arguments
 
 
 class InstrumentPanel:
-    """An open instrument over a view of a run. `waiting` is set while an answer is still to come.
+    """An open instrument over a view of a run. `waiting` is set while an answer is pending.
 
-    `screen`: panels of one screen are measured together; a panel of another screen takes their place. `player`: the
-    name of the player of the run. `net`: what the net is called among several.
+    Panels of one `screen` are measured together; a panel of another screen replaces them. `player` names the run's
+    player, and `net` the net where there are several.
     """
 
     def __init__(
-        self, name: str, view: View, at: Playhead, *, screen: str = "", player: str = "", net: str = ""
+        self, name: str, view: View, playhead: At, *, screen: str = "", player: str = "", net: str = ""
     ) -> None:
-        self.name, self.view, self.at, self.player = name, view, at, player
-        self.of = f" ({net})" if net else ""
+        self.name = name
+        self.view = view
+        self.playhead = playhead
+        self.player = player
         self.screen = screen or name
         self.waiting = False
+        self._net_suffix = f" ({net})" if net else ""
 
     @property
     def cfg(self) -> RunConfig:
@@ -87,15 +90,15 @@ class InstrumentPanel:
 
     @property
     def step(self) -> int:
-        """The step shown: how many updates the net has had."""
+        """The step shown: the number of updates to the net."""
         return self.view.row
 
     def key(self, part: str) -> str:
-        """The session's key of a widget or a chart of this panel."""
+        """Session key of a widget or chart of this panel."""
         return f"instrument_{self.name}_{part}".lower().replace(" ", "_")
 
-    def say(self, text: str, *, bold: bool = True) -> None:
-        """Writes what the numbers say, unless a link hides the verdict; the panel's first sentence is bold."""
+    def write(self, text: str, *, bold: bool = True) -> None:
+        """Writes a finding, unless a link hides the verdict; the panel's first sentence is bold."""
         if not hidden("verdict"):
             st.markdown(f"**{text}**" if bold else text)
 
@@ -107,10 +110,7 @@ class InstrumentPanel:
         *,
         on_click: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        """Draws a figure; `title`: its name, if not its own.
-
-        `on_click` is called with x and y of a clicked point.
-        """
+        """Draws a figure, under its own title by default; a click on a point calls `on_click` with x and y."""
         title = title or title_of(figure)
         static_chart(figure, title, self.key(title), height, on_click)
 
@@ -120,109 +120,114 @@ class InstrumentPanel:
             with column:
                 self.chart(figure, height=height)
 
-    def table(self, title: str, said: str = "", /, **columns: Sequence[Any] | np.ndarray) -> None:
-        """Draws numbers that no chart shows, and what is `said` of them, folded."""
+    def table(self, title: str, caption: str = "", /, **columns: Sequence[Any] | np.ndarray) -> None:
+        """Draws numbers that no chart shows, folded; sites are in words."""
         words = {
-            name: [site_word(one) if isinstance(one, str) else one for one in column]
+            name: [site_word(cell) if isinstance(cell, str) else cell for cell in column]
             for name, column in columns.items()
         }
         with st.expander(title, key=self.key(f"{title} table")):
             st.dataframe(pd.DataFrame(words), alt=f"{title}, table", height=220)
-            if said:
-                st.caption(said)
+            if caption:
+                st.caption(caption)
 
     def choose(self, label: str, blocks: Iterable[int], *, key: str = "block", index: int = 0) -> int:
-        """Which of some blocks, counted from 1, the visitor chooses."""
+        """Draws a choice of blocks, counted from 1. Returns the chosen block."""
         names = {f"block {block}": block for block in blocks}
         return names[st.selectbox(label, list(names), index=index, key=self.key(key))]
 
-    def ask(self, question: Question[Value], *, tells: bool = True, **args: Any) -> Measured[Value] | None:
-        """What the trainer measures at the step shown; while it works on that, what it measured before.
+    def ask(self, question: Question[Value], *, captioned: bool = True, **args: Any) -> Measured[Value] | None:
+        """The trainer's measurement at the step shown; until it is there, the last measurement.
 
-        While the run plays, the last measurement stays: an instrument never slows the run that it looks at. `tells`: a
-        caption names the step measured; without, what the caller draws names it.
+        While the run plays, the last measurement stays, so that an instrument never slows its run. The caption names
+        the step measured; without it, the caller does.
         """
-        stored = MEASURED.of(self.key(question.name)).get()
-        same = stored is not None and (stored.cfg, stored.args) == (self.cfg, args)
-        if stored is not None and same and (self.at.playing or stored.step == self.step):
-            if tells:
-                self._caption(stored.step, "; pause to measure the step shown" if stored.step != self.step else "")
-            return stored
-        before = "" if stored is None else f" What is shown is step {stored.step}{'' if same else OTHER_SETTINGS}."
-        if self.at.playing and self.step:  # the trainer would train a second run up to that step, beside the first
-            st.caption(f"Pause to measure the step shown.{before}")
-            return stored
-        reply = self._answer(question, self.step, args)
-        if reply.is_waiting:
-            st.caption(f"Measuring step {self.step}: {reply.share:.0%}.{before}")
-            return stored
-        return self._measured(question, reply, self.step, args, tells=tells)
+        last = MEASURED.of(self.key(question.name)).get()
+        is_same = last is not None and (last.cfg, last.args) == (self.cfg, args)
+        if last is not None and is_same and (self.playhead.playing or last.step == self.step):
+            if captioned:
+                self._draw_caption(last.step, "; pause to measure the step shown" if last.step != self.step else "")
+            return last
+        shown = "" if last is None else f" What is shown is step {last.step}{'' if is_same else OTHER_SETTINGS}."
+        if self.playhead.playing and self.step:  # the trainer would train a second run up to this step
+            st.caption(f"Pause to measure the step shown.{shown}")
+            return last
+        reply = self._request(question, self.step, args)
+        if reply.waiting:
+            st.caption(f"Measuring step {self.step}: {reply.share:.0%}.{shown}")
+            return last
+        return self._store(question, reply, self.step, args, captioned=captioned)
 
     def ask_by_button(self, question: Question[Value], label: str, **args: Any) -> Measured[Value] | None:
-        """As `ask`, for work that takes long: it starts at a button, shows its progress, and can be cancelled."""
-        begun = MEASURED_WANTED.of(self.key(question.name))
-        stored = MEASURED.of(self.key(question.name)).get()
-        under_way = begun.get()
-        if under_way is None or under_way[0] != self.cfg:
-            wanted = (self.cfg, self.step, args)
-            if stored is not None:
-                self._caption(stored.step, "" if (stored.cfg, stored.args) == (self.cfg, args) else OTHER_SETTINGS)
-            fresh = stored is not None and (stored.cfg, stored.step, stored.args) == wanted
-            start = self.key(f"{question.name}_start")
-            st.button(label, key=start, icon=":material/labs:", on_click=begun.put, args=(wanted,), disabled=fresh)
-            return stored
-        _, step, args = under_way
-        reply = self._answer(question, step, args)
-        if not reply.is_waiting:
-            begun.pop()
-            return self._measured(question, reply, step, args) or stored
+        """Like `ask`, for long work: a button starts it, its progress is shown, and it can be cancelled."""
+        stored_request = MEASURING.of(self.key(question.name))
+        last = MEASURED.of(self.key(question.name)).get()
+        pending = stored_request.get()
+        if pending is None or pending[0] != self.cfg:
+            request = (self.cfg, self.step, args)
+            if last is not None:
+                self._draw_caption(last.step, "" if (last.cfg, last.args) == (self.cfg, args) else OTHER_SETTINGS)
+            st.button(
+                label,
+                key=self.key(f"{question.name}_start"),
+                icon=":material/labs:",
+                on_click=stored_request.put,
+                args=(request,),
+                disabled=last is not None and (last.cfg, last.step, last.args) == request,
+            )
+            return last
+        _, step, args = pending
+        reply = self._request(question, step, args)
+        if not reply.waiting:
+            stored_request.pop()
+            return self._store(question, reply, step, args) or last
         reply.show(f"Measuring step {step}")
 
         def cancel() -> None:
-            begun.pop()
+            stored_request.pop()
             trainer().cancel(question, self.cfg, step=step, **args)
 
         st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
-        return stored
+        return last
 
     def owner(self, question: str) -> Requester:
-        """This visitor with this instrument; the trainer works for one screen at a time."""
+        """The requester of a question: this visitor and screen, because the trainer serves one screen at a time."""
         return Requester(visitor(), self.screen, f"{self.name} {question}", address=address())
 
-    def _answer(self, question: Question[Value], step: int, args: dict[str, Any]) -> Reply[Value]:
+    def _request(self, question: Question[Value], step: int, args: dict[str, Any]) -> Reply[Value]:
         reply = answer(question, self.cfg, owner=self.owner(question.name), step=step, **args)
         self.waiting |= reply.is_waiting
         return reply
 
-    def _measured(
-        self, question: Question[Value], reply: Reply[Value], step: int, args: dict[str, Any], *, tells: bool = True
+    def _store(
+        self, question: Question[Value], reply: Reply[Value], step: int, args: dict[str, Any], *, captioned: bool = True
     ) -> Measured[Value] | None:
-        """Keeps a value for later runs of the page; None if it was refused, which is said."""
+        """Stores a value for later runs of the page; draws a refusal and returns None."""
         if reply.value is None:
             reply.show("")
             return None
         measured = Measured(reply.value, self.cfg, step, args)
         MEASURED.of(self.key(question.name)).put(measured)
-        if tells:
-            self._caption(step)
+        if captioned:
+            self._draw_caption(step)
         return measured
 
-    def _caption(self, step: int, more: str = "") -> None:
-        """Names what stands below it: the step measured, and the net, where it is one of several."""
-        st.caption(f"Measured at step {step}{self.of}{more}.")
+    def _draw_caption(self, step: int, remark: str = "") -> None:
+        """Draws the step measured, and the net where there are several."""
+        st.caption(f"Measured at step {step}{self._net_suffix}{remark}.")
 
 
 def branch_weights(cfg: RunConfig) -> int:
-    """About how many weights the branches of a net have."""
+    """Approximate number of weights in the branches of a net."""
     per_block = 2 * cfg.expansion + (4 if cfg.net == "transformer" else 0)
     return cfg.depth * per_block * cfg.width**2
 
 
-def whole_blocks(cfg: RunConfig) -> list[int]:
-    """The blocks that were not taken out, counted from 1."""
-    return sorted({one.block for one in plan(cfg).sublayers if not one.identity})
+def remaining_blocks(cfg: RunConfig) -> list[int]:
+    """The blocks of which a sublayer was left in, counted from 1."""
+    return sorted({sublayer.block for sublayer in plan(cfg).sublayers if not sublayer.identity})
 
 
 def block_names(blocks: Iterable[int]) -> tuple[str, ...]:
-    """The names of blocks for the ticks of a chart."""
+    """Names of blocks, for the ticks of a chart."""
     return tuple(block_name(block) for block in blocks)

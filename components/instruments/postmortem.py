@@ -37,53 +37,53 @@ WORDS = Texts(
 def draw(panel: InstrumentPanel) -> None:
     view, trace = panel.view, panel.view.trace
     if trace.divergence is None:
-        panel.say(progress_sentence(view.cfg, trace))
+        panel.write(progress_sentence(view.cfg, trace))
         st.markdown(f"{verdict(view.cfg, trace, view.row).sentence} {vanished_from(trace)}")
     else:
-        _explained(panel, trace, trace.divergence)
-    if not hidden("export"):  # which hides the way to Compare
-        _offered(panel)
+        _draw_divergence(panel, trace, trace.divergence)
+    if not hidden("export"):  # it also hides the way to Compare
+        _draw_remedies(panel)
 
 
 def _unfit(view: View) -> str:
     return "" if failed(view.cfg, view.trace, view.row) else WORDS("nothing to explain")
 
 
-def _explained(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
-    """Shows where and when the run stopped being finite, and what the log shows before."""
+def _draw_divergence(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:
+    """Draws where and when the run stopped being finite, and the likeliest cause."""
     cause = postmortem(panel.cfg, trace)
-    panel.row(last_and_first(trace, "Signal", "act_rms"), last_and_first(trace, "Gradient", "grad_rms"))
-    panel.say(divergence.sentence())
+    panel.row(last_finite_chart(trace, "Signal", "act_rms"), last_finite_chart(trace, "Gradient", "grad_rms"))
+    panel.write(divergence.sentence())
     st.markdown(cause.sentence)
     panel.table(
         "Last good and first bad step",
         site=trace.sites,
-        last_good_signal=_steps(cause.good_activation),
-        first_bad_signal=_steps(cause.bad_activation),
-        last_good_gradient=_steps(cause.good_gradient),
-        first_bad_gradient=_steps(cause.bad_gradient),
+        last_good_signal=_step_labels(cause.good_activation),
+        first_bad_signal=_step_labels(cause.bad_activation),
+        last_good_gradient=_step_labels(cause.good_gradient),
+        first_bad_gradient=_step_labels(cause.bad_gradient),
     )
 
 
-def _offered(panel: InstrumentPanel) -> None:
-    """Offers the changes that help, each with the result of its trial."""
-    tried = remedies.found(panel.view)
-    panel.waiting |= tried.waiting
-    if not tried.offers:
-        st.caption(tried.said)
+def _draw_remedies(panel: InstrumentPanel) -> None:
+    """Draws a button for each change that helps, with the result of its trial."""
+    search = remedies.remedy_search(panel.view)
+    panel.waiting |= search.waiting
+    if not search.offers:
+        st.caption(search.sentence)
     else:
-        st.markdown(f"{tried.cause} {WORDS('compare')}".strip())
-    for at, (remedy, result) in enumerate(tried.offers):
+        st.markdown(f"{search.cause} {WORDS('compare')}".strip())
+    for index, (remedy, result) in enumerate(search.offers):
         with st.container(horizontal=True, vertical_alignment="center"):
-            if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{at}")):
+            if st.button(remedy.label, icon=":material/compare_arrows:", key=panel.key(f"remedy_{index}")):
                 _compare(panel.cfg, replace(panel.cfg, **remedy.fields))
             st.caption(f"{result[0].upper()}{result[1:]}.")
-    if tried.failed:
-        st.caption(f"Tried without success: {'; '.join(tried.failed)}.")
+    if search.failed:
+        st.caption(f"Tried without success: {'; '.join(search.failed)}.")
 
 
-def last_and_first(trace: Trace, title: str, key: str) -> Figure:
-    """The profile of the last finite row, and of the first that is not finite, with which the log ends."""
+def last_finite_chart(trace: Trace, title: str, key: str) -> Figure:
+    """Profiles of the last finite row and of the row that is not finite, which ends the log."""
     values = getattr(trace, key)
     series = [Series(f"step {trace.step[-1]}, first bad", values[-1])]
     if len(trace) > 1:
@@ -92,12 +92,12 @@ def last_and_first(trace: Trace, title: str, key: str) -> Figure:
     return depth_profile(title=f"{title} before and after", unit="RMS", hue=hue, sites=trace.sites, series=series)
 
 
-def _steps(rows: np.ndarray) -> list[str]:
+def _step_labels(rows: np.ndarray) -> list[str]:
     return ["none" if row < 0 else str(row) for row in rows.tolist()]
 
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:
-    """Opens the comparison of two runs, which then plays."""
+    """Opens the comparison of two runs and plays it."""
     compare_link.begin()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 

@@ -1,4 +1,4 @@
-"""Remedies for a run that failed: the trainer tries changes of it, and those that help are offered."""
+"""Remedies for a run that failed: changes that the trainer has tried, and that help."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,55 +23,59 @@ WORDS = Texts("instruments/postmortem")
 
 
 @dataclass(frozen=True)
-class Found:
-    """Changes that help, best first, each with the result of its trial; a sentence where there are none.
+class RemedySearch:
+    """State of the search for changes that help a run.
 
-    `waiting`: the trials are not over yet. `failed`: changes that were tried and did not help. `cause`: which change of
-    one thing alone makes a run that diverged go on.
+    `waiting`: whether trials are still running. `sentence`: what the search says without offers. `cause`: the single
+    change that makes a diverged run go on.
     """
 
-    offers: list[tuple[Remedy, str]]
-    said: str = ""
+    offers: list[tuple[Remedy, str]]  # changes that help, best first, each with the result of its trial
+    sentence: str = ""
     waiting: bool = False
-    failed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()  # labels of changes that did not help
     cause: str = ""
 
 
-def found(view: View) -> Found:
-    """What helps the failed run of a view. No change of a field that a link hides is tried."""
+def remedy_search(view: View) -> RemedySearch:
+    """State of the search for changes that help a view's failed run; it tries no field that a link hides."""
     cfg, trace = view.cfg, view.trace
     lost = trace.divergence.step if trace.divergence else -1
     first = postmortem(cfg, trace).first if trace.divergence else ()
     without = [name for name in knobs() if hidden(name)]
-    every = candidates(cfg, first, without)
-    if not every:
-        return Found([], "")
-    asked: dict[str, Any] = {"first": list(first), "without": without, "lost": lost}
-    # On the screen of the open instrument: a question from another screen would end that instrument's questions.
+    remedies = candidates(cfg, first, without)
+    if not remedies:
+        return RemedySearch([])
+    args: dict[str, Any] = {"first": list(first), "without": without, "lost": lost}
+    # On the open instrument's screen, because a question from another screen would end that instrument's questions.
     owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
-    reply = answer(answers.TRIAL, cfg, owner=owner, **asked)
+    reply = answer(answers.TRIAL, cfg, owner=owner, **args)
     if reply.value is None:
-        sentence = WORDS("trying", share=reply.share)
-        return Found([], sentence if reply.is_waiting else literal(reply.refusal), waiting=reply.is_waiting)
-    tried = reply.value.tried
-    helped = ranked(every, tried, diverged=trace.divergence is not None)
-    offers = [(every[at], _result(tried[at])) for at in helped]
-    failed = tuple(one.label for at, one in enumerate(every[: len(tried)]) if at not in helped)
+        sentence = WORDS("trying", share=reply.share) if reply.waiting else literal(reply.refusal)
+        return RemedySearch([], sentence, waiting=reply.waiting)
+    trials = reply.value.tried
+    helpful = ranked(remedies, trials, diverged=trace.divergence is not None)  # indices
+    offers = [(remedies[index], _result(trials[index])) for index in helpful]
+    tried = remedies[: len(trials)]
+    failed = tuple(remedy.label for index, remedy in enumerate(tried) if index not in helpful)
     if not offers:
-        longest = max(trial.steps for trial in tried)
-        guess = guess_in_words(cfg.task)
-        none = WORDS("nothing helped", count=len(tried), guess=guess, steps=longest)
-        return Found([], none, failed=failed)
-    return Found(offers, failed=failed, cause=_cause([(every[at], tried[at]) for at in helped], lost))
+        steps = max(trial.steps for trial in trials)
+        sentence = WORDS("nothing helped", count=len(trials), guess=guess_in_words(cfg.task), steps=steps)
+        return RemedySearch([], sentence, failed=failed)
+    cause = _cause([(remedies[index], trials[index]) for index in helpful], lost)
+    return RemedySearch(offers, failed=failed, cause=cause)
 
 
 def _result(trial: Tried) -> str:
-    standing = "" if trial.learns else ", slightly better than guessing" if trial.better else ", about that of guessing"
-    still = ", still falling" if trial.falling and not trial.learns else ""
-    return f"loss {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{standing}{still}"
+    """The result of a trial in words."""
+    comparison = ""
+    if not trial.learns:
+        comparison = ", slightly better than guessing" if trial.better else ", about that of guessing"
+        comparison += ", still falling" * trial.falling
+    return f"loss {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{comparison}"
 
 
-def _cause(helped: list[tuple[Remedy, Tried]], lost: int) -> str:
-    """Which change of one thing alone makes a run that diverged at step `lost` go on past it; empty where none does."""
-    alone = [remedy.label for remedy, trial in helped if not remedy.several and trial.steps > lost >= 0]
-    return WORDS("cause", change=alone[0]) if alone else ""
+def _cause(helpful: list[tuple[Remedy, Tried]], lost: int) -> str:
+    """A sentence on the first single change with which a run that diverged at step `lost` goes on; empty if none."""
+    single = [remedy.label for remedy, trial in helpful if not remedy.several and trial.steps > lost >= 0]
+    return WORDS("cause", change=single[0]) if single else ""

@@ -29,7 +29,7 @@ def draw(panel: InstrumentPanel) -> None:
         depth_profile(title="Branch over stream by depth", unit="ratio", hue=SIGNAL, sites=sites[1:], series=share),
         cosine_chart(title="Cosine by depth", sites=sites[1:], series=cosines),
     )
-    panel.say(stream_sentence(sites, value.stream_rms, value.share))
+    panel.write(stream_sentence(sites, value.stream_rms, value.share))
 
 
 STREAM = Instrument(draw, WORDS, "measured")

@@ -1,4 +1,4 @@
-"""Surgery: what the net shown loses when a block is taken out, silenced, un-normed or swapped, one after the other."""
+"""Surgery: the net's loss when one block is taken out, silenced, stripped of a norm, or swapped with another."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,30 +20,32 @@ from models.spec.plan import normed_over_batch
 
 WORDS = Texts("instruments/surgery")
 
-QUICK = 1e10  # multiplications up to which no button is needed: about a second
+QUICK_PASSES = 1e10  # multiplications, about a second; above it, the measurement waits for a button
 HELD_OUT = {"image": 359, "points": 300, "text": 64, "sequence": 64}  # samples of the held-out split by kind of task
 
 
 def draw(panel: InstrumentPanel) -> None:
     curve = _ask(panel, 2 * panel.cfg.depth, answers.LESIONS, "Take out each block of the step shown")
     if curve is not None:
-        _lesions(panel, curve)
+        _draw_lesions(panel, curve)
     with st.expander("Operate on one block", key=panel.key("one")):
-        _operated(panel)
+        _draw_operation(panel)
 
 
-def _operated(panel: InstrumentPanel) -> None:
-    """An operation on a block of the visitor's choice, and what it does to loss and accuracy."""
-    args = _chosen(panel)
+def _draw_operation(panel: InstrumentPanel) -> None:
+    """Draws the choice of an operation, and its effect on loss and accuracy."""
+    args = _chosen_operation(panel)
     measured = None if args is None else _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
     if measured is not None:
-        panel.say(
-            cut_sentence(_named(measured.args), measured.value.loss, measured.value.accuracy, measured.value.changed)
+        panel.write(
+            cut_sentence(
+                _operation_name(measured.args), measured.value.loss, measured.value.accuracy, measured.value.changed
+            )
         )
 
 
 def loss_chart(names: Sequence[str], value: Lesions, task: str) -> Figure:
-    """The held-out loss by the block that is cut (depth,), with those of the intact net and of guessing."""
+    """Held-out loss by cut block, (depth,), beside the loss of the intact net and of guessing."""
     series = [
         Series("block skipped", value.skipped_loss),
         Series("branches zeroed", value.zeroed_loss, "other"),
@@ -54,7 +56,7 @@ def loss_chart(names: Sequence[str], value: Lesions, task: str) -> Figure:
 
 
 def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
-    """The held-out accuracy by the block that is cut (depth,), with that of the intact net."""
+    """Held-out accuracy by cut block, (depth,), beside that of the intact net."""
     series = [
         Series("block skipped", value.skipped_accuracy),
         Series("branches zeroed", value.zeroed_accuracy, "other"),
@@ -65,8 +67,8 @@ def accuracy_chart(names: Sequence[str], value: Lesions) -> Figure:
     )
 
 
-def _chosen(panel: InstrumentPanel) -> dict[str, Any] | None:
-    """The operation and its blocks; None, with a sentence, where the chosen block does not allow it."""
+def _chosen_operation(panel: InstrumentPanel) -> dict[str, Any] | None:
+    """Draws the choice of operation and blocks. Returns None, with a note, if the block does not allow it."""
     first, second, third = st.columns(3)
     operation = first.selectbox("Operation", list(OPERATIONS), key=panel.key("operation"))
     st.caption(WORDS(operation))
@@ -93,14 +95,14 @@ def _chosen(panel: InstrumentPanel) -> dict[str, Any] | None:
 def _ask(
     panel: InstrumentPanel, passes: int, question: Question[Value], label: str, **args: Any
 ) -> Measured[Value] | None:
-    """Asks at once where so many passes over the held-out split are quick, else at a button."""
+    """Asks at once if this number of passes over the held-out split is quick, else at a button."""
     cfg = panel.cfg
-    if passes * branch_weights(cfg) * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind] <= QUICK:
+    if passes * branch_weights(cfg) * cfg.tokens * HELD_OUT[TASKS[cfg.task].kind] <= QUICK_PASSES:
         return panel.ask(question, **args)
     return panel.ask_by_button(question, label, **args)
 
 
-def _named(args: dict[str, Any]) -> str:
+def _operation_name(args: dict[str, Any]) -> str:
     """The operation as the subject of a sentence."""
     block, other = f"Block {args['block']}", args.get("other")
     if args["operation"] == SWAP and other is not None:
@@ -110,23 +112,22 @@ def _named(args: dict[str, Any]) -> str:
     return f"{block} skipped" if args["operation"] == next(iter(OPERATIONS)) else f"{block} with its branches zeroed"
 
 
-def _lesions(panel: InstrumentPanel, measured: Measured[Lesions]) -> None:
+def _draw_lesions(panel: InstrumentPanel, measured: Measured[Lesions]) -> None:
     value, cfg = measured.value, measured.cfg
     names = block_names(range(1, cfg.depth + 1))
     panel.row(loss_chart(names, value, cfg.task), accuracy_chart(names, value))
-    panel.say(lesion_sentence(names, value.loss, value.skipped_loss, loss_of_guessing(cfg.task)))
+    panel.write(lesion_sentence(names, value.loss, value.skipped_loss, loss_of_guessing(cfg.task)))
     st.caption(" ".join([WORDS("one net"), *_cautions(cfg)]))
 
 
 def _cautions(cfg: RunConfig) -> list[str]:
-    """What a cut means in nets whose parts depend on each other in other ways."""
+    """Limits of a cut's meaning in this net."""
     cautions: list[str] = []
-    sublayers = [one for one in plan(cfg).sublayers if not one.identity]
     if cfg.stack == "residual":
         cautions.append(WORDS("residual stack"))
     if cfg.stack == "dlcl":
         cautions.append(WORDS("dlcl stack"))
-    if any(one.skip == 0 for one in sublayers):
+    if any(sublayer.skip == 0 for sublayer in plan(cfg).sublayers if not sublayer.identity):
         cautions.append(WORDS("no residual"))
     if normed_over_batch(cfg):
         cautions.append(WORDS("batch norm"))

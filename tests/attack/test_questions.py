@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from components.instruments.lens import LONGEST
+from components.instruments.lens import MAX_TEXT_CHARS
 from tests.attack.attack import first_row
 from tests.attack.questions import LONG, TAKEN, many_comparisons, many_configurations, many_refused_texts, types, typist
 from tests.load.server import Server
@@ -19,7 +19,7 @@ def test_a_text_longer_than_its_field_is_cut_and_the_trainer_lives_on(server: Se
         async with typist(server) as viewer:
             await types(viewer, "\x01" * TAKEN)
             await viewer.settled()
-            await viewer.until(lambda: f"{LONGEST} tokens" in viewer.text, "why it is refused")
+            await viewer.until(lambda: f"{MAX_TEXT_CHARS} tokens" in viewer.text, "why it is refused")
             before = viewer.cuts
             await types(viewer, "\x01" * LONG)
             await viewer.until(lambda: viewer.cuts > before, "the end of the connection")

@@ -250,7 +250,7 @@ def draw(panel: InstrumentPanel) -> None:
     if found is None:
         return
     value, title = found.value, "Token length by depth"
-    panel.say(lengths_sentence(value.shortest, value.longest))
+    panel.write(lengths_sentence(value.shortest, value.longest))
     series = [Series("longest", value.longest), Series("shortest", value.shortest, "other")]
     sites = panel.view.trace.sites
     panel.chart(depth_profile(title=title, unit="RMS", hue=SIGNAL, sites=sites, series=series), title)

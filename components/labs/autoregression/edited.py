@@ -83,7 +83,7 @@ def _corrected(panel: InstrumentPanel, text: str, at: int) -> None:
     wish = form.draw(Corrected, KEY)
     if not wish.corrects:
         return
-    if panel.at.playing:
+    if panel.playhead.playing:
         st.caption(TEXTS("pause"))
         return
     prompt = whole(panel.cfg, text, [wish.said])

@@ -137,12 +137,12 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
         written = _shown(panel, prompt)
         _generated(panel, written)
         text = whole(cfg, prompt, [token.token for token in written.tokens])
-        answer = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
+        answer = panel.ask(answers.CONTINUATION, captioned=False, text=text, count=1, **settings)
         if answer is not None and (answer.cfg, answer.args) != (cfg, {"text": text, "count": 1, **settings}):
             answer = None
         _buttons(panel, written, answer, {"text": text, "count": length, **settings})
         if answer is None:
-            if panel.at.playing:
+            if panel.playhead.playing:
                 _text(written)
             return None
         upcoming = answer.value
@@ -157,7 +157,7 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
 def _shown(panel: InstrumentPanel, prompt: str) -> Written:
     """What the net of the step shown has written after a prompt; while it plays, what stands there already."""
     texts = WRITTEN.mutable()
-    step = texts[-1].step if texts and panel.at.playing else panel.step
+    step = texts[-1].step if texts and panel.playhead.playing else panel.step
     wanted = panel.cfg, prompt, step
     own = next((text for text in texts if (text.cfg, text.prompt, text.step) == wanted), None) or Written(*wanted)
     WRITTEN.put([*(text for text in texts if text is not own), own][-MAX_TEXTS:])
@@ -224,7 +224,7 @@ def _buttons(
 ) -> None:
     """Buttons for one token, many, or none. Disabled while the net trains."""
     there = answer is not None and answer.step == written.step and bool(answer.value.said)
-    can = there and not panel.at.playing and written.wanted is None
+    can = there and not panel.playhead.playing and written.wanted is None
 
     def append() -> None:
         assert answer is not None
@@ -243,7 +243,7 @@ def _buttons(
         button("Next token", "next", "keyboard_tab", append, not can, type="primary")
         button("Generate", "generate", "fast_forward", generate, not can)
         button("Back to the prompt", "again", "undo", clear, not written.tokens)
-    if panel.at.playing:
+    if panel.playhead.playing:
         st.caption(TEXTS("pause"))
 
 
