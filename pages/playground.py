@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.controls import panel, settled
 from components.playground import page
-from components.playground.presets import presets
+from components.playground.presets import draw_presets
 from components.shell import hide, link, projector
 from components.shell.drawer import settings
 from components.shell.naming import name_of
@@ -13,15 +13,15 @@ notes = link.adopt()
 hide.adopt()
 if projector.is_on():
     projector.enlarge()
-    wanted, problem = panel.assemble()
-    cfg = settled.settle(wanted)
+    requested, problem = panel.assemble()
+    cfg = settled.settle(requested)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
     top = st.container(horizontal=True, vertical_alignment="center", key="top")
     with st.sidebar:
-        wanted, problem = panel.draw()
-    cfg = settled.settle(wanted)
-link.write(wanted or cfg)
+        requested, problem = panel.draw()
+    cfg = settled.settle(requested)
+link.write(requested or cfg)
 settled.say(cfg, notes, problem)
 if not projector.is_on():
     top.title(
@@ -32,7 +32,7 @@ if not projector.is_on():
     )
     with top:
         settings()
-        presets(cfg)
-page.watch(cfg)
-if not projector.is_on():
-    page.what_is_set(cfg)
+        draw_presets(cfg)
+page.draw(cfg)
+if not projector.on():
+    page.draw_details(cfg)

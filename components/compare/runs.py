@@ -67,11 +67,11 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
         configurations,
         panels,
         seeds=seeds,
-        tells="rest",
-        shared=" all",
+        reports="rest",
+        scope=" all",
         names=letters,
         start=compare_link.begun(),
-        kept=True,
+        restore=True,
         facts=[share.seeds_label(seeds)],
         keys=projector.HINT if projector.on() else "",
         on_open=open_playground,
@@ -168,7 +168,7 @@ def _sample_paths(labels: list[str]) -> SamplePaths:
         span=HALF if count == 2 else SPANNED,
         runs=tuple(range(count)),
         labels=tuple(labels if max(map(len, labels)) <= MAX_LABEL_CHARS else LETTERS[:count]),
-        tells=not hidden("verdict"),
+        shows_outcome=not hidden("verdict"),
         height=PATHS_HEIGHT,
     )
 

@@ -40,7 +40,7 @@ def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], s
             if has_numbers:
                 file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
                 make = partial(_playing_file, " beside ".join(names_of(configurations)), columns, seeds, panels)
-                file_that_plays("comparison.html", make, configurations, seeds)
+                player_html("comparison.html", make, configurations, seeds)
                 first_seeds = [trace.first(columns[letter].steps) for letter, (trace, *_) in traces.items()]
                 query["digest"] = SEPARATOR.join(digest_of(trace, torch_version()) for trace in first_seeds)
         link(query, f" {TEXTS('digest')}" if has_numbers else f". {TEXTS('no numbers yet')}")

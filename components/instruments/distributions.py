@@ -42,7 +42,7 @@ def histogram_map(
 
     The axis `x` has the names `over` (N,), the other axis values in units of the RMS, whose bins have these `centres`.
     """
-    layout = frame_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
+    layout = layout_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
     layout["xaxis"] |= {"ticks": ""}
     layout["yaxis"] |= {"ticks": ""}
     layout["margin"]["t"] = 44

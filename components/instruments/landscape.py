@@ -41,7 +41,7 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     `axis` (N,) has the cells' places in filter lengths.
     """
     title = "Loss on a plane of weights"
-    layout = frame_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
+    layout = layout_of(title, x="along d, in filter lengths", y="along e, in filter lengths", legend=False, hue=LOSS)
     cells = np.asarray(loss, float)
     finite = cells[np.isfinite(cells)]
     if not len(finite):

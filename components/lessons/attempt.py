@@ -119,7 +119,7 @@ def _draw_run(lesson: Lesson, cfg: RunConfig) -> bool:
     name, log = f"attempt_{lesson.key}", trainer().log(cfg)
     loss = Chart("Loss of the attempt", span=COLUMNS, figure=figures.loss(cfg), height=260)
     verdict = st.container()  # above the player, where the visitor looks when it appears
-    step = player(name, [cfg], [loss], shared=" the attempt").step
+    step = player(name, [cfg], [loss], scope=" the attempt").step
     if runs.is_at_end(step, [log]):
         ATTEMPT_FINISHED.of(name).put(cfg)
     with verdict:

@@ -44,7 +44,7 @@ def draw_player(lesson: Lesson, start: str = "") -> bool:
         f"lesson_{lesson.key}",
         nets,
         _panels(lesson),
-        shared=TRAIN_LABELS[len(nets)],
+        scope=TRAIN_LABELS[len(nets)],
         names=[lesson.word(name) for name in lesson.nets],
         keys=projector.HINT if projector.is_on() else "",
         reset=LESSON_RESET.of(lesson.key).get(),

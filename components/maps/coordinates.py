@@ -1,4 +1,4 @@
-"""The coordinate check on the page Maps: do updates move activations as much at every width, or depth?"""
+"""The coordinate check on the page Maps: do updates move activations equally at every width, or depth?"""
 
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -24,20 +24,20 @@ from models.spec.settings import Settings
 
 TEXTS = Texts("maps")
 KEY = "check"
-ACROSS = 3  # panels side by side
-SAID = ("net", "task", "depth", "width", "optimizer", "lr", "batch")
+PANELS_PER_ROW = 3
+SETTING_FIELDS = ("net", "task", "depth", "width", "optimizer", "lr", "batch")  # named below the panels
 
 
 @dataclass(frozen=True)
 class CheckView(Settings):
-    """Which check is shown."""
+    """The check shown."""
 
     over: Annotated[str, Knob("Over", choices={name: f"the {name}" for name in FIELDS}, control="segments")] = FIELDS[0]
     parametrization: Annotated[str, Knob("Parametrisation", choices=PARAMETRIZATIONS, control="segments")] = "standard"
 
 
 def draw(above: DeltaGenerator) -> None:
-    """The check below the choice of the map, beside which its own controls stand."""
+    """Draws the check; its controls stand in `above`, beside the choice of the map."""
     view = form.draw(CheckView, KEY, places=[above, above])
     st.markdown(TEXTS("check"))
     check = CHECKS[view.over, view.parametrization]
@@ -45,50 +45,44 @@ def draw(above: DeltaGenerator) -> None:
     if recorded is None:
         st.info(TEXTS("no check", command=f"`{COMMAND} coordinates`"))
         return
-    found = replace(recorded.coordinates, sites=tuple(map(_word, recorded.coordinates.sites)))
-    st.markdown(f"**{found.verdict}** {badge('recorded')}")
-    reach = rms_range(found)
-    every = [*range(found.steps + 1)]
-    for first in range(0, len(every), ACROSS):  # row by row, so that phones keep the order
-        for column, step in zip(st.columns(ACROSS), every[first : first + ACROSS], strict=False):
+    sizes = replace(recorded.coordinates, sites=tuple(map(_site_label, recorded.coordinates.sites)))
+    st.markdown(f"**{sizes.verdict}** {badge('recorded')}")
+    y_range = sizes_range(sizes)
+    steps = range(sizes.steps + 1)
+    for first in range(0, len(steps), PANELS_PER_ROW):  # row by row, so that phones keep the order
+        columns = st.columns(PANELS_PER_ROW)
+        for column, step in zip(columns, steps[first : first + PANELS_PER_ROW], strict=False):
             with column:
-                title = f"Sizes over the {found.over} after {counted(step, 'step')}" if step else _before(found)
-                static_chart(rms_panel(found, step, reach), title, f"check_{view.over}_{step}", height=260)
-    _slopes(found)
-    st.caption(TEXTS("check setting", setting=_setting(check), seeds=counted(check.seeds, "seed")))
+                when = f"after {counted(step, 'step')}" if step else "before training"
+                title, key = f"Sizes over the {sizes.over} {when}", f"check_{view.over}_{step}"
+                static_chart(sizes_panel(sizes, step, y_range), title, key, height=260)
+    _draw_slopes(sizes)
+    setting = settings(check.cfg, [name for name in SETTING_FIELDS if name != check.field])
+    st.caption(TEXTS("check setting", setting=setting, seeds=counted(check.seeds, "seed")))
     if check.cfg.parametrization != "standard":
         st.caption(TEXTS("drawn head"))
-    made = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
-    st.caption(TEXTS("check recorded", command=f"`{_command(check)}`", **made))
+    origin = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
+    st.caption(TEXTS("check recorded", command=f"`{_command(check)}`", **origin))
     to_playground(check.config(check.values[-1], 0), "Open the largest of these nets in the playground")
 
 
-def _before(found: Coordinates) -> str:
-    return f"Sizes over the {found.over} before training"
-
-
-def _slopes(found: Coordinates) -> None:
-    """The slope of every curve, and whether it is flat."""
-    table = {"size at": list(found.sites)}
-    for step in range(found.steps + 1):
-        table[f"slope, step {step}"] = [f"{found.slope(step, site):+.2f}" for site in found.sites]
+def _draw_slopes(sizes: Coordinates) -> None:
+    """Draws the slope of every curve, and whether it is flat."""
+    table = {"size at": list(sizes.sites)}
+    for step in range(sizes.steps + 1):
+        table[f"slope, step {step}"] = [f"{sizes.slope(step, site):+.2f}" for site in sizes.sites]
     table[f"flat (±{FLAT:g}) at the end"] = [
-        "yes" if abs(found.slope(found.steps, site)) <= FLAT else "no" for site in found.sites
+        "yes" if abs(sizes.slope(sizes.steps, site)) <= FLAT else "no" for site in sizes.sites
     ]
     named_table("Slopes on logarithmic axes", table)
 
 
-def _word(site: str) -> str:
-    """A site as visitors know it."""
+def _site_label(site: str) -> str:
     return {"x0": "input", "middle": "middle", "end": "end", "logits": "logits"}.get(site) or site_word(site)
 
 
-def _setting(check: CoordinateCheck) -> str:
-    return settings(check.cfg, [name for name in SAID if name != check.field])
-
-
 def _command(check: CoordinateCheck) -> str:
-    """The command that measures the same."""
+    """The command that repeats the check."""
     fields = " ".join(f"--set '{name}={value}'" for name, value in check.cfg.to_query().items())
     values = f"{check.values[0]}..{check.values[-1]}"
     return f"python -m models coordinates --{check.field} {values} --seeds {check.seeds} {fields}"

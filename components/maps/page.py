@@ -40,13 +40,13 @@ TEXTS = Texts("maps")
 
 OWN, COORDINATES = "your own", "coordinates"
 KEY = "map"
-PATIENCE = 2.0  # seconds that a map may take to stop once nobody wants it
+STOP_SECONDS = 2.0  # that a map may take to stop before it is deleted
 CELL = "map_cell"
-# What is said of all cells, where it is equal.
-SAID = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "parametrization", "lr", "warmup")
+# Fields that the page names where they are equal in all cells.
+SETTING_FIELDS = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "parametrization", "lr", "warmup")
 
-MAP_WANTED = Key("map_wanted", "")  # the digest of the map that is computed
-MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # in which this visitor has computed
+MAP_WANTED = Key("map_wanted", "")  # the digest of the map that this visit computes
+MAPS_BEGUN: Key[set[str]] = Key("maps_begun", set())  # digests of maps that this visit has computed a part of
 MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to compare
 
 
@@ -60,13 +60,13 @@ class MapView(Settings):
         width=360
     )] = next(iter(PREPARED))  # fmt: skip
     measure: Annotated[
-        str, Knob("Colour", choices={name: one.label for name, one in MEASURES.items()}, link="colour", width=260)
+        str, Knob("Colour", choices={name: kind.label for name, kind in MEASURES.items()}, link="colour", width=260)
     ] = next(iter(MEASURES))
     cell: Annotated[Cell | None, Knob("Cell", choices={})] = None
 
 
 def draw() -> None:
-    """The page below its title."""
+    """Draws the page below its title."""
     above = st.container(horizontal=True, vertical_alignment="bottom")
     chosen = form.draw(MapView, KEY, only=["choice"], places=[above]).choice
     if chosen == COORDINATES:
@@ -74,9 +74,9 @@ def draw() -> None:
         return
     measure = form.draw(MapView, KEY, only=["measure"], places=[above]).measure
     if chosen == OWN:
-        spec = specification.edited()
+        spec = specification.draw_controls()
         with st.container(horizontal=True):
-            specification.pasted()
+            specification.draw_paste_box()
             st.caption(f"{spec.cells:,} cells, {spec.runs:,} runs")
     else:
         st.markdown(question(chosen))
@@ -84,59 +84,60 @@ def draw() -> None:
     if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)
         return
-    waiting.poll_while(f"map_{spec.digest}", lambda: watch(spec, chosen, measure))
+    waiting.poll_while(f"map_{spec.digest}", lambda: _draw_map(spec, chosen, measure))
 
 
 def _setting(spec: MapSpec) -> str:
-    """What is equal in all cells, and the seeds."""
+    """The fields that are equal in all cells, and the seeds."""
     nets = [spec.config(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
-    equal = [name for name in SAID if name not in (spec.x.field, spec.y.field, *differing(nets))]
+    equal = [name for name in SETTING_FIELDS if name not in (spec.x.field, spec.y.field, *differing(nets))]
     return f"In all cells: {settings(nets[0], equal)}; {counted(spec.seeds, 'seed')}"
 
 
-def watch(spec: MapSpec, chosen: str, measure: str) -> bool:
-    """Buttons, progress, panels and the selected cell. Returns whether the map is being computed."""
-    done = MapStore(spec).done()
-    kept = [Outcome.unpacked(run) for one in done.values() for run in one["runs"]]
-    total = spec.runs
+def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
+    """Draws buttons, progress, panels and the chosen cell. Returns whether the map is being computed."""
+    finished_units = MapStore(spec).done()
+    computed = [Outcome.unpacked(run) for unit in finished_units.values() for run in unit["runs"]]
     recorded = None if chosen == OWN else recording(chosen)
-    wanted = MAP_WANTED.get() == spec.digest and len(kept) < total
-    if wanted:
+    is_wanted = MAP_WANTED.get() == spec.digest and len(computed) < spec.runs
+    if is_wanted:
         works().want(spec, visitor(), address())
     standing = works().standing(spec)
     if standing.state == "failed":
         MAP_WANTED.put("")
-        wanted = False
-    # What others have half computed does not take the place of a recording.
-    if wanted or spec.digest in MAPS_BEGUN.get() or len(kept) == total:
+        is_wanted = False
+    # Another visitor's half-computed map does not replace a recording.
+    if is_wanted or spec.digest in MAPS_BEGUN.get() or len(computed) == spec.runs:
         recorded = None
-    outcomes = kept if recorded is None else list(recorded.outcomes)
+    outcomes = computed if recorded is None else list(recorded.outcomes)
 
-    def work() -> None:
-        """What computes the map, and how far it is."""
-        _buttons(spec, wanted, len(kept), total, goes_on=bool(kept) and recorded is None)
+    def draw_work() -> None:
+        _draw_buttons(spec, is_wanted, len(computed), resumes=bool(computed) and recorded is None)
         if recorded is None:
-            _progress(spec, standing, {at: one["seconds"] for at, one in done.items()})
+            _draw_progress(spec, standing, {index: unit["seconds"] for index, unit in finished_units.items()})
 
     if chosen == OWN:
-        work()
+        draw_work()
     cell = _chosen_cell(spec)
-    _panels(spec, outcomes, measure, cell)
+    _draw_panels(spec, outcomes, measure, cell)
     if chosen != OWN:
-        work()
+        draw_work()
     with st.expander("How it was made"):
-        _made(spec, measure, recorded)
-    _warmups(spec, outcomes)
-    _best_rates(spec, outcomes)
-    _cell(spec, cell)
+        _draw_origin(spec, measure, recorded)
+    _draw_warmups(spec, outcomes)
+    _draw_best_rates(spec, outcomes)
+    _draw_cell(spec, cell)
     if rate_axis(spec):
-        _sensitivity(spec, outcomes)
-    _downloads(spec, outcomes, deletes=bool(kept) and not wanted and works().deletes(spec, visitor()))
-    return wanted
+        _draw_sensitivity(spec, outcomes)
+    deletes = bool(computed) and not is_wanted and works().deletes(spec, visitor())
+    _draw_downloads(spec, outcomes, deletes=deletes)
+    return is_wanted
 
 
-def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: bool) -> None:
-    blocked = closed() or refused(spec, this_machine())  # a recording is shown even if it cannot be recomputed here
+def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -> None:
+    """Draws the button that computes or pauses the map, and how long the rest takes; `done`: finished runs."""
+    total = spec.runs
+    obstacle = closed() or refused(spec, this_machine())  # a recording is shown even if this server cannot compute it
 
     def compute() -> None:
         MAP_WANTED.put(spec.digest)
@@ -144,7 +145,7 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
         works().begin(spec, visitor(), address())
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if wanted:
+        if is_wanted:
             tip = TEXTS("pause")
             st.button(
                 "Pause",
@@ -155,12 +156,12 @@ def _buttons(spec: MapSpec, wanted: bool, done: int, total: int, *, goes_on: boo
                 args=(spec,),
                 help=tip,
             )
-        elif done < total and not blocked:
-            label = "Continue" if goes_on else "Compute it here"
+        elif done < total and not obstacle:
+            label = "Continue" if resumes else "Compute it here"
             st.button(label, key="map_compute", icon=":material/play_arrow:", type="primary", on_click=compute)
-        if done < total and blocked:
-            st.caption(f":material/info: {blocked}")
-        elif done < total and not wanted:  # the progress says how long it takes
+        if done < total and obstacle:
+            st.caption(f":material/info: {obstacle}")
+        elif done < total and not is_wanted:  # the progress says how long it takes
             seconds = sum(unit.seconds(this_machine()) for unit in units(spec)) * (1 - done / total)
             st.caption(
                 f"{total - done:,} runs, about {duration(seconds / own_jobs())} in "
@@ -175,65 +176,65 @@ def _pause(spec: MapSpec) -> None:
 
 def _delete(spec: MapSpec) -> None:
     _pause(spec)
-    if not works().delete(spec, visitor(), PATIENCE):
+    if not works().delete(spec, visitor(), STOP_SECONDS):
         st.toast(TEXTS("somebody's"), icon=":material/info:")
 
 
-def _progress(spec: MapSpec, standing: Standing, kept: dict[int, float]) -> None:
-    """The progress, the time left at the pace so far, and what the map waits for. `kept`: seconds of each finished
-    unit.
+def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, float]) -> None:
+    """Draws the progress, the time left at the pace so far, and what the map waits for.
+
+    `unit_seconds` has the time of each finished unit by its index.
     """
     if standing.state == "failed":
         st.error(f"{standing.sentence} Finished runs are kept.")
-    if not kept and standing.state == "ended":
+    if not unit_seconds and standing.state == "ended":
         return
-    every = units(spec)
-    done, total = sum(len(every[at]) for at in kept), spec.runs
-    costs = [unit.seconds(this_machine()) for unit in every]
-    cost = sum(costs[at] for at in kept)
-    left = sum(costs) - cost
-    pace = sum(kept.values()) / cost if cost else 1.0
-    first = f", {counted(standing.ahead, 'other map')} first"
-    words = {
-        "running": f"computing, about {duration(left * pace / own_jobs())} left",
-        "waiting": f"waiting for its turn{first}" if standing.ahead else "starting",
-    }
-    word = "finished" if done == total else words.get(standing.state, "paused")
-    st.progress(done / total, text=f"{done:,} of {total:,} runs · {word} · {badge('measured')}")
+    all_units, total = units(spec), spec.runs
+    done = sum(len(all_units[index]) for index in unit_seconds)
+    estimates = [unit.seconds(this_machine()) for unit in all_units]
+    done_estimate = sum(estimates[index] for index in unit_seconds)
+    pace = sum(unit_seconds.values()) / done_estimate if done_estimate else 1.0  # actual over estimated time
+    seconds_left = (sum(estimates) - done_estimate) * pace / own_jobs()
+    state = {
+        "running": f"computing, about {duration(seconds_left)} left",
+        "waiting": f"waiting for its turn, {counted(standing.ahead, 'other map')} first"
+        if standing.ahead
+        else "starting",
+    }.get(standing.state, "paused")
+    state = "finished" if done == total else state
+    st.progress(done / total, text=f"{done:,} of {total:,} runs · {state} · {badge('measured')}")
 
 
-def _panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
+def _draw_panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
+    """Draws a panel for each arrangement, on one colour scale."""
     guessing = chance(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
-    across = len(spec.arrangements) if len(spec.arrangements) in (1, 2, 4) else 3
-    for first in range(0, len(spec.arrangements), across):  # row by row, so that phones keep the order
-        for column, name in zip(st.columns(across), spec.arrangements[first : first + across], strict=False):
+    per_row = len(spec.arrangements) if len(spec.arrangements) in (1, 2, 4) else 3
+    for first in range(0, len(spec.arrangements), per_row):  # row by row, so that phones keep the order
+        for column, name in zip(st.columns(per_row), spec.arrangements[first : first + per_row], strict=False):
             with column:
                 figure = panel(spec, outcomes, name, measure, scale, chosen=cell)
                 title, key = f"Map of {name}, {MEASURES[measure].label.lower()}", f"map_panel_{spec.digest}_{name}"
-                static_chart(figure, title, key, height=300, on_click=partial(_picked, spec, name))
+                static_chart(figure, title, key, height=300, on_click=partial(_choose_nearest_cell, spec, name))
     st.caption(TEXTS("hatched"))
 
 
-def _made(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
-    """The colours, what all cells have in common, and where and when a recording was made."""
+def _draw_origin(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> None:
+    """Draws what the colours mean, what all cells have in common, and how and when a recording was made."""
     kind, task = MEASURES[measure], configs(spec, cells(spec)[0])[0].task
     unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
-    most = f"{number(loss_of_guessing(task) * LOSS_CEILING, 2)} ({LOSS_CEILING:g} times {name_of_guessing(task)})"
-    beyond = f" Losses above {most} share the last colour."
-    st.caption(f"{kind.label}{unit}, one colour scale for all panels.{beyond * (measure == LOSS)}")
+    limit = f"{number(loss_of_guessing(task) * BEYOND, 2)} ({BEYOND:g} times {name_of_guessing(task)})"
+    remark = f" Losses above {limit} share the last colour." if measure == LOSS else ""
+    st.caption(f"{kind.label}{unit}, one colour scale for all panels.{remark}")
     st.caption(_setting(spec))
     if recorded is not None:
-        made = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
-        st.caption(
-            TEXTS(
-                "recorded", badge=badge("recorded"), command=f"`{COMMAND}`", seeds=counted(spec.seeds, "seed"), **made
-            )
-        )
+        origin = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
+        seeds = counted(spec.seeds, "seed")
+        st.caption(TEXTS("recorded", badge=badge("recorded"), command=f"`{COMMAND}`", seeds=seeds, **origin))
 
 
-def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
-    """A click in a panel selects the nearest cell."""
+def _choose_nearest_cell(spec: MapSpec, name: str, x: object, y: object) -> None:
+    """Chooses the cell nearest to a click in a panel."""
     if isinstance(x, int | float) and isinstance(y, int | float):
         column, row = round(x), round(y)
         if 0 <= column < len(spec.x.values) and 0 <= row < len(spec.y.values):
@@ -241,50 +242,56 @@ def _picked(spec: MapSpec, name: str, x: object, y: object) -> None:
 
 
 def _chosen_cell(spec: MapSpec) -> Cell:
-    """The chosen cell; the first where none is."""
-    every = cells(spec)
-    return form.keep(MapView, KEY, MapView(cell=every[0]), only=["cell"], legal={"cell": every}).cell or every[0]
+    """The chosen cell; the first without a choice."""
+    all_cells = cells(spec)
+    usual = MapView(cell=all_cells[0])
+    return form.keep(MapView, KEY, usual, only=["cell"], legal={"cell": all_cells}).cell or all_cells[0]
 
 
-def _warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
-    """What a warm-up changes, where the map is about that."""
-    if not (found := warmed(spec, outcomes)):
+def _draw_warmups(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    """Draws the effect of a warm-up, if the map varies it."""
+    effects = warmed(spec, outcomes)
+    if not effects:
         return
-    st.markdown(f"**{warmup_sentence(spec, found)}**")
-    if helped := [one for one in found if decides(one, spec.target)]:
-        rows = {
-            "arrangement": [one.arrangement for one in helped],
-            "learning rate": [number(one.rate, 6) for one in helped],
-            "final loss without a warm-up": [_loss(one.without) for one in helped],
-            "with the best warm-up": [_loss(one.best) for one in helped],
+    st.markdown(f"**{warmup_sentence(spec, effects)}**")
+    decisive = [effect for effect in effects if decides(effect, spec.target)]
+    if decisive:
+        table = {
+            "arrangement": [effect.arrangement for effect in decisive],
+            "learning rate": [number(effect.rate, 6) for effect in decisive],
+            "final loss without a warm-up": [_loss_text(effect.without) for effect in decisive],
+            "with the best warm-up": [_loss_text(effect.best) for effect in decisive],
         }
-        named_table("Where a warm-up decides", rows)
+        named_table("Where a warm-up decides", table)
 
 
-def _best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
-    """Whether the best learning rate stands still over the width, where the map is about that."""
-    if (found := best_rates(spec, outcomes)) is None:
+def _draw_best_rates(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    """Draws whether the best learning rate stays the same over the width, if the map varies both."""
+    best = best_rates(spec, outcomes)
+    if best is None:
         return
-    widths_, rates = list(found.rates), list(found.rates.values())
-    of = {"low": number(min(rates), 3), "high": number(max(rates), 3), "slope": signed(found.slope, 2)}
-    told = {"first": number(rates[0], 3), "last": number(rates[-1], 3), "slope": of["slope"]}
-    ends = {"narrow": f"{widths_[0]:g}", "wide": f"{widths_[-1]:g}"}
-    st.markdown(f"**{TEXTS('best still', **of, **ends) if found.still else TEXTS('best moves', **told, **ends)}**")
+    all_widths, rates = list(best.rates), list(best.rates.values())
+    ends = {"narrow": f"{all_widths[0]:g}", "wide": f"{all_widths[-1]:g}"}
+    slope = signed(best.slope, 2)
+    if best.still:
+        text = TEXTS("best still", low=number(min(rates), 3), high=number(max(rates), 3), slope=slope, **ends)
+    else:
+        text = TEXTS("best moves", first=number(rates[0], 3), last=number(rates[-1], 3), slope=slope, **ends)
+    st.markdown(f"**{text}**")
 
 
-def _loss(value: float) -> str:
+def _loss_text(value: float) -> str:
     return number(value, 2) if math.isfinite(value) else "diverged"
 
 
-def _cell(spec: MapSpec, cell: Cell) -> None:
-    """One cell, selected by a click or here, to open in the playground or add to a comparison."""
-    every = cells(spec)
+def _draw_cell(spec: MapSpec, cell: Cell) -> None:
+    """Draws the choice of a cell, and buttons that open it in the playground or add it to a comparison."""
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:
         put_again()
-        chosen = (session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y"))
-        session.set_widget(CELL, Cell(*chosen))
+        parts = (session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y"))
+        session.set_widget(CELL, Cell(*parts))
 
     for column, part, label, tip, options in (
         (left, "arrangement", "Cell: arrangement", None, spec.arrangements),
@@ -293,7 +300,7 @@ def _cell(spec: MapSpec, cell: Cell) -> None:
     ):
         put({f"map_cell_{part}": getattr(cell, part)})
         column.selectbox(label, options, key=f"map_cell_{part}", help=tip, on_change=choose, args=(part,))
-    basket: list[Cell] = [one for one in MAP_BASKET.get() if one in every]
+    basket: list[Cell] = [chosen for chosen in MAP_BASKET.get() if chosen in cells(spec)]
 
     def add() -> None:
         MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
@@ -302,25 +309,25 @@ def _cell(spec: MapSpec, cell: Cell) -> None:
         to_playground(configs(spec, cell)[0], "Open this run in the playground")
         st.button("Add to a comparison", key="map_add", icon=":material/add:", on_click=add, disabled=cell in basket)
         if len(basket) > 1:
-            to_compare([configs(spec, one)[0] for one in basket], f"Compare {len(basket)} runs")
+            to_compare([configs(spec, chosen)[0] for chosen in basket], f"Compare {len(basket)} runs")
         elif basket:
             st.caption(TEXTS("one selected"))
 
 
-def _sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
-    """How wide a range of learning rates reaches the target."""
+def _draw_sensitivity(spec: MapSpec, outcomes: Sequence[Outcome]) -> None:
+    """Draws how wide a range of learning rates reaches the target."""
     st.subheader("Sensitivity to the learning rate", anchor=False)
-    found = widths(spec, outcomes)
-    st.markdown(f"**{sentence(spec, found)}**")
-    other = spec.y.field if rate_axis(spec) == "x" else spec.x.field
-    figure = widths_chart(spec, found, other)
+    ranges = widths(spec, outcomes)
+    st.markdown(f"**{sentence(spec, ranges)}**")
+    other_field = spec.y.field if rate_axis(spec) == "x" else spec.x.field
+    figure = widths_chart(spec, ranges, other_field)
     static_chart(figure, "Width of the range of learning rates", f"map_widths_{spec.digest}", height=300)
-    edge = TEXTS("edge") if any(w.edge for w in found) else ""
+    edge = TEXTS("edge") if any(rate_range.edge for rate_range in ranges) else ""
     st.caption(f"{TEXTS('widths', target=spec.target, seeds=counted(spec.seeds, 'seed'))} {edge}".strip())
 
 
-def _downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> None:
-    """What can be taken away, and at the end, far from what computes, the button that deletes."""
+def _draw_downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> None:
+    """Draws table and downloads, and last, far from the button that computes, the button that deletes."""
     frame = frame_of(spec, outcomes)
     with st.container(horizontal=True):
         with st.popover("Table", icon=":material/table:", key="map_table"):
@@ -332,6 +339,6 @@ def _downloads(spec: MapSpec, outcomes: Sequence[Outcome], *, deletes: bool) -> 
         st.download_button("Specification (JSON)", spec.to_json(), name, "application/json", key="map_json")
         if deletes:
             tip = TEXTS("delete")
-            how: dict[str, Any] = {"key": "map_delete", "icon": ":material/delete:", "help": tip}
-            st.button("Delete", on_click=_delete, args=(spec,), **how)
+            settings_: dict[str, Any] = {"key": "map_delete", "icon": ":material/delete:", "help": tip}
+            st.button("Delete", on_click=_delete, args=(spec,), **settings_)
     st.caption(TEXTS("command", command=f"`python -m models map map-{spec.digest}.json --out map.csv`"))

@@ -1,4 +1,4 @@
-"""The settings of a map: controls for axes, arrangements, base configuration, seeds and target, or pasted JSON."""
+"""The specification of a map, in controls or as pasted JSON: axes, arrangements, base fields, seeds and target."""
 
 from typing import Any
 
@@ -35,26 +35,26 @@ BASE = (
     "warmup",
     "steps",
 )
-MAX_AXIS = 1000  # characters of an axis, with room for the longest numbers
-OWN = "of the arrangement"  # what a map leaves to its arrangements
-LEFT = ("norm", "init")  # fields that may be left to them
+MAX_AXIS_CHARS = 1000  # room for the longest numbers
+OF_ARRANGEMENT = "of the arrangement"  # a base field that each arrangement sets
+ARRANGED_FIELDS = ("norm", "init")  # base fields with this choice
 
 MAP_OWN: Key[MapSpec | None] = Key("map_own", None)  # the last legal specification
-MAP_FILLED = Key("map_filled", False)  # whether the controls hold it
+MAP_FILLED = Key("map_filled", False)  # whether it has been put into the controls
 MAP_MORE: Key[dict[str, Any]] = Key("map_more", {})  # fields of its base without a control
-MAP_REFUSED = Key("map_refused", "")  # what was wrong with the specification in the address
+MAP_REFUSED = Key("map_refused", "")  # the fault of the specification in the address
 
 
-def edited() -> MapSpec:
-    """The map in the controls; if they are invalid, an error and the last valid map."""
+def draw_controls() -> MapSpec:
+    """Draws the controls. Returns their map, or with an error the last legal one."""
     _adopt()
-    kept = MAP_OWN.get() or FIRST
-    _fill(kept)
+    last_spec = MAP_OWN.get() or FIRST
+    _fill(last_spec)
     left, right = st.columns(2)
     with left:
-        x = _axis("x", "Horizontal axis")
+        x_field, x_values = _draw_axis("x", "Horizontal axis")
     with right:
-        y = _axis("y", "Vertical axis")
+        y_field, y_values = _draw_axis("y", "Vertical axis")
     names = st.multiselect(
         "Arrangements",
         list(ARRANGEMENTS),
@@ -63,10 +63,10 @@ def edited() -> MapSpec:
         help=f"One panel each, up to {MAX_PANELS}.",
     )
     with st.expander("The net, its task and its training"):
-        base = _base((x[0], y[0]))
-        seeds, target = st.columns(2)
-        count = seeds.number_input("Seeds", 1, MAX_SEEDS_OF_MAP, key=SEEDS, help="Runs per cell, trained together.")
-        goal = target.number_input(
+        base = _draw_base((x_field, y_field))
+        left, right = st.columns(2)
+        seeds = left.number_input("Seeds", 1, MAX_SEEDS_OF_MAP, key=SEEDS, help="Runs per cell, trained together.")
+        target = right.number_input(
             "Target loss",
             *TARGETS,
             step=0.05,
@@ -75,19 +75,18 @@ def edited() -> MapSpec:
             help="For steps to target, and for sensitivity.",
         )
     try:
-        spec = MapSpec(
-            Axis(x[0], _numbers(x[1])), Axis(y[0], _numbers(y[1])), tuple(names), base, int(count), float(goal)
-        )
+        x, y = Axis(x_field, _numbers(x_values)), Axis(y_field, _numbers(y_values))
+        spec = MapSpec(x, y, tuple(names), base, int(seeds), float(target))
     except ValueError as problem:
         st.error(f"{problem}. Below is still the last valid map.")
-        spec = kept
+        spec = last_spec
     MAP_OWN.put(spec)
     address.change({KEY: None if spec == FIRST else spec.to_json(compact=True)})
     return spec
 
 
-def pasted() -> None:
-    """A box to paste a map's JSON into."""
+def draw_paste_box() -> None:
+    """Draws a box to paste a map's JSON into."""
     with st.popover("Paste a specification", icon=":material/content_paste:"):
         text = st.text_area("Specification (JSON)", key="map_paste", height=200, max_chars=MAX_SPEC_CHARS)
         if st.button("Use it", key="map_use"):
@@ -101,7 +100,7 @@ def pasted() -> None:
 
 
 def _adopt() -> None:
-    """Adopts the map in the address. If it cannot be read, says so and takes the default."""
+    """Adopts the map in the address; a map that cannot be read is replaced by the default, with a note."""
     text = st.query_params.get(KEY)
     with address.adopting(KEY) as fresh:
         if fresh or not MAP_OWN.there:
@@ -116,78 +115,80 @@ def _adopt() -> None:
 
 
 def _quoted(problem: ValueError) -> str:
-    """What is wrong with a pasted map, with its quotes escaped for Markdown."""
-    return literal(as_sentence(str(problem)[:300]))
+    """The fault of a map as a sentence, escaped for Markdown because it may quote the map."""
+    return literal(sentence(str(problem)[:300]))
 
 
 def put(spec: MapSpec) -> None:
-    """Puts a map into the controls."""
+    """Puts a map into the controls, at their next run."""
     MAP_OWN.put(spec)
     MAP_FILLED.put(False)
 
 
 def _fill(spec: MapSpec) -> None:
-    """Fills the controls from a map, if it is not the one they were last filled from."""
+    """Fills the controls from a new map."""
     if MAP_FILLED.get() and session.widget_value(CHOSEN) is not None:
         return
     MAP_FILLED.put(True)
     for name, axis in (("x", spec.x), ("y", spec.y)):
         session.set_widget(f"map_{name}", axis.field)
-        session.set_widget(f"map_{name}_values", ", ".join(map(_written, axis.values)))
+        session.set_widget(f"map_{name}_values", ", ".join(map(_exact_text, axis.values)))
     session.set_widget(CHOSEN, list(spec.arrangements))
     session.set_widget(SEEDS, spec.seeds)
     session.set_widget(TARGET, float(spec.target))
     usual = RunConfig.arranged("pre-norm", net=str(dict(spec.base).get("net", "mlp")))
     for name in BASE:
-        session.set_widget(f"map_base_{name}", dict(spec.base).get(name, OWN if name in LEFT else getattr(usual, name)))
+        default = OF_ARRANGEMENT if name in ARRANGED_FIELDS else getattr(usual, name)
+        session.set_widget(f"map_base_{name}", dict(spec.base).get(name, default))
     MAP_MORE.put({name: value for name, value in spec.base if name not in BASE})
 
 
-def _written(value: float) -> str:
-    """A number that `_numbers` reads back exactly."""
+def _exact_text(value: float) -> str:
+    """A number as text that `_numbers` reads back exactly."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
-def _axis(name: str, label: str) -> tuple[str, str]:
-    chosen = st.selectbox(label, AXES, key=f"map_{name}", format_func=lambda one: knobs()[one][1].label)
+def _draw_axis(name: str, label: str) -> tuple[str, str]:
+    """Draws the field and the values of an axis. Returns both."""
+    field = st.selectbox(label, AXES, key=f"map_{name}", format_func=lambda axis: knobs()[axis][1].label)
     text = st.text_input(
         "Values",
         key=f"map_{name}_values",
-        max_chars=MAX_AXIS,
+        max_chars=MAX_AXIS_CHARS,
         help="Numbers separated by commas; each is a column or a row of cells.",
     )
-    return str(chosen), text
+    return str(field), text
 
 
-def _base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-    """The base's fields that are not an axis and not at their default or their arrangement's own, and further fields
-    of a pasted map.
+def _draw_base(axes: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    """Draws the base fields that are not an axis.
+
+    Returns name and value of those that differ from their default, and of a pasted map's fields without a control.
     """
-    found: dict[str, Any] = dict(MAP_MORE.get())
+    fields: dict[str, Any] = dict(MAP_MORE.get())
     columns = st.columns(4)
-    for at, name in enumerate(name for name in BASE if name not in axes):
+    for index, name in enumerate(name for name in BASE if name not in axes):
         key = f"map_base_{name}"
-        with columns[at % 4]:
-            widget(name, session.widget_value(key), key=key, step=0.01, before=(OWN,) if name in LEFT else ())
-        found[name] = session.widget_value(key)
-    usual = RunConfig.arranged("pre-norm", net=str(found["net"]))  # an arrangement's defaults for this net
-    return tuple(
-        (name, value)
-        for name, value in found.items()
-        if value != (OWN if name in LEFT else RunConfig.net if name == "net" else getattr(usual, name))
-    )
+        extra_choices = (OF_ARRANGEMENT,) if name in ARRANGED_FIELDS else ()
+        with columns[index % 4]:
+            widget(name, session.widget_value(key), key=key, step=0.01, before=extra_choices)
+        fields[name] = session.widget_value(key)
+    usual = RunConfig.arranged("pre-norm", net=str(fields["net"]))  # an arrangement's defaults for this net
+    defaults = {name: getattr(usual, name) for name in fields} | dict.fromkeys(ARRANGED_FIELDS, OF_ARRANGEMENT)
+    defaults["net"] = RunConfig.net
+    return tuple((name, value) for name, value in fields.items() if value != defaults[name])
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """The numbers in a text. ValueError names what is not a number."""
-    found = []
-    for part in text[:MAX_AXIS].replace(";", ",").replace(" ", ",").split(","):
+    """The numbers in a text. ValueError quotes the first part that is no number."""
+    numbers = []
+    for part in text[:MAX_AXIS_CHARS].replace(";", ",").replace(" ", ",").split(","):
         if not part:
             continue
         try:
             number = float(part)
         except ValueError:
             raise ValueError(f"{part[:20]!r} is not a number") from None
-        found.append(int(number) if number.is_integer() else number)
-    return tuple(found)
+        numbers.append(int(number) if number.is_integer() else number)
+    return tuple(numbers)

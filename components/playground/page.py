@@ -1,4 +1,4 @@
-"""The playground below its controls: player, charts, comparison curves, remedies, and this network's theory."""
+"""The playground below its controls: player, charts, comparison curves, remedies, and the network's equation."""
 
 import secrets
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.declare import Headline, Panel
 from components.controls import form, settled
-from components.instruments import instruments, remedies
+from components.instruments import draw_instruments, remedies
 from components.instruments.panel import INSTRUMENT
 from components.player.page import panels_below, player, playhead
 from components.player.profiles import RowProfile, row_profile
 from components.player.view import View, failure_sentence, view_at
 from components.playground import picture, take_home
-from components.playground.presets import where_to_look
+from components.playground.presets import preset_hint
 from components.shell import link, projector, session, tour
 from components.shell.hide import any_hidden, hidden
 from components.shell.link import LINK_RERUN
@@ -37,11 +37,11 @@ NAME = "playground"
 PREVIOUS: Key[RowProfile | None] = Key("previous", None)  # before the last change
 PINNED: Key[RowProfile | None] = Key("pinned", None)
 VIEW: Key[View | None] = Key("view", None)
-STARTED = Key("playground_started", "")  # the last request to play the run
+STARTED = Key("playground_started", "")  # a random token per request to play the run
 STOP_LOSS = Key("playground_stop_loss", 0.0)
-FIT = Key("playground_fit", 0)  # how often the axes were rescaled; between two times they never shrink
-ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # a run, and whether it had rows
-SWITCHED = Key("playground_switched", False)
+FIT = Key("playground_fit", 0)  # number of times that the axes were rescaled; in between they never shrink
+ROWS: Key[tuple[RunConfig | None, bool]] = Key("playground_rows", (None, False))  # the run, and whether it had rows
+SWITCHED = Key("playground_switched", False)  # whether a click on the stack has changed the configuration
 
 
 @dataclass(frozen=True)
@@ -51,53 +51,54 @@ class OpenPanel(Settings):
     panel: Annotated[str, Knob("Show", choices=dict.fromkeys(picture.PANELS), control="segments")] = picture.PANELS[0]
 
 
-def watch(cfg: RunConfig) -> None:
-    """The player, and measurements at the step where its playhead rests."""
+def draw(cfg: RunConfig) -> None:
+    """Draws the player, and measurements at the step where its playhead rests."""
     if LINK_RERUN.pop():
         STARTED.put(secrets.token_hex(4))
-    poll_while(NAME, lambda: _watched(cfg))
+    poll_while(NAME, lambda: _draw_fragment(cfg))
 
 
-def _watched(cfg: RunConfig) -> bool:
-    """Player, chart controls and instrument. Returns whether an answer is still to come."""
+def _draw_fragment(cfg: RunConfig) -> bool:
+    """Draws player, chart controls and instruments. Returns whether an answer is pending."""
     if SWITCHED.pop():
         st.rerun()  # the controls lie outside this fragment
-    before = VIEW.get()
-    if before is not None and before.cfg != cfg:
-        _leave(before, cfg)
-    at = playhead(NAME, [cfg])
-    if at.step and cfg != RunConfig():
+    last_view = VIEW.get()
+    if last_view is not None and last_view.cfg != cfg:
+        _store_previous(last_view, cfg)
+    playhead = place(NAME, [cfg])
+    if playhead.step and cfg != RunConfig():
         tour.done("break")
-    view, late = view_at(cfg, at.step)
-    others = _others(cfg)
-    offer = _player(cfg, others)
-    refused = late and bool(failure_sentence(cfg))
+    view, is_late = look(cfg, playhead.step)
+    others = _comparison_profiles(cfg)
+    remedy_place = _draw_player(cfg, others)
+    is_refused = is_late and bool(trouble(cfg))
     if view is None:
-        return not refused
+        return not is_refused
     VIEW.put(view)
-    take_home.check(view)
-    with offer:
-        measuring = not hidden("verdict") and _remedy(view)
-    if not projector.is_on():
-        _below(cfg, others)
-        measuring |= not hidden("instruments") and instruments(view, at, NAME)
-    _look_again(view)
-    return (late or measuring) and not refused
+    take_home.check_digest(view)
+    with remedy_place:
+        is_measuring = not hidden("verdict") and _draw_remedy(view)
+    if not projector.on():
+        _draw_panels(cfg, others)
+        is_measuring |= not hidden("instruments") and draw_instruments(view, playhead, NAME)
+    _rerun_for_export(view)
+    return (is_late or is_measuring) and not is_refused
 
 
-def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
-    """The stack and the verdict on it, the player, and below it the charts. Returns the place of a remedy: above
-    the charts, in sight, but on a projector below them.
+def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenerator:
+    """Draws stack, verdict, player and charts. Returns the place of a remedy: above the charts, on a projector below.
+
+    `others` are the comparison profiles with their roles.
     """
     large, fit = projector.is_on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
-    stack = picture.stack(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
-    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), hint=where_to_look(cfg))]
-    panels_below(NAME, "over", [stack, *verdict], on_toggle=_switch)
+    stack = picture.stack_panel(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
+    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
+    below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
     player(
         NAME,
         [cfg],
-        [picture.player(cfg, fit, large=large)],
+        [picture.loss_chart(cfg, fit, large=large)],
         reports="follow" if INSTRUMENT.get() else "rest",
         keys=projector.HINT if large else "",
         start=STARTED.get(),
@@ -105,23 +106,23 @@ def _player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaGenera
         restore=True,
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
-    offer = None if large else st.container()
-    panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
-    return offer or st.container()
+    remedy_place = None if large else st.container()
+    below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
+    return remedy_place or st.container()
 
 
-def _switch(_run: int, block: int) -> None:
-    """Toggles the skip of the clicked block: an exception in the configuration."""
+def _toggle_residual(_run: int, block: int) -> None:
+    """Toggles the residual of the clicked block, as an override in the configuration."""
     cfg = settled.last()
-    own = {key: value for at, key, value in cfg.overrides if at == block}
-    wanted = not own.get("residual", cfg.residual)
-    value = None if wanted == cfg.residual else wanted
+    overrides = {key: value for number, key, value in cfg.overrides if number == block}
+    residual = not overrides.get("residual", cfg.residual)
+    value = None if residual == cfg.residual else residual
     link.put({"overrides": with_override(cfg.overrides, block, "residual", value)})
     SWITCHED.put(True)
 
 
-def what_is_set(cfg: RunConfig) -> None:
-    """The equation, from the plan that the model is built from; links to other pages; export."""
+def draw_details(cfg: RunConfig) -> None:
+    """Draws the equation, from the plan that the model is built from, links to other pages, and export."""
     if not hidden("theory"):
         name = arrangement_of(cfg)
         st.subheader(f"This network: {name}" if name else "This network", anchor=False)
@@ -134,72 +135,68 @@ def what_is_set(cfg: RunConfig) -> None:
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )
-    take_home.take_home(cfg, VIEW.get())
+    take_home.draw_export(cfg, VIEW.get())
 
 
-def _leave(before: View, cfg: RunConfig) -> None:
-    """Keeps the profile before the last change as the previous profile, where the two can be compared.
+def _store_previous(view: View, cfg: RunConfig) -> None:
+    """Stores the profile before the last change, if it can be compared with the new net.
 
-    Not if the new net has less than half its depth: it would be squeezed into a corner of its own chart.
+    A net less than half as deep is not compared: its curve would fill only a corner of the chart.
     """
-    shown, _ = view_at(before.cfg, playhead(NAME, [before.cfg]).step)
-    previous = row_profile(shown or before)
-    alike = previous.is_comparable(cfg)
-    PREVIOUS.put(previous if alike and before.cfg.depth <= 2 * cfg.depth else None)
-    if not alike:
-        _fit_axes()  # they were scaled for curves that are gone
+    current, _ = look(view.cfg, place(NAME, [view.cfg]).step)
+    previous = profile_of(current or view)
+    is_comparable = previous.beside(cfg)
+    PREVIOUS.put(previous if is_comparable and view.cfg.depth <= 2 * cfg.depth else None)
+    if not is_comparable:
+        _fit_axes()  # they were scaled for the old curves
 
 
-def _below(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
-    """Controls for comparison curves, and one of the panels below the charts."""
+def _draw_panels(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
+    """Draws controls for comparison curves, and the open panel below the charts."""
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:
-        offered = picture.panels(cfg)
-        if form.keep(OpenPanel, "", OpenPanel(offered[0])).panel not in offered:  # by a link, or the task was another
-            form.put("", panel=offered[0])
-        legal = {"panel": offered}
-        panels = form.draw(OpenPanel, "", legal=legal, kept=True, places=[row], label_visibility="collapsed").panel
+        names = picture.panel_names(cfg)
+        if form.keep(OpenPanel, "", OpenPanel(names[0])).panel not in names:  # from a link or another task
+            form.put("", panel=names[0])
+        legal = {"panel": names}
+        name = form.draw(OpenPanel, "", legal=legal, kept=True, places=[row], label_visibility="collapsed").panel
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):
-            st.button("Remove comparison curves", on_click=_clear, key="clear", disabled=not others)
+            st.button("Remove comparison curves", on_click=_clear_curves, key="clear", disabled=not others)
             tip = "The playhead stops at the first step with a training loss this small; 0 turns it off."
             st.number_input(
                 "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
             )
-    panels_below(NAME, "panel", picture.panel(cfg, others, FIT.get(), str(panels)))
+    below(NAME, "panel", picture.panel_charts(cfg, others, FIT.get(), str(name)))
 
 
-def _look_again(view: View) -> None:
-    """Reruns the page once a run has rows and the export panel is open, which lies outside this fragment."""
-    there = view.is_trained
-    if ROWS.get() != (view.cfg, there):
-        known = ROWS.get()
-        ROWS.put((view.cfg, there))
-        if there and known == (view.cfg, False) and session.widget_value(take_home.KEY):
-            st.rerun()
+def _rerun_for_export(view: View) -> None:
+    """Runs the page again at a run's first row if the export panel is open: it lies outside this fragment."""
+    last = ROWS.get()
+    ROWS.put((view.cfg, view.trained))
+    if view.trained and last == (view.cfg, False) and session.widget_value(take_home.KEY):
+        st.rerun()
 
 
-def _others(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
-    """The profiles to compare with, by role: the one before the last change and the pinned one, of the same net and
-    task.
-    """
-    others = [(role.name, role.get()) for role in (PREVIOUS, PINNED)]
-    return [(role, profile) for role, profile in others if profile is not None and profile.is_comparable(cfg)]
+def _comparison_profiles(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
+    """Role and profile of the previous and the pinned profile, where they can be compared with this net's."""
+    profiles = [(key.name, key.get()) for key in (PREVIOUS, PINNED)]
+    return [(role, profile) for role, profile in profiles if profile is not None and profile.beside(cfg)]
 
 
-def _remedy(view: View) -> bool:
-    """For a failed run, one change that helps. Returns whether the search is still on."""
+def _draw_remedy(view: View) -> bool:
+    """Draws the best remedy for a failed run. Returns whether the search is still running."""
     if not failed(view.cfg, view.trace, view.row):
         return False
-    found = remedies.found(view)
+    search = remedies.remedy_search(view)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(found.said or "This run failed. What would help?")
-        for remedy, came_of_it in found.offers[:1]:
-            st.markdown(f"**{remedy.label[0].upper()}{remedy.label[1:]}**: {came_of_it}.")
+        st.caption(search.sentence or "This run failed. What would help?")
+        for remedy, result in search.offers[:1]:
+            st.markdown(f"**{remedy.label[0].upper()}{remedy.label[1:]}**: {result}.")
             if st.button("Apply", on_click=link.put, args=(remedy.fields,), key="remedy"):
-                st.rerun()  # the press reran this fragment only, and the controls lie outside
-    return found.waiting
+                st.rerun()  # a press runs this fragment alone, and the controls lie outside
+    return search.waiting
 
 
 def _fit_axes() -> None:
@@ -212,6 +209,6 @@ def _pin(cfg: RunConfig) -> None:
         PINNED.put(row_profile(view))
 
 
-def _clear() -> None:
+def _clear_curves() -> None:
     PREVIOUS.pop()
     PINNED.pop()

@@ -1,4 +1,4 @@
-"""The playground's charts: figures of its player and its panels."""
+"""The playground's panels: stack, loss, and charts."""
 
 from typing import Any
 
@@ -21,102 +21,102 @@ from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import block_name
 
-TITLE = 30  # pixels above a plot without a legend
-STACK_HEIGHT = 150
-HEIGHT, PLAYER = 276, 158  # of a chart, and of the loss in the player, in pixels
+# Heights in pixels.
+TITLE_MARGIN = 30  # above a plot without a legend
+STACK_HEIGHT, LOSS_HEIGHT, CHART_HEIGHT, PATHS_HEIGHT = 150, 158, 276, 230
+# Track by title.
 PROFILES = {"Signal by depth": "act_rms", "Gradient by depth": "grad_rms"}
-PATHS = 230  # pixels
 MAPS = {"Signal by layer and step": "act_rms", "Gradient by layer and step": "grad_rms"}
 PANELS = ("Weights and samples", "Layer and step", "What the net says")
-ANSWERS = {
+ANSWERS = {  # title and height of a net's answers, by kind of task
     "points": ("Decision regions", 380),
     "image": ("Digit mistakes", 380),
     "sequence": ("Input, target and answer", 300),
 }
 
 
-def stack(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
-    """The stack, whose blocks can be opened unless a link hides what they are made of."""
-    blocks: dict[str, Any] = {"blocks": stack_blocks(cfg)} if hidden("theory") else blocks_with_diagrams(cfg)
+def stack_panel(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
+    """The stack; its blocks open unless a link hides theory."""
+    blocks: dict[str, Any] = {"blocks": blocks_of(cfg)} if hidden("theory") else opened(cfg)
     return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
 
 
-def player(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
-    """The loss, which the slider over the steps covers. `large`: for a projector."""
-    figure = figures.player_loss(cfg)
-    says = "" if large or hidden("verdict") else "loss"
+def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
+    """The loss in the player, which the slider over the steps covers; `large` for a projector."""
     return Chart(
-        "Loss", figure=_type(figure, large), says=says, height=projector.LOSS if large else PLAYER, fit=fit, scrubs=True
+        "Loss",
+        figure=_sized(figures.in_player(cfg), large),
+        says="" if large or hidden("verdict") else "loss",
+        height=projector.LOSS if large else LOSS_HEIGHT,
+        fit=fit,
+        scrubs=True,
     )
 
 
 def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, large: bool) -> list[Panel]:
-    """What a language model writes, signal and gradient by depth, and the way of ten samples.
+    """A language model's text, signal and gradient by depth, and sample paths.
 
-    The charts have no sentences: the verdict describes them. `others`: (role, profile). `large`: enlarged for a
-    projector, without the samples.
+    The charts have no sentences, because the verdict describes them. `others` are comparison profiles with their
+    roles. `large` is for a projector: enlarged, without sample paths.
     """
-    height = projector.BELOW_STACK if large else HEIGHT
-    profiles = {title: _type(_profile(cfg, title, track, others), large) for title, track in PROFILES.items()}
-    for figure in profiles.values():
+    height = projector.BELOW_STACK if large else CHART_HEIGHT
+    span = 6 if large else 4
+    drawn = []
+    for title, track in PROFILES.items():
+        figure = figures.profile(title, track, plan(cfg).sites, others=_series(others, track))
+        figure = _sized(figure, large)
         figure["layout"]["showlegend"] = bool(others)  # a single line is the step in the player
         if not others:
-            figure["layout"]["margin"]["t"] = TITLE
-    span = 6 if large else 4
-    drawn = [Chart(title, span=span, figure=figure, height=height, fit=fit) for title, figure in profiles.items()]
-    texts = [text_panel()] if is_language_model(cfg) else []
-    return [*texts, *drawn] if large else [*texts, *drawn, sample_paths_panel(PATHS, span)]
+            figure["layout"]["margin"]["t"] = TITLE_MARGIN
+        drawn.append(Chart(title, span=span, figure=figure, height=height, fit=fit))
+    texts = [text_of()] if writes(cfg) else []
+    return [*texts, *drawn] if large else [*texts, *drawn, ten_samples(PATHS_HEIGHT, span)]
 
 
-def panels(cfg: RunConfig) -> tuple[str, ...]:
-    """Those of PANELS that a net has: what a language model says stands above."""
-    return PANELS[:2] if is_language_model(cfg) else PANELS
+def panel_names(cfg: RunConfig) -> tuple[str, ...]:
+    """The PANELS of a net: a language model's text stands above, so it has no panel of answers."""
+    return PANELS[:2] if writes(cfg) else PANELS
 
 
-def panel(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, chosen: str) -> list[Panel]:
-    """The figures of one of PANELS."""
-    if chosen == PANELS[0]:
+def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, name: str) -> list[Panel]:
+    """The charts of one of PANELS."""
+    if name == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
-    return _maps(cfg, fit) if chosen == PANELS[1] else _what_it_says(cfg)
+    return _maps(cfg, fit) if name == PANELS[1] else _answers(cfg)
 
 
-def in_file(cfg: RunConfig) -> tuple[list[Panel], ...]:
-    """What a file shows of a run over, in and under its player: as the page, and what it lets one choose there."""
+def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
+    """The panels over, in and under the player of a file: those of the page, with every panel open."""
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds())]
-    chosen = [one for name in panels(cfg) for one in panel(cfg, [], 0, name)]
-    return (
-        [stack(cfg), *verdict],
-        [player(cfg, 0, large=False)],
-        [*charts(cfg, [], 0, large=False), *chosen],
-    )
+    below = charts(cfg, [], 0, large=False)
+    for name in panel_names(cfg):
+        below += panel_charts(cfg, [], 0, name)
+    return [stack_panel(cfg), *verdict], [loss_chart(cfg, 0, large=False)], below
 
 
-def _type(figure: Figure, large: bool) -> Figure:
-    return scaled_figure(figure, projector.FACTOR) if large else figure
+def _sized(figure: Figure, large: bool) -> Figure:
+    return enlarged(figure, projector.FACTOR) if large else figure
 
 
-def _profile(cfg: RunConfig, title: str, track: str, others: list[tuple[str, RowProfile]]) -> Figure:
-    return figures.profile(title, track, plan(cfg).sites, others=_series(others, track))
-
-
-def _series(others: list[tuple[str, RowProfile]], key: str) -> list[Series]:
-    return [Series(profile.label, getattr(profile, key), role) for role, profile in others]
+def _series(others: list[tuple[str, RowProfile]], track: str) -> list[Series]:
+    return [Series(profile.label, getattr(profile, track), role) for role, profile in others]
 
 
 def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int) -> list[Panel]:
     blocks = [block_name(block) for block in range(1, cfg.depth + 1)]
-    title, besides = "Weight gradient by depth", f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
+    title = "Weight gradient by depth"
+    cosine_title = f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
     weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))
-    samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=besides)
-    spoken = not hidden("verdict")
+    samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=cosine_title)
+    has_sentences = not hidden("verdict")
     return [
-        Chart(title, span=6, figure=weights, says="weight" if spoken else "", fit=fit),
-        Chart(besides, span=6, figure=samples, says="cosine" if spoken else "", fit=fit),
+        Chart(title, span=6, figure=weights, says="weight" if has_sentences else "", fit=fit),
+        Chart(cosine_title, span=6, figure=samples, says="cosine" if has_sentences else "", fit=fit),
     ]
 
 
 def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
-    """Signal and gradient at every step so far."""
+    """Signal and gradient over layers and steps."""
     sites = plan(cfg).sites
     return [
         Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)
@@ -124,6 +124,6 @@ def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
     ]
 
 
-def _what_it_says(cfg: RunConfig) -> list[Panel]:
+def _answers(cfg: RunConfig) -> list[Panel]:
     title, height = ANSWERS[TASKS[cfg.task].kind]
     return [Chart(title, span=COLUMNS, says="answers", height=height)]

@@ -1,4 +1,4 @@
-"""Presets: the four nets of Start and GPT-2's arrangement, each with where to look before training."""
+"""Presets: the four nets of Start and GPT-2's arrangement, each with a hint where to look before training."""
 
 import streamlit as st
 
@@ -11,10 +11,7 @@ from models.spec import RunConfig, knobs
 TEXTS = Texts("playground")
 
 KEY = "preset"
-
-
-# By name, which is also the section that says where to look before training: what comes of it, a visitor sees.
-PRESETS = {
+PRESETS = {  # by name, under which TEXTS has the hint; the outcome is left for the visitor to see
     "works": RunConfig(),
     "vanishes": RunConfig(residual=False, norm="none"),
     "explodes": RunConfig(norm="none"),
@@ -23,22 +20,22 @@ PRESETS = {
 }
 
 
-def where_to_look(cfg: RunConfig) -> str:
-    """The sentence of the preset that is set; empty where none is, or where a link hides the presets."""
-    look = next((TEXTS(name) for name, one in PRESETS.items() if one == cfg), "")
-    return look if panel.arranges(knobs()) else ""
+def preset_hint(cfg: RunConfig) -> str:
+    """Where to look in a preset's net; empty for other nets, or where a link hides what presets set."""
+    hint = next((TEXTS(name) for name, preset in PRESETS.items() if preset == cfg), "")
+    return hint if panel.arranges(knobs()) else ""
 
 
-def presets(cfg: RunConfig) -> None:
-    """The row of presets. Not drawn where a link hides what they set."""
+def draw_presets(cfg: RunConfig) -> None:
+    """Draws the row of presets, unless a link hides what they set."""
     if not panel.arranges(knobs()):
         return
-    put({KEY: next((name for name, one in PRESETS.items() if one == cfg), None)})
-    st.pills("Presets", list(PRESETS), key=KEY, on_change=_begin, persist_state="session", label_visibility="collapsed")
+    put({KEY: next((name for name, preset in PRESETS.items() if preset == cfg), None)})
+    st.pills("Presets", list(PRESETS), key=KEY, on_change=_adopt, persist_state="session", label_visibility="collapsed")
 
 
-def _begin() -> None:
+def _adopt() -> None:
     put_again()
-    chosen = PRESETS.get(str(session.widget_value(KEY)))
-    if chosen is not None:
-        put({name: getattr(chosen, name) for name in knobs()})
+    preset = PRESETS.get(str(session.widget_value(KEY)))
+    if preset is not None:
+        put({name: getattr(preset, name) for name in knobs()})

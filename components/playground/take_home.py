@@ -31,75 +31,75 @@ PASTED = Key("pasted_configuration", "")
 PASTED_REFUSED = Key("pasted_refused", "")
 
 
-def take_home(cfg: RunConfig, view: View | None) -> None:
-    """A folded panel; while closed it computes nothing."""
+def draw_export(cfg: RunConfig, view: View | None) -> None:
+    """Draws a folded panel, which computes nothing while closed."""
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
-            shown = view if view is not None and view.cfg == cfg and view.is_trained else None
-            _downloads(cfg, shown)
-            _link(cfg, shown)
-            _bring_in()
+            trained_view = view if view is not None and view.cfg == cfg and view.trained else None
+            _draw_downloads(cfg, trained_view)
+            _draw_link(cfg, trained_view)
+            _draw_import()
 
 
-def check(view: View) -> None:
-    """If the link carries a digest of numbers: whether this run reproduces them."""
+def check_digest(view: View) -> None:
+    """Draws whether this run reproduces the digest of numbers in the link, if there is one."""
     digest = st.query_params.get("digest")
     if digest and view.is_trained:
         share.show_comparison(compare(digest, view.trace, share.torch_version()))
 
 
-def _downloads(cfg: RunConfig, view: View | None) -> None:
-    """Files are made on demand, from the rows there are by then."""
+def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
+    """Draws download buttons; a press makes the file from the rows so far."""
     with st.container(horizontal=True):
         share.download_button(
             "Configuration (JSON)", "configuration.json", "application/json", lambda: configuration_json(cfg)
         )
         share.download_button("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
         if view is not None:
-            share.download_button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_now(view)))
-            panels = picture.in_file(cfg)
-            share.player_download("run.html", lambda: _played(view, panels), [cfg])
+            share.file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_current_trace(view)))
+            panels = picture.file_panels(cfg)
+            share.player_html("run.html", lambda: _playing_file(view, panels), [cfg])
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
         + ("" if view is not None else "Numbers and the file that plays come with the first training step.")
     )
 
 
-def _now(view: View) -> Trace:
+def _current_trace(view: View) -> Trace:
     """All rows so far."""
-    log = view.log
-    trace = log.trace() if log is not None else None
+    trace = view.log.trace() if view.log is not None else None
     return trace if trace is not None else view.trace
 
 
-def _played(view: View, panels: tuple[list[Panel], ...]) -> str:
-    """The run so far as a page of its own. Needs no session."""
-    cfg, (over, player, under) = view.cfg, panels
-    about = about_html(cfg, _now(view), trainer().status().versions)
+def _playing_file(view: View, panels: tuple[list[Panel], ...]) -> str:
+    """The run so far as an HTML page. Needs no session."""
+    cfg = view.cfg
+    over, player, under = panels
+    about = about_html(cfg, _current_trace(view), trainer().status().versions)
     facts = [f"seed {cfg.seed}, 1 seed"]
     return player_file(title_of(cfg), [cfg], player, over=over, under=under, facts=facts, below=about)
 
 
-def _link(cfg: RunConfig, view: View | None) -> None:
-    """A link to this run; once it has rows, with a digest by which the recipient's page checks the result."""
-    query, also = cfg.to_query(), ""
+def _draw_link(cfg: RunConfig, view: View | None) -> None:
+    """Draws a link to this run; once trained, its digest lets the recipient's page check the result."""
+    query, remark = cfg.to_query(), ""
     if view is not None:
         query["digest"] = digest_of(view.trace.first(cfg.steps), share.torch_version())
-        also = ", with a digest of the numbers: it repeats the run and says whether the result is the same"
-    share.show_link(query, also)
+        remark = ", with a digest of the numbers: it repeats the run and says whether the result is the same"
+    share.link(query, remark)
 
 
-def _bring_in() -> None:
+def _draw_import() -> None:
     if any_hidden(knobs()):
         return  # an import would set hidden fields
     st.text_area("Paste a configuration (JSON) or a link", key=PASTED.name, max_chars=100_000, height=100)
-    st.button("Use it", on_click=_use, key="use_pasted")
+    st.button("Use it", on_click=_adopt_pasted, key="use_pasted")
     if PASTED_REFUSED.get():
         st.error(PASTED_REFUSED.get())
 
 
-def _use() -> None:
-    """Adopts the pasted configuration, or says why it cannot."""
+def _adopt_pasted() -> None:
+    """Adopts the pasted configuration, or stores why it cannot be used."""
     try:
         cfg, notes = configuration_from(PASTED.get())
     except ValueError as error:

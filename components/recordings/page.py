@@ -5,6 +5,7 @@ from functools import partial
 from typing import Annotated
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.charts import panels_of
 from addnorm.player.declare import Link, Panel, Sentence
@@ -25,19 +26,19 @@ TEXTS = Texts("recordings")
 NAME = "recordings"
 FIRST = "recordings_recording"  # key of the first choice
 OWN, ALONE, SECOND = "your own file", "nothing", "a second file of yours"
-# What is drawn only when it is asked for, and the titles of these charts or how they begin.
-ASKED_FOR = {
+# Panels that open on demand, with the titles of their charts, or the start of these titles.
+OPTIONAL_PANELS = {
     "Weights and updates": ("Weight gradient by block", "Update to weight by block"),
     "Layer and step": ("Signal by layer and step", "Gradient by layer and step", "Values by layer"),
 }
-LOOK_SECONDS = 3.0  # between two looks into the folder
+POLL_SECONDS = 3.0  # between two listings of the folder
 TOY = "toy: "  # prefix of an arrangement's name
-# For each likeness that `addnorm.law` tells, a small net that it would say the same of.
+# For each verdict of `addnorm.law`, a small net with the same verdict.
 LIKE = {name: RunConfig.arranged(name) for name in ("pre-norm", "post-norm", "residual only", "ReZero", "plain")} | {
     "plain + norm": RunConfig.arranged("plain + norm", depth=48, activation="tanh", layers_per_branch=1),
     "little": RunConfig.arranged("DeepNorm"),
 }
-EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # of files whose own name says more than is in them
+EXAMPLE_NAMES = {"gpt2": "tiny GPT-2"}  # by file, where the file's name promises a larger model
 CODE = """\
 from addnorm import watch
 
@@ -50,29 +51,19 @@ with watch(model, "run.jsonl",
 
 @dataclass(frozen=True)
 class ShownRecordings(Settings):
-    """Which recording is shown, beside which, and what is asked for."""
+    """The recording, the one to compare it with, and the open panel."""
 
     recording: Annotated[str, Knob("Recording", choices={}, exact=True, width=240)] = OWN
     beside: Annotated[str, Knob("Compare with", choices={}, exact=True, width=240)] = ALONE
-    panel: Annotated[str | None, Knob("Show", choices=dict.fromkeys(ASKED_FOR), control="segments")] = None
+    panel: Annotated[str | None, Knob("Show", choices=dict.fromkeys(OPTIONAL_PANELS), control="segments")] = None
 
 
 def draw() -> None:
-    """The page below its title."""
-    listed = recordings()
-    known = [*listed, *examples()]
-    _look_again(set(listed))
-    untouched = st.query_params.get("recording") is None
+    """Draws the page below its title."""
+    is_untouched = st.query_params.get("recording") is None
     above = st.container(horizontal=True, vertical_alignment="bottom")
     with above:
-        usual = ShownRecordings(next(iter(examples()), OWN))
-        legal = {"recording": {name: _shown(name) for name in (OWN, *known)}}
-        first = form.draw(ShownRecordings, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
-        others = [ALONE, SECOND, *(name for name in known if name != first), *(TOY + name for name in ARRANGEMENTS)]
-        legal = {"beside": {name: _shown(name) for name in others}}
-        second = form.draw(ShownRecordings, NAME, only=["beside"], legal=legal, places=[above]).beside
-        if first != OWN:
-            st.button("Drop a file", key="recordings_own", on_click=session.set_widget, args=(FIRST, OWN))
+        first, second = _draw_choices(above)
     runs: list[RecordingRef | RunConfig] = [RecordingRef(None if first == OWN else first)]
     labels: list[str | None] = [None]
     if second.startswith(TOY):
@@ -81,13 +72,12 @@ def draw() -> None:
     elif second != ALONE:
         runs.append(RecordingRef(None if second == SECOND else second))
         labels.append(None)
-
     panels = _panels(labels)
     if not any(isinstance(run, RecordingRef) and run.name is None for run in runs):
         names = [first, *([second] if len(runs) > 1 else [])]
         above.download_button(
             "File that plays (HTML)",
-            partial(player_file, " beside ".join(map(_shown, names)), runs, panels, verb="Play"),
+            partial(as_file, " beside ".join(map(_label, names)), runs, panels, verb="Play"),
             "recording.html",
             "text/html",
             key="recordings_file",
@@ -95,24 +85,45 @@ def draw() -> None:
             on_click="ignore",
         )
 
-    def opened(at: int) -> None:
-        st.switch_page(link.PLAYGROUND, query_params=[*LIKE.values()][at].to_query())
-
-    picture, beside = st.columns([5, 3], gap="medium")
+    picture, instructions = st.columns([5, 3], gap="medium")
     with picture:
-        start = first if untouched and first != OWN else ""  # who comes without a recording sees one at work
-        groups = {name: [one for one in panels if one.title.startswith(titles)] for name, titles in ASKED_FOR.items()}
-        later = [one for group in groups.values() for one in group]
-        always = [one for one in panels if one not in later]
-        player(NAME, runs, always, reports="never", verb="Play", start=start, on_open=opened)
-        chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
-        panels_below(NAME, "panel", groups.get(str(chosen), []), runs=len(runs))
-    with beside:
-        _how()
+        _draw_player(runs, panels, start=first if is_untouched and first != OWN else "")  # an example plays at once
+    with instructions:
+        _draw_instructions()
 
 
-def _how() -> None:
-    """How to get the recorder and use it."""
+def _draw_choices(above: DeltaGenerator) -> tuple[str, str]:
+    """Draws the choice of a recording and of another to compare it with. Returns both."""
+    in_folder = recordings()
+    names = [*in_folder, *examples()]
+    _rerun_at_changes(set(in_folder))
+    usual = ShownRecordings(next(iter(examples()), OWN))
+    legal = {"recording": {name: _label(name) for name in (OWN, *names)}}
+    first = form.draw(ShownRecordings, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
+    others = [ALONE, SECOND, *(name for name in names if name != first), *(TOY + name for name in ARRANGEMENTS)]
+    legal = {"beside": {name: _label(name) for name in others}}
+    second = form.draw(ShownRecordings, NAME, only=["beside"], legal=legal, places=[above]).beside
+    if first != OWN:
+        st.button("Drop a file", key="recordings_own", on_click=session.set_widget, args=(FIRST, OWN))
+    return first, second
+
+
+def _draw_player(runs: list[RecordingRef | RunConfig], panels: list[Panel], start: str) -> None:
+    """Draws the player with the panels that are always shown, and below it the open one of OPTIONAL_PANELS."""
+
+    def open_playground(like: int) -> None:
+        st.switch_page(link.PLAYGROUND, query_params=[*LIKE.values()][like].to_query())
+
+    optional = tuple(title for titles in OPTIONAL_PANELS.values() for title in titles)
+    always = [panel for panel in panels if not panel.title.startswith(optional)]
+    player(NAME, runs, always, reports="never", verb="Play", start=start, on_open=open_playground)
+    chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
+    titles = OPTIONAL_PANELS.get(str(chosen), ())
+    below(NAME, "panel", [panel for panel in panels if panel.title.startswith(titles)], runs=len(runs))
+
+
+def _draw_instructions() -> None:
+    """Draws how to get the recorder and use it."""
     st.markdown("**Record your own**")
     st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
     st.download_button(
@@ -131,44 +142,44 @@ def _how() -> None:
         st.markdown(TEXTS("folder", folder=f"`{folder()}`"))
 
 
-def _shown(name: str) -> str:
+def _label(name: str) -> str:
     """A choice in words."""
     if not name.startswith(EXAMPLE):
         return name
-    own = name.removeprefix(EXAMPLE).removesuffix(".jsonl")
-    return EXAMPLE + EXAMPLE_NAMES.get(own, own)
+    file = name.removeprefix(EXAMPLE).removesuffix(".jsonl")
+    return EXAMPLE + EXAMPLE_NAMES.get(file, file)
 
 
-def _look_again(listed: set[str]) -> None:
-    """Runs the page again when the folder lists other recordings than it shows."""
+def _rerun_at_changes(listed: set[str]) -> None:
+    """Runs the page again when the folder has other recordings than those listed."""
 
-    @st.fragment(run_every=LOOK_SECONDS)
-    def look() -> None:
+    @st.fragment(run_every=POLL_SECONDS)
+    def check() -> None:
         if set(recordings()) != listed:
             st.rerun()
 
-    look()
+    check()
 
 
 def _panels(labels: list[str | None]) -> list[Panel]:
-    """The panels of some runs, given their labels: None for a recording, under whose growth stand links to its like."""
+    """The panels of runs with these labels; a recording's label is None, and its law has links to similar nets."""
     panels: list[Panel] = []
-    for one in panels_of(labels):
-        panels.append(one)
-        if isinstance(one, Sentence) and one.says == "law":
-            panels += _toys(one.run)
+    for panel in panels_of(labels):
+        panels.append(panel)
+        if isinstance(panel, Sentence) and panel.says == "law":
+            panels += _toy_links(panel.run)
     return panels
 
 
-def _toys(run: int) -> list[Panel]:
-    """For everything that a recording may be like, a link to a small net of that kind."""
+def _toy_links(run: int) -> list[Panel]:
+    """A link to the small net of every verdict; the browser shows the one that fits the recording."""
     return [
         Link(
             TEXTS("a net like it", arrangement=arrangement_of(cfg)),
             run,
             href=f"playground?{key_of(cfg)}",
             like=like,
-            target=at,
+            target=index,
         )
-        for at, (like, cfg) in enumerate(LIKE.items())
+        for index, (like, cfg) in enumerate(LIKE.items())
     ]

@@ -80,7 +80,7 @@ def draw(finished: list[FinishedRun]) -> None:
         panels += _stack_panels(run, cell, large=large)
     panels.append(_gradient_chart(large=large))
     keys = projector.HINT if large else ""
-    player(NAME, [cell.cfg for cell in CELLS], panels, shared=" all four", keys=keys, on_open=_open_playground)
+    player(NAME, [cell.cfg for cell in CELLS], panels, scope=" all four", keys=keys, on_open=_open_playground)
 
 
 def draw_shown_cells() -> None:

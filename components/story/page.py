@@ -35,7 +35,7 @@ SHALLOW, FADES, GROWS, MERGES, LEVELS = (
 )
 # By scene: whether it plays by itself, and whether its page asks the trainer for the whole run.
 PLAYBACK = ((True, True), (False, False), (False, True), (False, True), (True, True), (False, False))
-FIRST_CHOICE = Choice(depth=24, most=MAX_BLOCKS, residual=True, norm=True)  # it learns, and the reader breaks it
+FIRST_CHOICE = Choice(depth=24, max_depth=MAX_BLOCKS, residual=True, norm=True)  # it learns, and the reader breaks it
 
 STORY_SCENE = Key("story_scene", 1)
 STORY_LEFT = Key("story_left", False)  # whether the reader has pressed the button to Start

@@ -4,7 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.player.feed import frame_json
-from components.playground.presets import PRESETS, where_to_look
+from components.playground.presets import PRESETS, preset_hint
 from models.insight.said import said_at
 from models.service.client import trainer
 from models.service.worker_process import ROOT
@@ -338,7 +338,7 @@ def test_a_preset_sets_the_whole_network_and_says_where_to_look_until_something_
     page.get_by_key("preset").set_value("explodes")
     sound(page.run())
     assert address(page) == {"norm": "none"}
-    assert panels(page, "headline")["Verdict"]["hint"] == where_to_look(PRESETS["explodes"])
+    assert panels(page, "headline")["Verdict"]["look"] == preset_hint(PRESETS["explodes"])
     move(page, "depth", 4)
     assert page.get_by_key("preset").value is None
     assert panels(page, "headline")["Verdict"]["hint"] == ""
