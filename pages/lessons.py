@@ -15,7 +15,7 @@ if projector.is_on():
 if state := following.shown_state():
     st.title(chosen.title, anchor=False)
     lesson.draw_in_class(chosen, state)
-elif projector.on():
+elif projector.is_on():
     st.title(chosen.title, anchor=False)
     lesson.draw_on_projector(chosen)
 else:

@@ -76,7 +76,7 @@ tour.follow()
 copy_link()
 drawer(page.url_path)
 page.run()
-is_plain_visit = not (following.code() or projector.on() or hide.anything())
+is_plain_visit = not (following.code() or projector.is_on() or hide.anything())
 memory.draw(
     tour.declared(page.url_path) if is_plain_visit else None,
     asks=progress.needs_memory(page.url_path),

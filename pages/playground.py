@@ -34,5 +34,5 @@ if not projector.is_on():
         settings()
         draw_presets(cfg)
 page.draw(cfg)
-if not projector.on():
+if not projector.is_on():
     page.draw_details(cfg)

@@ -24,12 +24,12 @@ else:
     if runs:
         tour.done("start")
     with st.container(key="start_words"):  # its two texts share one place, so that nothing below moves
-        if not (state or projector.on()):
+        if not (state or projector.is_on()):
             st.markdown(TEXTS("introduction"))
         if len(runs) == len(cells.CELLS):
             st.markdown(conclusion(*runs))
     cells.draw_digits(asks=not state)
     cells.draw(runs)
-    if not (state or projector.on()):
+    if not (state or projector.is_on()):
         draw_cards()
         language.choice()

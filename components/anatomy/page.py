@@ -83,13 +83,13 @@ def draw_player(cfg: RunConfig) -> bool:
 
     Returns whether the net is still being measured.
     """
-    _, is_waiting = look(cfg)
-    unchanged = look(replace(cfg, overrides=()))[0] if cfg.overrides else None
-    refusal = trouble(cfg) if is_waiting else ""
+    _, is_waiting = view_at(cfg)
+    unchanged = view_at(replace(cfg, overrides=()))[0] if cfg.overrides else None
+    refusal = failure_sentence(cfg) if is_waiting else ""
     if refusal:
         st.error(refusal)
-    previous = profile_of(unchanged) if unchanged else None
-    panels = [ten_samples(PATHS_HEIGHT, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
+    previous = row_profile(unchanged) if unchanged else None
+    panels = [sample_paths_panel(PATHS_HEIGHT, 4), Chart("Loss", span=8, figure=figures.loss(cfg))]
     for title, (track, says) in PROFILES.items():
         others = [Series("no block changed", getattr(previous, track), "previous")] if previous else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)

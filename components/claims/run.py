@@ -31,7 +31,7 @@ def draw(claim: Claim) -> bool:
         if finding is None:
             show_blocks(claim.nets, f"claim_{claim.key}")
         else:
-            experiment.draw(finding, claim.question, f"claim_{claim.key}")
+            experiment.draw_finding(finding, claim.question, f"claim_{claim.key}")
     return running
 
 
@@ -60,7 +60,7 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
                 st.caption("Guess first.")
         _draw_links(claim)
         return False, None
-    running, values = experiment.gathered(claim, NAME)
+    running, values = experiment.source_values(claim, NAME)
     word = "Stop" if running else "Clear"
     st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
     if values is None:

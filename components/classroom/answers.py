@@ -19,7 +19,7 @@ def finding(lesson: Lesson, *, trained: bool = True) -> Finding | None:
         return lesson.finding({name: log.trace() for name, log in logs.items()})
     if not lesson.early:
         return None
-    views = {name: look(cfg)[0] for name, cfg in lesson.nets.items()}
+    views = {name: view_at(cfg)[0] for name, cfg in lesson.nets.items()}
     traces = {name: view.trace for name, view in views.items() if view}
     return lesson.finding(traces, trained=False) if len(traces) == len(logs) else None
 

@@ -22,7 +22,7 @@ def draw_question(state: Now, text: str, draw_picture: Callable[[], None]) -> No
 
     `draw_picture` shows what is known before the guess.
     """
-    if projector.on():
+    if projector.is_on():
         _draw_on_projector(state, text, draw_picture)
         return
     st.markdown(text)

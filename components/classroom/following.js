@@ -4,8 +4,8 @@
 const FIRST_RETRY_MS = 1000 // after a lost connection; doubles up to MAX_RETRY_MS
 const MAX_RETRY_MS = 10_000 // also how long the connection outlives its page
 const REPEAT_MS = 3000 // until the page is asked again for a version that it does not show yet
-const COMMANDS = { v: "reveal", V: "reveal", n: "next", N: "next", PageDown: "next", b: "back", B: "back", PageUp: "back" }
-const JOIN_KEYS = ["q", "Q"] // show and hide the way to join, large
+const ACTIONS = { v: "reveal", n: "next", pagedown: "next", b: "back", pageup: "back" } // by key, in lower case
+const JOIN_KEY = "q" // shows and hides the way to join, large
 const FIELD = "input, textarea, select, [contenteditable]:not([contenteditable=false]), [role=combobox], [role=listbox]"
 
 const streamlitScript = [...document.scripts].find((script) => script.src.includes("/static/js/index."))
@@ -66,15 +66,16 @@ const connect = () => {
 }
 
 const onKeydown = (event) => {
-  const command = page?.data.keys && COMMANDS[event.key]
-  const overlay = page && JOIN_KEYS.includes(event.key) && document.querySelector(".class-over")
+  const key = event.key?.toLowerCase() // undefined where a browser fills in a field
+  const action = page?.data.keys && ACTIONS[key]
+  const overlay = page && key === JOIN_KEY && document.querySelector(".class-over")
   const focused = event.composedPath()[0]
-  if (!(command || overlay) || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
+  if (!(action || overlay) || event.repeat || event.ctrlKey || event.metaKey || event.altKey) return
   if (!(focused instanceof Element) || focused.closest(FIELD)) return
   event.preventDefault()
   event.stopImmediatePropagation() // else Streamlit would take some of them
   if (overlay) overlay.classList.toggle("shown")
-  else page.fire("pressed", command)
+  else page.fire("pressed", action)
 }
 window.addEventListener("keydown", onKeydown, true)
 setInterval(() => page && update(), REPEAT_MS)

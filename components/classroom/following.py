@@ -51,7 +51,7 @@ def follow(page: str) -> dict[str, str]:
             st.info(TRIED)
             return {}
         CLASS_CODE.put(linked_code)
-        CLASS_PROJECTOR.put(CLASS_PROJECTOR.get() or projector.on())
+        CLASS_PROJECTOR.put(CLASS_PROJECTOR.get() or projector.is_on())
     code = CLASS_CODE.get()
     if not code:
         return {}
@@ -117,7 +117,7 @@ def listen(code: str, state: Now | None, listener: str, *, keys: bool = False) -
 
     The ticket is valid for this class alone, so that nobody learns from it which other classes are open.
     """
-    ticket = TICKETS.hand(Requester(visitor.visitor(), CLASS_SCREEN, listener, frozenset({code}), visitor.address()))
+    ticket = TICKETS.issue(Requester(visitor.visitor(), CLASS_SCREEN, listener, frozenset({code}), visitor.address()))
     data = {"code": code, "ticket": ticket, "version": state.version if state else 0, "keys": keys}
     name = f"classroom_{listener}"
     _component(

@@ -107,14 +107,14 @@ class ClassConnection(PageConnection):
         if not await self._receive_hello():
             await self.websocket.close(REFUSED, "no ticket for this class")
             return
-        CROWD.shown(self)
+        CROWD.limit_ticket(self)
         _connections[self.code].add(self)
         if self.listener == STUDENT:
             board().joined(self.code)
         self.news.follow(self.wake, [self.code])
         self.news.announce(self.code)
         try:
-            await self.work(self._send_changes(), self._wait_for_end())
+            await self.run_until_first_ends(self._send_changes(), self._wait_for_end())
         finally:
             self.news.follow(self.wake, ())
             _connections[self.code].discard(self)
@@ -175,5 +175,5 @@ def _news_of(loop: asyncio.AbstractEventLoop, class_board: Board) -> News:
     if news is None or followed_board is not class_board:
         news = News(loop)
         _news[loop] = class_board, news
-        class_board.listen(news.hear)
+        class_board.listen(news.announce)
     return news

@@ -18,7 +18,7 @@ from components.shell.hide import hidden
 from components.shell.naming import names_of, settings
 from components.shell.text import explained
 from models.insight.compared import ahead, learners, sizes
-from models.service.client import WantedLog, key_of, trainer
+from models.service.client import RequestedLog, key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
 from models.spec.pairings import clashes, differing
@@ -52,7 +52,7 @@ def draw(*, against: bool = False) -> None:
     _draw_findings(columns, logs, traces, seeds, without=clash.keys())
     panels = _panels(seeds, against=against, without=clash.keys())
     _draw_player(list(columns), panels, seeds)
-    if not projector.on():
+    if not projector.is_on():
         share.draw_export(columns, traces, seeds, panels)
 
 
@@ -73,14 +73,14 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
         start=compare_link.begun(),
         restore=True,
         facts=[share.seeds_label(seeds)],
-        keys=projector.HINT if projector.on() else "",
+        keys=projector.HINT if projector.is_on() else "",
         on_open=open_playground,
     )
 
 
 def _draw_findings(
     columns: dict[str, RunConfig],
-    logs: dict[str, WantedLog],
+    logs: dict[str, RequestedLog],
     traces: dict[str, list[Trace]],
     seeds: int,
     *,
@@ -91,7 +91,7 @@ def _draw_findings(
     At the end of several seeds it first says how many of them learned. A column that was just added may lack the
     playhead's step; it is left out. `without`: see `_charts`.
     """
-    step = place(NAME, COLUMNS.get(), seeds).step
+    step = playhead(NAME, COLUMNS.get(), seeds).step
     reached = {
         letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)
     }
@@ -114,7 +114,7 @@ def _panels(seeds: int, *, against: bool, without: Collection[str]) -> list[Pane
     configurations = COLUMNS.get()
     panels = _text_panels(configurations) if seeds == 1 else []  # nets of several seeds write no text
     panels += _charts(configurations, seeds, against=against, without=without)
-    if not projector.on():
+    if not projector.is_on():
         for run, cfg in enumerate(configurations):
             panels += _column(cfg, run, SPANNED // len(configurations))
     return panels
@@ -123,9 +123,9 @@ def _panels(seeds: int, *, against: bool, without: Collection[str]) -> list[Pane
 def _text_panels(configurations: list[RunConfig]) -> list[Panel]:
     """The texts of all language models, side by side; the first explains the shades."""
     span = SPANNED // len(configurations)
-    writers = [run for run, cfg in enumerate(configurations) if writes(cfg)]
+    writers = [run for run, cfg in enumerate(configurations) if is_language_model(cfg)]
     return [
-        text_of(
+        text_panel(
             f"What {LETTERS[run]} writes", run, span, label=LETTERS[run], note=TEXT_NOTE if run == writers[0] else ""
         )
         for run in writers
@@ -151,8 +151,8 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
             by_title[title] = figures.profiles(title, track, sites, labels, **style)
     if "loss" not in without:
         by_title["Held-out loss"] = figures.losses(labels, held_out=True, **loss_style)
-    if projector.on():
-        by_title = {title: enlarged(figure, projector.FACTOR) for title, figure in by_title.items()}
+    if projector.is_on():
+        by_title = {title: scaled_figure(figure, projector.FACTOR) for title, figure in by_title.items()}
     charts = [
         Chart(title, span=HALF, figure=figure, height=CHART_HEIGHT, fit=int(against))
         for title, figure in by_title.items()

@@ -36,14 +36,16 @@ def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], s
         query = compare_link.to_query(configurations, seeds)
         has_numbers = all(traces.values())
         with st.container(horizontal=True):
-            file("Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns))
+            download_button(
+                "Configurations (JSON)", "comparison.json", "application/json", lambda: comparison_json(columns)
+            )
             if has_numbers:
-                file("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
+                download_button("Numbers (CSV)", "comparison.csv", "text/csv", lambda: comparison_csv(traces))
                 make = partial(_playing_file, " beside ".join(names_of(configurations)), columns, seeds, panels)
-                player_html("comparison.html", make, configurations, seeds)
+                player_download("comparison.html", make, configurations, seeds)
                 first_seeds = [trace.first(columns[letter].steps) for letter, (trace, *_) in traces.items()]
                 query["digest"] = SEPARATOR.join(digest_of(trace, torch_version()) for trace in first_seeds)
-        link(query, f" {TEXTS('digest')}" if has_numbers else f". {TEXTS('no numbers yet')}")
+        show_link(query, f" {TEXTS('digest')}" if has_numbers else f". {TEXTS('no numbers yet')}")
 
 
 def seeds_label(seeds: int) -> str:
@@ -60,7 +62,7 @@ def _playing_file(title: str, columns: dict[str, RunConfig], seeds: int, panels:
         if log.trained and (trace := log.trace()):
             heading = f"<h2>Column {letter}: {escape(title_of(cfg))}</h2>"
             about.append(heading + about_html(cfg, trace, service.status().versions))
-    return as_file(
+    return player_file(
         title,
         list(columns.values()),
         panels,
@@ -77,4 +79,4 @@ def check_digests(traces: dict[str, list[Trace]]) -> None:
     digests = st.query_params.get("digest", "").split(SEPARATOR)
     for (letter, seeds), digest in zip(traces.items(), digests, strict=False):
         if digest and seeds:
-            say(compare(digest, seeds[0], torch_version()), f"Column {letter}: ")
+            show_comparison(compare(digest, seeds[0], torch_version()), f"Column {letter}: ")

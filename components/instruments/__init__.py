@@ -53,7 +53,7 @@ class OpenInstrument(Settings):
     instrument: Annotated[str | None, Knob("Instrument", choices={})] = None
 
 
-def draw_instruments(view: View, playhead: At, player: str) -> bool:
+def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
     """Draws a player's instruments as cards, and the open one. Returns whether it waits for an answer."""
     names = [name for name in INSTRUMENTS if not (name in HIDDEN_WITH and hidden(HIDDEN_WITH[name]))]
     chosen = form.keep(OpenInstrument, "", legal={"instrument": names}).instrument

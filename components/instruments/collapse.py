@@ -22,7 +22,7 @@ PATHS_HEIGHT = 320  # pixels
 
 
 def draw(panel: InstrumentPanel) -> None:
-    below(panel.player, "collapse", [ten_samples(PATHS_HEIGHT)])
+    panels_below(panel.player, "collapse", [sample_paths_panel(PATHS_HEIGHT)])
     measured = panel.ask(answers.COLLAPSE)
     if measured is None:
         return

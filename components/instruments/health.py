@@ -86,7 +86,7 @@ def signal_chart(title: str, blocks: tuple[str, ...], ratios: np.ndarray) -> Fig
 
 def spread_chart(title: str, unit: str, names: list[str], spread: np.ndarray, guide: float, *, hue: str) -> Figure:
     """Mean, least and greatest over N names, (N, 3), with a guide at their initial value."""
-    series = by_name(dict(zip(("mean", "least", "greatest"), spread.T, strict=True)), ROLES)
+    series = named_series(dict(zip(("mean", "least", "greatest"), spread.T, strict=True)), ROLES)
     return linear_profile(
         title=title, unit=unit, hue=hue, sites=names, series=series if len(spread) else [], guides=[guide]
     )

@@ -65,7 +65,9 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     arm = CROSS_ARM * float(np.abs(axis).max(initial=0))
     horizontal = {"type": "line", "x0": -arm, "x1": arm, "y0": 0, "y1": 0}
     vertical = {"type": "line", "x0": 0, "x1": 0, "y0": -arm, "y1": arm}
-    layers = zip(seen(horizontal), seen(vertical), strict=True)  # the outlines of both lines lie below the lines
+    layers = zip(
+        outlined(horizontal), outlined(vertical), strict=True
+    )  # the outlines of both lines lie below the lines
     layout["shapes"] = [shape for layer in layers for shape in layer]
     return figure_of([fixed_map(trace | axes, cells, log=log) for trace in (heat, contours)], layout)
 

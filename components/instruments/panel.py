@@ -73,7 +73,7 @@ class InstrumentPanel:
     """
 
     def __init__(
-        self, name: str, view: View, playhead: At, *, screen: str = "", player: str = "", net: str = ""
+        self, name: str, view: View, playhead: Playhead, *, screen: str = "", player: str = "", net: str = ""
     ) -> None:
         self.name = name
         self.view = view
@@ -153,7 +153,7 @@ class InstrumentPanel:
             st.caption(f"Pause to measure the step shown.{shown}")
             return last
         reply = self._request(question, self.step, args)
-        if reply.waiting:
+        if reply.is_waiting:
             st.caption(f"Measuring step {self.step}: {reply.share:.0%}.{shown}")
             return last
         return self._store(question, reply, self.step, args, captioned=captioned)
@@ -178,7 +178,7 @@ class InstrumentPanel:
             return last
         _, step, args = pending
         reply = self._request(question, step, args)
-        if not reply.waiting:
+        if not reply.is_waiting:
             stored_request.pop()
             return self._store(question, reply, step, args) or last
         reply.show(f"Measuring step {step}")

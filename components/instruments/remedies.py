@@ -51,8 +51,8 @@ def remedy_search(view: View) -> RemedySearch:
     owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **args)
     if reply.value is None:
-        sentence = WORDS("trying", share=reply.share) if reply.waiting else literal(reply.refusal)
-        return RemedySearch([], sentence, waiting=reply.waiting)
+        sentence = WORDS("trying", share=reply.share) if reply.is_waiting else literal(reply.refusal)
+        return RemedySearch([], sentence, waiting=reply.is_waiting)
     trials = reply.value.tried
     helpful = ranked(remedies, trials, diverged=trace.divergence is not None)  # indices
     offers = [(remedies[index], _result(trials[index])) for index in helpful]

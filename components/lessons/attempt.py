@@ -127,7 +127,7 @@ def _draw_run(lesson: Lesson, cfg: RunConfig) -> bool:
     return runs.is_waiting_for_rows(step, [log])
 
 
-def _draw_verdict(lesson: Lesson, cfg: RunConfig, log: WantedLog | None) -> None:
+def _draw_verdict(lesson: Lesson, cfg: RunConfig, log: RequestedLog | None) -> None:
     """Draws the verdict on a finished attempt. A first pass reruns the page, whose progress it changes."""
     if log is None:
         st.caption(TEXTS("not judged yet"))

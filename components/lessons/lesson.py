@@ -104,7 +104,7 @@ def draw_in_class(lesson: Lesson, state: Now) -> None:
         board.draw_question(state, f"**{lesson.question}**", lambda: _draw_blocks(lesson))
         return
     code, member = following.code(), following.member()
-    if not projector.on():  # a projector needs the question's room for the answer
+    if not projector.is_on():  # a projector needs the question's room for the answer
         st.markdown(f"**{lesson.question}**")
     progress.progress_of(lesson.key).guess = board_of_class().guess_of(code, lesson.key, member)
     left, right = st.columns([2, 3], gap="medium")
@@ -112,9 +112,9 @@ def draw_in_class(lesson: Lesson, state: Now) -> None:
     with left:
         st.markdown("The class guessed")
         board.draw_guesses(code, lesson.key, finding.answer if finding else "", member)
-    with left if projector.on() else right:
+    with left if projector.is_on() else right:
         runs.draw_finding(lesson, finding, in_class=True)
-    if projector.on():  # everything that moves fits on one screen
+    if projector.is_on():  # everything that moves fits on one screen
         with right, st.container(key="lesson_wall"):
             runs.draw_sample_paths(lesson)
     _draw_runs(lesson, finding, f"{code} {state.led} {lesson.key}")

@@ -61,12 +61,12 @@ def draw_player(lesson: Lesson, start: str = "") -> bool:
     return is_waiting_for_rows(step, logs)
 
 
-def is_at_end(step: int, logs: list[WantedLog]) -> bool:
+def is_at_end(step: int, logs: list[RequestedLog]) -> bool:
     """Whether a playhead has reached the end of all logs."""
     return all(log.done for log in logs) and step >= max(log.rest for log in logs)
 
 
-def is_waiting_for_rows(step: int, logs: list[WantedLog]) -> bool:
+def is_waiting_for_rows(step: int, logs: list[RequestedLog]) -> bool:
     """Whether a playhead rests at a step that a log does not have yet."""
     return any(step >= log.length and not (log.done or log.error) for log in logs if step)
 
@@ -96,7 +96,7 @@ def nets_by_label(lesson: Lesson) -> dict[str, RunConfig]:
 
 def draw_sample_paths(lesson: Lesson) -> None:
     """Draws the paths of ten samples through the nets, in a place of their own."""
-    below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
+    panels_below(f"lesson_{lesson.key}", "samples", [_sample_paths(lesson, COLUMNS, 250)], runs=len(lesson.nets))
 
 
 def _sample_paths(lesson: Lesson, span: int, height: int) -> SamplePaths:
@@ -133,7 +133,7 @@ def _panels(lesson: Lesson) -> list[Panel]:
 
 def is_unmeasured(lesson: Lesson) -> bool:
     """Whether the untrained nets answer the question but are not measured yet."""
-    return bool(lesson.early) and any(look(cfg)[0] is None for cfg in lesson.nets.values())
+    return bool(lesson.early) and any(view_at(cfg)[0] is None for cfg in lesson.nets.values())
 
 
 def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = False) -> None:

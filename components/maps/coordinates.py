@@ -47,7 +47,7 @@ def draw(above: DeltaGenerator) -> None:
         return
     sizes = replace(recorded.coordinates, sites=tuple(map(_site_label, recorded.coordinates.sites)))
     st.markdown(f"**{sizes.verdict}** {badge('recorded')}")
-    y_range = sizes_range(sizes)
+    y_range = rms_range(sizes)
     steps = range(sizes.steps + 1)
     for first in range(0, len(steps), PANELS_PER_ROW):  # row by row, so that phones keep the order
         columns = st.columns(PANELS_PER_ROW)
@@ -55,7 +55,7 @@ def draw(above: DeltaGenerator) -> None:
             with column:
                 when = f"after {counted(step, 'step')}" if step else "before training"
                 title, key = f"Sizes over the {sizes.over} {when}", f"check_{view.over}_{step}"
-                static_chart(sizes_panel(sizes, step, y_range), title, key, height=260)
+                static_chart(rms_panel(sizes, step, y_range), title, key, height=260)
     _draw_slopes(sizes)
     setting = settings(check.cfg, [name for name in SETTING_FIELDS if name != check.field])
     st.caption(TEXTS("check setting", setting=setting, seeds=counted(check.seeds, "seed")))

@@ -223,7 +223,7 @@ def _draw_origin(spec: MapSpec, measure: str, recorded: RecordedMap | None) -> N
     """Draws what the colours mean, what all cells have in common, and how and when a recording was made."""
     kind, task = MEASURES[measure], configs(spec, cells(spec)[0])[0].task
     unit = " in [nats](glossary?word=loss)" * (kind.unit == "nats")
-    limit = f"{number(loss_of_guessing(task) * BEYOND, 2)} ({BEYOND:g} times {name_of_guessing(task)})"
+    limit = f"{number(loss_of_guessing(task) * LOSS_CEILING, 2)} ({LOSS_CEILING:g} times {name_of_guessing(task)})"
     remark = f" Losses above {limit} share the last colour." if measure == LOSS else ""
     st.caption(f"{kind.label}{unit}, one colour scale for all panels.{remark}")
     st.caption(_setting(spec))

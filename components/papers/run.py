@@ -29,7 +29,7 @@ def draw(paper: Paper) -> bool:
         running, finding = _draw_experiment(paper)
     with right:
         if finding is not None:
-            experiment.draw(finding, paper.question, f"paper_{paper.key}")
+            experiment.draw_finding(finding, paper.question, f"paper_{paper.key}")
         elif paper.opened:
             show_blocks({name: paper.nets[name] for name in paper.opens}, f"paper_{paper.key}")
     return running
@@ -55,7 +55,7 @@ def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
         label = TEXTS("read" if paper.recorded else "run")
         st.button(label, key=f"{key}_run", icon=icon, type="primary", on_click=press, args=(True,))
     else:
-        running, values = experiment.gathered(paper, NAME)
+        running, values = experiment.source_values(paper, NAME)
         word = "Stop" if running else "Clear"
         st.button(word, key=f"{key}_{word.lower()}", icon=":material/close:", on_click=press, args=(False,))
     finding = paper.finding(values) if values is not None else None

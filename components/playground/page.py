@@ -65,22 +65,22 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     last_view = VIEW.get()
     if last_view is not None and last_view.cfg != cfg:
         _store_previous(last_view, cfg)
-    playhead = place(NAME, [cfg])
-    if playhead.step and cfg != RunConfig():
+    position = playhead(NAME, [cfg])
+    if position.step and cfg != RunConfig():
         tour.done("break")
-    view, is_late = look(cfg, playhead.step)
+    view, is_late = view_at(cfg, position.step)
     others = _comparison_profiles(cfg)
     remedy_place = _draw_player(cfg, others)
-    is_refused = is_late and bool(trouble(cfg))
+    is_refused = is_late and bool(failure_sentence(cfg))
     if view is None:
         return not is_refused
     VIEW.put(view)
     take_home.check_digest(view)
     with remedy_place:
         is_measuring = not hidden("verdict") and _draw_remedy(view)
-    if not projector.on():
+    if not projector.is_on():
         _draw_panels(cfg, others)
-        is_measuring |= not hidden("instruments") and draw_instruments(view, playhead, NAME)
+        is_measuring |= not hidden("instruments") and draw_instruments(view, position, NAME)
     _rerun_for_export(view)
     return (is_late or is_measuring) and not is_refused
 
@@ -94,7 +94,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack_panel(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
     verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
-    below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
+    panels_below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
     player(
         NAME,
         [cfg],
@@ -107,7 +107,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
         facts=[f"seed {cfg.seed}, 1 seed"],
     )
     remedy_place = None if large else st.container()
-    below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
+    panels_below(NAME, "charts", picture.charts(cfg, others, fit, large=large))
     return remedy_place or st.container()
 
 
@@ -143,9 +143,9 @@ def _store_previous(view: View, cfg: RunConfig) -> None:
 
     A net less than half as deep is not compared: its curve would fill only a corner of the chart.
     """
-    current, _ = look(view.cfg, place(NAME, [view.cfg]).step)
-    previous = profile_of(current or view)
-    is_comparable = previous.beside(cfg)
+    current, _ = view_at(view.cfg, playhead(NAME, [view.cfg]).step)
+    previous = row_profile(current or view)
+    is_comparable = previous.is_comparable(cfg)
     PREVIOUS.put(previous if is_comparable and view.cfg.depth <= 2 * cfg.depth else None)
     if not is_comparable:
         _fit_axes()  # they were scaled for the old curves
@@ -168,21 +168,21 @@ def _draw_panels(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
             st.number_input(
                 "Stop at loss", 0.0, 10.0, step=0.05, key=STOP_LOSS.name, help=tip, width=150, persist_state="session"
             )
-    below(NAME, "panel", picture.panel_charts(cfg, others, FIT.get(), str(name)))
+    panels_below(NAME, "panel", picture.panel_charts(cfg, others, FIT.get(), str(name)))
 
 
 def _rerun_for_export(view: View) -> None:
     """Runs the page again at a run's first row if the export panel is open: it lies outside this fragment."""
     last = ROWS.get()
-    ROWS.put((view.cfg, view.trained))
-    if view.trained and last == (view.cfg, False) and session.widget_value(take_home.KEY):
+    ROWS.put((view.cfg, view.is_trained))
+    if view.is_trained and last == (view.cfg, False) and session.widget_value(take_home.KEY):
         st.rerun()
 
 
 def _comparison_profiles(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
     """Role and profile of the previous and the pinned profile, where they can be compared with this net's."""
     profiles = [(key.name, key.get()) for key in (PREVIOUS, PINNED)]
-    return [(role, profile) for role, profile in profiles if profile is not None and profile.beside(cfg)]
+    return [(role, profile) for role, profile in profiles if profile is not None and profile.is_comparable(cfg)]
 
 
 def _draw_remedy(view: View) -> bool:

@@ -37,7 +37,7 @@ ANSWERS = {  # title and height of a net's answers, by kind of task
 
 def stack_panel(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
     """The stack; its blocks open unless a link hides theory."""
-    blocks: dict[str, Any] = {"blocks": blocks_of(cfg)} if hidden("theory") else opened(cfg)
+    blocks: dict[str, Any] = {"blocks": stack_blocks(cfg)} if hidden("theory") else blocks_with_diagrams(cfg)
     return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
 
 
@@ -45,7 +45,7 @@ def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     """The loss in the player, which the slider over the steps covers; `large` for a projector."""
     return Chart(
         "Loss",
-        figure=_sized(figures.in_player(cfg), large),
+        figure=_sized(figures.player_loss(cfg), large),
         says="" if large or hidden("verdict") else "loss",
         height=projector.LOSS if large else LOSS_HEIGHT,
         fit=fit,
@@ -69,13 +69,13 @@ def charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, *, la
         if not others:
             figure["layout"]["margin"]["t"] = TITLE_MARGIN
         drawn.append(Chart(title, span=span, figure=figure, height=height, fit=fit))
-    texts = [text_of()] if writes(cfg) else []
-    return [*texts, *drawn] if large else [*texts, *drawn, ten_samples(PATHS_HEIGHT, span)]
+    texts = [text_panel()] if is_language_model(cfg) else []
+    return [*texts, *drawn] if large else [*texts, *drawn, sample_paths_panel(PATHS_HEIGHT, span)]
 
 
 def panel_names(cfg: RunConfig) -> tuple[str, ...]:
     """The PANELS of a net: a language model's text stands above, so it has no panel of answers."""
-    return PANELS[:2] if writes(cfg) else PANELS
+    return PANELS[:2] if is_language_model(cfg) else PANELS
 
 
 def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, name: str) -> list[Panel]:
@@ -95,7 +95,7 @@ def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
 
 
 def _sized(figure: Figure, large: bool) -> Figure:
-    return enlarged(figure, projector.FACTOR) if large else figure
+    return scaled_figure(figure, projector.FACTOR) if large else figure
 
 
 def _series(others: list[tuple[str, RowProfile]], track: str) -> list[Series]:

@@ -35,7 +35,7 @@ def draw_export(cfg: RunConfig, view: View | None) -> None:
     """Draws a folded panel, which computes nothing while closed."""
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if panel.open:
-            trained_view = view if view is not None and view.cfg == cfg and view.trained else None
+            trained_view = view if view is not None and view.cfg == cfg and view.is_trained else None
             _draw_downloads(cfg, trained_view)
             _draw_link(cfg, trained_view)
             _draw_import()
@@ -56,9 +56,9 @@ def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
         )
         share.download_button("Script (PyTorch)", "run.py", "text/x-python", lambda: standalone_script(cfg))
         if view is not None:
-            share.file("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_current_trace(view)))
+            share.download_button("Numbers (CSV)", "numbers.csv", "text/csv", lambda: trace_csv(_current_trace(view)))
             panels = picture.file_panels(cfg)
-            share.player_html("run.html", lambda: _playing_file(view, panels), [cfg])
+            share.player_download("run.html", lambda: _playing_file(view, panels), [cfg])
     st.caption(
         "The script needs nothing but torch and prints the same loss and per-layer numbers as this page. "
         + ("" if view is not None else "Numbers and the file that plays come with the first training step.")
@@ -86,7 +86,7 @@ def _draw_link(cfg: RunConfig, view: View | None) -> None:
     if view is not None:
         query["digest"] = digest_of(view.trace.first(cfg.steps), share.torch_version())
         remark = ", with a digest of the numbers: it repeats the run and says whether the result is the same"
-    share.link(query, remark)
+    share.show_link(query, remark)
 
 
 def _draw_import() -> None:

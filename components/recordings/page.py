@@ -77,7 +77,7 @@ def draw() -> None:
         names = [first, *([second] if len(runs) > 1 else [])]
         above.download_button(
             "File that plays (HTML)",
-            partial(as_file, " beside ".join(map(_label, names)), runs, panels, verb="Play"),
+            partial(player_file, " beside ".join(map(_label, names)), runs, panels, verb="Play"),
             "recording.html",
             "text/html",
             key="recordings_file",
@@ -119,7 +119,7 @@ def _draw_player(runs: list[RecordingRef | RunConfig], panels: list[Panel], star
     player(NAME, runs, always, reports="never", verb="Play", start=start, on_open=open_playground)
     chosen = form.draw(ShownRecordings, NAME, only=["panel"], label_visibility="collapsed").panel
     titles = OPTIONAL_PANELS.get(str(chosen), ())
-    below(NAME, "panel", [panel for panel in panels if panel.title.startswith(titles)], runs=len(runs))
+    panels_below(NAME, "panel", [panel for panel in panels if panel.title.startswith(titles)], runs=len(runs))
 
 
 def _draw_instructions() -> None:

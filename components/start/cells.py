@@ -58,7 +58,7 @@ SHOWN_CELLS, GUESSED_CELLS = (0, 3), (1, 2)  # play at once, or after a guess
 def finished_runs() -> list[FinishedRun]:
     """The four runs once the playhead has reached their end, until a reset; empty where a link hides the verdict."""
     configurations = [cell.cfg for cell in CELLS]
-    step = place(NAME, configurations).step
+    step = playhead(NAME, configurations).step
     logs = [trainer().log(cfg) for cfg in configurations]
     is_done = all(log.done for log in logs)
     is_watched = is_done and step > 0 and (START_WATCHED.get() or step >= max(log.rest for log in logs))
@@ -71,7 +71,7 @@ def finished_runs() -> list[FinishedRun]:
 
 def draw(finished: list[FinishedRun]) -> None:
     """Draws the player and the four cells, with outcomes if all runs have finished; a projector shows less, larger."""
-    large = projector.on()
+    large = projector.is_on()
     outcomes = [run.outcome for run in finished] or [""] * len(CELLS)
     panels: list[Panel] = []
     for run, (cell, outcome) in enumerate(zip(CELLS, outcomes, strict=True)):
@@ -86,15 +86,15 @@ def draw(finished: list[FinishedRun]) -> None:
 def draw_shown_cells() -> None:
     """Draws the paths of ten unseen digits through the two nets that a class does not guess."""
     with st.container(key="class_told"):
-        paths = _sample_paths(SHOWN_CELLS, range(len(SHOWN_CELLS)), height=330 if projector.on() else 220)
+        paths = _sample_paths(SHOWN_CELLS, range(len(SHOWN_CELLS)), height=330 if projector.is_on() else 220)
         player("told", [CELLS[cell].cfg for cell in SHOWN_CELLS], [paths])
 
 
 def draw_digits(*, asks: bool) -> None:
     """Draws the paths of ten unseen digits through the nets; if it `asks`, two nets play only after a guess."""
     cells = range(len(CELLS))
-    paths = _sample_paths(cells, cells, asks=GUESSED_CELLS if asks else (), height=330 if projector.on() else 176)
-    below(NAME, "digits", [paths], runs=len(CELLS))
+    paths = _sample_paths(cells, cells, asks=GUESSED_CELLS if asks else (), height=330 if projector.is_on() else 176)
+    panels_below(NAME, "digits", [paths], runs=len(CELLS))
 
 
 def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[int] = (), height: int) -> SamplePaths:

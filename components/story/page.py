@@ -49,20 +49,20 @@ def draw() -> None:
         st.switch_page(START)
     choice = _own_choice()
     configurations = [SHALLOW, FADES, GROWS, MERGES, LEVELS, _net(choice)]
-    runs = [words.SceneRun(cfg, look(cfg)[0], trainer().log(cfg)) for cfg in configurations]
+    runs = [words.SceneRun(cfg, view_at(cfg)[0], trainer().log(cfg)) for cfg in configurations]
     texts = words.scene_texts(runs, digit=DIGIT)
     scenes = [
         Scene(title, text, run, _panels(configurations[run], run), plays, whole)
         for run, ((title, text), (plays, whole)) in enumerate(zip(texts, PLAYBACK, strict=True))
     ]
     scenes[-1] = replace(scenes[-1], choice=choice, after=words.outcome_sentence(runs[-1]))
-    keys = "" if not projector.on() else words.TEXTS("in class") if following.teacher_key() else projector.SCENES
+    keys = "" if not projector.is_on() else words.TEXTS("in class") if following.teacher_key() else projector.SCENES
     player(NAME, configurations, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go_to_scene, on_choice=_choose)
-    if seen_scene(NAME) >= tour.SEEN:
+    if last_scene(NAME) >= tour.SEEN:
         tour.done("story")
     poll_while(
         "story_numbers",
-        lambda: any(look(cfg)[0] is None for cfg in configurations) and trainer().status().state != "failed",
+        lambda: any(view_at(cfg)[0] is None for cfg in configurations) and trainer().status().state != "failed",
     )
     to_playground(_net(choice), words.TEXTS("to the playground"))
     # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,
@@ -81,11 +81,11 @@ def _panels(cfg: RunConfig, run: int) -> list[Panel]:
 
     On a projector the block has the whole width.
     """
-    half, is_first, large = COLUMNS // 2, run == 0, projector.on()
+    half, is_first, large = COLUMNS // 2, run == 0, projector.is_on()
     curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 92 if is_first else 110)
     span = COLUMNS if is_first else half
-    block = block_of(cfg, "One block", run, COLUMNS if large else span)
-    stack = StackPanel(run=run, span=span, blocks=blocks_of(cfg), height=84 if is_first else 90, scale="shared")
+    block = block_panel(cfg, "One block", run, COLUMNS if large else span)
+    stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=84 if is_first else 90, scale="shared")
     if is_first:
         return [block, Digit(f"The digit {DIGIT}", run, half, which=DIGIT), curve, stack]
     paths = SamplePaths("Ten unseen digits", run, half, runs=[run], labels=[""], subject="ten digits", height=330)

@@ -18,7 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 from components.classroom import answers as answers_of_nets
 from components.classroom import following, route
 from components.classroom.following import CLASS_SCREEN, KEY_COOKIE, MEMBER_COOKIE, PROJECTOR, STUDENT, TEACHER
-from components.player.view import View, look
+from components.player.view import View, view_at
 from components.server.connection import REFUSED
 from components.server.tickets import TICKETS
 from components.shell.waiting import WAITS
@@ -450,7 +450,7 @@ def url() -> Iterator[str]:
 @contextmanager
 def page_of(url: str, who: str, session: str, code: str = CODE) -> Iterator[ClientConnection]:
     """The connection of a page, which has said hello."""
-    ticket = TICKETS.hand(Requester(session, CLASS_SCREEN, who, frozenset({code}), "address"))
+    ticket = TICKETS.issue(Requester(session, CLASS_SCREEN, who, frozenset({code}), "address"))
     with connect(url) as connection:
         connection.send(json.dumps({"class": code, "ticket": ticket}))
         yield connection
@@ -495,8 +495,8 @@ def test_classes_that_are_opened_and_left_keep_no_teacher_of_their_network_out(u
 
 
 def test_a_connection_without_a_pages_ticket_hears_nothing(url: str, key: str) -> None:
-    player = TICKETS.hand(Requester("one", "playground", "player", frozenset(), "address"))
-    other = TICKETS.hand(Requester("one", CLASS_SCREEN, TEACHER, frozenset({"WXYZ"}), "address"))
+    player = TICKETS.issue(Requester("one", "playground", "player", frozenset(), "address"))
+    other = TICKETS.issue(Requester("one", CLASS_SCREEN, TEACHER, frozenset({"WXYZ"}), "address"))
     tickets = [{"class": CODE, "ticket": one} for one in ("forged", player, other)]
     for text in ("{", "[]", "x" * 1000, b"bytes", *map(json.dumps, [*tickets, {"class": CODE}])):
         with connect(url) as stranger:
