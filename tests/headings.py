@@ -28,7 +28,7 @@ FROM_TABLES = {
     "components.instruments.surgery: operation": {*OPERATIONS},
     "components.teacher.page: name": {*PARTS},
     "components.labs.entrance: box": {*LEADS},
-    "components.labs.entrance: shown.norm": {"post-norm", "pre-norm"},
+    "components.labs.entrance: settings.norm": {"post-norm", "pre-norm"},
     "components.playground.presets: name": {*PRESETS},
 }
 EXPLAINED = {"explanation"}  # the section that every instrument's panel draws

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import streamlit as st
 
@@ -19,40 +19,51 @@ from models.spec.query import slug
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/map")
-KEY, MAP = "labs", "labs_map"
-BOTH, ALONE = "encoder and decoder", "decoder alone (GPT)"
+KEY, MAP_KEY = "labs", "labs_map"
+ENCODER_DECODER, DECODER_ALONE = "encoder and decoder", "decoder alone (GPT)"
+NORM_PLACEMENTS = ("post-norm", "pre-norm")
 LABS = ("normalization", "attention", "gradients", "residual", "autoregression")
-# By box, whose name is the heading of its sentence: a lab, its part, and what the link says.
-LEADS: dict[str, tuple[tuple[str, str, str], ...]] = {
+
+
+class Lead(NamedTuple):
+    """A link from a box of the map to a part of a lab; "" is the lab's first."""
+
+    lab: str
+    part: str
+    label: str
+
+
+# By box, whose name is the heading of its sentence.
+LEADS: dict[str, tuple[Lead, ...]] = {
     "add & norm": (
-        ("residual", "", "Add and norm on one token"),
-        ("residual", "A whole block", "A whole block, number by number"),
-        ("normalization", "", "Norms on a table of tokens"),
+        Lead("residual", "", "Add and norm on one token"),
+        Lead("residual", "A whole block", "A whole block, number by number"),
+        Lead("normalization", "", "Norms on a table of tokens"),
     ),
-    "norm": (("normalization", "", "Norms on a table of tokens"),),
-    "add": (("residual", "", "A residual by hand"),),
-    "final norm": (("residual", "", "Pre-norm by hand, with its final norm"),),
-    "attention": (("attention", "", "Single and multi-head, number by number"),),
+    "norm": (Lead("normalization", "", "Norms on a table of tokens"),),
+    "add": (Lead("residual", "", "A residual by hand"),),
+    "final norm": (Lead("residual", "", "Pre-norm by hand, with its final norm"),),
+    "attention": (Lead("attention", "", "Single and multi-head, number by number"),),
     "masked attention": (
-        ("attention", "", "One head; switch its mask"),
-        ("autoregression", "Earlier tokens", "Earlier tokens never change"),
+        Lead("attention", "", "One head; switch its mask"),
+        Lead("autoregression", "Earlier tokens", "Earlier tokens never change"),
     ),
-    "cross-attention": (("attention", "Encoder and decoder", "Encoder and decoder, trained"),),
-    "feed-forward": (("attention", "Without feed-forward", "A net without feed-forward"),),
-    "embedding": (("autoregression", "A token's row", "A token's row of numbers"),),
-    "positions": (("attention", "Positions", "Positions"),),
+    "cross-attention": (Lead("attention", "Encoder and decoder", "Encoder and decoder, trained"),),
+    "feed-forward": (Lead("attention", "Without feed-forward", "A net without feed-forward"),),
+    "embedding": (Lead("autoregression", "A token's row", "A token's row of numbers"),),
+    "positions": (Lead("attention", "Positions", "Positions"),),
     "residual": (
-        ("residual", "Memory and subspaces", "What a stream keeps"),
-        ("gradients", "", "A gradient through many blocks"),
+        Lead("residual", "Memory and subspaces", "What a stream keeps"),
+        Lead("gradients", "", "A gradient through many blocks"),
     ),
     "× N": (
-        ("residual", "A whole block", "A whole block, number by number"),
-        ("gradients", "", "A gradient through many blocks"),
+        Lead("residual", "A whole block", "A whole block, number by number"),
+        Lead("gradients", "", "A gradient through many blocks"),
     ),
-    "linear, softmax": (("autoregression", "", "A text, token by token"),),
+    "linear, softmax": (Lead("autoregression", "", "A text, token by token"),),
 }
-# What is shown where the chosen box is not drawn.
-INSTEAD = {
+# The box that stands for a chosen one which is not drawn.
+FALLBACK_BOXES = {
     "add & norm": "norm",
     "norm": "add & norm",
     "add": "add & norm",
@@ -60,18 +71,19 @@ INSTEAD = {
     "attention": "masked attention",
     "cross-attention": "masked attention",
 }
-SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
-COLUMN, GAP, SKIP, HALF, FRAME = 206, 8, 84, 64, 98  # pixels: a column, between boxes, and from its middle outwards
+SIZE = Size(box=25, letter=7.4, padding=14, add=10)
+COLUMN, GAP = 206, 8  # pixels, of a column and between boxes
+RESIDUAL_REACH, BOX_REACH, FRAME_REACH = 84, 64, 98  # pixels, from the middle of a column outwards
 
 
 @dataclass(frozen=True)
 class TransformerMap(Settings):
     columns = (1,)
 
-    net: Annotated[str, Knob("Transformer", choices=dict.fromkeys((BOTH, ALONE)), control="segments")] = BOTH
-    norm: Annotated[str, Knob("Norm", choices=dict.fromkeys(("post-norm", "pre-norm")), control="segments")] = (
-        "post-norm"
-    )
+    net: Annotated[
+        str, Knob("Transformer", choices=dict.fromkeys((ENCODER_DECODER, DECODER_ALONE)), control="segments")
+    ] = ENCODER_DECODER
+    norm: Annotated[str, Knob("Norm", choices=dict.fromkeys(NORM_PLACEMENTS), control="segments")] = NORM_PLACEMENTS[0]
     box: Annotated[str, Knob("Part", choices=dict.fromkeys(LEADS))] = "add & norm"
 
 
@@ -79,47 +91,49 @@ def draw() -> None:
     form.keep(TransformerMap, KEY, only=["box"])
     picture, beside = st.columns([3, 2], gap="medium")
     with beside:
-        shown = form.draw(TransformerMap, KEY, only=["net", "norm"])
-    drawn = stacks(shown.norm, alone=shown.net == ALONE)
-    svg, boxes = transformer(drawn)
-    box = shown.box if shown.box in boxes else INSTEAD[shown.box]
+        settings = form.draw(TransformerMap, KEY, only=["net", "norm"])
+    drawn = stacks(settings.norm, alone=settings.net == DECODER_ALONE)
+    svg, boxes = transformer_svg(drawn)
+    box = settings.box if settings.box in boxes else FALLBACK_BOXES[settings.box]
     with picture:
-        show_buttons(svg, box, key=MAP, on_touch=_touched)
+        touchable(svg, box, key=MAP_KEY, touched=_choose_box)
     with beside:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
-        for lab, part, label in LEADS[box]:
-            query = {"part": slug(part)} if part else {}
-            st.page_link(PAGES / f"{lab}.py", label=label, icon=":material/arrow_forward:", query_params=query)
-        st.caption(counts(drawn))
-        st.caption(TEXTS(shown.norm))
+        for lead in LEADS[box]:
+            query, icon = {"part": slug(lead.part)} if lead.part else {}, ":material/arrow_forward:"
+            st.page_link(PAGES / f"{lead.lab}.py", label=lead.label, icon=icon, query_params=query)
+        st.caption(counts_sentence(drawn))
+        st.caption(TEXTS(settings.norm))
     with st.container(horizontal=True):
         for lab in LABS:
             st.page_link(PAGES / f"{lab}.py")
 
 
-def _touched() -> None:
-    name = getattr(session.widget_value(MAP), "touched", None)
-    if name in LEADS:  # it comes from a browser
+def _choose_box() -> None:
+    """Chooses the pressed box if it exists; its name comes from a browser."""
+    name = getattr(session.widget_value(MAP_KEY), "touched", None)
+    if name in LEADS:
         form.put(KEY, box=name)
 
 
-def counts(drawn: list[MapStack]) -> str:
+def counts_sentence(drawn: list[MapStack]) -> str:
     """How many sublayers and norms are drawn."""
-    sublayers, norms = sum(len(stack.sublayers) for stack in drawn), sum(stack.norms for stack in drawn)
+    sublayers = sum(len(stack.sublayers) for stack in drawn)
+    norms = sum(stack.norms for stack in drawn)
     final = sum(stack.final_norm for stack in drawn)
     more = f", and {counted(final, 'final norm')}" if final else ""
     return TEXTS("counts", sublayers=counted(sublayers, "sublayer"), norms=counted(norms, "norm"), final=more)
 
 
-def transformer(drawn: list[MapStack]) -> tuple[str, list[str]]:
+def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
     """The SVG of the stacks side by side, read upwards, and the names of its boxes."""
     drawing = Drawing(size=SIZE)
     columns = [_Column(drawing, COLUMN * (at + 0.5), -1 if drawn[at + 1 :] else 1) for at in range(len(drawn))]
     for column, stack in zip(columns, drawn, strict=True):
         column.stack(stack, last=stack is drawn[-1])
     if len(columns) > 1:
-        _memory(drawing, *columns)
+        _draw_memory(drawing, *columns)
     top = min(column.y for column in columns) - 12
     size = f'viewBox="0 {top:.0f} {COLUMN * len(drawn)} {-top:.0f}"'
     style = f'style="width:100%;max-width:{1.06 * COLUMN * len(drawn):.0f}px"'
@@ -164,19 +178,19 @@ class _Column:
             self.cross = self.y + SIZE.box_height / 2
         if sublayer.norm_add:
             self._box("add & norm", "norm")
-            joins, reach = self.y + SIZE.box_height / 2, HALF
+            joins, reach = self.y + SIZE.box / 2, BOX_REACH
         else:
             self._add("add")
-            joins, reach = self.y + SIZE.add_radius, SIZE.add_radius
-        outer = self.x + self.side * SKIP
+            joins, reach = self.y + SIZE.add, SIZE.add
+        outer = self.x + self.side * RESIDUAL_REACH
         corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
 
-        def line() -> None:
-            for kind in ("skip", "reach"):  # the second is unseen and wide enough for a finger
+        def draw_line() -> None:
+            for kind in ("skip", "reach"):  # the second is invisible and wide enough for a finger
                 for (x1, y1), (x2, y2) in pairwise(corners):
                     self.drawing.wire(x1, y1, x2, y2, kind)
 
-        self._touchable("residual", line)
+        self._touchable("residual", draw_line)
 
     def _wire(self, up: float) -> None:
         self.drawing.wire(self.x, self.y, self.x, self.y - up)
@@ -189,51 +203,51 @@ class _Column:
 
     def _box(self, name: str, kind: str) -> None:
         self._wire(GAP)
-        self.y -= SIZE.box_height
+        self.y -= SIZE.box
         self._touchable(
-            name, lambda: self.drawing.rect(name, self.x - HALF, self.y + SIZE.box_height / 2, 2 * HALF, kind)
+            name, lambda: self.drawing.rect(name, self.x - BOX_REACH, self.y + SIZE.box / 2, 2 * BOX_REACH, kind)
         )
 
     def _add(self, name: str) -> None:
-        """A circle in which something is added: the positions, or a residual."""
+        """A circle that adds the positions or a residual."""
         self._wire(GAP)
         self.y -= 2 * SIZE.add_radius
         drawing = self.drawing
         drawing.x = self.x
 
-        def circle() -> None:
-            drawing.add(self.y + SIZE.add_radius)
+        def draw_circle() -> None:
+            drawing.add(self.y + SIZE.add)
             if name == "positions":
                 drawing.wire(self.x + SIZE.add_radius, self.y + SIZE.add_radius, self.x + 26, self.y + SIZE.add_radius)
                 drawing.text(name, self.x + 58, self.y + SIZE.add_radius, "side")
 
-        self._touchable(name, circle)
+        self._touchable(name, draw_circle)
 
     def _frame(self, begin: float, end: float) -> None:
-        """The dashed line around what is repeated."""
-        place = f'x="{self.x - FRAME:.0f}" y="{end:.0f}" width="{2 * FRAME}" height="{begin - end:.0f}"'
+        """The dashed frame around the repeated sublayers."""
+        place = f'x="{self.x - FRAME_REACH:.0f}" y="{end:.0f}" width="{2 * FRAME_REACH}" height="{begin - end:.0f}"'
         self.drawing.parts.append(f'<rect class="scale frame" {place} rx="8"/>')
-        middle = self.x + self.side * (FRAME - 20)
+        middle = self.x + self.side * (FRAME_REACH - 20)
         self._touchable("× N", lambda: self.drawing.rect("× N", middle - 20, end, 40, "head plain"))
 
     def _touchable(self, name: str, draw: Callable[[], None]) -> None:
         parts = self.drawing.parts
-        written = name.replace("&", "&amp;")
-        parts.append(f'<g role="button" tabindex="0" data-box="{written}" aria-label="{written}">')
+        escaped = name.replace("&", "&amp;")
+        parts.append(f'<g role="button" tabindex="0" data-box="{escaped}" aria-label="{escaped}">')
         draw()
         parts.append("</g>")
         self.names.append(name)
 
 
-def _memory(drawing: Drawing, encoder: _Column, decoder: _Column) -> None:
-    """What the encoder has read goes to the cross-attention of the decoder."""
+def _draw_memory(drawing: Drawing, encoder: _Column, decoder: _Column) -> None:
+    """The line from the end of the encoder to the cross-attention of the decoder."""
     top, between = encoder.y - GAP, (encoder.x + decoder.x) / 2
     corners = [
         (encoder.x, encoder.y),
         (encoder.x, top),
         (between, top),
         (between, decoder.cross),
-        (decoder.x - HALF, decoder.cross),
+        (decoder.x - BOX_REACH, decoder.cross),
     ]
     for (x1, y1), (x2, y2) in pairwise(corners):
         drawing.wire(x1, y1, x2, y2)

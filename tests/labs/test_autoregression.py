@@ -7,10 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.charts.tokens import candidates_chart
-from components.labs.autoregression.inside import looks_map, revision_chart, revision_sentence
+from components.labs.autoregression.inside import attention_map, revision_chart, revision_sentence
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
-from components.labs.autoregression.text import stop_sentence, whole
-from components.player.feed import text_json
+from components.labs.autoregression.text import join_text, stop_sentence
+from components.player.feed import written
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation
@@ -92,8 +92,8 @@ def test_the_sentence_on_revision_follows_the_numbers():
 
 
 def test_a_text_is_characters_in_a_row_and_a_sequence_symbols_with_spaces_between():
-    assert whole(configuration("book", "pre-norm", 1, 50), "Call ", ["m", "e"]) == "Call me"
-    assert whole(configuration("copy", "pre-norm", 1, 50), " 3  1 ", ["4"]) == "3 1 4"
+    assert join_text(configuration("book", "pre-norm", 1, 50), "Call ", ["m", "e"]) == "Call me"
+    assert join_text(configuration("copy", "pre-norm", 1, 50), " 3  1 ", ["4"]) == "3 1 4"
 
 
 # --- charts ---
@@ -117,8 +117,8 @@ def test_plotly_json_and_the_table_accept_every_chart():
                 candidates_chart("Candidates", list("abc"), spoiled, spoiled, 2),
                 revision_chart(tokens, np.zeros(3), spoiled),
                 revision_chart(["a"] * 31, np.full(31, 1e-15), np.ones(31)),
-                looks_map(tokens, np.full((2, 3), 0.5), 1),
-                looks_map(tokens, np.full((2, 3), np.nan), 2),
+                attention_map(tokens, np.full((2, 3), 0.5), 1),
+                attention_map(tokens, np.full((2, 3), np.nan), 2),
             )
         ]
     ):

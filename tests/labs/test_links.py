@@ -244,7 +244,18 @@ def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markd
 
 @pytest.mark.parametrize(
     "options",
-    [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, autoregression_text.ENDS],
+    [
+        TABLES,
+        METHODS,
+        PROJECTIONS,
+        ROWS,
+        WALKS,
+        WALKED,
+        PRESETS,
+        ACTIVATIONS,
+        ARRANGEMENTS,
+        autoregression_text.END_CHARACTERS,
+    ],
 )
 def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
     assert len({slug(one) for one in options}) == len(options)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from components.labs.autoregression.tokens import steps
+from components.labs.autoregression.tokens import lookup_text
 from models.instruments.lookup import lookup
 from models.spec import RunConfig
 from models.tasks import alphabet
@@ -45,11 +45,11 @@ def test_a_token_enters_as_its_row_and_its_position(position):
     rows = np.eye(len(found.table))[ids] @ found.table
     if position in ("sinusoidal", "learned"):
         np.testing.assert_allclose(found.enters, 0.5**0.5 * rows + found.position, atol=1e-6)
-        assert "The stream starts as √½ times it" in steps(found, 2)
+        assert "The stream starts as √½ times it" in lookup_text(found, 2)
     else:
         assert not len(found.position)
         np.testing.assert_allclose(found.enters, rows, atol=1e-6)
-        assert "It enters the stream unchanged" in steps(found, 2)
+        assert "It enters the stream unchanged" in lookup_text(found, 2)
     assert found.apart == 0
 
 

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from torch import nn
 
-from components.labs.entrance import ALONE, INSTEAD, LEADS, transformer
+from components.labs.entrance import DECODER_ALONE, FALLBACK_BOXES, LEADS, transformer_svg
 from models.labs.transformer_map import stacks
 from models.nets.build import build_model
 from models.spec import RunConfig
@@ -43,7 +43,7 @@ def test_a_decoder_alone_has_the_norms_of_the_net_that_is_trained_here(arrangeme
 @pytest.mark.parametrize("alone", [False, True])
 def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(arrangement, alone):
     drawn = stacks(arrangement, alone=alone)
-    svg, boxes = transformer(drawn)
+    svg, boxes = transformer_svg(drawn)
     buttons = [
         group.get("data-box") for group in ElementTree.fromstring(svg).iter("g") if group.get("role") == "button"
     ]
@@ -53,7 +53,7 @@ def test_the_picture_has_a_button_for_each_part_and_every_part_leads_to_a_lab(ar
     assert buttons.count("residual") == sum(len(stack.sublayers) for stack in drawn)
     assert buttons.count("final norm") == sum(stack.final_norm for stack in drawn)
     assert ("cross-attention" in boxes) is not alone
-    assert {INSTEAD[name] for name in LEADS.keys() - {*boxes}} <= {*boxes} | {"add & norm", "norm"}
+    assert {FALLBACK_BOXES[name] for name in LEADS.keys() - {*boxes}} <= {*boxes} | {"add & norm", "norm"}
 
 
 @pytest.mark.usefixtures("trainer_in_this_process")
@@ -64,7 +64,7 @@ def test_the_page_names_a_part_and_its_lab_and_a_link_opens_at_a_part():
     sound(page.run())
     assert "5 sublayers, 5 norms, and 2 final norms." in words(page)
     assert "the stream beside it stays as it is" in words(page)
-    page.segmented_control(key="labs_net").set_value(ALONE)
+    page.segmented_control(key="labs_net").set_value(DECODER_ALONE)
     sound(page.run())
     assert "2 sublayers, 2 norms, and 1 final norm." in words(page)
     assert address(page) == {"net": "decoder-alone-gpt", "norm": "pre-norm"}

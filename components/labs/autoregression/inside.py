@@ -9,13 +9,13 @@ import streamlit as st
 
 from addnorm.player.declare import Figure
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, depth_profile
 from components.charts.tokens import token_map
 from components.controls import form
 from components.instruments.lens import distance_chart, lens_map, lens_rows
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import KEY, place
-from components.labs.parts import draw_charts, draw_finding
+from components.labs.autoregression.text import KEY, choose_position
+from components.labs.examples import numbered_names
+from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.shell.link import PAGES
 from components.shell.static_chart import static_chart
 from components.shell.ways_on import to_playground
@@ -29,67 +29,68 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
-ROW = 18  # pixels per site in the lens map
+SITE_PIXELS = 18  # in the lens map
 ROUNDING = 1e-9  # change of a 64-bit logit that counts as rounding
 MAX_TICKS = 32
-RESIDUAL = PAGES / "residual.py"
+MEAN_HEAD = "mean of the heads"
 
 
 @dataclass(frozen=True)
 class LensHead(Settings):
-    head: Annotated[str, Knob("Head", choices={})] = "mean of the heads"
+    head: Annotated[str, Knob("Head", choices={})] = MEAN_HEAD
 
 
-def revised(panel: InstrumentPanel, text: str, count: int) -> Sequence[str]:
-    """What the last token changes at earlier positions, with and without the mask. Returns the symbols it can read."""
+def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Sequence[str]:
+    """How the last token changes earlier positions, with and without the mask. Returns the symbols the net can read."""
     if count < 2:
         st.info(TEXTS("one token"))
         return ()
     answer = panel.ask(answers.REVISION, text=text)
     if answer is None:
         return ()
-    tokens, causal, bare = answer.value.tokens, answer.value.causal, answer.value.none
-    draw_charts(KEY, revision_chart(tokens[:-1], causal.difference, bare.difference))
-    draw_finding(revision_sentence(causal, bare, tokens[-1]), "measured")
+    tokens, causal, unmasked = answer.value.tokens, answer.value.causal, answer.value.none
+    draw_charts(KEY, revision_chart(tokens[:-1], causal.difference, unmasked.difference))
+    draw_finding(revision_sentence(causal, unmasked, tokens[-1]), "measured")
     with st.expander("What is compared"):
         st.markdown(TEXTS("what is compared"))
-    return _symbols(answer.cfg, answer.value.classes) if answer.cfg == panel.cfg else ()
+    return _readable_symbols(answer.cfg, answer.value.classes) if answer.cfg == panel.cfg else ()
 
 
-def _symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
-    """What the net can read: the characters that it can also say, or the numbers of the task."""
+def _readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
+    """The characters that the net can also write, or the numbers of the task."""
     task = TASKS[cfg.task]
     return list(classes) if task.kind == "text" else [str(at) for at in range(task.vocabulary)]
 
 
-def refined(panel: InstrumentPanel, text: str) -> None:
-    """For one position, what the output head would predict after each sublayer, and where each block attends."""
+def draw_refinement(panel: InstrumentPanel, text: str) -> None:
+    """For one position, the prediction of the output head after each sublayer, and the attention of each block."""
     answer = panel.ask(answers.REFINEMENT, text=text)
     if answer is None:
         return
     value, cfg, sites = answer.value, answer.cfg, plan(answer.cfg).sites
     left, right = st.columns(2)
     with left:
-        position = place(answer, text, "position")
-    heads = ["mean of the heads", *(f"head {at + 1}" for at in range(value.attention.shape[1]))]
+        position = choose_position(answer, text, "position")
+    heads = [MEAN_HEAD, *numbered_names("head", value.attention.shape[1])]
     head = heads.index(form.draw(LensHead, KEY, legal={"head": heads}, places=[right]).head)
-    height = max(240, min(460, ROW * len(sites) + 90))
+    height = max(240, min(460, SITE_PIXELS * len(sites) + 90))
     draw_charts(KEY, lens_map("Lens by site and token", sites, value, position), height=height)
     draw_finding(lens_sentence(value, sites, position), "measured")
     if not value.asked[position]:
         st.caption(TEXTS("no loss here"))
     weights = np.asarray(value.attention.mean(1) if head == 0 else value.attention[:, head - 1])[:, position]
-    draw_charts(KEY, looks_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))
-    st.markdown(f"**{looks_sentence(value.tokens, weights, position)}**")
+    draw_charts(KEY, attention_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))
+    st.markdown(f"**{attention_sentence(value.tokens, weights, position)}**")
     with st.expander("This token, site by site"):
-        _site_by_site(value, sites, position)
+        _draw_sites(value, sites, position)
     with st.container(horizontal=True):
         to_playground(cfg, "This net in the playground")
-        st.page_link(RESIDUAL, label="Scaled and recursive skips, and DLCL, by hand", icon=":material/add:")
+        label = "Scaled and recursive skips, and DLCL, by hand"
+        st.page_link(PAGES / "residual.py", label=label, icon=":material/add:")
 
 
-def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> None:
-    """How far each site is from the end, and what can be concluded from that."""
+def _draw_sites(value: Refinement, sites: tuple[str, ...], position: int) -> None:
+    """The distance of each site from the end."""
     st.markdown(TEXTS("site by site"))
     distance, rows = st.columns(2)
     with distance:
@@ -98,51 +99,58 @@ def _site_by_site(value: Refinement, sites: tuple[str, ...], position: int) -> N
         st.dataframe(lens_rows(sites, value, position), hide_index=True, height=280, alt="Lens at the position, table")
 
 
-def revision_sentence(causal: Change, bare: Change, token: str) -> str:
-    """What appending a token changes before it, with the causal mask and without (`bare`)."""
-    most = {"causal": float(causal.difference.max()), "bare": float(bare.difference.max())}
-    if not np.isfinite([*most.values()]).all():
+def revision_sentence(causal: Change, unmasked: Change, token: str) -> str:
+    """How appending a token changes the logits before it, with the causal mask and without."""
+    largest, largest_unmasked = float(causal.difference.max()), float(unmasked.difference.max())
+    if not np.isfinite([largest, largest_unmasked]).all():
         return TEXTS("revision not finite")
-    rounding = ", which is rounding" if 0 < most["causal"] < ROUNDING else ""
-    verdict = "Earlier tokens never change" if most["causal"] < ROUNDING else "Earlier tokens change"
-    count, changed = len(bare.before), (bare.before != bare.after).sum()
-    more = {"positions": counted(count, "position"), "rounding": rounding, "changed": changed, "count": count}
-    return TEXTS("revision", verdict=verdict, token=shown(token), **most, **more)
+    count = len(unmasked.before)
+    return TEXTS(
+        "revision",
+        verdict="Earlier tokens never change" if largest < ROUNDING else "Earlier tokens change",
+        token=shown(token),
+        causal=largest,
+        bare=largest_unmasked,
+        positions=counted(count, "position"),
+        rounding=", which is rounding" if 0 < largest < ROUNDING else "",
+        changed=(unmasked.before != unmasked.after).sum(),
+        count=count,
+    )
 
 
-def looks_sentence(tokens: Sequence[str], weights: np.ndarray, position: int) -> str:
-    """The token that each block attends to most, from weights (L, T)."""
+def attention_sentence(tokens: Sequence[str], weights: np.ndarray, position: int) -> str:
+    """The token to which each block attends most at a position, from weights (L, T)."""
     if not np.isfinite(weights).all():
         return "The attention is not finite."
-    parts: list[str] = []
-    for block, row in enumerate(weights, start=1):
+    targets: list[str] = []
+    for row in weights:
         at = int(row.argmax())
-        which = "itself" if at == position else f'token {at + 1}, "{shown(tokens[at])}"'
-        who = "" if parts else f" token {position + 1} attends most"
-        parts.append(f"in block {block}{who} to {which} ({row[at]:.0%})")
-    return f"I{'; '.join(parts)[1:]}."
+        name = "itself" if at == position else f'token {at + 1}, "{shown(tokens[at])}"'
+        targets.append(f"{name} ({row[at]:.0%})")
+    later = [f"in block {block} to {target}" for block, target in enumerate(targets[1:], start=2)]
+    return "; ".join([f"In block 1 token {position + 1} attends most to {targets[0]}", *later]) + "."
 
 
-def revision_chart(tokens: Sequence[str], causal: np.ndarray, bare: np.ndarray) -> Figure:
+def revision_chart(tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarray) -> Figure:
     """The largest change of a logit by position (T - 1,) when one more token is appended."""
-    return change_chart("Change by token", tokens, causal, bare)
+    return change_chart("Change by token", tokens, causal, unmasked)
 
 
-def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, bare: np.ndarray) -> Figure:
-    """The largest change of a logit by position, with the causal mask and without (`bare`), on a log axis."""
+def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarray) -> Figure:
+    """The largest change of a logit by position, with the causal mask and without, on a log axis."""
     names = [f"{at} {shown(token)}" for at, token in enumerate(tokens, start=1)]
-    series = [Series("no mask", bare, "other"), Series("causal mask", causal)]
-    unit = "largest change of a logit"
-    figure = depth_profile(title=title, unit=unit, hue=SIGNAL, sites=names, series=series)
-    places = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
-    ticks = {"tickvals": places, "ticktext": [shown(tokens[at]) for at in places], "tickangle": 0}
+    lines, unit = {"no mask": unmasked, "causal mask": causal}, "largest change of a logit"
+    figure = line_chart(title, names, lines, ("other", "now"), unit=unit, hue=SIGNAL)
+    positions = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
+    ticks = {"tickvals": positions, "ticktext": [shown(tokens[at]) for at in positions], "tickangle": 0}
     figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
     return figure
 
 
-def looks_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> Figure:
-    """Where one position attends in each block, (L, T); later tokens are masked."""
-    blocks, names = [f"block {block + 1}" for block in range(len(weights))], [shown(token) for token in tokens]
-    how: dict[str, Any] = {"hidden": np.tile(np.arange(len(tokens)) > position, (len(blocks), 1))}
-    how |= {"unit": "share", "marked": position + 1}
-    return token_map(title="Attention by block", tokens=names, rows=blocks, values=weights, **how)
+def attention_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> Figure:
+    """The attention of one position in each block (L, T); later tokens are masked."""
+    axes: dict[str, Any] = {"tokens": list(map(shown, tokens)), "rows": numbered_names("block", len(weights))}
+    hidden = np.tile(np.arange(len(tokens)) > position, (len(weights), 1))
+    return token_map(
+        title="Attention by block", values=weights, unit="share", hidden=hidden, marked=position + 1, **axes
+    )

@@ -1,4 +1,4 @@
-"""The autoregression lab: a small transformer trained here, and what it does with a prompt."""
+"""The autoregression lab: a small transformer trained here, which continues a prompt."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -32,7 +32,7 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
-LOSS = "Loss of the transformer"
+LOSS_TITLE = "Loss of the transformer"
 
 
 @dataclass(frozen=True)
@@ -49,22 +49,22 @@ class NetOfTask(Settings):
 
 
 def draw() -> None:
-    cfg = controls()
+    cfg = draw_controls()
     if cfg is not None:
-        poll_while(KEY, lambda: watch(cfg))
+        poll_while(KEY, lambda: draw_results(cfg))
 
 
-def controls() -> RunConfig | None:
+def draw_controls() -> RunConfig | None:
     """Example, task and net. Returns the configuration, or None with an error on the page."""
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    example = EXAMPLES[form.draw(LabNet, KEY, only=["example"], places=[line], on_change=_take).example]
+    example = EXAMPLES[form.draw(LabNet, KEY, only=["example"], places=[line], on_change=_load_example).example]
     with line.popover("The net", icon=":material/tune:"):
         usual = LabNet(task=example.task)
         task = form.draw(LabNet, KEY, usual, only=["task"]).task
         st.caption(as_sentence(TASKS[task].reading))
         arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
         size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), of=task)
-    text.adopt(task, example)
+    text.keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
     if refusal := over_budget(cfg):
         st.error(refusal)
@@ -72,50 +72,57 @@ def controls() -> RunConfig | None:
     return cfg
 
 
-def watch(cfg: RunConfig) -> bool:
-    """The player, and what the net does where the playhead rests. Returns whether more is to come."""
-    at = _player(cfg)
-    shown = st.container()
+def draw_results(cfg: RunConfig) -> bool:
+    """The player, and the parts at the step where the playhead rests. Returns whether more is to come."""
+    at = _draw_player(cfg)
+    parts = st.container()
     untrained = loss_sentence(None, 0, cfg.task)
     loss_chart = Chart(
-        LOSS, figure=figures.loss(cfg), says="loss", placeholder=untrained, explains_end=True, span=COLUMNS, height=200
+        LOSS_TITLE,
+        figure=figures.loss(cfg),
+        says="loss",
+        placeholder=untrained,
+        explains_end=True,
+        span=COLUMNS,
+        height=200,
     )
     panels_below(KEY, "loss", [loss_chart])
     views, waiting = several.views_at_step([cfg], at)
     if not views:
         return waiting
-    with shown:
-        waits = _parts(InstrumentPanel(KEY, views[0], at))
+    with parts:
+        parts_wait = _draw_parts(InstrumentPanel(KEY, views[0], at))
     loss = float(views[0].trace.loss[views[0].row])
     if np.isfinite(loss):
         st.markdown(TEXTS("right token", step=views[0].row, p=np.exp(-loss), badge=badge("measured")))
-    return waiting or waits
+    return waiting or parts_wait
 
 
-def _parts(panel: InstrumentPanel) -> bool:
-    """What the net does with the prompt. Returns whether an answer is still to come."""
+def _draw_parts(panel: InstrumentPanel) -> bool:
+    """Returns whether an answer is still to come."""
     names = ("Continue a prompt", "Earlier tokens", "Block by block", "KV cache", "A token's row", "Pieces of words")
-    prompt, earlier, within, kept, embedding, pieces = part_tabs(KEY, names)
-    with prompt:
+    prompt_tab, earlier_tab, blocks_tab, cache_tab, row_tab, pieces_tab = part_tabs(KEY, names)
+    with prompt_tab:
         read = text.draw(panel)
     if read is not None:
-        with earlier:
-            symbols = inside.revised(panel, *read)
+        read_text, token_count = read
+        with earlier_tab:
+            symbols = inside.draw_revision(panel, read_text, token_count)
             if symbols:
-                edited.draw(panel, read[0], symbols)
-        with within:
-            inside.refined(panel, read[0])
-        with kept:
-            cache.draw(panel, *read)
-        with embedding:
-            tokens.looked_up(panel, read[0])
-    with pieces:
+                edited.draw(panel, read_text, symbols)
+        with blocks_tab:
+            inside.draw_refinement(panel, read_text)
+        with cache_tab:
+            cache.draw(panel, read_text, token_count)
+        with row_tab:
+            tokens.draw_lookup(panel, read_text)
+    with pieces_tab:
         tokens.draw_pieces()
     return panel.waiting
 
 
-def _player(cfg: RunConfig) -> Playhead:
-    """The player over what a language model writes.
+def _draw_player(cfg: RunConfig) -> At:
+    """The player over the text that the model writes.
 
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.
     """
@@ -133,7 +140,7 @@ def _player(cfg: RunConfig) -> Playhead:
     )
 
 
-def _take() -> None:
+def _load_example() -> None:
     example = EXAMPLES[str(session.widget_value(f"{KEY}_example"))]
     form.put(KEY, task=example.task, temperature=example.temperature, length=example.length)
     form.put(KEY, of=example.task, prompt=example.prompt, end=example.end)

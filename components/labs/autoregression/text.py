@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from components.charts.tokens import candidates_chart
@@ -29,16 +28,18 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/autoregression")
 KEY = "autoregression"
 MAX_PROMPT = 500
-MAX_TEXTS = 16  # that a visitor finds again
-ENDS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
-MAX_NAMES, MAX_NAME = 20, 20  # unknown symbols listed, and characters of each
+MAX_STORED_TEXTS = 16  # of a session
+END_CHARACTERS = (".", "\n", " ", ",", "!", "?")  # of a text; in a sequence, any symbol
+MAX_LISTED_SYMBOLS, MAX_SYMBOL_CHARACTERS = 20, 20  # of those that the net cannot read
 NO_END = "none"
-STOPPED = {  # by the trainer's word for why it stopped
+STOP_HEADINGS = {  # by the trainer's word for the reason
     "length": "stopped at the length",
     "full": "stopped when complete",
     "unasked": "stopped without a loss",
     "not finite": "stopped by numbers",
 }
+
+ButtonType = Literal["primary", "secondary"]
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,6 @@ EXAMPLES = {
 
 @dataclass(frozen=True)
 class Prompt(Settings):
-    """What the net continues, and where it stops; one for each task."""
-
     prompt: Annotated[str, Knob("Prompt", high=MAX_PROMPT)] = ""
     end: Annotated[str, Knob("End symbol", choices={})] = NO_END
 
@@ -82,185 +81,204 @@ class Places(Settings):
 
 @dataclass(frozen=True)
 class GeneratedToken:
-    """One generated token: its class, the probabilities (C,), and the temperature."""
+    """A generated token: its class, the probabilities (C,) that it came from, and the temperature."""
 
     token: str
-    at: int
+    index: int
     p: np.ndarray
     temperature: float
 
     @property
+    def chosen_p(self) -> float:
+        """The probability of the generated token."""
+        return float(self.p[self.index])
+
+    @property
     def tempered(self) -> np.ndarray:
+        """The probabilities at the temperature (C,)."""
         return tempered(self.p, self.temperature)
 
 
 @dataclass
-class Written:
-    """What the net of a step generated after a prompt, `why` it stopped, and what is asked for now (`wanted`)."""
+class WrittenText:
+    """The tokens that the net of a step generated after a prompt, and the arguments of a request under way."""
 
     cfg: RunConfig
     prompt: str
     step: int
     tokens: list[GeneratedToken] = field(default_factory=list)
-    why: str = ""
-    wanted: dict[str, Any] | None = None  # the arguments of the question
+    stop_reason: str = ""
+    request: dict[str, Any] | None = None
 
 
-WRITTEN: Key[list[Written]] = Key("autoregression_written", [])  # the one shown is last
+WRITTEN_TEXTS: Key[list[WrittenText]] = Key("autoregression_written", [])  # the one shown is last
 
 
-def place(found: Measured[Any], text: str, name: str) -> int:
-    """Draws a choice among the positions of a text, a field of Places; the last, until another is chosen."""
-    tokens = found.value.tokens
+def choose_position(measured: Measured[Any], text: str, name: str) -> int:
+    """Draws a choice among the positions of a text, a field of Places. The default is the last position."""
+    tokens = measured.value.tokens
     names = {at: f"{at + 1}: {shown(token)}" for at, token in enumerate(tokens)}
-    last, other = len(tokens) - 1, found.args != {"text": text}  # still of another text, with other positions
-    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=other)
+    last = len(tokens) - 1
+    is_outdated = measured.args != {"text": text}  # another text has other positions
+    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=is_outdated)
     return int(getattr(drawn, name))
 
 
-def adopt(task: str, example: PromptExample) -> None:
+def keep_prompt(task: str, example: PromptExample) -> None:
     """Takes prompt and settings from the address, before their controls are drawn."""
-    own = example.task == task
-    prompt = Prompt(example.prompt, example.end) if own else Prompt(PROMPTS[task])
-    form.keep(Prompt, KEY, prompt, of=task, legal={"end": _ends(task)})
+    prompt = Prompt(example.prompt, example.end) if example.task == task else Prompt(PROMPTS[task])
+    form.keep(Prompt, KEY, prompt, of=task, legal={"end": _end_symbols(task)})
     form.keep(Generation, KEY, Generation(example.temperature, length=example.length))
 
 
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
-    """The prompt, its continuation and candidates. Returns what the net reads and its token count."""
+    """The prompt, its continuation and candidates. Returns the text that the net reads, and its number of tokens."""
     cfg, (left, right) = panel.cfg, st.columns(2)
     with left:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            prompt = _prompt(cfg)
+            prompt = _draw_prompt(cfg)
             with st.popover("Settings", icon=":material/tune:"):
-                settings, length = _settings(cfg)
-        written = _shown(panel, prompt)
-        _generated(panel, written)
-        text = whole(cfg, prompt, [token.token for token in written.tokens])
-        answer = panel.ask(answers.CONTINUATION, captioned=False, text=text, count=1, **settings)
+                settings, length = _draw_settings(cfg)
+        written = _current_text(panel, prompt)
+        _draw_generation(panel, written)
+        text = join_text(cfg, prompt, [token.token for token in written.tokens])
+        answer = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
         if answer is not None and (answer.cfg, answer.args) != (cfg, {"text": text, "count": 1, **settings}):
             answer = None
-        _buttons(panel, written, answer, {"text": text, "count": length, **settings})
+        _draw_buttons(panel, written, answer, {"text": text, "count": length, **settings})
         if answer is None:
-            if panel.playhead.playing:
-                _text(written)
+            if panel.at.playing:
+                _draw_text(written)
             return None
         upcoming = answer.value
-        for line in reading_notes(upcoming.unknown, upcoming.cut, upcoming.limit, _slides(cfg)):
+        for line in reading_notes(upcoming.unknown, upcoming.cut, upcoming.limit, _is_endless(cfg)):
             st.info(line)
-        _text(written, upcoming)
+        _draw_text(written, upcoming)
     with right:
-        _candidates(written, upcoming, settings["temperature"], answer.step)
-    return whole(cfg, "", upcoming.read), len(upcoming.read)
+        _draw_candidates(written, upcoming, settings["temperature"], answer.step)
+    return join_text(cfg, "", upcoming.read), len(upcoming.read)
 
 
-def _shown(panel: InstrumentPanel, prompt: str) -> Written:
-    """What the net of the step shown has written after a prompt; while it plays, what stands there already."""
-    texts = WRITTEN.mutable()
-    step = texts[-1].step if texts and panel.playhead.playing else panel.step
-    wanted = panel.cfg, prompt, step
-    own = next((text for text in texts if (text.cfg, text.prompt, text.step) == wanted), None) or Written(*wanted)
-    WRITTEN.put([*(text for text in texts if text is not own), own][-MAX_TEXTS:])
-    return own
+def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:
+    """The text that the net of the step shown wrote after a prompt; while it plays, the one already shown."""
+    texts = WRITTEN_TEXTS.mutable()
+    step = texts[-1].step if texts and panel.at.playing else panel.step
+    source = panel.cfg, prompt, step
+    stored = (text for text in texts if (text.cfg, text.prompt, text.step) == source)
+    current = next(stored, None) or WrittenText(*source)
+    WRITTEN_TEXTS.put([*(text for text in texts if text is not current), current][-MAX_STORED_TEXTS:])
+    return current
 
 
-def whole(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
+def join_text(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
     """A prompt and the tokens after it as one text."""
-    return prompt + "".join(tokens) if _slides(cfg) else " ".join([*prompt.split(), *tokens])
+    return prompt + "".join(tokens) if _is_endless(cfg) else " ".join([*prompt.split(), *tokens])
 
 
-def _slides(cfg: RunConfig) -> bool:
+def _is_endless(cfg: RunConfig) -> bool:
     """Whether texts of this task are endless, so that the net reads a window."""
     return TASKS[cfg.task].kind == "text"
 
 
-def _prompt(cfg: RunConfig) -> str:
-    ways = "characters, ↵ for a new line" if _slides(cfg) else "symbols as numbers, separated by spaces"
-    knob = Knob(f"Prompt: {ways}", high=MAX_PROMPT)
+def _draw_prompt(cfg: RunConfig) -> str:
+    symbols = "characters, ↵ for a new line" if _is_endless(cfg) else "symbols as numbers, separated by spaces"
+    knob = Knob(f"Prompt: {symbols}", high=MAX_PROMPT)
     typed = form.draw(Prompt, KEY, of=cfg.task, only=["prompt"], legal={"prompt": knob}, kept=True).prompt
     return typed.replace("↵", "\n")
 
 
-def _settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
-    """Temperature, seed of the draws and end symbol ("" is none), as a question has them, and the length."""
+def _draw_settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
+    """Temperature, seed of the draws and end symbol ("" for none) as arguments of a question, and the length."""
     drawn = form.draw(Generation, KEY, kept=True)
-    ends = {end: shown(end) for end in _ends(cfg.task)}
+    ends = {end: shown(end) for end in _end_symbols(cfg.task)}
     end = form.draw(Prompt, KEY, of=cfg.task, only=["end"], legal={"end": ends}, kept=True).end
     end = "" if end == NO_END else end
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
 
 
-def _ends(task: str) -> tuple[str, ...]:
+def _end_symbols(task: str) -> tuple[str, ...]:
     """The tokens that generation may stop after."""
-    return NO_END, *(ENDS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
+    return NO_END, *(END_CHARACTERS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
 
 
-def _generated(panel: InstrumentPanel, written: Written) -> None:
-    """Appends what Generate asked for, once it has arrived."""
-    if written.wanted is None:
+def _draw_generation(panel: InstrumentPanel, written: WrittenText) -> None:
+    """Appends the tokens that Generate asked for when they arrive; until then, draws the progress."""
+    if written.request is None:
         return
-    args = written.wanted
+    args = written.request
     reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("generate"), step=written.step, **args)
     reply.show("Generating")
-    panel.waiting |= reply.is_waiting
-    if not reply.is_waiting:
-        written.wanted = None
+    panel.waiting |= reply.waiting
+    if not reply.waiting:
+        written.request = None
     if reply.value is not None:
         _append(written, reply.value, args)
 
 
-def _append(written: Written, value: Continuation, args: dict[str, Any]) -> None:
-    written.tokens += _generated_tokens(value, args["temperature"])
-    written.why = stop_sentence(value.stopped, len(value.said), args["count"], args["end"], value.limit)
+def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:
+    written.tokens += _tokens_of(value, args["temperature"])
+    written.stop_reason = stop_sentence(value.stopped, len(value.said), args["count"], args["end"], value.limit)
 
 
-def _generated_tokens(value: Continuation, temperature: float) -> list[GeneratedToken]:
+def _tokens_of(value: Continuation, temperature: float) -> list[GeneratedToken]:
     pairs = zip(value.said, value.probabilities, strict=True)
     return [GeneratedToken(token, value.classes.index(token), p, temperature) for token, p in pairs]
 
 
-def _buttons(
-    panel: InstrumentPanel, written: Written, answer: Measured[Continuation] | None, args: dict[str, Any]
+def _draw_buttons(
+    panel: InstrumentPanel, written: WrittenText, answer: Measured[Continuation] | None, args: dict[str, Any]
 ) -> None:
-    """Buttons for one token, many, or none. Disabled while the net trains."""
-    there = answer is not None and answer.step == written.step and bool(answer.value.said)
-    can = there and not panel.playhead.playing and written.wanted is None
+    """Buttons that append one token or many, or remove all; disabled while the net trains."""
+    is_current = answer is not None and answer.step == written.step and bool(answer.value.said)
+    can_append = is_current and not panel.at.playing and written.request is None
 
-    def append() -> None:
+    def append_next() -> None:
         assert answer is not None
         _append(written, answer.value, args | {"count": 1})
 
     def generate() -> None:
-        written.wanted = args
+        written.request = args
 
     def clear() -> None:
-        written.tokens, written.why, written.wanted = [], "", None
+        written.tokens = []
+        written.stop_reason = ""
+        written.request = None
 
-    def button(label: str, name: str, icon: str, does: Callable[[], None], disabled: bool, **how: Any) -> None:
-        st.button(label, key=f"{KEY}_{name}", icon=f":material/{icon}:", on_click=does, disabled=disabled, **how)
+    def button(
+        label: str,
+        name: str,
+        icon: str,
+        on_click: Callable[[], None],
+        *,
+        disabled: bool,
+        kind: ButtonType = "secondary",
+    ) -> None:
+        icon = f":material/{icon}:"
+        st.button(label, key=f"{KEY}_{name}", icon=icon, on_click=on_click, disabled=disabled, type=kind)
 
     with st.container(horizontal=True):
-        button("Next token", "next", "keyboard_tab", append, not can, type="primary")
-        button("Generate", "generate", "fast_forward", generate, not can)
-        button("Back to the prompt", "again", "undo", clear, not written.tokens)
-    if panel.playhead.playing:
+        button("Next token", "next", "keyboard_tab", append_next, disabled=not can_append, kind="primary")
+        button("Generate", "generate", "fast_forward", generate, disabled=not can_append)
+        button("Back to the prompt", "again", "undo", clear, disabled=not written.tokens)
+    if panel.at.playing:
         st.caption(TEXTS("pause"))
 
 
-def _text(written: Written, upcoming: Continuation | None = None) -> None:
-    """The text, and why it ended. `upcoming`: what comes next, once that is measured."""
+def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> None:
+    """The text, and why it ended; `upcoming`: its next token, once that is measured."""
     tokens = [token.token for token in written.tokens]
-    st.code(whole(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
+    st.code(join_text(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     wrote = TEXTS("wrote", step=written.step, count=counted(len(tokens), "token"))
-    none = stop_sentence(upcoming.stopped, 0, 1, "", upcoming.limit) if upcoming and not upcoming.said else ""
-    after = written.why or none or "Press Next token or Generate."
-    st.markdown(f"**{wrote if tokens else 'This is the prompt.'} {after}**")
+    ending = written.stop_reason
+    if not ending and upcoming and not upcoming.said:
+        ending = stop_sentence(upcoming.stopped, 0, 1, "", upcoming.limit)
+    st.markdown(f"**{wrote if tokens else 'This is the prompt.'} {ending or 'Press Next token or Generate.'}**")
 
 
-def _candidates(written: Written, upcoming: Continuation, temperature: float, step: int) -> None:
-    """The candidates for one of the text's tokens or the next, which was measured at `step`."""
+def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: float, step: int) -> None:
+    """The candidates for a token of the text, or for the next one, which was measured at `step`."""
     names = [f"{at}: {shown(token.token)}" for at, token in enumerate(written.tokens, start=1)]
-    following = _generated_tokens(upcoming, temperature)
+    following = _tokens_of(upcoming, temperature)
     tokens = [*written.tokens, *following]
     if not tokens:
         return
@@ -269,39 +287,37 @@ def _candidates(written: Written, upcoming: Continuation, temperature: float, st
     key = f"{KEY}_looked_at_{len(tokens)}"
     at = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
     token, is_written = tokens[int(at)], at < len(written.tokens)
-    draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.at))
-    p = {"p": token.p[token.at], "temperature": token.temperature, "tempered": token.tempered[token.at]}
+    draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.index))
+    p = {"p": token.chosen_p, "temperature": token.temperature, "tempered": token.tempered[token.index]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
     st.markdown(TEXTS("chosen", token=shown(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
     if written.tokens:
         with st.popover("All generated tokens", key=f"{KEY}_all", icon=":material/table:"):
-            rows = [
-                (
-                    shown(row.token),
-                    row.p[row.at],
-                    row.tempered[row.at],
-                    row.temperature,
-                    (row.p > row.p[row.at]).sum() + 1,
-                )
-                for row in written.tokens
-            ]
-            columns = ("token", "probability", "at the temperature", "temperature", "rank")
-            named_table("Generated tokens", pd.DataFrame(rows, columns=columns), height=260)
+            columns = {
+                "token": [shown(token.token) for token in written.tokens],
+                "probability": [token.chosen_p for token in written.tokens],
+                "at the temperature": [token.tempered[token.index] for token in written.tokens],
+                "temperature": [token.temperature for token in written.tokens],
+                "rank": [(token.p > token.chosen_p).sum() + 1 for token in written.tokens],
+            }
+            named_table("Generated tokens", columns, height=260)
 
 
-def stop_sentence(stopped: str, count: int, asked: int, end: str, limit: int) -> str:
-    """Why generation stopped after so many tokens (`stopped`: a word from the trainer)."""
+def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int) -> str:
+    """Why generation stopped after `count` tokens; `stopped`: the trainer's word for it."""
     if stopped != "end":
-        return TEXTS(STOPPED[stopped], count=counted(count, "token"), limit=limit)
-    heading = "stopped at the end symbol" if count < asked else "stopped at both"
-    return TEXTS(heading, number=count, end=shown(end), asked=asked)
+        return TEXTS(STOP_HEADINGS[stopped], count=counted(count, "token"), limit=limit)
+    heading = "stopped at the end symbol" if count < requested else "stopped at both"
+    return TEXTS(heading, number=count, end=shown(end), asked=requested)
 
 
 def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) -> list[str]:
-    """What was left out of a prompt that the net cannot read completely."""
+    """Which parts of a prompt the net cannot read."""
     notes = []
     if unknown:
-        names = ", ".join(f'"{literal(name[:MAX_NAME])}"' for name in list(dict.fromkeys(unknown))[:MAX_NAMES])
+        names = ", ".join(
+            f'"{literal(name[:MAX_SYMBOL_CHARACTERS])}"' for name in list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
+        )
         what = "character" if slides else "symbol"
         notes.append(TEXTS("unknown symbols", what=what, names=names, count=len(unknown)))
     if cut:

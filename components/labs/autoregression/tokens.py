@@ -8,9 +8,9 @@ import streamlit as st
 
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
-from components.labs.autoregression.text import KEY, place
-from components.labs.parts import draw_finding
-from components.shell.text import badge, named_table, number, vector
+from components.labs.autoregression.text import KEY, choose_position
+from components.labs.parts import draw_finding, number_cells
+from components.shell.text import badge, named_table, vector
 from models.answers import LOOKUP, Lookup
 from models.content import Texts
 from models.insight.lens import shown
@@ -19,11 +19,11 @@ from models.spec.knob import Knob
 from models.spec.settings import Settings
 
 TEXTS = Texts("labs/autoregression")
-ENTRIES = 6  # of a row that are written out
-NEAREST = 4  # symbols
-GPT2 = 50_257, 768  # symbols and features of the smallest
+MAX_WRITTEN_ENTRIES = 6  # of a row
+NEAREST_SYMBOLS = 4
+GPT2_SYMBOLS, GPT2_WIDTH = 50_257, 768  # of the smallest
 EXAMPLE = "The whale was unbelievably white."
-LATEST = 8  # joins that are listed
+MAX_LISTED_JOINS = 8
 
 
 @dataclass(frozen=True)
@@ -31,51 +31,55 @@ class LookUp(Settings):
     rows: Annotated[bool, Knob("Show how a token is looked up")] = False
 
 
-def looked_up(panel: InstrumentPanel, text: str) -> None:
+def draw_lookup(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
-    if not form.draw(LookUp, KEY).rows or (answer := panel.ask(LOOKUP, text=text)) is None:
+    if not form.draw(LookUp, KEY).rows:
+        return
+    answer = panel.ask(LOOKUP, text=text)
+    if answer is None:
         return
     value = answer.value
-    at = place(answer, text, "row")
-    st.markdown(f"{steps(value, at)} {badge('measured')}")
-    own = int(value.ids[at])
-    nearest, cosines = alike(value.table, own)
+    position = choose_position(answer, text, "row")
+    st.markdown(f"{lookup_text(value, position)} {badge('measured')}")
+    symbol = int(value.ids[position])
+    nearest, cosines = nearest_rows(value.table, symbol)
     named_table(
         "Most similar rows",
         {
             "symbol": [shown(value.names[row]) for row in nearest],
-            "cosine with its row": [number(cosine, 3) for cosine in cosines],
-            "dot product": [number(float(value.table[row] @ value.table[own])) for row in nearest],
+            "cosine with its row": number_cells(cosines, 3),
+            "dot product": number_cells(value.table[row] @ value.table[symbol] for row in nearest),
         },
     )
-    symbols, width = GPT2
-    millions = symbols * width / 1e6
-    st.caption(TEXTS("similar rows", symbols=symbols, width=width, millions=millions, badge=badge("formula")))
+    gpt2 = {"symbols": GPT2_SYMBOLS, "width": GPT2_WIDTH, "millions": GPT2_SYMBOLS * GPT2_WIDTH / 1e6}
+    st.caption(TEXTS("similar rows", badge=badge("formula"), **gpt2))
 
 
-def steps(value: Lookup, at: int) -> str:
-    """From the symbol to the stream, with its numbers, and how much of the table this text reads."""
-    row, (symbols, width) = int(value.ids[at]), value.table.shape
+def lookup_text(value: Lookup, position: int) -> str:
+    """The way of a symbol into the stream in numbers, and how much of the table this text reads."""
+    row = int(value.ids[position])
+    symbols, width = value.table.shape
     enters = TEXTS("enters unchanged")
     if len(value.position):
-        position, stream = _begin(value.position[at]), _begin(value.enters[at])
-        enters = TEXTS("enters with a position", position=position, enters=stream)
+        added, stream = _first_entries(value.position[position]), _first_entries(value.enters[position])
+        enters = TEXTS("enters with a position", position=added, enters=stream)
     table = {"symbols": symbols, "width": width, "numbers": symbols * width, "used": len(set(value.ids.tolist()))}
-    token = {"symbol": shown(value.tokens[at]), "id": row, "row": _begin(value.table[row]), "enters": enters}
+    entries = _first_entries(value.table[row])
+    token = {"symbol": shown(value.tokens[position]), "id": row, "row": entries, "enters": enters}
     lines = TEXTS("lookup", tokens=len(value.tokens), apart=value.apart, **table, **token)
     return lines.replace("\n\n", "  \n")
 
 
-def alike(table: np.ndarray, own: int) -> tuple[list[int], list[float]]:
+def nearest_rows(table: np.ndarray, symbol: int) -> tuple[list[int], list[float]]:
     """The other symbols with the most similar rows, and their cosines."""
     lengths = np.linalg.norm(table, axis=1)
-    cosines = table @ table[own] / np.maximum(lengths * lengths[own], np.finfo(float).tiny)
-    nearest = [int(other) for other in np.argsort(-cosines) if other != own][:NEAREST]
+    cosines = table @ table[symbol] / np.maximum(lengths * lengths[symbol], np.finfo(float).tiny)
+    nearest = [int(other) for other in np.argsort(-cosines) if other != symbol][:NEAREST_SYMBOLS]
     return nearest, [float(cosines[other]) for other in nearest]
 
 
-def _begin(row: np.ndarray) -> str:
-    return vector(row[:ENTRIES], 3)[:-1] + (", ...]" if len(row) > ENTRIES else "]")
+def _first_entries(row: np.ndarray) -> str:
+    return vector(row[:MAX_WRITTEN_ENTRIES], 3)[:-1] + (", ...]" if len(row) > MAX_WRITTEN_ENTRIES else "]")
 
 
 @dataclass(frozen=True)
@@ -85,8 +89,8 @@ class Subwords(Settings):
 
 
 def draw_pieces() -> None:
-    drawn = form.draw(Subwords, KEY)
-    text, count = drawn.subword_text or EXAMPLE, drawn.joins
+    settings = form.draw(Subwords, KEY)
+    text, count = settings.subword_text or EXAMPLE, settings.joins
     joins, symbols = learned()
     tokens = pieces(text, count)
     st.code(" | ".join(map(_visible, tokens)), language=None, wrap_lines=True)
@@ -95,7 +99,7 @@ def draw_pieces() -> None:
     draw_finding(TEXTS("pieces", characters=len(text), tokens=len(tokens), **pairs, **vocabulary))
     with st.expander("How the pieces are found"):
         st.markdown(TEXTS("byte pairs", read=READ))
-        latest = list(enumerate(joins[:count], start=1))[-LATEST:]
+        latest = list(enumerate(joins[:count], start=1))[-MAX_LISTED_JOINS:]
         columns = {
             "join": [at for at, _ in latest],
             "neighbours": [f"{_visible(join.left)} + {_visible(join.right)}" for _, join in latest],
