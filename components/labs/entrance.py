@@ -129,7 +129,7 @@ def counts_sentence(drawn: list[MapStack]) -> str:
 def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
     """The SVG of the stacks side by side, read upwards, and the names of its boxes."""
     drawing = Drawing(size=SIZE)
-    columns = [_Column(drawing, COLUMN * (at + 0.5), -1 if drawn[at + 1 :] else 1) for at in range(len(drawn))]
+    columns = [_Column(drawing, COLUMN * (i + 0.5), -1 if drawn[i + 1 :] else 1) for i in range(len(drawn))]
     for column, stack in zip(columns, drawn, strict=True):
         column.stack(stack, last=stack is drawn[-1])
     if len(columns) > 1:

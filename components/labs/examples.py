@@ -48,7 +48,7 @@ def choose_example(
 
 def numbered_names(word: str, count: int) -> list[str]:
     """token 1, token 2, ..."""
-    return [f"{word} {at + 1}" for at in range(count)]
+    return [f"{word} {i + 1}" for i in range(count)]
 
 
 def numbered_choices(word: str, count: int) -> dict[int, str]:

@@ -34,11 +34,11 @@ def signed_map(
     at the axes; `names_pixels`: the width of the names of the rows.
     """
     cells = np.asarray(values, float).reshape(len(rows), len(columns))
-    there = np.ones(cells.shape, bool) if measured is None else measured
-    most = max(cells.shape) if every_name else MAX_TICKS
+    is_measured = np.ones(cells.shape, bool) if measured is None else measured
+    max_ticks = max(cells.shape) if every_name else MAX_TICKS
     layout = layout_of(title, x=x, y=y, legend=False, hue=SIGNAL)
-    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_ticks(rows, most)}
-    layout["xaxis"] |= {"showgrid": False, "ticks": "", **_ticks(columns, most)}
+    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, "ticks": "", **_ticks(rows, max_ticks)}
+    layout["xaxis"] |= {"showgrid": False, "ticks": "", **_ticks(columns, max_ticks)}
     if names_pixels is not None:
         layout["margin"]["l"] = names_pixels
     shade: dict[str, Any] = {
@@ -52,13 +52,17 @@ def signed_map(
         shade["colorbar"] = colour_bar(unit)
     if digits is not None:
         texts = np.array([number(cell, digits) for cell in cells.ravel()]).reshape(cells.shape)
-        shade |= {"text": np.where(there, texts, "").tolist(), "texttemplate": "%{text}", "textfont": {"size": 12}}
+        shade |= {
+            "text": np.where(is_measured, texts, "").tolist(),
+            "texttemplate": "%{text}",
+            "textfont": {"size": 12},
+        }
     traces = [fixed_map(shade, cells, measured, log=False, signed=True)]
     return figure_of(traces, layout, "nothing is added to the tokens")
 
 
-def _ticks(names: Sequence[str], most: int) -> dict[str, Any]:
-    """At most `most` of the names as ticks, evenly spaced."""
-    every = max(1, -(-len(names) // most))
+def _ticks(names: Sequence[str], max_ticks: int) -> dict[str, Any]:
+    """At most `max_ticks` of the names as ticks, evenly spaced."""
+    every = max(1, -(-len(names) // max_ticks))
     shown = list(names[::every])
     return {"type": "category", "tickmode": "array", "tickvals": shown, "ticktext": shown, "tickangle": 0}

@@ -52,7 +52,7 @@ def draw_charts(
 def draw_matrix(name: str, values: np.ndarray, row: str, column: str = "") -> None:
     """Draws a matrix with its shape as a table; its rows are called "token 1", its columns "q1"."""
     st.markdown(f"**{name}** {values.shape}")
-    columns = [f"{column}{at + 1}" for at in range(values.shape[1])]
+    columns = [f"{column}{i + 1}" for i in range(values.shape[1])]
     frame = pd.DataFrame(values, numbered_names(row, len(values)), columns)
     height: int | Literal["content"] = "content" if len(values) <= MAX_ROWS_WITHOUT_SCROLLING else 260
     st.dataframe(frame.map(number), alt=f"{name}, table", height=height)

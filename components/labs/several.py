@@ -45,13 +45,13 @@ def views_at_step(cfgs: Sequence[RunConfig], at: Playhead) -> tuple[list[View], 
 def compare_nets(
     key: str,
     cfgs: Mapping[str, RunConfig],
-    shared: str,
+    scope: str,
     draw_results: Callable[[dict[str, InstrumentPanel]], None],
     charts: Sequence[Chart] = (),
 ) -> None:
     """Draws the player of several nets by name, and their results where the playhead rests.
 
-    `shared`: the nets together, as the player calls them; `charts`: drawn in place of the losses of nets of one task.
+    `scope`: the nets together, as the player calls them; `charts`: drawn in place of the losses of nets of one task.
     """
     first = next(iter(cfgs.values()))
     if not charts:
@@ -59,7 +59,7 @@ def compare_nets(
         charts = [Chart("Loss", figure=losses, span=COLUMNS, height=220)]
 
     def body() -> bool:
-        at = player(key, list(cfgs.values()), list(charts), scope=shared)
+        at = player(key, list(cfgs.values()), list(charts), scope=scope)
         views, waiting = views_at_step(list(cfgs.values()), at)
         panels = {
             name: InstrumentPanel(f"{key} {name}", view, at, screen=key, net=name)

@@ -116,7 +116,7 @@ def _draw_table(part: str, example: Projection, place: DeltaGenerator) -> np.nda
     values: np.ndarray = getattr(example, part)
     features = list(example.features)
     rows = list(example.words) if part == "x" else features or numbered_names("feature", len(values))
-    columns = features if part == "x" else [f"{part[2]}{at + 1}" for at in range(values.shape[1])]
+    columns = features if part == "x" else [f"{part[2]}{i + 1}" for i in range(values.shape[1])]
     with place:
         st.markdown(f"**{PROJECTED[part]}**")
         return table.table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
@@ -129,7 +129,7 @@ def _draw_direct_tables(example: Projection) -> Tables:
     for place, (part, name), values in zip(st.columns(3), DIRECT.items(), default, strict=True):
         letter = name.lower()
         features = list(example.features) if example.given and name != "V" else []
-        columns = features or [f"{letter}{at + 1}" for at in range(values.shape[1])]
+        columns = features or [f"{letter}{i + 1}" for i in range(values.shape[1])]
         with place:
             st.markdown(f"**{name}**")
             key = f"{KEY}_{part}_given"
@@ -197,7 +197,7 @@ def projected_mismatch(tables: Tables) -> str:
 
 def attention_map(head: Head, words: Sequence[str]) -> Figure:
     """The weights of a head; hovering shows the tokens as words, if they have some."""
-    names = list(words) or [str(at + 1) for at in range(len(head.q))]
+    names = list(words) or [str(i + 1) for i in range(len(head.q))]
     figure = heads.weights_map(head, "Attention weights", names, max_written=MAX_WRITTEN_TOKENS)
     if words:
         hover = [[f"“{query}” looks at “{key}”" for key in words] for query in words]
@@ -213,8 +213,8 @@ def attention_sentence(head: Head, token: int, words: Sequence[str] = ()) -> str
     name = names[token][:1].upper() + names[token][1:]
     if not weights.any():
         return TEXTS("sees nothing", token=name)
-    most = int(weights.argmax())
-    return TEXTS("attends most", token=name, other=names[most], weight=weights[most])
+    target = int(weights.argmax())
+    return TEXTS("attends most", token=name, other=names[target], weight=weights[target])
 
 
 def arithmetic(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, direct: bool = False) -> str:
@@ -286,7 +286,7 @@ def _signed(value: float) -> str:
     return number(value) if value >= 0 else f"({number(value)})"
 
 
-def linearity_sentence(fixed: float, own: float) -> str:
-    """How far attention is from linear, with weights that stay fixed and with the `own` weights of each input."""
-    verdict = TEXTS("not linear") if own > max(1e-9, 10 * fixed) else TEXTS("linear")
-    return TEXTS("is it linear", fixed=fixed, own=own, verdict=verdict)
+def linearity_sentence(fixed: float, varying: float) -> str:
+    """How far attention is from linear, with fixed weights and with weights of its own for each input."""
+    verdict = TEXTS("not linear") if varying > max(1e-9, 10 * fixed) else TEXTS("linear")
+    return TEXTS("is it linear", fixed=fixed, own=varying, verdict=verdict)

@@ -90,8 +90,8 @@ def gradient_sizes(start: Learning, x: np.ndarray, matrices: Matrices) -> dict[s
     }
     by_start = [learning(x, mats, start.at, target, by=head.divisor, seen=head.seen) for mats in starts.values()]
     lengths = {
-        name: number_cells(np.linalg.norm(point.matrices[at]) for point in by_start)
-        for at, name in enumerate(MATRIX_NAMES)
+        name: number_cells(np.linalg.norm(point.matrices[i]) for point in by_start)
+        for i, name in enumerate(MATRIX_NAMES)
     }
     return {"matrices": list(starts)} | lengths
 

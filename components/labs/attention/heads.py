@@ -50,12 +50,12 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
     count = form.draw(SeveralHeads, KEY, only=["count"], legal={"count": fitting}, places=[left]).count
     names = numbered_choices("head", count)
     off = form.draw(SeveralHeads, KEY, only=["off"], legal={"off": names}, places=[right]).off
-    titles = [f"{name}, off" if at in off else name for at, name in names.items()]
+    titles = [f"{name}, off" if i in off else name for i, name in names.items()]
     parts = heads(x, *matrices, count, seen=head.seen, scaled=head.divisor != 1)
-    tokens = [str(at + 1) for at in range(len(x))]
+    tokens = [str(i + 1) for i in range(len(x))]
     maps = [
-        weights_map(part, title.capitalize(), tokens, max_written=MAX_WRITTEN_TOKENS, off=at in off)
-        for at, (part, title) in enumerate(zip(parts, titles, strict=True))
+        weights_map(part, title.capitalize(), tokens, max_written=MAX_WRITTEN_TOKENS, off=i in off)
+        for i, (part, title) in enumerate(zip(parts, titles, strict=True))
     ]
     draw_charts(KEY, *maps, height=240)
     picture, beside = st.columns([3, 2], gap="medium")
@@ -99,16 +99,16 @@ def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
     bars: list[dict[str, Any]] = [
         {
             "type": "bar",
-            "name": f"head {at + 1}",
+            "name": f"head {i + 1}",
             "x": features,
             "y": row.tolist(),
             "hue": SIGNAL,
-            "shade": at,
-            "marker": {"pattern": {"shape": BAR_PATTERNS[at]}},
+            "shade": i,
+            "marker": {"pattern": {"shape": BAR_PATTERNS[i]}},
             "hovertemplate": "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
         }
-        for at, row in enumerate(written)
-        if at not in off
+        for i, row in enumerate(written)
+        if i not in off
     ]
     total = {
         "type": "scatter",

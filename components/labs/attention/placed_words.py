@@ -96,12 +96,12 @@ def repeated_word(words: Sequence[str]) -> str:
 
 def _names(words: Sequence[str]) -> list[str]:
     """The words with their positions, so that the same word twice has two names."""
-    return [f"{at} {word[:MAX_NAME_CHARACTERS]}" for at, word in enumerate(words)]
+    return [f"{i} {word[:MAX_NAME_CHARACTERS]}" for i, word in enumerate(words)]
 
 
 def _row_map(title: str, values: np.ndarray, words: Sequence[str]) -> Figure:
     """A row of features for each word."""
-    columns = [str(at + 1) for at in range(FEATURES)]
+    columns = [str(i + 1) for i in range(FEATURES)]
     return signed_map(title, rows=_names(words), columns=columns, values=values, x="feature", **IN_CELLS)
 
 

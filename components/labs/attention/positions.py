@@ -207,16 +207,16 @@ def longer_text_sentence(kind: str, count: int, width: int) -> str:
     turns = encodings.turns(width, count)
     new = int((turns < 1).sum())
     pairs = {"full": len(turns) - new, "pairs": len(turns), "new": new}
-    what = "row" if kind == SINUSOIDAL else "angles"
-    return TEXTS("longer with angles", count=count, what=what, slowest=turns[-1], **pairs)
+    parts = "row" if kind == SINUSOIDAL else "angles"
+    return TEXTS("longer with angles", count=count, what=parts, slowest=turns[-1], **pairs)
 
 
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
     every = _position_step(count)
-    positions = [str(at) for at in range(0, count, every)]
+    positions = [str(i) for i in range(0, count, every)]
     axes: dict[str, Any] = {"unit": "added", "x": "feature", "y": "position"}
-    values, columns = encodings.added(kind, count, width, seed), [str(at + 1) for at in range(width)]
+    values, columns = encodings.added(kind, count, width, seed), [str(i + 1) for i in range(width)]
     bias = encodings.bias(kind, count, seed)
     if kind == "rotary":
         angles = encodings.angles(np.arange(count), width)

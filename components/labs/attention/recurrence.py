@@ -54,7 +54,7 @@ def step_table(steps: np.ndarray) -> pd.DataFrame:
     """Steps from token (column) to position (row); a dash where there is no way."""
     cells = [["-" if step < 0 else str(step) for step in row] for row in steps.tolist()]
     frame = pd.DataFrame(cells, columns=numbered_names("token", len(steps)))
-    frame.insert(0, "position", [str(at + 1) for at in range(len(steps))])
+    frame.insert(0, "position", [str(i + 1) for i in range(len(steps))])
     return frame
 
 
@@ -71,9 +71,9 @@ def waiting_graph(steps: np.ndarray, *, recurrent: bool) -> Figure:
     layout["yaxis"] |= {"range": [-0.3, 1.3], "showgrid": False}
     places = range(1, count + 1)
     if recurrent:
-        edges = [((at, 0), (at, 1)) for at in places] + [((at, 1), (at + 1, 1)) for at in places[:-1]]
+        edges = [((i, 0), (i, 1)) for i in places] + [((i, 1), (i + 1, 1)) for i in places[:-1]]
     else:
-        edges = [((seen, 0), (at, 1)) for at in places for seen in range(1, at + 1)]
+        edges = [((seen, 0), (i, 1)) for i in places for seen in range(1, i + 1)]
     path = [point for start, end in edges for point in (start, end, (None, None))]
     arrows: dict[str, Any] = {
         "type": "scatter",

@@ -44,7 +44,7 @@ def experiment(seed: int, mean: float = 0.0) -> dict[str, list[Sampled]]:
     by_size = [
         sampled_over(d_k, [divisor(d_k) for divisor in DIVISORS.values()], seed=seed, mean=mean) for d_k in KEY_SIZES
     ]
-    return {name: [draws[at] for draws in by_size] for at, name in enumerate(DIVISORS)}
+    return {name: [draws[i] for draws in by_size] for i, name in enumerate(DIVISORS)}
 
 
 @dataclass(frozen=True)

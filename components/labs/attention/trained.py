@@ -126,7 +126,7 @@ def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], cha
 
 def table_map(table: np.ndarray) -> Figure:
     """A learned table (T, D) of positions."""
-    rows, columns = [str(at) for at in range(table.shape[0])], [str(at + 1) for at in range(table.shape[1])]
+    rows, columns = [str(i) for i in range(table.shape[0])], [str(i + 1) for i in range(table.shape[1])]
     axes: dict[str, Any] = {"rows": rows, "columns": columns, "x": "feature", "y": "position"}
     return signed_map("Learned table", values=table, unit="added", **axes)
 

@@ -64,39 +64,39 @@ def _draw_results(cfg: RunConfig, pair: Translation) -> None:
     heads = [MEAN_HEAD, *numbered_names("head", pair.looks.shape[2])]
     usual = TranslationPair(step=steps[-1], block=cfg.depth)
     legal: dict[str, Any] = {"step": steps, "block": range(1, cfg.depth + 1), "head": heads}
-    at = steps.index(form.draw(TranslationPair, KEY, usual, only=["step"], legal=legal).step)
-    draw_finding(pair_sentence(pair, at, cfg.task), "measured")
+    measurement = steps.index(form.draw(TranslationPair, KEY, usual, only=["step"], legal=legal).step)
+    draw_finding(pair_sentence(pair, measurement, cfg.task), "measured")
     left, right = st.columns(2)
     if cfg.depth > 1:
         form.draw(TranslationPair, KEY, usual, only=["block"], legal=legal, places=[right])
     settings = form.draw(TranslationPair, KEY, usual, only=["head"], legal=legal, places=[left])
     block = settings.block if cfg.depth > 1 else 1
-    attention = attention_map(pair, at, block - 1, heads.index(settings.head))
+    attention = attention_map(pair, measurement, block - 1, heads.index(settings.head))
     draw_charts(KEY, attention, loss_chart(pair, cfg.task), height=420)
     columns = {
         "position": [str(place + 1) for place in range(len(pair.target))],
         "symbol read": list(map(str, pair.source)),
         "to be written": list(map(str, pair.target)),
-        "written": list(map(str, pair.said[at])),
+        "written": list(map(str, pair.said[measurement])),
     }
     named_table("What it writes", columns)
     st.caption(TEXTS("what the pair writes", parameters=pair.parameters))
 
 
-def pair_sentence(pair: Translation, at: int, task: str) -> str:
+def pair_sentence(pair: Translation, measurement: int, task: str) -> str:
     """Loss and accuracy of the pair at measurement `at`, and its attention to the symbol to be written."""
-    aim, step, held_out = pair.aim[at], int(pair.steps[at]), float(pair.held_out[at])
+    aim, step, held_out = pair.aim[measurement], int(pair.steps[measurement]), float(pair.held_out[measurement])
     if not np.isfinite(held_out):
         return TEXTS("pair not finite", step=step)
     block, head = np.unravel_index(int(aim.argmax()), aim.shape)
     guess = {"guess": loss_of_guessing(task), "guesser": name_of_guessing(task)}
     best = {"block": block + 1, "head": head + 1, "aim": aim.max(), "even": pair.even}
-    return TEXTS("pair", step=step, held_out=held_out, accuracy=pair.accuracy[at], **guess, **best)
+    return TEXTS("pair", step=step, held_out=held_out, accuracy=pair.accuracy[measurement], **guess, **best)
 
 
-def attention_map(pair: Translation, at: int, block: int, head: int) -> Figure:
+def attention_map(pair: Translation, measurement: int, block: int, head: int) -> Figure:
     """The weights (T, S) of a decoder block at measurement `at`, of a head from 1 on, or 0 for the mean of all."""
-    weights = np.asarray(pair.looks[at][block], float)
+    weights = np.asarray(pair.looks[measurement][block], float)
     source, target = (
         [f"{place}: {symbol}" for place, symbol in enumerate(row, start=1)] for row in (pair.source, pair.target)
     )

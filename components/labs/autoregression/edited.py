@@ -53,13 +53,13 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     tokens = list(text) if is_text else text.split()
     middle = len(tokens) // 2
     usual = Replaced(middle, next(symbol for symbol in reversed(symbols) if symbol != tokens[middle]))
-    names = {at: f"{at + 1}: {shown(token)}" for at, token in enumerate(tokens)}
+    names = {position: f"{position + 1}: {shown(token)}" for position, token in enumerate(tokens)}
     st.subheader("Replace a token", anchor=False)
     edit = form.draw(Replaced, KEY, usual, of=cfg.task, legal={"replaced": names})
     token = edit.instead if edit.instead in symbols else edit.instead.strip()
     if token not in symbols:
-        what = "character" if is_text else "number"
-        st.error(TEXTS("no such token", what=what, known=literal(" ".join(map(shown, symbols)))))
+        unit = "character" if is_text else "number"
+        st.error(TEXTS("no such token", what=unit, known=literal(" ".join(map(shown, symbols)))))
         return
     if token == tokens[edit.replaced]:
         st.info(TEXTS("the same token"))
@@ -67,15 +67,15 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     measured = panel.ask(answers.REPLACEMENT, text=text, at=edit.replaced, token=token)
     if measured is None:
         return
-    value, at = measured.value, int(measured.args["at"])
+    value, position = measured.value, int(measured.args["at"])
     causal, unmasked = value.causal, value.none
     draw_charts(KEY, change_chart("Change by replaced token", value.tokens, causal.difference, unmasked.difference))
-    draw_finding(replacement_sentence(causal, unmasked, at), "measured")
+    draw_finding(replacement_sentence(causal, unmasked, position), "measured")
     if is_text:
-        _draw_correction(panel, "".join(value.tokens), at)
+        _draw_correction(panel, "".join(value.tokens), position)
 
 
-def _draw_correction(panel: InstrumentPanel, text: str, at: int) -> None:
+def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
     """The net goes on after the slip and its correction."""
     st.subheader("Let it correct itself", anchor=False)
     settings = form.draw(Corrected, KEY)
@@ -96,15 +96,15 @@ def _draw_correction(panel: InstrumentPanel, text: str, at: int) -> None:
         st.info(line)
     st.code(join_text(panel.cfg, prompt, value.said), language=None, wrap_lines=True)
     wrote = counted(len(value.said), "token")
-    slip = {"slip": shown(text[at]), "place": at + 1, "wrote": wrote, "step": panel.step}
+    slip = {"slip": shown(text[position]), "place": position + 1, "wrote": wrote, "step": panel.step}
     st.markdown(f"**{TEXTS('the slip stays', **slip)}** {badge('measured')}")
 
 
-def replacement_sentence(causal: Change, unmasked: Change, at: int) -> str:
+def replacement_sentence(causal: Change, unmasked: Change, position: int) -> str:
     """How many logits move when the token at a position, from 0, is replaced, with the causal mask and without."""
     if not np.isfinite([causal.difference.max(), unmasked.difference.max()]).all():
         return TEXTS("revision not finite")
     moved, moved_unmasked = causal.difference > ROUNDING, unmasked.difference > ROUNDING
-    before, after, free = moved[:at].sum(), moved[at:].sum(), moved_unmasked[:at].sum()
-    counts = {"place": at + 1, "earlier": at, "later": len(moved) - at}
+    before, after, free = moved[:position].sum(), moved[position:].sum(), moved_unmasked[:position].sum()
+    counts = {"place": position + 1, "earlier": position, "later": len(moved) - position}
     return TEXTS("replaced", before=before, after=after, free=free, **counts)

@@ -59,7 +59,7 @@ def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Sequence[str
 def _readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
     """The characters that the net can also write, or the numbers of the task."""
     task = TASKS[cfg.task]
-    return list(classes) if task.kind == "text" else [str(at) for at in range(task.vocabulary)]
+    return list(classes) if task.kind == "text" else [str(i) for i in range(task.vocabulary)]
 
 
 def draw_refinement(panel: InstrumentPanel, text: str) -> None:
@@ -124,9 +124,9 @@ def attention_sentence(tokens: Sequence[str], weights: np.ndarray, position: int
         return "The attention is not finite."
     targets: list[str] = []
     for row in weights:
-        at = int(row.argmax())
-        name = "itself" if at == position else f'token {at + 1}, "{shown(tokens[at])}"'
-        targets.append(f"{name} ({row[at]:.0%})")
+        i = int(row.argmax())
+        name = "itself" if i == position else f'token {i + 1}, "{shown(tokens[i])}"'
+        targets.append(f"{name} ({row[i]:.0%})")
     later = [f"in block {block} to {target}" for block, target in enumerate(targets[1:], start=2)]
     return "; ".join([f"In block 1 token {position + 1} attends most to {targets[0]}", *later]) + "."
 
@@ -138,11 +138,11 @@ def revision_chart(tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarr
 
 def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarray) -> Figure:
     """The largest change of a logit by position, with the causal mask and without, on a log axis."""
-    names = [f"{at} {shown(token)}" for at, token in enumerate(tokens, start=1)]
+    names = [f"{i} {shown(token)}" for i, token in enumerate(tokens, start=1)]
     lines, unit = {"no mask": unmasked, "causal mask": causal}, "largest change of a logit"
     figure = line_chart(title, names, lines, ("other", "now"), unit=unit, hue=SIGNAL)
     positions = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
-    ticks = {"tickvals": positions, "ticktext": [shown(tokens[at]) for at in positions], "tickangle": 0}
+    ticks = {"tickvals": positions, "ticktext": [shown(tokens[i]) for i in positions], "tickangle": 0}
     figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
     return figure
 

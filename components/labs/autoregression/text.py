@@ -117,7 +117,7 @@ WRITTEN_TEXTS: Key[list[WrittenText]] = Key("autoregression_written", [])  # the
 def choose_position(measured: Measured[Any], text: str, name: str) -> int:
     """Draws a choice among the positions of a text, a field of Places. The default is the last position."""
     tokens = measured.value.tokens
-    names = {at: f"{at + 1}: {shown(token)}" for at, token in enumerate(tokens)}
+    names = {i: f"{i + 1}: {shown(token)}" for i, token in enumerate(tokens)}
     last = len(tokens) - 1
     is_outdated = measured.args != {"text": text}  # another text has other positions
     drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=is_outdated)
@@ -277,7 +277,7 @@ def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> No
 
 def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: float, step: int) -> None:
     """The candidates for a token of the text, or for the next one, which was measured at `step`."""
-    names = [f"{at}: {shown(token.token)}" for at, token in enumerate(written.tokens, start=1)]
+    names = [f"{i}: {shown(token.token)}" for i, token in enumerate(written.tokens, start=1)]
     following = _tokens_of(upcoming, temperature)
     tokens = [*written.tokens, *following]
     if not tokens:
@@ -285,8 +285,8 @@ def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: 
     names += ["the next one"] * len(following)
     label, last = "Candidates for token", len(tokens) - 1
     key = f"{KEY}_looked_at_{len(tokens)}"
-    at = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
-    token, is_written = tokens[int(at)], at < len(written.tokens)
+    choice = st.selectbox(label, range(len(tokens)), index=last, format_func=names.__getitem__, key=key)
+    token, is_written = tokens[int(choice)], choice < len(written.tokens)
     draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.index))
     p = {"p": token.chosen_p, "temperature": token.temperature, "tempered": token.tempered[token.index]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
@@ -318,8 +318,8 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
         names = ", ".join(
             f'"{literal(name[:MAX_SYMBOL_CHARACTERS])}"' for name in list(dict.fromkeys(unknown))[:MAX_LISTED_SYMBOLS]
         )
-        what = "character" if slides else "symbol"
-        notes.append(TEXTS("unknown symbols", what=what, names=names, count=len(unknown)))
+        unit = "character" if slides else "symbol"
+        notes.append(TEXTS("unknown symbols", what=unit, names=names, count=len(unknown)))
     if cut:
         notes.append(TEXTS("window" if slides else "too long", limit=limit, cut=cut))
     return notes

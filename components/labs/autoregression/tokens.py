@@ -101,7 +101,7 @@ def draw_pieces() -> None:
         st.markdown(TEXTS("byte pairs", read=READ))
         latest = list(enumerate(joins[:count], start=1))[-MAX_LISTED_JOINS:]
         columns = {
-            "join": [at for at, _ in latest],
+            "join": [i for i, _ in latest],
             "neighbours": [f"{_visible(join.left)} + {_visible(join.right)}" for _, join in latest],
             "one token": [_visible(join.left + join.right) for _, join in latest],
             "side by side": [join.count for _, join in latest],

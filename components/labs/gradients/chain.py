@@ -229,5 +229,5 @@ def _product(factors: np.ndarray, *, plus_one: bool = False) -> str:
     if len(set(factors.tolist())) == 1:
         return f"={terms[0]}^{{{len(terms)}}}"
     shown = terms if len(terms) <= MAX_WRITTEN_FACTORS else [*terms[:3], r"\cdots", *terms[-2:]]
-    rows = [r"\cdot ".join(shown[at : at + FACTORS_PER_LINE]) for at in range(0, len(shown), FACTORS_PER_LINE)]
+    rows = [r"\cdot ".join(shown[i : i + FACTORS_PER_LINE]) for i in range(0, len(shown), FACTORS_PER_LINE)]
     return "=" + r"\\&\quad\cdot ".join(rows)

@@ -69,10 +69,10 @@ def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) ->
     return figure_of(traces, layout, "choose an activation")
 
 
-def _style(at: int, hue: str) -> dict[str, Any]:
+def _style(order: int, hue: str) -> dict[str, Any]:
     """The line of an activation: a dash of its own for each of seven; the next seven have other shades."""
-    shade = (at + at // len(DASHES)) % 4
-    return {"hue": hue, "shade": shade, "line": {"dash": DASHES[at % len(DASHES)], "width": 3 if at == 0 else 2}}
+    shade = (order + order // len(DASHES)) % 4
+    return {"hue": hue, "shade": shade, "line": {"dash": DASHES[order % len(DASHES)], "width": 3 if order == 0 else 2}}
 
 
 def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
@@ -84,7 +84,7 @@ def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
         "activation": names,
         f"φ' at {number(z)}": number_cells(slope(name, np.array(z)) for name in names),
         "largest φ'": number_cells(largest for _, largest in maxima),
-        "at z": number_cells((at for at, _ in maxima), 3),
+        "at z": number_cells((place for place, _ in maxima), 3),
         "E φ": [f"{mean.mean + 0.0:.4f}" for mean in means],
         "E φ²": [f"{mean.square:.4f}" for mean in means],
         "Var φ": [f"{mean.variance:.4f}" for mean in means],

@@ -42,7 +42,7 @@ ASPECTS = (
 class TwoNorms(Settings):
     columns = (2,)
 
-    one: Annotated[str, Knob("Norm", choices=NORMS, link="one")] = "layer norm"
+    first: Annotated[str, Knob("Norm", choices=NORMS, link="one")] = "layer norm"
     beside: Annotated[str, Knob("Beside it", choices=NORMS, link="beside")] = "batch norm"
 
 
@@ -111,25 +111,24 @@ def draw_block() -> None:
     legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
     settings = form.draw(NormedBlock, CUBE, legal=legal, idle=["groups"] if size.norm != "group norm" else [])
     groups = settings.groups if settings.norm == "group norm" else 1
-    at = settings.sample, settings.token, settings.feature
+    cell = settings.sample, settings.token, settings.feature
     x = cube.block(*shape)
     labels = cube.sharing(x.shape, settings.norm, groups)
-    shared = labels == labels[at]
+    shared = labels == labels[cell]
     try:
-        moves = cube.moved(x, settings.norm, at, settings.push, groups)
+        moves = cube.moved(x, settings.norm, cell, settings.push, groups)
     except ValueError as problem:
         st.error(str(problem))
         return
     texts = [["" if np.isnan(value) else f"{value:.1f}" for value in row] for row in _flat(x)]
     changes = [[f"{value:+.2f}" if abs(value) >= 5e-3 else "" for value in row] for row in _flat(moves)]
-    shared_map = block_map("What shares its statistics", shared.astype(float), texts, at, NORM, signed=False)
-    moves_map = block_map("What moves with it", moves, changes, at, SIGNAL, signed=True)
+    shared_map = block_map("What shares its statistics", shared.astype(float), texts, cell, NORM, signed=False)
+    moves_map = block_map("What moves with it", moves, changes, cell, SIGNAL, signed=True)
 
     def choose_value(x: object, y: object) -> None:
         if isinstance(x, int | float) and isinstance(y, int | float):
             sample, feature = divmod(int(x), size.features + 1)
-            cell = sample, int(y), feature
-            if all(0 <= place < count for place, count in zip(cell, shape, strict=True)):
+            if all(0 <= place < count for place, count in zip((sample, int(y), feature), shape, strict=True)):
                 form.put(CUBE, sample=sample, token=int(y), feature=feature)
 
     height = FRAME_PIXELS + ROW_PIXELS * size.tokens
@@ -140,15 +139,15 @@ def draw_block() -> None:
 
 
 def block_map(
-    title: str, cells: np.ndarray, texts: list[list[str]], at: tuple[int, int, int], hue: str, *, signed: bool
+    title: str, cells: np.ndarray, texts: list[list[str]], cell: tuple[int, int, int], hue: str, *, signed: bool
 ) -> Figure:
     """A block (B, T, D) as one map of tokens by features for each sample, side by side.
 
-    Features are numbered_names below each, above the sample's name; the value at `at` is framed.
+    Features are numbered below each, above the sample's name; the value of `cell` is framed.
     """
     batch, tokens, features = cells.shape
     layout = layout_of(title, x="", y="token", legend=False, hue=hue)
-    samples = [str(at + 1) for at in range(batch)]
+    samples = [str(sample + 1) for sample in range(batch)]
     if features >= MIN_NAMED_FEATURES:
         samples = numbered_names("sample", batch)
     columns = [(sample, feature) for sample in range(batch) for feature in range(features)]
@@ -159,7 +158,7 @@ def block_map(
     layout["xaxis"] |= bare | ticks
     rows = list(range(tokens))
     layout["yaxis"] |= bare | {"autorange": "reversed", "tickvals": rows, "ticktext": [str(row + 1) for row in rows]}
-    layout["shapes"] = frame_around(at[0] * (features + 1) + at[2], at[1])
+    layout["shapes"] = frame_around(cell[0] * (features + 1) + cell[2], cell[1])
     flat = _flat(cells)
     measured = ~np.isnan(flat)
     shade: dict[str, Any] = {

@@ -88,11 +88,11 @@ def draw_built_norm(lab: LabTable) -> None:
 def digits_table(ours: np.ndarray, theirs: np.ndarray) -> str:
     """A table in Markdown: the class's digits by feature, red from the first difference on, beside torch's."""
     rows = ["| feature | this class | nn.LayerNorm |", "|---|---|---|"]
-    for at, (value, expected) in enumerate(zip(ours, theirs, strict=True), start=1):
+    for i, (value, expected) in enumerate(zip(ours, theirs, strict=True), start=1):
         text, place = digits(value), first_difference(value, expected)
         if place is not None:
             text = f"{text[:place]}:red[**{text[place:]}**]"  # a background would stand apart from the digits before it
-        rows.append(f"| {at} | {text} | {digits(expected)} |")
+        rows.append(f"| {i} | {text} | {digits(expected)} |")
     return "\n".join(rows)
 
 
@@ -147,8 +147,8 @@ def loss_chart(path: RowsLearned, floor: float) -> Figure:
 def rows_chart(path: RowsLearned) -> Figure:
     """Gain and bias by step, a line for each feature."""
     count, steps = min(path.gain.shape[1], MAX_DRAWN_FEATURES), range(len(path.loss))
-    lines = {f"gamma {at + 1}": path.gain[:, at] for at in range(count)}
-    lines |= {f"beta {at + 1}": path.bias[:, at] for at in range(count)}
+    lines = {f"gamma {i + 1}": path.gain[:, i] for i in range(count)}
+    lines |= {f"beta {i + 1}": path.bias[:, i] for i in range(count)}
     roles = ["now"] * count + ["other"] * count
     return line_chart("gamma and beta by step", steps, lines, roles, axis="linear", x="step", unit="value", hue=NORM)
 

@@ -121,7 +121,7 @@ def _choose_example() -> ExampleTable:
 
 
 def _padding_rows(example: ExampleTable) -> tuple[int, ...]:
-    return tuple(at for at, name in enumerate(example.rows) if name.startswith("pad"))
+    return tuple(i for i, name in enumerate(example.rows) if name.startswith("pad"))
 
 
 def _draw_arguments(values: np.ndarray, settings: Norming, usual: Norming) -> dict[str, Any]:

@@ -123,4 +123,4 @@ def _band_shapes(row: int, band: tuple[float, ...]) -> list[dict[str, Any]]:
 def _cell_numbers(cells: np.ndarray) -> list[str]:
     """The numbers of a set's cells (N, 2), from 1: of their features within a token, else of their tokens."""
     column = 1 if len(set(cells[:, 0].tolist())) == 1 else 0
-    return [str(at + 1) for at in cells[:, column].tolist()]
+    return [str(i + 1) for i in cells[:, column].tolist()]

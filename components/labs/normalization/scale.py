@@ -58,13 +58,13 @@ def draw_scale_and_descent(lab: LabTable) -> None:
     samples = features_apart(ratio)
     standard = normalised(samples, "z-score").values
     flat, steep = curvatures(samples)
-    lines = {name: [_steps(at, standardised=name != "raw") for at in RATIOS] for name in ("raw", "standardised")}
+    lines = {name: [_steps(scale, standardised=name != "raw") for scale in RATIOS] for name in ("raw", "standardised")}
     raw, standardised = (steps_text(line[RATIOS.index(ratio)]) for line in lines.values())
     steps = {"raw": raw, "standardised": standardised}
     st.markdown(TEXTS("curvatures", ratio=ratio, flat=flat, steep=steep, even=curvatures(standard)[0], **steps))
     st.latex(r"(a+b)^2=a^2+2ab+b^2")
     st.markdown(error_shares_sentence(samples, standard))
-    title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{at}x" for at in RATIOS]
+    title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{scale}x" for scale in RATIOS]
     draw_charts(KEY, line_chart(title, sites, lines, x=x, unit="steps", hue=LOSS))
     st.caption(f"{TEXTS('descent', most=MAX_STEPS)} {badge('measured')}")
 
@@ -143,15 +143,15 @@ def draw_outlier(lab: LabTable) -> None:
 
 def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: int, name: str) -> str:
     """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it."""
-    least, z_share = (share_left(moved, row, feature, method) for method in ("min-max", "z-score"))
+    min_max_share, z_share = (share_left(moved, row, feature, method) for method in ("min-max", "z-score"))
     before, after = (robust_left_over(table, row, feature) for table in (values, moved))
-    if np.isfinite([before, after]).all() and before and np.isfinite(least):
-        sentence = TEXTS("shares of the range", least=least, z=z_share, robust=after / before)
+    if np.isfinite([before, after]).all() and before and np.isfinite(min_max_share):
+        sentence = TEXTS("shares of the range", least=min_max_share, z=z_share, robust=after / before)
     else:
         sentence = TEXTS("no quartiles")
-    few = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
+    warning = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
     z, gaussian, table = below(moved[:, feature], row)
-    return f"{sentence}{few} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
+    return f"{sentence}{warning} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def feature_map(result: CovariateShift, net: str) -> Figure:
     mean = result.mean[NETS.index(net)].T[:MAX_DRAWN_FEATURES]
     return signed_map(
         "Mean of each feature by step",
-        rows=[str(at + 1) for at in range(len(mean))],
+        rows=[str(i + 1) for i in range(len(mean))],
         columns=[str(int(step)) for step in result.steps],
         values=mean,
         unit="mean",

@@ -19,13 +19,13 @@ def draw_steps(values: np.ndarray, normed: NormedTable, method: str, row: int, s
     running, counted = settings.get("running"), settings.get("counted")
     if METHODS[method].shares != CELL:
         sets = list(dict.fromkeys(normed.shared[row].tolist()))
-        for at in sets[:MAX_WRITTEN]:
-            cells = normed.shared == at
+        for label in sets[:MAX_WRITTEN]:
+            cells = normed.shared == label
             if running is None and METHODS[method].shares in ACROSS_TOKENS and counted is not None:
                 cells = cells & counted[:, None]
-            column = int(np.flatnonzero(normed.shared[row] == at)[0])
+            column = int(np.flatnonzero(normed.shared[row] == label)[0])
             statistics = normed.centre[row, column], normed.spread[row, column], normed.scale[row, column]
-            for line in set_lines(values[cells], method, letter(at), statistics, settings):
+            for line in set_lines(values[cells], method, letter(label), statistics, settings):
                 st.latex(line)
         if len(sets) > MAX_WRITTEN:
             st.caption(TEXTS("sets written out", shown=MAX_WRITTEN, sets=len(sets)))
@@ -45,9 +45,9 @@ def set_lines(
         root = rf"\sqrt{{{number(spread)} + {number(eps)}}} = {number(scale)}"
         return [rf"{mean}, \quad {variance} \ \text{{(running)}}", root]
     if kind.spread == "range":
-        least, most = number(centre), number(centre + spread)
-        ends = rf"\min_{{{name}}} = {least}, \quad \max_{{{name}}} = {most}"
-        return [rf"{ends}, \quad {most} - {signed(centre)} = {number(scale)}"]
+        low, high = number(centre), number(centre + spread)
+        ends = rf"\min_{{{name}}} = {low}, \quad \max_{{{name}}} = {high}"
+        return [rf"{ends}, \quad {high} - {signed(centre)} = {number(scale)}"]
     squares = [number(value**2) for value in cells - centre]
     divisor = len(cells) - bool(settings.get("unbiased"))
     lines = []
@@ -62,16 +62,18 @@ def set_lines(
 
 
 def cell_line(
-    values: np.ndarray, normed: NormedTable, method: str, at: tuple[int, int], settings: dict[str, Any]
+    values: np.ndarray, normed: NormedTable, method: str, cell: tuple[int, int], settings: dict[str, Any]
 ) -> str:
     """A cell from its value to its result, in LaTeX."""
-    x, gain, bias = values[at], settings["gain"], settings["bias"]
+    x, gain, bias = values[cell], settings["gain"], settings["bias"]
     if METHODS[method].shares == CELL:
         raw = rf"\tanh({number(settings['alpha'])} \cdot {signed(x)})"
     else:
-        centred = f"{number(x)} - {signed(normed.centre[at])}" if METHODS[method].centre else number(x)
-        raw = rf"\frac{{{centred}}}{{{number(normed.scale[at])}}}"
-    return rf"y_{{{at[1] + 1}}} = {number(gain)} \cdot {raw} {signed(bias, sign=True)} = {number(normed.values[at])}"
+        centred = f"{number(x)} - {signed(normed.centre[cell])}" if METHODS[method].centre else number(x)
+        raw = rf"\frac{{{centred}}}{{{number(normed.scale[cell])}}}"
+    return (
+        rf"y_{{{cell[1] + 1}}} = {number(gain)} \cdot {raw} {signed(bias, sign=True)} = {number(normed.values[cell])}"
+    )
 
 
 def number(value: float) -> str:

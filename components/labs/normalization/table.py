@@ -38,7 +38,7 @@ def draw_result(normed: NormedTable, method: str, names: list[str], features: li
     if METHODS[method].shares != CELL:
         st.caption(TEXTS("shades"))
     if normed.undefined.any():
-        sets = _sets_text([letter(int(at)) for at in normed.shared[normed.undefined]])
+        sets = _sets_text([letter(int(label)) for label in normed.shared[normed.undefined]])
         cure = "" if method in {"min-max", "z-score"} else f" {TEXTS('eps cures')}"
         st.warning(TEXTS("undefined", sets=sets, cure=cure))
     with st.popover("Statistics before and after", icon=":material/table:"):
@@ -56,7 +56,7 @@ def set_statistics(normed: NormedTable, method: str) -> pd.DataFrame:
     if kind.spread:
         cells[kind.spread] = normed.spread.ravel()[first].tolist()
         cells["divided by"] = normed.scale.ravel()[first].tolist()
-    return pd.DataFrame(cells, index=[letter(int(normed.shared.ravel()[at])) for at in first])
+    return pd.DataFrame(cells, index=[letter(int(normed.shared.ravel()[i])) for i in first])
 
 
 def means_and_rms(out: np.ndarray, names: list[str], features: list[str]) -> pd.DataFrame:
@@ -66,9 +66,9 @@ def means_and_rms(out: np.ndarray, names: list[str], features: list[str]) -> pd.
     return pd.DataFrame({"mean": mean, "RMS": rms}, index=[*names, *features])
 
 
-def letter(at: int) -> str:
+def letter(label: int) -> str:
     """a, b, ... z, aa, ab, ... as the columns of a spreadsheet."""
-    return ("" if at < 26 else letter(at // 26 - 1)) + chr(ord("a") + at % 26)
+    return ("" if label < 26 else letter(label // 26 - 1)) + chr(ord("a") + label % 26)
 
 
 def cell_text(value: float) -> str:
@@ -82,9 +82,9 @@ def draw_coloured(normed: NormedTable, method: str, names: list[str], features: 
     if METHODS[method].shares == CELL:
         st.dataframe(cells, alt=alt)
         return
-    letters = pd.DataFrame([[letter(int(at)) for at in row] for row in normed.shared], names, features)
+    letters = pd.DataFrame([[letter(int(label)) for label in row] for row in normed.shared], names, features)
     colours = [
-        [f"background-color: {NORM}{OPACITIES[int(at) % len(OPACITIES)]}" for at in row] for row in normed.shared
+        [f"background-color: {NORM}{OPACITIES[int(label) % len(OPACITIES)]}" for label in row] for row in normed.shared
     ]
     styles = pd.DataFrame(colours, letters.index, letters.columns)
     st.dataframe((cells + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)

@@ -112,9 +112,9 @@ def _draw_inputs() -> dict[str, np.ndarray]:
 
 def _draw_table(name: str) -> np.ndarray:
     values = blocks.INPUTS[name]
-    rows = () if name in ("embedding", "position") else lambda count: [str(at + 1) for at in range(count)]
+    rows = () if name in ("embedding", "position") else lambda count: [str(i + 1) for i in range(count)]
     st.markdown(f"**{name}**")
-    columns = [str(at + 1) for at in range(values.shape[1])]
+    columns = [str(i + 1) for i in range(values.shape[1])]
     return table.table(f"{KEY}_{name}", values, name=name.replace("_", "").lower(), rows=rows, columns=columns)
 
 
@@ -134,9 +134,10 @@ def shape_mismatch(tables: Mapping[str, np.ndarray]) -> str:
         "W_2": (tables["W_1"].shape[1], features),
     }
     for name, (rows, columns) in shapes.items():
-        own_rows, own = tables[name].shape
-        if (own_rows, own) != (rows, columns):
-            return TEXTS("matrix does not fit", name=name, rows=rows, columns=columns, own_rows=own_rows, own=own)
+        row_count, column_count = tables[name].shape
+        if (row_count, column_count) != (rows, columns):
+            actual = {"own_rows": row_count, "own": column_count}
+            return TEXTS("matrix does not fit", name=name, rows=rows, columns=columns, **actual)
     return ""
 
 
@@ -152,7 +153,7 @@ def token_map(block: ComputedBlock, token: int) -> Figure:
     return _map(
         f"Token {token + 1}",
         rows=[_page_name(name) for name in rows],
-        columns=[str(at + 1) for at in range(widest)],
+        columns=[str(i + 1) for i in range(widest)],
         values=cells,
         measured=np.isfinite(cells),
         digits=2 if widest <= MAX_WRITTEN_COLUMNS else None,
@@ -178,10 +179,10 @@ def _draw_pictures(block: ComputedBlock, moved: Mapping[str, np.ndarray]) -> Non
     figures = [*(token_map(block, token) for token in range(tokens)), moved_map(moved)]
     across = tokens + 1 if tokens <= 3 else 3
     columns = [column for _ in range(0, tokens + 1, across) for column in st.columns(across)]
-    for at, (figure, column) in enumerate(zip(figures, columns, strict=False)):
-        on_click = partial(_choose_number, block, at) if at < tokens else None
+    for i, (figure, column) in enumerate(zip(figures, columns, strict=False)):
+        on_click = partial(_choose_number, block, i) if i < tokens else None
         with column:
-            static_chart(figure, title_of(figure), f"{KEY}_{at}", height, on_click)
+            static_chart(figure, title_of(figure), f"{KEY}_{i}", height, on_click)
     st.caption(TEXTS("press a number"))
 
 
@@ -197,7 +198,7 @@ def _draw_terms(block: ComputedBlock, tokens: Mapping[int, str]) -> None:
     operations = {name: _page_name(name) for name in block.operations}
     before = form.held(PressedNumber, KEY).operation
     operation = before if before in operations else PressedNumber().operation
-    columns = {at: str(at + 1) for at in range(block.values[operation].shape[1])}
+    columns = {i: str(i + 1) for i in range(block.values[operation].shape[1])}
     chosen = form.draw(PressedNumber, KEY, legal={"operation": operations, "row": tokens, "column": columns})
     terms = terms_text(blocks.terms(block, chosen.operation, chosen.row, chosen.column))
     reads = " and ".join(_page_name(name) for name in block.operations[chosen.operation].reads)
@@ -252,7 +253,7 @@ def _map(title: str, **cells: Any) -> Figure:
 
 def share_sentence(shares: Shares) -> str:
     """The sizes of both shares, and the tokens that the branch's share reaches."""
-    reached = [str(at + 1) for at, row in enumerate(shares.through) if row.any()]
+    reached = [str(i + 1) for i, row in enumerate(shares.through) if row.any()]
     return TEXTS(
         "two ways back",
         branch=shares.branch,

@@ -69,11 +69,11 @@ def _draw_one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
 
 def sizes_sentence(x: np.ndarray, branch: np.ndarray) -> str:
     """The mean square of the sum (D,) + (D,) term by term, and the one that is 0 for random branches."""
-    own, cross, other = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
-    expected = own + other
-    totals = {"total": expected + cross, "expected": expected, "times": expected / own}
+    of_x, cross, of_branch = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
+    expected = of_x + of_branch
+    totals = {"total": expected + cross, "expected": expected, "times": expected / of_x}
     aligned = f" {TEXTS('aligned')}" if cross > 0 else ""
-    return TEXTS("sizes", own=own, cross=cross, other=other, aligned=aligned, **totals)
+    return TEXTS("sizes", own=of_x, cross=cross, other=of_branch, aligned=aligned, **totals)
 
 
 def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
@@ -87,6 +87,6 @@ def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str,
 
 
 def memory_chart(cosines: dict[str, np.ndarray]) -> Figure:
-    sites, roles = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))], ("now", "other", "formula", "initial")
+    sites, roles = ["x0", *(block_name(i) for i in range(1, BLOCKS + 1))], ("now", "other", "formula", "initial")
     axes: dict[str, Any] = {"axis": "linear", "unit": "cosine with x", "hue": SIGNAL, "guides": (0, 1)}
     return line_chart("What is left of x", sites, cosines, roles, **axes)

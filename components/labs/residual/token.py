@@ -61,8 +61,8 @@ def draw() -> np.ndarray:
         if skip != 1:
             formula = formula.replace("x+", f"{number(skip)}\\,x+" if skip else "", 1)
         st.latex(rf"x\leftarrow\operatorname{{relu}}({formula})" if relu else f"y={formula}")
-        for at, step in enumerate(steps, start=1):
-            _draw_step(at, step, skip)
+        for i, step in enumerate(steps, start=1):
+            _draw_step(i, step, skip)
         _draw_norm_differences(steps, values, placement, skip)
     with st.expander("What each sublayer reads and writes, and what is left of it"):
         _draw_reads_and_writes(steps, values, skip)
@@ -74,23 +74,23 @@ def draw() -> np.ndarray:
 def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
     """The features of a token (D,) as colours, after every operation from left to right."""
     columns = {"x": x}
-    for at, step in enumerate(steps, start=1):
+    for i, step in enumerate(steps, start=1):
         if step.norm_in:
-            columns[f"N(x) {at}"] = step.read
-        columns[f"N(F) {at}" if step.norm_out else f"F {at}"] = step.written
-        columns[f"sum {at}"] = step.sum
+            columns[f"N(x) {i}"] = step.read
+        columns[f"N(F) {i}" if step.norm_out else f"F {i}"] = step.written
+        columns[f"sum {i}"] = step.sum
         if step.norm_add or step.open is not None:
-            columns[f"norm {at}" if step.norm_add else f"relu {at}"] = step.after
+            columns[f"norm {i}" if step.norm_add else f"relu {i}"] = step.after
     values = np.array(list(columns.values())).T
     digits = 3 if max(values.shape) <= MAX_WRITTEN_CELLS else None
-    rows = [str(at) for at in range(1, len(x) + 1)]
+    rows = [str(i) for i in range(1, len(x) + 1)]
     title = "The token after every operation"
     return signed_map(title, rows=rows, columns=list(columns), values=values, y="feature", digits=digits)
 
 
 def row_names(count: int) -> list[str]:
     """Names of the token and its branches."""
-    return ["x", *(f"F{at}(x)" for at in range(1, count))]
+    return ["x", *(f"F{i}(x)" for i in range(1, count))]
 
 
 def slip_sentence(example: Walk) -> str:
@@ -129,11 +129,11 @@ def _rounded(values: np.ndarray) -> str:
     return vector(values.round(3))
 
 
-def _draw_step(at: int, step: Step, skip: float) -> None:
+def _draw_step(position: int, step: Step, skip: float) -> None:
     """The arithmetic of one sublayer, one line per operation."""
     weighted = "x" if skip == 1 else f"{number(skip)} x" if skip else "0"
     lines = [
-        f"**Sublayer {at}**",
+        f"**Sublayer {position}**",
         _norm_text("reads N(x)", step.norm_in) if step.norm_in else f"reads x = {vector(step.read)}",
         _norm_text("writes N(F)", step.norm_out) if step.norm_out else f"writes F = {vector(step.written)}",
         f"add: {weighted} + output = {vector(skip * step.before)} + {vector(step.written)} = **{vector(step.sum)}**",
@@ -141,7 +141,7 @@ def _draw_step(at: int, step: Step, skip: float) -> None:
     if step.norm_add:
         lines.append(_norm_text("norm", step.norm_add))
     if step.open is not None:
-        cut = " and ".join(str(at + 1) for at in np.flatnonzero(~step.open))
+        cut = " and ".join(str(i + 1) for i in np.flatnonzero(~step.open))
         closed = f"cut, in residual and branch: feature {cut}" if cut else "nothing is cut"
         lines.append(f"relu: max(0, sum) = **{_rounded(step.after)}**; {closed}")
     st.markdown("  \n".join(lines))
@@ -185,7 +185,7 @@ def _draw_reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -
     """The stream as a ledger of inputs, outputs and sums, and how much of each output is left at the end."""
     st.caption(TEXTS("channel"))
     rows = {
-        "sublayer": [str(at + 1) for at in range(len(steps))],
+        "sublayer": [str(i + 1) for i in range(len(steps))],
         "read": [_rounded(step.read) for step in steps],
         "wrote": [_rounded(step.written) for step in steps],
         "sum": [_rounded(step.sum) for step in steps],

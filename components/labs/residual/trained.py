@@ -130,7 +130,7 @@ def sublayer_chart(cfg: RunConfig, sublayer: str) -> Figure:
 
 def by_sublayer(shares: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Shares (2 depth,) by task, split into those of attention and of feed-forward nets."""
-    attention, feed_forward = ({task: values[at::2] for task, values in shares.items()} for at in range(2))
+    attention, feed_forward = ({task: values[i::2] for task, values in shares.items()} for i in range(2))
     return attention, feed_forward
 
 
@@ -167,11 +167,11 @@ def _share_verdict(share: dict[str, float], residual: bool) -> str:
         return undecided
     ratios = {task: share[task] / share["spiral"] for task in ("linear", "copy")}
     less = [TASKS[task] for task, ratio in ratios.items() if ratio < CLEARLY_LESS]
-    most = max(ratios.values())
-    if most < NEXT_TO_NOTHING:
-        return TEXTS("shares next to nothing", most=most)
-    if most < CLEARLY_LESS:
-        return TEXTS("shares smaller", most=most)
+    largest = max(ratios.values())
+    if largest < NEXT_TO_NOTHING:
+        return TEXTS("shares next to nothing", most=largest)
+    if largest < CLEARLY_LESS:
+        return TEXTS("shares smaller", most=largest)
     return f"the layers do clearly less on {less[0]} only" if less else TEXTS("shares as large")
 
 

@@ -96,8 +96,9 @@ def similarity_sentence(names: Sequence[str], cosines: Sequence[float]) -> str:
     defined = {name: value for name, value in zip(names, cosines, strict=True) if not np.isnan(value)}
     if not defined:
         return TEXTS("no direction")
-    most, least = max(defined, key=defined.__getitem__), min(defined, key=defined.__getitem__)
-    return TEXTS("most like itself", most=most, greatest=defined[most], least=least, smallest=defined[least])
+    closest, furthest = max(defined, key=defined.__getitem__), min(defined, key=defined.__getitem__)
+    cosines_with_x = {"greatest": defined[closest], "smallest": defined[furthest]}
+    return TEXTS("most like itself", most=closest, least=furthest, **cosines_with_x)
 
 
 def cosine_chart(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -> Figure:
@@ -132,8 +133,8 @@ def cosine_chart(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -
 def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
     """The recursion with its numbers, and the equivalent skip weight."""
     lines = [
-        f"y{at} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
-        for at, step in enumerate(recursive_skip(x, branch, repeats), start=1)
+        f"y{i} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
+        for i, step in enumerate(recursive_skip(x, branch, repeats), start=1)
     ]
     st.markdown("  \n".join(["**Recursive skip**", *lines]))
     weight = effective_weight(x, branch, repeats)
@@ -172,11 +173,11 @@ def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
         weights[1] = [token_weight, 1 - token_weight]
     reads, outputs = combined(x, branches, weights)
     lines = ["**DLCL**, dynamic linear combination of layers"]
-    for at, (row, read) in enumerate(zip(weights, reads, strict=True)):
+    for i, (row, read) in enumerate(zip(weights, reads, strict=True)):
         terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
         line = f"reads {terms} = {vector(read.round(3))}"
-        if at == len(branches):
+        if i == len(branches):
             lines.append(f"the output head {line}")
         else:
-            lines.append(f"block {at + 1} {line}, y{at + 1} = that + F = {vector(outputs[at + 1].round(3))}")
+            lines.append(f"block {i + 1} {line}, y{i + 1} = that + F = {vector(outputs[i + 1].round(3))}")
     st.markdown("  \n".join([*lines, badge("formula")]))

@@ -49,12 +49,12 @@ class Widths(Settings):
 
 def draw() -> None:
     settings = form.draw(Widths, KEY, only=["stream", "branch", "join"])
-    stream, branch, how = settings.stream, settings.branch, settings.join
+    stream, branch, method = settings.stream, settings.branch, settings.join
     source = np.random.default_rng(settings.seed)
     x, output = source.normal(size=stream).round(2), source.normal(size=branch).round(2)
-    joined = join(x, output, how, source)
-    show_svg(diagram(stream, branch, how, joined), f"{KEY}_diagram")
-    draw_finding(join_sentence(stream, branch, how, joined))
+    joined = join(x, output, method, source)
+    show_svg(diagram(stream, branch, method, joined), f"{KEY}_diagram")
+    draw_finding(join_sentence(stream, branch, method, joined))
     if joined.sum is not None:
         numbers = [f"residual {vector(joined.residual, 3)}", f"branch {vector(joined.branch, 3)}"]
         st.markdown("  \n".join([*numbers, f"sum **{vector(joined.sum, 3)}** {badge('formula')}"]))
@@ -73,19 +73,19 @@ def gradient_chart(once: np.ndarray, every: np.ndarray) -> Figure:
         "W_s where the width changes": once,
         "W_s in every block": every,
     }
-    sites, roles = ["x0", *(block_name(at) for at in range(1, BLOCKS + 1))], ("now", "formula", "other")
+    sites, roles = ["x0", *(block_name(i) for i in range(1, BLOCKS + 1))], ("now", "formula", "other")
     return line_chart("Gradient past all branches", sites, lines, roles, unit="norm, 1 at the end", hue=GRADIENT)
 
 
-def join_sentence(stream: int, branch: int, how: str, joined: Joined) -> str:
+def join_sentence(stream: int, branch: int, method: str, joined: Joined) -> str:
     """How the add of a stream and a branch of these widths comes out."""
-    if how == ON_SKIP:
+    if method == ON_SKIP:
         return TEXTS("W_s joins", width=stream, wide=branch, weights=stream * branch)
-    if how == ON_BRANCH:
+    if method == ON_BRANCH:
         return TEXTS("W_out joins", width=stream, wide=branch, weights=stream * branch)
     if stream == branch:
         return TEXTS("widths agree", width=stream)
-    if how == CROP:
+    if method == CROP:
         heading = "branch is padded" if branch < stream else "branch is cropped"
         return TEXTS(heading, wide=branch, missing=abs(stream - branch))
     if joined.sum is None:
@@ -93,24 +93,24 @@ def join_sentence(stream: int, branch: int, how: str, joined: Joined) -> str:
     return TEXTS("widths broadcast", width=stream)
 
 
-def diagram(stream: int, branch: int, how: str, joined: Joined) -> str:
+def diagram(stream: int, branch: int, method: str, joined: Joined) -> str:
     """The SVG of one sublayer with the shape on every wire."""
     drawing = Drawing()
     fork = _draw_wire(drawing, 0, RESIDUAL_Y, stream)
     drawing.wire(fork, RESIDUAL_Y, fork, BRANCH_Y)
     drawing.box("F", BRANCH_Y, "branch")
     branch_end = _draw_wire(drawing, drawing.x, BRANCH_Y, branch)
-    if how in (CROP, ON_BRANCH):
+    if method in (CROP, ON_BRANCH):
         crop = "pad" if branch < stream else "crop"
-        drawing.box(crop if how == CROP else "W_out", BRANCH_Y, "scale")
+        drawing.box(crop if method == CROP else "W_out", BRANCH_Y, "scale")
         branch_end = _draw_wire(drawing, drawing.x, BRANCH_Y, len(joined.branch))
     add = branch_end + 12
     drawing.x = fork
-    if how == ON_SKIP:
+    if method == ON_SKIP:
         _draw_wire(drawing, fork, RESIDUAL_Y, stream)
         drawing.box("W_s", RESIDUAL_Y, "scale")
         add = max(add, drawing.x + SHAPE_PIXELS + 12)
-    drawing.wire(drawing.x, RESIDUAL_Y, add - 12, RESIDUAL_Y, "wire" if how == ON_SKIP else "skip")
+    drawing.wire(drawing.x, RESIDUAL_Y, add - 12, RESIDUAL_Y, "wire" if method == ON_SKIP else "skip")
     drawing.text(f"({len(joined.residual)},)", (drawing.x + add - 12) / 2, RESIDUAL_Y - 16, "side")
     drawing.wire(add, BRANCH_Y, add, RESIDUAL_Y + 12)
     drawing.wire(branch_end, BRANCH_Y, add, BRANCH_Y)
