@@ -55,13 +55,6 @@ def draw() -> None:
     compare_nets(KEY, cfgs, " all three", _draw_results)
 
 
-def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
-    """One of the three nets; its blocks lack the kind of sublayer `without`."""
-    fields = {"task": task, "depth": depth, "steps": steps, "position": POSITIONS[task]}
-    cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
-    return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
-
-
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     nets = ask_all(panels, answers.SUBLAYERS)
     if nets:
@@ -86,6 +79,19 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
 
 
+def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:
+    """One of the three nets; its blocks lack the kind of sublayer `without`."""
+    fields = {"task": task, "depth": depth, "steps": steps, "position": POSITIONS[task]}
+    cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
+    return replace(cfg, overrides=tuple((block, "identity", without) for block in range(1, depth + 1) if without))
+
+
+def weights_in_blocks(cfg: RunConfig) -> int:
+    """Entries of all matrices in the blocks: four D x D in attention, two D x (expansion D) in a feed-forward net."""
+    skipped = {value for _, _, value in cfg.overrides}
+    return cfg.depth * cfg.width**2 * (4 * ("attn" not in skipped) + 2 * cfg.expansion * ("ffn" not in skipped))
+
+
 def cut_chart(blocks: list[str], value: Sublayers, task: str) -> Figure:
     """Held-out loss by the block whose attention or feed-forward net is skipped, and that of the intact net."""
     series = [
@@ -96,9 +102,3 @@ def cut_chart(blocks: list[str], value: Sublayers, task: str) -> Figure:
     ]
     title, unit = "Held-out loss by cut sublayer", "cross-entropy"
     return depth_profile(title=title, sites=blocks, unit=unit, hue=LOSS, series=series)
-
-
-def weights_in_blocks(cfg: RunConfig) -> int:
-    """Entries of all matrices in the blocks: four D x D in attention, two D x (expansion D) in a feed-forward net."""
-    skipped = {value for _, _, value in cfg.overrides}
-    return cfg.depth * cfg.width**2 * (4 * ("attn" not in skipped) + 2 * cfg.expansion * ("ffn" not in skipped))

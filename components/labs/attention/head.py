@@ -195,17 +195,6 @@ def projected_mismatch(tables: Tables) -> str:
     return "" if queries == keys else TEXTS("keys do not fit", queries=queries, keys=keys)
 
 
-def attention_map(head: Head, words: Sequence[str]) -> Figure:
-    """The weights of a head; hovering shows the tokens as words, if they have some."""
-    names = list(words) or [str(i + 1) for i in range(len(head.q))]
-    figure = heads.weights_map(head, "Attention weights", names, max_written=MAX_WRITTEN_TOKENS)
-    if words:
-        hover = [[f"“{query}” looks at “{key}”" for key in words] for query in words]
-        figure["layout"]["xaxis"] |= {"tickvals": list(range(1, len(words) + 1)), "ticktext": list(words)}
-        figure["data"][0] |= {"hovertext": hover, "hovertemplate": "%{hovertext}: %{customdata:.2f}<extra></extra>"}
-    return figure
-
-
 def attention_sentence(head: Head, token: int, words: Sequence[str] = ()) -> str:
     """Which token one token attends to most, or why none; `words`: the tokens, if they are words."""
     weights = head.weights[token]
@@ -282,11 +271,22 @@ def dot_product_text(left: np.ndarray, right: np.ndarray) -> str:
     return " + ".join(f"{_signed(a)}·{_signed(b)}" for a, b in zip(left, right, strict=True))
 
 
-def _signed(value: float) -> str:
-    return number(value) if value >= 0 else f"({number(value)})"
-
-
 def linearity_sentence(fixed: float, varying: float) -> str:
     """How far attention is from linear, with fixed weights and with weights of its own for each input."""
     verdict = TEXTS("not linear") if varying > max(1e-9, 10 * fixed) else TEXTS("linear")
     return TEXTS("is it linear", fixed=fixed, own=varying, verdict=verdict)
+
+
+def attention_map(head: Head, words: Sequence[str]) -> Figure:
+    """The weights of a head; hovering shows the tokens as words, if they have some."""
+    names = list(words) or [str(i + 1) for i in range(len(head.q))]
+    figure = heads.weights_map(head, "Attention weights", names, max_written=MAX_WRITTEN_TOKENS)
+    if words:
+        hover = [[f"“{query}” looks at “{key}”" for key in words] for query in words]
+        figure["layout"]["xaxis"] |= {"tickvals": list(range(1, len(words) + 1)), "ticktext": list(words)}
+        figure["data"][0] |= {"hovertext": hover, "hovertemplate": "%{hovertext}: %{customdata:.2f}<extra></extra>"}
+    return figure
+
+
+def _signed(value: float) -> str:
+    return number(value) if value >= 0 else f"({number(value)})"

@@ -56,6 +56,55 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
     st.caption(TEXTS("sizes of gradients"))
 
 
+def draw_cosine(head: Head, token: int, _x: np.ndarray, _matrices: Matrices) -> None:
+    """The scores of a query by dot product and by cosine, and those of the same pairs with roles exchanged."""
+    st.latex(r"q\cdot k=|q|\,|k|\cos(q,k)")
+    cosines = cosine_scores(head)
+    draw_finding(cosine_sentence(head, cosines, token))
+    named_table(
+        "Dot product and cosine",
+        {
+            "key of": numbered_names("token", len(head.k)),
+            "length of k": number_cells(np.linalg.norm(head.k, axis=1)),
+            "cosine with q": number_cells(cosines[token]),
+            "q·k": number_cells(head.scores[token], 5),
+            "weight by q·k": [f"{weight:.1%}" for weight in head.weights[token]],
+            "weight by cosine": [f"{weight:.1%}" for weight in cosine_weights(cosines, head.seen)[token]],
+            "roles exchanged, k·q": number_cells(head.scores[:, token], 5),
+        },
+    )
+    st.caption(TEXTS("dot product and cosine", length=np.linalg.norm(head.q[token])))
+
+
+def gradient_sizes(start: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
+    """Lengths of the three gradients with these matrices and with some of them zero, for the same target."""
+    w_q, w_k, w_v = matrices
+    head, target = start.head, start.head.output[start.at] - start.output
+    starts: dict[str, Matrices] = {
+        "as they are": matrices,
+        "W_Q = 0": (0 * w_q, w_k, w_v),
+        "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
+        "W_V = 0": (w_q, w_k, 0 * w_v),
+    }
+    by_start = [learning(x, mats, start.at, target, by=head.divisor, seen=head.seen) for mats in starts.values()]
+    lengths = {
+        name: number_cells(np.linalg.norm(point.matrices[i]) for point in by_start)
+        for i, name in enumerate(MATRIX_NAMES)
+    }
+    return {"matrices": list(starts)} | lengths
+
+
+def cosine_scores(head: Head) -> np.ndarray:
+    """q·k divided by both lengths, (n, m); 0 if either length is 0."""
+    lengths = np.outer(np.linalg.norm(head.q, axis=1), np.linalg.norm(head.k, axis=1))
+    return np.divide(head.scores, lengths, out=np.zeros_like(head.scores), where=lengths > 0)
+
+
+def cosine_weights(cosines: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The weights if cosines were the scores, (n, m)."""
+    return softmax(np.where(seen, cosines, -np.inf))
+
+
 def arithmetic(start: Learning, x: np.ndarray, target: np.ndarray) -> str:
     """Backpropagation with its numbers, step by step."""
     head, token = start.head, start.at
@@ -78,67 +127,6 @@ def descent_sentence(path: list[Learning], target: int, steps: int) -> str:
     return TEXTS("descent", steps=taken, first=first.loss, last=last.loss, target=target + 1, **weights)
 
 
-def gradient_sizes(start: Learning, x: np.ndarray, matrices: Matrices) -> dict[str, list[str]]:
-    """Lengths of the three gradients with these matrices and with some of them zero, for the same target."""
-    w_q, w_k, w_v = matrices
-    head, target = start.head, start.head.output[start.at] - start.output
-    starts: dict[str, Matrices] = {
-        "as they are": matrices,
-        "W_Q = 0": (0 * w_q, w_k, w_v),
-        "W_Q = W_K = 0": (0 * w_q, 0 * w_k, w_v),
-        "W_V = 0": (w_q, w_k, 0 * w_v),
-    }
-    by_start = [learning(x, mats, start.at, target, by=head.divisor, seen=head.seen) for mats in starts.values()]
-    lengths = {
-        name: number_cells(np.linalg.norm(point.matrices[i]) for point in by_start)
-        for i, name in enumerate(MATRIX_NAMES)
-    }
-    return {"matrices": list(starts)} | lengths
-
-
-def descent_chart(path: list[Learning], target: int) -> Figure:
-    """Loss relative to its first value, and the weight on the target token, by step."""
-    losses = np.array([point.loss for point in path]) / (path[0].loss or 1.0)
-    weights = np.array([point.head.weights[point.at, target] for point in path])
-    series = [
-        Series("loss, relative to the first", losses),
-        Series(f"weight on token {target + 1}", weights, "other", hue=SIGNAL),
-    ]
-    title, steps, guides = "Gradient descent", range(len(path)), (0.0, 1.0)
-    return linear_profile(title=title, x="step", sites=steps, unit="share", hue=LOSS, series=series, guides=guides)
-
-
-def draw_cosine(head: Head, token: int, _x: np.ndarray, _matrices: Matrices) -> None:
-    """The scores of a query by dot product and by cosine, and those of the same pairs with roles exchanged."""
-    st.latex(r"q\cdot k=|q|\,|k|\cos(q,k)")
-    cosines = cosine_scores(head)
-    draw_finding(cosine_sentence(head, cosines, token))
-    named_table(
-        "Dot product and cosine",
-        {
-            "key of": numbered_names("token", len(head.k)),
-            "length of k": number_cells(np.linalg.norm(head.k, axis=1)),
-            "cosine with q": number_cells(cosines[token]),
-            "q·k": number_cells(head.scores[token], 5),
-            "weight by q·k": [f"{weight:.1%}" for weight in head.weights[token]],
-            "weight by cosine": [f"{weight:.1%}" for weight in cosine_weights(cosines, head.seen)[token]],
-            "roles exchanged, k·q": number_cells(head.scores[:, token], 5),
-        },
-    )
-    st.caption(TEXTS("dot product and cosine", length=np.linalg.norm(head.q[token])))
-
-
-def cosine_scores(head: Head) -> np.ndarray:
-    """q·k divided by both lengths, (n, m); 0 if either length is 0."""
-    lengths = np.outer(np.linalg.norm(head.q, axis=1), np.linalg.norm(head.k, axis=1))
-    return np.divide(head.scores, lengths, out=np.zeros_like(head.scores), where=lengths > 0)
-
-
-def cosine_weights(cosines: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """The weights if cosines were the scores, (n, m)."""
-    return softmax(np.where(seen, cosines, -np.inf))
-
-
 def cosine_sentence(head: Head, cosines: np.ndarray, token: int) -> str:
     """Which token each measure prefers, and how much scores change when query and key are exchanged."""
     seen = np.flatnonzero(head.seen[token])
@@ -153,3 +141,15 @@ def cosine_sentence(head: Head, cosines: np.ndarray, token: int) -> str:
         return TEXTS("measures agree", by_dot=head.weights[token, dot], by_cosine=by_cosine, **choice)
     long, short = np.linalg.norm(head.k[[dot, cos]], axis=1)
     return TEXTS("measures differ", cosine=cos + 1, short=short, long=long, **choice)
+
+
+def descent_chart(path: list[Learning], target: int) -> Figure:
+    """Loss relative to its first value, and the weight on the target token, by step."""
+    losses = np.array([point.loss for point in path]) / (path[0].loss or 1.0)
+    weights = np.array([point.head.weights[point.at, target] for point in path])
+    series = [
+        Series("loss, relative to the first", losses),
+        Series(f"weight on token {target + 1}", weights, "other", hue=SIGNAL),
+    ]
+    title, steps, guides = "Gradient descent", range(len(path)), (0.0, 1.0)
+    return linear_profile(title=title, x="step", sites=steps, unit="share", hue=LOSS, series=series, guides=guides)

@@ -79,6 +79,15 @@ def first_w_o(d_v: int, d: int) -> np.ndarray:
     return np.random.default_rng(W_O_SEED).standard_normal((d_v, d)).round(1)
 
 
+def writes_sentence(written: np.ndarray, off: Sequence[int], token: int) -> str:
+    """That the writes (h, d) add up, or what the stream of the token loses with some heads off."""
+    whole, lost = written.sum(0), written[sorted(off)].sum(0)
+    if not off:
+        return TEXTS("heads add up", token=token + 1, count=len(written), whole=whole)
+    names = ", ".join(str(head + 1) for head in sorted(off))
+    return TEXTS("heads off", names=names, token=token + 1, lost=lost, left=whole - lost)
+
+
 def weights_map(head: Head, title: str, names: Sequence[str], *, max_written: int, off: bool = False) -> Figure:
     """The weights of a head, written into the cells of a map of few tokens.
 
@@ -121,12 +130,3 @@ def writes_chart(written: np.ndarray, off: Sequence[int]) -> Figure:
         "hovertemplate": "%{x}: %{y:.4g}<extra>%{fullData.name}</extra>",
     }
     return figure_of([*bars, total], layout)
-
-
-def writes_sentence(written: np.ndarray, off: Sequence[int], token: int) -> str:
-    """That the writes (h, d) add up, or what the stream of the token loses with some heads off."""
-    whole, lost = written.sum(0), written[sorted(off)].sum(0)
-    if not off:
-        return TEXTS("heads add up", token=token + 1, count=len(written), whole=whole)
-    names = ", ".join(str(head + 1) for head in sorted(off))
-    return TEXTS("heads off", names=names, token=token + 1, lost=lost, left=whole - lost)

@@ -130,6 +130,21 @@ def _draw_shuffling(seed: int) -> None:
     st.caption(TEXTS("shuffled tokens", tokens=SHUFFLED_TOKENS, features=SHUFFLED_FEATURES))
 
 
+def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
+    """How far a head's output changes beyond the shuffling itself when tokens are shuffled, by encoding and mask."""
+    source = np.random.default_rng([seed, 3])
+    x = source.standard_normal((SHUFFLED_TOKENS, SHUFFLED_FEATURES))
+    order = source.permutation(SHUFFLED_TOKENS)
+    if (order == np.arange(SHUFFLED_TOKENS)).all():
+        order = order[::-1]
+
+    def difference(kind: str, causal: bool) -> float:
+        head = encodings.one_head(kind, SHUFFLED_TOKENS, SHUFFLED_FEATURES, causal=causal, seed=seed)
+        return encodings.order_difference(head, x, order)
+
+    return {kind: {"no mask": difference(kind, False), "causal mask": difference(kind, True)} for kind in POSITIONS}
+
+
 def slip_sentence() -> str:
     """A widely copied row for position 1, and the right values."""
     printed = np.array(PRINTED_POSITION)
@@ -211,6 +226,17 @@ def longer_text_sentence(kind: str, count: int, width: int) -> str:
     return TEXTS("longer with angles", count=count, what=parts, slowest=turns[-1], **pairs)
 
 
+def order_sentence(differences: dict[str, dict[str, float]]) -> str:
+    """The encodings, with their masks, under which a head cannot see the order of its tokens."""
+    blind = [
+        f"“{kind}” with {mask}"
+        for kind, by_mask in differences.items()
+        for mask, difference in by_mask.items()
+        if difference < ROUNDING
+    ]
+    return TEXTS("blind to the order", blind="; ".join(blind) or "none of them")
+
+
 def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     """The table as a map; for rotary the cosines and sines of its angles; for a bias what is added to scores."""
     every = _position_step(count)
@@ -230,11 +256,6 @@ def table_map(kind: str, count: int, width: int, seed: int) -> Figure:
     return signed_map(MAP_TITLES[kind], rows=positions[: len(values)], columns=columns, values=values, **axes)
 
 
-def _position_step(count: int) -> int:
-    """The distance between two drawn positions of `count`."""
-    return -(-count // MAX_DRAWN_POSITIONS)
-
-
 def distance_chart(scores: np.ndarray) -> Figure:
     """Mean, minimum and maximum of scores (n, n) by distance."""
     dots = encodings.by_distance(scores)
@@ -244,27 +265,6 @@ def distance_chart(scores: np.ndarray) -> Figure:
     return linear_profile(title=title, x=x, sites=sites, unit="dot product", hue=SIGNAL, series=series)
 
 
-def shuffling_differences(seed: int) -> dict[str, dict[str, float]]:
-    """How far a head's output changes beyond the shuffling itself when tokens are shuffled, by encoding and mask."""
-    source = np.random.default_rng([seed, 3])
-    x = source.standard_normal((SHUFFLED_TOKENS, SHUFFLED_FEATURES))
-    order = source.permutation(SHUFFLED_TOKENS)
-    if (order == np.arange(SHUFFLED_TOKENS)).all():
-        order = order[::-1]
-
-    def difference(kind: str, causal: bool) -> float:
-        head = encodings.one_head(kind, SHUFFLED_TOKENS, SHUFFLED_FEATURES, causal=causal, seed=seed)
-        return encodings.order_difference(head, x, order)
-
-    return {kind: {"no mask": difference(kind, False), "causal mask": difference(kind, True)} for kind in POSITIONS}
-
-
-def order_sentence(differences: dict[str, dict[str, float]]) -> str:
-    """The encodings, with their masks, under which a head cannot see the order of its tokens."""
-    blind = [
-        f"“{kind}” with {mask}"
-        for kind, by_mask in differences.items()
-        for mask, difference in by_mask.items()
-        if difference < ROUNDING
-    ]
-    return TEXTS("blind to the order", blind="; ".join(blind) or "none of them")
+def _position_step(count: int) -> int:
+    """The distance between two drawn positions of `count`."""
+    return -(-count // MAX_DRAWN_POSITIONS)

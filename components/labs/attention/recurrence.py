@@ -43,19 +43,19 @@ def draw() -> None:
     st.markdown(TEXTS("the price"))
 
 
-def steps_sentence(recurrent: np.ndarray, attention: np.ndarray) -> str:
-    """How many steps the last position waits for the first token, from steps (n, n) as `waiting_graph` has them."""
-    first, pairs = recurrent[-1, 0], (attention > 0).sum()
-    steps = {"recurrent": recurrent.max(), "attention": attention.max()}
-    return TEXTS("one by one or at once", tokens=len(recurrent), first=first, pairs=pairs, **steps)
-
-
 def step_table(steps: np.ndarray) -> pd.DataFrame:
     """Steps from token (column) to position (row); a dash where there is no way."""
     cells = [["-" if step < 0 else str(step) for step in row] for row in steps.tolist()]
     frame = pd.DataFrame(cells, columns=numbered_names("token", len(steps)))
     frame.insert(0, "position", [str(i + 1) for i in range(len(steps))])
     return frame
+
+
+def steps_sentence(recurrent: np.ndarray, attention: np.ndarray) -> str:
+    """How many steps the last position waits for the first token, from steps (n, n) as `waiting_graph` has them."""
+    first, pairs = recurrent[-1, 0], (attention > 0).sum()
+    steps = {"recurrent": recurrent.max(), "attention": attention.max()}
+    return TEXTS("one by one or at once", tokens=len(recurrent), first=first, pairs=pairs, **steps)
 
 
 def waiting_graph(steps: np.ndarray, *, recurrent: bool) -> Figure:

@@ -64,6 +64,28 @@ def draw() -> None:
         _draw_weighted_sum(weights, example)
 
 
+def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
+    """The values, one row per token, and their weighted sum."""
+    values = table.table(f"{KEY}_values", np.array(example.values or next(iter(ROWS.values())).values), name="values")
+    if len(values) != len(weights):
+        st.error(TEXTS("values do not fit", numbers=len(weights), rows=len(values)))
+        return
+    terms = " + ".join(f"{number(weight, 3)}·{vector(row, 3)}" for weight, row in zip(weights, values, strict=True))
+    st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
+
+
+def _choose_example() -> AttentionRow:
+    def load(example: AttentionRow) -> None:
+        table.put(f"{KEY}_row", np.array([example.numbers]))
+        form.put(KEY, kind=example.kind, by=example.by, weigh=bool(example.values))
+        if example.values:
+            table.put(f"{KEY}_values", np.array(example.values))
+
+    example = ROWS[choose_example(KEY, ROWS, load, link="row", with_reset=True)]
+    st.info(slip_sentence(example))
+    return example
+
+
 def row_sentence(numbers: np.ndarray, kind: str, divisor: float) -> str:
     """The softmax of scores with all steps; of weights, whether a softmax can have made them."""
     if kind == WEIGHTS:
@@ -106,25 +128,3 @@ def slip_sentence(example: AttentionRow) -> str:
         keys = {"keys": ", ".join(map(vector, others)), "right": np.array([key @ query for key in (query, *others)])}
         output = TEXTS("slip of a dot product", numbers=numbers, query=query, **keys)
     return TEXTS("slip of a softmax", printed=printed, total=printed.sum(), output=output, **right_weights).strip()
-
-
-def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
-    """The values, one row per token, and their weighted sum."""
-    values = table.table(f"{KEY}_values", np.array(example.values or next(iter(ROWS.values())).values), name="values")
-    if len(values) != len(weights):
-        st.error(TEXTS("values do not fit", numbers=len(weights), rows=len(values)))
-        return
-    terms = " + ".join(f"{number(weight, 3)}·{vector(row, 3)}" for weight, row in zip(weights, values, strict=True))
-    st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
-
-
-def _choose_example() -> AttentionRow:
-    def load(example: AttentionRow) -> None:
-        table.put(f"{KEY}_row", np.array([example.numbers]))
-        form.put(KEY, kind=example.kind, by=example.by, weigh=bool(example.values))
-        if example.values:
-            table.put(f"{KEY}_values", np.array(example.values))
-
-    example = ROWS[choose_example(KEY, ROWS, load, link="row", with_reset=True)]
-    st.info(slip_sentence(example))
-    return example

@@ -38,15 +38,6 @@ MAX_BINS = 41  # of the histogram
 ROLES = ("other", "now", "initial", "previous")
 
 
-@lru_cache(maxsize=64)
-def experiment(seed: int, mean: float = 0.0) -> dict[str, list[Sampled]]:
-    """The same draws with each of the DIVISORS, one entry for each key size."""
-    by_size = [
-        sampled_over(d_k, [divisor(d_k) for divisor in DIVISORS.values()], seed=seed, mean=mean) for d_k in KEY_SIZES
-    ]
-    return {name: [draws[i] for draws in by_size] for i, name in enumerate(DIVISORS)}
-
-
 @dataclass(frozen=True)
 class KeyDraws(Settings):
     columns = (3,)
@@ -100,12 +91,31 @@ def _draw_histogram(size: int, seed: int, mean: float) -> None:
     draw_finding(dice_sentence(totals, count), "measured")
 
 
+@lru_cache(maxsize=64)
+def experiment(seed: int, mean: float = 0.0) -> dict[str, list[Sampled]]:
+    """The same draws with each of the DIVISORS, one entry for each key size."""
+    by_size = [
+        sampled_over(d_k, [divisor(d_k) for divisor in DIVISORS.values()], seed=seed, mean=mean) for d_k in KEY_SIZES
+    ]
+    return {name: [draws[i] for draws in by_size] for i, name in enumerate(DIVISORS)}
+
+
 def dice_sentence(totals: np.ndarray, count: int) -> str:
     """The spread of totals, and how rare the smallest and the largest are."""
     shares = dice_shares(count)
     ends = float(np.isin(totals, (count, FACES * count)).mean())
     measured = {"draws": len(totals), "spread": totals.std(), "ends": ends, "right": shares[0] + shares[-1]}
     return TEXTS("histogram of dice", dice="one die" if count == 1 else f"{count} dice", **measured)
+
+
+def variance_sentence(raw: Sampled, scaled: Sampled, mean: float = 0.0) -> str:
+    """Mean and variance of a score, which are often confused, for entries with this mean."""
+    if mean:
+        expected = {"expected_mean": mean**2 * raw.d_k, "expected_variance": (1 + 2 * mean**2) * raw.d_k}
+        both = {"raw_mean": raw.mean, "variance": raw.variance, "scaled_mean": scaled.mean, "scaled": scaled.variance}
+        return TEXTS("entries with a mean", entries=mean, **both, **expected)
+    measured = {"mean": raw.mean, "variance": raw.variance, "scaled": scaled.variance}
+    return TEXTS("variance of a score", draws=raw.draws, d_k=raw.d_k, root=raw.d_k**0.5, **measured)
 
 
 def histogram(values: np.ndarray, x: str, totals: range | None = None) -> Figure:
@@ -128,16 +138,6 @@ def histogram(values: np.ndarray, x: str, totals: range | None = None) -> Figure
         "hovertemplate": "%{x}: %{y:.3g}<extra></extra>",
     }
     return figure_of([bars], layout_of("Histogram of the draws", x=x, y="share", legend=False, hue=SIGNAL))
-
-
-def variance_sentence(raw: Sampled, scaled: Sampled, mean: float = 0.0) -> str:
-    """Mean and variance of a score, which are often confused, for entries with this mean."""
-    if mean:
-        expected = {"expected_mean": mean**2 * raw.d_k, "expected_variance": (1 + 2 * mean**2) * raw.d_k}
-        both = {"raw_mean": raw.mean, "variance": raw.variance, "scaled_mean": scaled.mean, "scaled": scaled.variance}
-        return TEXTS("entries with a mean", entries=mean, **both, **expected)
-    measured = {"mean": raw.mean, "variance": raw.variance, "scaled": scaled.variance}
-    return TEXTS("variance of a score", draws=raw.draws, d_k=raw.d_k, root=raw.d_k**0.5, **measured)
 
 
 def variance_chart(samples: dict[str, list[Sampled]], mean: float = 0.0) -> Figure:

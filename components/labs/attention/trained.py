@@ -51,12 +51,6 @@ def draw() -> None:
     compare_nets(KEY, cfgs, " both", _draw_results)
 
 
-def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:
-    fields = {"task": "book", "batch": 16, "position": position, "depth": depth, "steps": steps}
-    cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
-    return replace(cfg, residual=residual)
-
-
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     views = {name: panel.view for name, panel in panels.items()}
     losses = [f"{number(float(view.trace.loss[view.row]), 3)} {name}" for name, view in views.items()]
@@ -101,6 +95,12 @@ def _draw_longer_texts(panel: InstrumentPanel) -> None:
         st.caption(TEXTS("texts beyond", windows=answer.value.windows, count=len(loss), tokens=tokens))
 
 
+def configuration(residual: bool, position: str, depth: int, steps: int) -> RunConfig:
+    fields = {"task": "book", "batch": 16, "position": position, "depth": depth, "steps": steps}
+    cfg = RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
+    return replace(cfg, residual=residual)
+
+
 def position_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: int) -> str:
     """How well the position can be read at both ends of the stream, and what the residual does."""
     residual, without = (np.asarray(accuracy[name], float) for name in NETS)
@@ -117,20 +117,6 @@ def position_sentence(accuracy: Mapping[str, np.ndarray], chance: float, step: i
     return TEXTS("place at the end", step=step, kept=residual[-1], lost=without[-1], chance=chance, begins=beginning)
 
 
-def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
-    """Share of positions read correctly, by site, beside that of guessing."""
-    title, unit = "Position read from the stream", "share read correctly"
-    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE_BOUNDS}
-    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=named_series(accuracy), **axis)
-
-
-def table_map(table: np.ndarray) -> Figure:
-    """A learned table (T, D) of positions."""
-    rows, columns = [str(i) for i in range(table.shape[0])], [str(i + 1) for i in range(table.shape[1])]
-    axes: dict[str, Any] = {"rows": rows, "columns": columns, "x": "feature", "y": "position"}
-    return signed_map("Learned table", values=table, unit="added", **axes)
-
-
 def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
     """The loss at positions beyond training, compared with the later half of those in training."""
     inside, outside = float(np.mean(loss[tokens // 2 : tokens])), float(np.mean(loss[tokens:]))
@@ -145,6 +131,20 @@ def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
         verdict = ": it even gets better."
     places = {"first": tokens // 2 + 1, "tokens": tokens, "beyond": tokens + 1, "last": len(loss)}
     return TEXTS("loss beyond", step=step, inside=inside, outside=outside, verdict=verdict, **places)
+
+
+def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
+    """Share of positions read correctly, by site, beside that of guessing."""
+    title, unit = "Position read from the stream", "share read correctly"
+    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE}
+    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=by_name(accuracy), **axis)
+
+
+def table_map(table: np.ndarray) -> Figure:
+    """A learned table (T, D) of positions."""
+    rows, columns = [str(i) for i in range(table.shape[0])], [str(i + 1) for i in range(table.shape[1])]
+    axes: dict[str, Any] = {"rows": rows, "columns": columns, "x": "feature", "y": "position"}
+    return signed_map("Learned table", values=table, unit="added", **axes)
 
 
 def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:

@@ -54,11 +54,6 @@ def draw() -> None:
     run_on_button(KEY, answers.TRANSLATION, cfg, partial(_draw_results, cfg), label=label, doing="Training")
 
 
-def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig:
-    fields = {"task": task, "depth": depth, "steps": steps, "seed": seed}
-    return RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
-
-
 def _draw_results(cfg: RunConfig, pair: Translation) -> None:
     steps = [int(step) for step in pair.steps]
     heads = [MEAN_HEAD, *numbered_names("head", pair.looks.shape[2])]
@@ -81,6 +76,11 @@ def _draw_results(cfg: RunConfig, pair: Translation) -> None:
     }
     named_table("What it writes", columns)
     st.caption(TEXTS("what the pair writes", parameters=pair.parameters))
+
+
+def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig:
+    fields = {"task": task, "depth": depth, "steps": steps, "seed": seed}
+    return RunConfig.arranged("pre-norm", **TRANSFORMER | fields)
 
 
 def pair_sentence(pair: Translation, measurement: int, task: str) -> str:

@@ -46,6 +46,17 @@ def draw(_head: Head, _token: int, _x: np.ndarray, _matrices: Matrices) -> None:
     st.caption(TEXTS("two layers by hand"))
 
 
+def layers_sentence(layers: LayersOfIt, tokens: tuple[str, ...]) -> str:
+    """How "it" divides its weight between the nouns in both layers, and whether it decides."""
+    nouns = [tokens.index(noun) for noun in ("animal", "street")]
+    first, second = (head.weights[IT][nouns] for head in (layers.nouns, layers.decides))
+    share = {"animal": first[0], "street": first[1], "later_animal": second[0], "later_street": second[1]}
+    if second.max() < MIN_DECIDED_WEIGHT:
+        return TEXTS("it cannot decide", **share)
+    chosen = ("animal", "street")[int(second.argmax())]
+    return TEXTS("it decides", last=tokens[-1], chosen=chosen, **share)
+
+
 def it_map(layers: LayersOfIt, tokens: tuple[str, ...], *, second_head: bool) -> Figure:
     """The attention of "it", a row for each head; that of a head which is off is empty."""
     heads = {"head 1": layers.nouns, "head 2": layers.adjectives, "layer 2": layers.decides}
@@ -62,14 +73,3 @@ def it_map(layers: LayersOfIt, tokens: tuple[str, ...], *, second_head: bool) ->
         "tickangle": TICK_DEGREES,
     }
     return figure
-
-
-def layers_sentence(layers: LayersOfIt, tokens: tuple[str, ...]) -> str:
-    """How "it" divides its weight between the nouns in both layers, and whether it decides."""
-    nouns = [tokens.index(noun) for noun in ("animal", "street")]
-    first, second = (head.weights[IT][nouns] for head in (layers.nouns, layers.decides))
-    share = {"animal": first[0], "street": first[1], "later_animal": second[0], "later_street": second[1]}
-    if second.max() < MIN_DECIDED_WEIGHT:
-        return TEXTS("it cannot decide", **share)
-    chosen = ("animal", "street")[int(second.argmax())]
-    return TEXTS("it decides", last=tokens[-1], chosen=chosen, **share)

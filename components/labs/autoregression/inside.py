@@ -56,12 +56,6 @@ def draw_revision(panel: InstrumentPanel, text: str, count: int) -> Sequence[str
     return _readable_symbols(answer.cfg, answer.value.classes) if answer.cfg == panel.cfg else ()
 
 
-def _readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
-    """The characters that the net can also write, or the numbers of the task."""
-    task = TASKS[cfg.task]
-    return list(classes) if task.kind == "text" else [str(i) for i in range(task.vocabulary)]
-
-
 def draw_refinement(panel: InstrumentPanel, text: str) -> None:
     """For one position, the prediction of the output head after each sublayer, and the attention of each block."""
     answer = panel.ask(answers.REFINEMENT, text=text)
@@ -154,3 +148,9 @@ def attention_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> 
     return token_map(
         title="Attention by block", values=weights, unit="share", hidden=hidden, marked=position + 1, **axes
     )
+
+
+def _readable_symbols(cfg: RunConfig, classes: Sequence[str]) -> Sequence[str]:
+    """The characters that the net can also write, or the numbers of the task."""
+    task = TASKS[cfg.task]
+    return list(classes) if task.kind == "text" else [str(i) for i in range(task.vocabulary)]

@@ -114,23 +114,6 @@ class WrittenText:
 WRITTEN_TEXTS: Key[list[WrittenText]] = Key("autoregression_written", [])  # the one shown is last
 
 
-def choose_position(measured: Measured[Any], text: str, name: str) -> int:
-    """Draws a choice among the positions of a text, a field of Places. The default is the last position."""
-    tokens = measured.value.tokens
-    names = {i: f"{i + 1}: {shown(token)}" for i, token in enumerate(tokens)}
-    last = len(tokens) - 1
-    is_outdated = measured.args != {"text": text}  # another text has other positions
-    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=is_outdated)
-    return int(getattr(drawn, name))
-
-
-def keep_prompt(task: str, example: PromptExample) -> None:
-    """Takes prompt and settings from the address, before their controls are drawn."""
-    prompt = Prompt(example.prompt, example.end) if example.task == task else Prompt(PROMPTS[task])
-    form.keep(Prompt, KEY, prompt, of=task, legal={"end": _end_symbols(task)})
-    form.keep(Generation, KEY, Generation(example.temperature, length=example.length))
-
-
 def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
     """The prompt, its continuation and candidates. Returns the text that the net reads, and its number of tokens."""
     cfg, (left, right) = panel.cfg, st.columns(2)
@@ -159,25 +142,21 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
     return join_text(cfg, "", upcoming.read), len(upcoming.read)
 
 
-def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:
-    """The text that the net of the step shown wrote after a prompt; while it plays, the one already shown."""
-    texts = WRITTEN_TEXTS.mutable()
-    step = texts[-1].step if texts and panel.at.playing else panel.step
-    source = panel.cfg, prompt, step
-    stored = (text for text in texts if (text.cfg, text.prompt, text.step) == source)
-    current = next(stored, None) or WrittenText(*source)
-    WRITTEN_TEXTS.put([*(text for text in texts if text is not current), current][-MAX_STORED_TEXTS:])
-    return current
+def choose_position(measured: Measured[Any], text: str, name: str) -> int:
+    """Draws a choice among the positions of a text, a field of Places. The default is the last position."""
+    tokens = measured.value.tokens
+    names = {i: f"{i + 1}: {shown(token)}" for i, token in enumerate(tokens)}
+    last = len(tokens) - 1
+    is_outdated = measured.args != {"text": text}  # another text has other positions
+    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=is_outdated)
+    return int(getattr(drawn, name))
 
 
-def join_text(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
-    """A prompt and the tokens after it as one text."""
-    return prompt + "".join(tokens) if _is_endless(cfg) else " ".join([*prompt.split(), *tokens])
-
-
-def _is_endless(cfg: RunConfig) -> bool:
-    """Whether texts of this task are endless, so that the net reads a window."""
-    return TASKS[cfg.task].kind == "text"
+def keep_prompt(task: str, example: PromptExample) -> None:
+    """Takes prompt and settings from the address, before their controls are drawn."""
+    prompt = Prompt(example.prompt, example.end) if example.task == task else Prompt(PROMPTS[task])
+    form.keep(Prompt, KEY, prompt, of=task, legal={"end": _end_symbols(task)})
+    form.keep(Generation, KEY, Generation(example.temperature, length=example.length))
 
 
 def _draw_prompt(cfg: RunConfig) -> str:
@@ -196,11 +175,6 @@ def _draw_settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
 
 
-def _end_symbols(task: str) -> tuple[str, ...]:
-    """The tokens that generation may stop after."""
-    return NO_END, *(END_CHARACTERS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
-
-
 def _draw_generation(panel: InstrumentPanel, written: WrittenText) -> None:
     """Appends the tokens that Generate asked for when they arrive; until then, draws the progress."""
     if written.request is None:
@@ -213,16 +187,6 @@ def _draw_generation(panel: InstrumentPanel, written: WrittenText) -> None:
         written.request = None
     if reply.value is not None:
         _append(written, reply.value, args)
-
-
-def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:
-    written.tokens += _tokens_of(value, args["temperature"])
-    written.stop_reason = stop_sentence(value.stopped, len(value.said), args["count"], args["end"], value.limit)
-
-
-def _tokens_of(value: Continuation, temperature: float) -> list[GeneratedToken]:
-    pairs = zip(value.said, value.probabilities, strict=True)
-    return [GeneratedToken(token, value.classes.index(token), p, temperature) for token, p in pairs]
 
 
 def _draw_buttons(
@@ -303,14 +267,6 @@ def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: 
             named_table("Generated tokens", columns, height=260)
 
 
-def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int) -> str:
-    """Why generation stopped after `count` tokens; `stopped`: the trainer's word for it."""
-    if stopped != "end":
-        return TEXTS(STOP_HEADINGS[stopped], count=counted(count, "token"), limit=limit)
-    heading = "stopped at the end symbol" if count < requested else "stopped at both"
-    return TEXTS(heading, number=count, end=shown(end), asked=requested)
-
-
 def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) -> list[str]:
     """Which parts of a prompt the net cannot read."""
     notes = []
@@ -323,3 +279,47 @@ def reading_notes(unknown: Sequence[str], cut: int, limit: int, slides: bool) ->
     if cut:
         notes.append(TEXTS("window" if slides else "too long", limit=limit, cut=cut))
     return notes
+
+
+def join_text(cfg: RunConfig, prompt: str, tokens: Sequence[str]) -> str:
+    """A prompt and the tokens after it as one text."""
+    return prompt + "".join(tokens) if _is_endless(cfg) else " ".join([*prompt.split(), *tokens])
+
+
+def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int) -> str:
+    """Why generation stopped after `count` tokens; `stopped`: the trainer's word for it."""
+    if stopped != "end":
+        return TEXTS(STOP_HEADINGS[stopped], count=counted(count, "token"), limit=limit)
+    heading = "stopped at the end symbol" if count < requested else "stopped at both"
+    return TEXTS(heading, number=count, end=shown(end), asked=requested)
+
+
+def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:
+    """The text that the net of the step shown wrote after a prompt; while it plays, the one already shown."""
+    texts = WRITTEN_TEXTS.mutable()
+    step = texts[-1].step if texts and panel.at.playing else panel.step
+    source = panel.cfg, prompt, step
+    stored = (text for text in texts if (text.cfg, text.prompt, text.step) == source)
+    current = next(stored, None) or WrittenText(*source)
+    WRITTEN_TEXTS.put([*(text for text in texts if text is not current), current][-MAX_STORED_TEXTS:])
+    return current
+
+
+def _is_endless(cfg: RunConfig) -> bool:
+    """Whether texts of this task are endless, so that the net reads a window."""
+    return TASKS[cfg.task].kind == "text"
+
+
+def _end_symbols(task: str) -> tuple[str, ...]:
+    """The tokens that generation may stop after."""
+    return NO_END, *(END_CHARACTERS if TASKS[task].kind == "text" else map(str, range(TASKS[task].vocabulary)))
+
+
+def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:
+    written.tokens += _tokens_of(value, args["temperature"])
+    written.stop_reason = stop_sentence(value.stopped, len(value.said), args["count"], args["end"], value.limit)
+
+
+def _tokens_of(value: Continuation, temperature: float) -> list[GeneratedToken]:
+    pairs = zip(value.said, value.probabilities, strict=True)
+    return [GeneratedToken(token, value.classes.index(token), p, temperature) for token, p in pairs]

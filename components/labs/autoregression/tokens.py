@@ -31,6 +31,12 @@ class LookUp(Settings):
     rows: Annotated[bool, Knob("Show how a token is looked up")] = False
 
 
+@dataclass(frozen=True)
+class Subwords(Settings):
+    subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
+    joins: Annotated[int, Knob("Joins", high=MAX_JOINS, step=10, control="slider")] = 200
+
+
 def draw_lookup(panel: InstrumentPanel, text: str) -> None:
     """One token of the text on its way into the net."""
     if not form.draw(LookUp, KEY).rows:
@@ -55,39 +61,6 @@ def draw_lookup(panel: InstrumentPanel, text: str) -> None:
     st.caption(TEXTS("similar rows", badge=badge("formula"), **gpt2))
 
 
-def lookup_text(value: Lookup, position: int) -> str:
-    """The way of a symbol into the stream in numbers, and how much of the table this text reads."""
-    row = int(value.ids[position])
-    symbols, width = value.table.shape
-    enters = TEXTS("enters unchanged")
-    if len(value.position):
-        added, stream = _first_entries(value.position[position]), _first_entries(value.enters[position])
-        enters = TEXTS("enters with a position", position=added, enters=stream)
-    table = {"symbols": symbols, "width": width, "numbers": symbols * width, "used": len(set(value.ids.tolist()))}
-    entries = _first_entries(value.table[row])
-    token = {"symbol": shown(value.tokens[position]), "id": row, "row": entries, "enters": enters}
-    lines = TEXTS("lookup", tokens=len(value.tokens), apart=value.apart, **table, **token)
-    return lines.replace("\n\n", "  \n")
-
-
-def nearest_rows(table: np.ndarray, symbol: int) -> tuple[list[int], list[float]]:
-    """The other symbols with the most similar rows, and their cosines."""
-    lengths = np.linalg.norm(table, axis=1)
-    cosines = table @ table[symbol] / np.maximum(lengths * lengths[symbol], np.finfo(float).tiny)
-    nearest = [int(other) for other in np.argsort(-cosines) if other != symbol][:NEAREST_SYMBOLS]
-    return nearest, [float(cosines[other]) for other in nearest]
-
-
-def _first_entries(row: np.ndarray) -> str:
-    return vector(row[:MAX_WRITTEN_ENTRIES], 3)[:-1] + (", ...]" if len(row) > MAX_WRITTEN_ENTRIES else "]")
-
-
-@dataclass(frozen=True)
-class Subwords(Settings):
-    subword_text: Annotated[str, Knob("Text to split", high=80, link="pieces")] = EXAMPLE
-    joins: Annotated[int, Knob("Joins", high=MAX_JOINS, step=10, control="slider")] = 200
-
-
 def draw_pieces() -> None:
     settings = form.draw(Subwords, KEY)
     text, count = settings.subword_text or EXAMPLE, settings.joins
@@ -107,6 +80,33 @@ def draw_pieces() -> None:
             "side by side": [join.count for _, join in latest],
         }
         named_table("Latest joins", columns)
+
+
+def nearest_rows(table: np.ndarray, symbol: int) -> tuple[list[int], list[float]]:
+    """The other symbols with the most similar rows, and their cosines."""
+    lengths = np.linalg.norm(table, axis=1)
+    cosines = table @ table[symbol] / np.maximum(lengths * lengths[symbol], np.finfo(float).tiny)
+    nearest = [int(other) for other in np.argsort(-cosines) if other != symbol][:NEAREST_SYMBOLS]
+    return nearest, [float(cosines[other]) for other in nearest]
+
+
+def lookup_text(value: Lookup, position: int) -> str:
+    """The way of a symbol into the stream in numbers, and how much of the table this text reads."""
+    row = int(value.ids[position])
+    symbols, width = value.table.shape
+    enters = TEXTS("enters unchanged")
+    if len(value.position):
+        added, stream = _first_entries(value.position[position]), _first_entries(value.enters[position])
+        enters = TEXTS("enters with a position", position=added, enters=stream)
+    table = {"symbols": symbols, "width": width, "numbers": symbols * width, "used": len(set(value.ids.tolist()))}
+    entries = _first_entries(value.table[row])
+    token = {"symbol": shown(value.tokens[position]), "id": row, "row": entries, "enters": enters}
+    lines = TEXTS("lookup", tokens=len(value.tokens), apart=value.apart, **table, **token)
+    return lines.replace("\n\n", "  \n")
+
+
+def _first_entries(row: np.ndarray) -> str:
+    return vector(row[:MAX_WRITTEN_ENTRIES], 3)[:-1] + (", ...]" if len(row) > MAX_WRITTEN_ENTRIES else "]")
 
 
 def _visible(piece: str) -> str:

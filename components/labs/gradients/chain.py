@@ -89,17 +89,6 @@ def draw() -> None:
         _draw_weight(factors)
 
 
-def chain_chart(factors: np.ndarray) -> Figure:
-    """|gradient| at x_0 ... x_L without a residual, with one, and with one past random branches."""
-    lines = {
-        "no residual: f": np.abs(arriving(factors)),
-        "residual: 1 + f": np.abs(arriving(with_skip(factors))),
-        "residual, random f: √(1 + f²)": arriving(with_skip_at_random(factors)),
-    }
-    sites = ["input", *numbered_names("layer", len(factors))]
-    return line_chart("Gradient along the chain", sites, lines, unit="|gradient|", hue=GRADIENT)
-
-
 def _choose_example() -> str:
     def load(factors: tuple[float, ...]) -> None:
         form.put(KEY, mode=_mode(factors))
@@ -110,10 +99,6 @@ def _choose_example() -> str:
 
     labels = {name: name.replace("cancels its skip", "cancels its residual") for name in PRESETS}
     return choose_example(KEY, PRESETS, load, first=SAME_EXAMPLE, labels=labels)
-
-
-def _mode(factors: tuple[float, ...]) -> str:
-    return SAME if len(set(factors)) == 1 else CUSTOM
 
 
 def _draw_factors(preset: tuple[float, ...]) -> np.ndarray:
@@ -136,25 +121,6 @@ def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:
     random = arriving(with_skip_at_random(factors))[0]
     st.markdown(f"{TEXTS('random branches', product=random)} {badge('formula')}")
     st.markdown(f"{paths_sentence(factors)} {badge('formula')}")
-
-
-def paths_sentence(factors: np.ndarray) -> str:
-    """The product with residuals as a sum over paths, by the number of branches on a path."""
-    by_count = by_branches(factors)
-    paths, more = f"$2^{{{len(factors)}}}$", by_count[2:].sum()
-    return TEXTS("paths", paths=paths, through_a_branch=by_count[1], through_more=more)
-
-
-def residual_verdict(plain: float, residual: float) -> str:
-    """How the +1 changes the gradient at the input: it guarantees nothing."""
-    if residual == 0:
-        return TEXTS("cancels")
-    return TEXTS(PATH_OUTCOMES[_outcome(plain), _outcome(residual)], needs=TEXTS("needs"))
-
-
-def _outcome(gradient: float) -> str:
-    size = abs(gradient)
-    return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
 def _draw_weight(weights: np.ndarray) -> None:
@@ -182,6 +148,20 @@ def _draw_weight(weights: np.ndarray) -> None:
         st.caption(TEXTS("derivative", bare=plain.error, with_residual=residual.error))
 
 
+def paths_sentence(factors: np.ndarray) -> str:
+    """The product with residuals as a sum over paths, by the number of branches on a path."""
+    by_count = by_branches(factors)
+    paths, more = f"$2^{{{len(factors)}}}$", by_count[2:].sum()
+    return TEXTS("paths", paths=paths, through_a_branch=by_count[1], through_more=more)
+
+
+def residual_verdict(plain: float, residual: float) -> str:
+    """How the +1 changes the gradient at the input: it guarantees nothing."""
+    if residual == 0:
+        return TEXTS("cancels")
+    return TEXTS(PATH_OUTCOMES[_outcome(plain), _outcome(residual)], needs=TEXTS("needs"))
+
+
 def updates_sentence(weights: np.ndarray, lr: float, plain: np.ndarray, residual: np.ndarray) -> str:
     """How many weights a step leaves unchanged in float32, or the first weight's change.
 
@@ -191,6 +171,26 @@ def updates_sentence(weights: np.ndarray, lr: float, plain: np.ndarray, residual
     if still or still_with_residual:
         return TEXTS("weights stay", still=still, weights=len(plain), still_with_residual=still_with_residual)
     return TEXTS("weights change", weights=len(plain), bare=-lr * plain[0], with_residual=-lr * residual[0])
+
+
+def chain_chart(factors: np.ndarray) -> Figure:
+    """|gradient| at x_0 ... x_L without a residual, with one, and with one past random branches."""
+    lines = {
+        "no residual: f": np.abs(arriving(factors)),
+        "residual: 1 + f": np.abs(arriving(with_skip(factors))),
+        "residual, random f: √(1 + f²)": arriving(with_skip_at_random(factors)),
+    }
+    sites = ["input", *numbered_names("layer", len(factors))]
+    return line_chart("Gradient along the chain", sites, lines, unit="|gradient|", hue=GRADIENT)
+
+
+def _mode(factors: tuple[float, ...]) -> str:
+    return SAME if len(set(factors)) == 1 else CUSTOM
+
+
+def _outcome(gradient: float) -> str:
+    size = abs(gradient)
+    return "gone" if size < 0.01 else "large" if size > 100 else "kept"
 
 
 def _weight_latex(chain: Derivatives, weights: np.ndarray, settings: Weight, *, is_residual: bool) -> str:

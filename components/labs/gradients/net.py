@@ -83,29 +83,6 @@ def draw_measured(cfg: RunConfig, seeds: int) -> bool:
     return reply.is_waiting
 
 
-def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
-    """Geometric mean, minimum and maximum of measured RMS (K, S), and the formula (S,)."""
-    with np.errstate(divide="ignore"):
-        mean = np.exp(np.log(measured.astype(float)).mean(0))
-    series = [Series("formula", product, "formula")]
-    if len(measured) > 1:
-        series += [Series("minimum", measured.min(0), "previous"), Series("maximum", measured.max(0), "initial")]
-    series.append(Series("measured", mean))
-    return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series)
-
-
-def anchored_lines(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """By chart: the measured RMS (K, S), and the formula's line (S,), which starts where the measurement does."""
-    assert predicted.mean_square is not None
-    assert predicted.product is not None
-    act = np.stack([trace.act_rms[0] for trace in traces])
-    grad = np.stack([trace.grad_rms[0] for trace in traces])
-    return {
-        "Signal of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
-        "Gradient of the net": (grad, predicted.product * _mean(grad[:, -1])),
-    }
-
-
 def _draw_comparison(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     predicted = law(cfg)
     assert predicted.product is not None, "every net that can be set here has a law"
@@ -118,10 +95,16 @@ def _draw_comparison(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     to_playground(cfg, "Train it in the playground")
 
 
-def _mean(values: np.ndarray) -> float:
-    """The geometric mean of all finite positive values; NaN if there are none."""
-    positive = values[np.isfinite(values) & (values > 0)].astype(float)
-    return float(np.exp(np.log(positive).mean())) if len(positive) else float("nan")
+def anchored_lines(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """By chart: the measured RMS (K, S), and the formula's line (S,), which starts where the measurement does."""
+    assert predicted.mean_square is not None
+    assert predicted.product is not None
+    act = np.stack([trace.act_rms[0] for trace in traces])
+    grad = np.stack([trace.grad_rms[0] for trace in traces])
+    return {
+        "Signal of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
+        "Gradient of the net": (grad, predicted.product * _mean(grad[:, -1])),
+    }
 
 
 def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarray) -> str:
@@ -174,6 +157,23 @@ def expectation_sentence(cfg: RunConfig) -> str:
     if (cfg.init, cfg.activation, cfg.layers_per_branch) == ("he", "relu", 1):
         return f"{branch} {TEXTS('He')}"
     return f"{branch} {TEXTS('plain', backward=backward, passed=backward**0.5)}"
+
+
+def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarray, product: np.ndarray) -> Figure:
+    """Geometric mean, minimum and maximum of measured RMS (K, S), and the formula (S,)."""
+    with np.errstate(divide="ignore"):
+        mean = np.exp(np.log(measured.astype(float)).mean(0))
+    series = [Series("formula", product, "formula")]
+    if len(measured) > 1:
+        series += [Series("minimum", measured.min(0), "previous"), Series("maximum", measured.max(0), "initial")]
+    series.append(Series("measured", mean))
+    return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series)
+
+
+def _mean(values: np.ndarray) -> float:
+    """The geometric mean of all finite positive values; NaN if there are none."""
+    positive = values[np.isfinite(values) & (values > 0)].astype(float)
+    return float(np.exp(np.log(positive).mean())) if len(positive) else float("nan")
 
 
 def _doubling(cfg: RunConfig, added: float, predicted: Law) -> str:

@@ -46,6 +46,26 @@ def draw() -> None:
     _draw_table(shown, z, spread)
 
 
+def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
+    """φ' at z, its maximum, and the Gaussian means by quadrature."""
+    names = [name for name in ACTIVATIONS if name in shown]
+    maxima = [steepest(name) for name in names]
+    means = [moments(name, spread**2) for name in names]
+    columns = {
+        "activation": names,
+        f"φ' at {number(z)}": number_cells(slope(name, np.array(z)) for name in names),
+        "largest φ'": number_cells(largest for _, largest in maxima),
+        "at z": number_cells((place for place, _ in maxima), 3),
+        "E φ": [f"{mean.mean + 0.0:.4f}" for mean in means],
+        "E φ²": [f"{mean.square:.4f}" for mean in means],
+        "Var φ": [f"{mean.variance:.4f}" for mean in means],
+        "E φ'²": [f"{mean.slope:.4f}" for mean in means],
+        "√E φ'²": [f"{mean.slope**0.5:.4f}" for mean in means],
+    }
+    named_table("Derivatives of the activations", columns)
+    st.caption(TEXTS("means", spread=spread))
+
+
 def curve_chart(title: str, shown: Sequence[str], derivative: bool, z: float) -> Figure:
     """φ or φ' of the chosen activations, with a guide at z."""
     hue = GRADIENT if derivative else SIGNAL
@@ -73,23 +93,3 @@ def _style(order: int, hue: str) -> dict[str, Any]:
     """The line of an activation: a dash of its own for each of seven; the next seven have other shades."""
     shade = (order + order // len(DASHES)) % 4
     return {"hue": hue, "shade": shade, "line": {"dash": DASHES[order % len(DASHES)], "width": 3 if order == 0 else 2}}
-
-
-def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
-    """φ' at z, its maximum, and the Gaussian means by quadrature."""
-    names = [name for name in ACTIVATIONS if name in shown]
-    maxima = [steepest(name) for name in names]
-    means = [moments(name, spread**2) for name in names]
-    columns = {
-        "activation": names,
-        f"φ' at {number(z)}": number_cells(slope(name, np.array(z)) for name in names),
-        "largest φ'": number_cells(largest for _, largest in maxima),
-        "at z": number_cells((place for place, _ in maxima), 3),
-        "E φ": [f"{mean.mean + 0.0:.4f}" for mean in means],
-        "E φ²": [f"{mean.square:.4f}" for mean in means],
-        "Var φ": [f"{mean.variance:.4f}" for mean in means],
-        "E φ'²": [f"{mean.slope:.4f}" for mean in means],
-        "√E φ'²": [f"{mean.slope**0.5:.4f}" for mean in means],
-    }
-    named_table("Derivatives of the activations", columns)
-    st.caption(TEXTS("means", spread=spread))

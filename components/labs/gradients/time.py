@@ -52,19 +52,19 @@ def draw() -> None:
     st.caption(f"{TEXTS('random recurrent cell', features=FEATURES)} {badge('formula')}")
 
 
-def distance_chart(lines: dict[str, np.ndarray]) -> Figure:
-    """The gradients by how many tokens they have come back, a line for each cell and for attention."""
-    sites, roles = range(len(lines["plain"])), ("now", "other", "formula", "initial")
-    title, x = "Gradient by distance in time", "tokens back"
-    return line_chart(title, sites, lines, roles, x=x, unit="RMS", hue=GRADIENT)
-
-
 def gradient_sentence(lines: dict[str, np.ndarray]) -> str:
     """The gradient that is left at the first token, by cell and past attention."""
     plain = lines["plain"]
     change = decades(float(plain[0]), float(plain[-1]))
     heading = "vanishes in time" if change < -1 else "explodes in time" if change > 1 else "arrives in time"
     return TEXTS(heading, back=len(plain) - 1, **{name: _share_left(line) for name, line in lines.items()})
+
+
+def distance_chart(lines: dict[str, np.ndarray]) -> Figure:
+    """The gradients by how many tokens they have come back, a line for each cell and for attention."""
+    sites, roles = range(len(lines["plain"])), ("now", "other", "formula", "initial")
+    title, x = "Gradient by distance in time", "tokens back"
+    return line_chart(title, sites, lines, roles, x=x, unit="RMS", hue=GRADIENT)
 
 
 def _share_left(line: np.ndarray) -> str:

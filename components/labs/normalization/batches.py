@@ -35,6 +35,14 @@ class DrawnBatches(Settings):
     seed: Annotated[int, Knob("Seed of the batches", high=999, link="batch-seed")] = 0
 
 
+@dataclass(frozen=True)
+class ReadSequences(Settings):
+    columns = (2,)
+
+    count: Annotated[int, Knob("Sequences", low=2, high=12, link="batch", control="slider")] = 6
+    seed: Annotated[int, Knob("Seed of lengths and weights", high=999)] = 0
+
+
 def draw_batches(table: LabTable) -> None:
     """Statistics of batches drawn from the table around the true ones, and one token among changing neighbours."""
     values, row = table.values, table.row
@@ -51,6 +59,58 @@ def draw_batches(table: LabTable) -> None:
     st.caption(TEXTS("drawn batches", batches=BATCHES))
     if size > 1:
         to_compare([RunConfig(norm=norm, batch=size) for norm in ("batch norm", "layer norm")], TEXTS("train batches"))
+
+
+def draw_recurrent_cell(_table: LabTable) -> None:
+    """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
+    statistics = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
+    st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
+    draw_finding(lengths_sentence(statistics))
+    steps = range(1, len(statistics.left) + 1)
+    columns = {
+        "batch norm: mean": statistics.mean,
+        "batch norm: variance": statistics.variance,
+        "first sequence, batch norm": statistics.by_batch,
+        "first sequence, layer norm": statistics.by_layer,
+    }
+    cells = {name: number_cells(values, 3) for name, values in columns.items()}
+    named_table("Statistics by step", {"step": list(steps), "sequences left": statistics.left} | cells)
+    lines = {"batch norm": statistics.batch_size, "layer norm": statistics.layer_size}
+    axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "RMS", "hue": SIGNAL, "guides": (0, 1)}
+    draw_charts(KEY, line_chart("Size after the norm by step", steps, lines, **axes))
+    st.caption(f"{TEXTS('random cell', features=FEATURES)} {badge('formula')}")
+
+
+def statistics_sentence(batches: Estimates, size: int) -> str:
+    """How far mean and variance of the batches are from the true ones."""
+    if not batches.variance:
+        return TEXTS("no spread to estimate")
+    sigma, off = np.sqrt(batches.variance), np.sqrt(((batches.means - batches.mean) ** 2).mean())
+    shares = {"variance": batches.variances.mean() / batches.variance, "expected": (size - 1) / size}
+    spread = batches.variances.std() / batches.variance
+    return TEXTS("batches are off", size=size, off=off, formula=sigma / np.sqrt(size), spread=spread, **shares)
+
+
+def results_sentence(batches: Estimates, size: int, name: str) -> str:
+    """How far the result of one token moves with its neighbours."""
+    if batches.by_batch is None:
+        return TEXTS("batch of one", token=name, layer=batches.by_layer)
+    low, high = np.quantile(batches.by_batch, (0.05, 0.95))
+    heading = "neighbours of two" if size == 2 else "neighbours"
+    return TEXTS(heading, token=name, low=float(low), high=float(high), layer=batches.by_layer)
+
+
+def lengths_sentence(statistics: RecurrentStatistics) -> str:
+    """The statistics of batch norm towards the end of the batch, where few sequences are left."""
+    left = statistics.left
+    alone = left.count(1)
+    if alone:
+        when = "step" if alone == 1 else f"{alone} steps"
+        batch_norm = TEXTS("last sequence", steps=when, size=statistics.layer_size[-1])
+    else:
+        batch_norm = TEXTS("variances", least=min(statistics.variance), most=max(statistics.variance))
+    lengths = ", ".join(map(str, statistics.lengths))
+    return TEXTS("lengths", lengths=lengths, first=left[0], steps=len(left), last=left[-1], batch_norm=batch_norm)
 
 
 def statistics_chart(batches: Estimates) -> Figure:
@@ -80,63 +140,3 @@ def neighbours_chart(batches: Estimates) -> Figure:
         hover = "batch %{x}: %{y:.4g}<extra></extra>"
         traces.insert(0, {**dots, "x": drawn, "y": numbers(batches.by_batch), "hovertemplate": hover})
     return figure_of(traces, layout)
-
-
-def statistics_sentence(batches: Estimates, size: int) -> str:
-    """How far mean and variance of the batches are from the true ones."""
-    if not batches.variance:
-        return TEXTS("no spread to estimate")
-    sigma, off = np.sqrt(batches.variance), np.sqrt(((batches.means - batches.mean) ** 2).mean())
-    shares = {"variance": batches.variances.mean() / batches.variance, "expected": (size - 1) / size}
-    spread = batches.variances.std() / batches.variance
-    return TEXTS("batches are off", size=size, off=off, formula=sigma / np.sqrt(size), spread=spread, **shares)
-
-
-def results_sentence(batches: Estimates, size: int, name: str) -> str:
-    """How far the result of one token moves with its neighbours."""
-    if batches.by_batch is None:
-        return TEXTS("batch of one", token=name, layer=batches.by_layer)
-    low, high = np.quantile(batches.by_batch, (0.05, 0.95))
-    heading = "neighbours of two" if size == 2 else "neighbours"
-    return TEXTS(heading, token=name, low=float(low), high=float(high), layer=batches.by_layer)
-
-
-@dataclass(frozen=True)
-class ReadSequences(Settings):
-    columns = (2,)
-
-    count: Annotated[int, Knob("Sequences", low=2, high=12, link="batch", control="slider")] = 6
-    seed: Annotated[int, Knob("Seed of lengths and weights", high=999)] = 0
-
-
-def draw_recurrent_cell(_table: LabTable) -> None:
-    """A batch of sequences of different lengths through a recurrent cell, and the statistics of either norm."""
-    statistics = read(*astuple(form.draw(ReadSequences, f"{KEY}_rnn")))
-    st.latex(r"h_t=\tanh\bigl(N(W_h h_{t-1}+W_x x_t)\bigr)")
-    draw_finding(lengths_sentence(statistics))
-    steps = range(1, len(statistics.left) + 1)
-    columns = {
-        "batch norm: mean": statistics.mean,
-        "batch norm: variance": statistics.variance,
-        "first sequence, batch norm": statistics.by_batch,
-        "first sequence, layer norm": statistics.by_layer,
-    }
-    cells = {name: number_cells(values, 3) for name, values in columns.items()}
-    named_table("Statistics by step", {"step": list(steps), "sequences left": statistics.left} | cells)
-    lines = {"batch norm": statistics.batch_size, "layer norm": statistics.layer_size}
-    axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "RMS", "hue": SIGNAL, "guides": (0, 1)}
-    draw_charts(KEY, line_chart("Size after the norm by step", steps, lines, **axes))
-    st.caption(f"{TEXTS('random cell', features=FEATURES)} {badge('formula')}")
-
-
-def lengths_sentence(statistics: RecurrentStatistics) -> str:
-    """The statistics of batch norm towards the end of the batch, where few sequences are left."""
-    left = statistics.left
-    alone = left.count(1)
-    if alone:
-        when = "step" if alone == 1 else f"{alone} steps"
-        batch_norm = TEXTS("last sequence", steps=when, size=statistics.layer_size[-1])
-    else:
-        batch_norm = TEXTS("variances", least=min(statistics.variance), most=max(statistics.variance))
-    lengths = ", ".join(map(str, statistics.lengths))
-    return TEXTS("lengths", lengths=lengths, first=left[0], steps=len(left), last=left[-1], batch_norm=batch_norm)

@@ -46,6 +46,23 @@ class TwoNorms(Settings):
     beside: Annotated[str, Knob("Beside it", choices=NORMS, link="beside")] = "batch norm"
 
 
+@dataclass(frozen=True)
+class NormedBlock(Settings):
+    columns = (5, 4)
+
+    norm: Annotated[str, Knob("Norm of the block", choices=dict.fromkeys(cube.NORMS), link="block-norm")] = "layer norm"
+    batch: Annotated[int, Knob("Batch", low=1, high=cube.MAX_BATCH, link="block-batch", control="slider")] = 3
+    tokens: Annotated[int, Knob("Sequence", low=1, high=cube.MAX_TOKENS, link="block-tokens", control="slider")] = 4
+    features: Annotated[
+        int, Knob("Features", low=1, high=cube.MAX_FEATURES, link="block-features", control="slider")
+    ] = 4
+    groups: Annotated[int, Knob("Groups of the block", choices={}, link="block-groups")] = 1
+    sample: Annotated[int, Knob("Sample", choices={}, link="block-sample")] = 0
+    token: Annotated[int, Knob("Token of the sample", choices={}, link="block-token")] = 0
+    feature: Annotated[int, Knob("Feature of the token", choices={}, link="block-feature")] = 0
+    push: Annotated[float, Knob("Add to this value", -5.0, 5.0, 0.1, link="push", control="slider")] = 2.0
+
+
 def draw_two_norms(lab: LabTable) -> None:
     """The table after two norms, and five aspects of each, measured on it."""
     values, eps = lab.values, lab.eps
@@ -64,39 +81,6 @@ def draw_two_norms(lab: LabTable) -> None:
     columns = {"": ASPECTS} | {method: aspect_cells(of_norm) for method, of_norm in measured.items()}
     named_table("Two norms beside each other", columns)
     st.caption(f"{TEXTS('five aspects')} {badge('formula')}")
-
-
-def aspect_cells(aspects: Aspects) -> list[str]:
-    """The aspects of a norm in words, in the order of ASPECTS."""
-    shared = f"{counted(aspects.tokens, 'token')} × {counted(aspects.features, 'feature')}"
-    inference = "running statistics" if aspects.remembers else "the same formula"
-    if not aspects.remembers and aspects.alone:
-        inference += ", alone other results"
-    batch_of_one = "refused" if aspects.refused else "works"
-    return [shared, batch_of_one, _moves_text(aspects.neighbour), _moves_text(aspects.padding), inference]
-
-
-def _moves_text(distance: float | None) -> str:
-    if distance is None:
-        return "there is no other"
-    return f"others move by up to {number(distance, 3)}" if distance else "others stay"
-
-
-@dataclass(frozen=True)
-class NormedBlock(Settings):
-    columns = (5, 4)
-
-    norm: Annotated[str, Knob("Norm of the block", choices=dict.fromkeys(cube.NORMS), link="block-norm")] = "layer norm"
-    batch: Annotated[int, Knob("Batch", low=1, high=cube.MAX_BATCH, link="block-batch", control="slider")] = 3
-    tokens: Annotated[int, Knob("Sequence", low=1, high=cube.MAX_TOKENS, link="block-tokens", control="slider")] = 4
-    features: Annotated[
-        int, Knob("Features", low=1, high=cube.MAX_FEATURES, link="block-features", control="slider")
-    ] = 4
-    groups: Annotated[int, Knob("Groups of the block", choices={}, link="block-groups")] = 1
-    sample: Annotated[int, Knob("Sample", choices={}, link="block-sample")] = 0
-    token: Annotated[int, Knob("Token of the sample", choices={}, link="block-token")] = 0
-    feature: Annotated[int, Knob("Feature of the token", choices={}, link="block-feature")] = 0
-    push: Annotated[float, Knob("Add to this value", -5.0, 5.0, 0.1, link="push", control="slider")] = 2.0
 
 
 def draw_block() -> None:
@@ -138,6 +122,16 @@ def draw_block() -> None:
     st.caption(TEXTS("block and images"))
 
 
+def aspect_cells(aspects: Aspects) -> list[str]:
+    """The aspects of a norm in words, in the order of ASPECTS."""
+    shared = f"{counted(aspects.tokens, 'token')} × {counted(aspects.features, 'feature')}"
+    inference = "running statistics" if aspects.remembers else "the same formula"
+    if not aspects.remembers and aspects.alone:
+        inference += ", alone other results"
+    batch_of_one = "refused" if aspects.refused else "works"
+    return [shared, batch_of_one, _moves_text(aspects.neighbour), _moves_text(aspects.padding), inference]
+
+
 def block_map(
     title: str, cells: np.ndarray, texts: list[list[str]], cell: tuple[int, int, int], hue: str, *, signed: bool
 ) -> Figure:
@@ -171,6 +165,12 @@ def block_map(
     }
     shade |= {} if signed else {"zmin": 0, "zmax": 1}
     return figure_of([fixed_map(shade, np.nan_to_num(flat), measured, log=False, signed=signed)], layout)
+
+
+def _moves_text(distance: float | None) -> str:
+    if distance is None:
+        return "there is no other"
+    return f"others move by up to {number(distance, 3)}" if distance else "others stay"
 
 
 def _flat(cells: np.ndarray) -> np.ndarray:

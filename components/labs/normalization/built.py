@@ -85,26 +85,6 @@ def draw_built_norm(lab: LabTable) -> None:
         st.markdown(TEXTS("by hand", less=len(x) - 1, features=len(x), own=shortfall(len(x)), wide=wide))
 
 
-def digits_table(ours: np.ndarray, theirs: np.ndarray) -> str:
-    """A table in Markdown: the class's digits by feature, red from the first difference on, beside torch's."""
-    rows = ["| feature | this class | nn.LayerNorm |", "|---|---|---|"]
-    for i, (value, expected) in enumerate(zip(ours, theirs, strict=True), start=1):
-        text, place = digits(value), first_difference(value, expected)
-        if place is not None:
-            text = f"{text[:place]}:red[**{text[place:]}**]"  # a background would stand apart from the digits before it
-        rows.append(f"| {i} | {text} | {digits(expected)} |")
-    return "\n".join(rows)
-
-
-def digits_sentence(ours: np.ndarray, theirs: np.ndarray, lines: NormLines) -> str:
-    """Whether all digits agree, or by how much the result is too short or too long."""
-    if all(first_difference(value, expected) is None for value, expected in zip(ours, theirs, strict=True)):
-        are_torchs = replace(TORCHS, gamma=lines.gamma, beta=lines.beta) == lines
-        return TEXTS("digits agree" if are_torchs else "digits agree by chance")
-    length, size = float(np.linalg.norm(theirs)), float(np.linalg.norm(ours))
-    return TEXTS("digits differ", apart=float(np.abs(ours - theirs).max()), share=size / length if length else np.inf)
-
-
 def draw_learned_rows(lab: LabTable) -> None:
     """Gain and bias as rows that descend towards targets, for one token or for all."""
     values, names = lab.values, lab.names
@@ -137,6 +117,36 @@ def draw_learned_rows(lab: LabTable) -> None:
     st.dataframe(frame, alt="Gain, bias and results after the step shown, table")
 
 
+def digits_table(ours: np.ndarray, theirs: np.ndarray) -> str:
+    """A table in Markdown: the class's digits by feature, red from the first difference on, beside torch's."""
+    rows = ["| feature | this class | nn.LayerNorm |", "|---|---|---|"]
+    for i, (value, expected) in enumerate(zip(ours, theirs, strict=True), start=1):
+        text, place = digits(value), first_difference(value, expected)
+        if place is not None:
+            text = f"{text[:place]}:red[**{text[place:]}**]"  # a background would stand apart from the digits before it
+        rows.append(f"| {i} | {text} | {digits(expected)} |")
+    return "\n".join(rows)
+
+
+def digits_sentence(ours: np.ndarray, theirs: np.ndarray, lines: NormLines) -> str:
+    """Whether all digits agree, or by how much the result is too short or too long."""
+    if all(first_difference(value, expected) is None for value, expected in zip(ours, theirs, strict=True)):
+        are_torchs = replace(TORCHS, gamma=lines.gamma, beta=lines.beta) == lines
+        return TEXTS("digits agree" if are_torchs else "digits agree by chance")
+    length, size = float(np.linalg.norm(theirs)), float(np.linalg.norm(ours))
+    return TEXTS("digits differ", apart=float(np.abs(ours - theirs).max()), share=size / length if length else np.inf)
+
+
+def learned_sentence(path: RowsLearned, floor: float, rate: float, largest: float, *, tokens: int) -> str:
+    """Whether gain and bias reach the targets, and why or why not."""
+    first, last = float(path.loss[0]), float(path.loss[-1])
+    if rate > largest and last > first:
+        return TEXTS("rows diverge", rate=rate, largest=largest)
+    reached = floor <= 1e-12 * max(1.0, first)
+    heading = "rows fail" if not reached else "rows reach one" if tokens == 1 else "rows reach several"
+    return TEXTS(heading, first=first, last=last, floor=floor, tokens=tokens, steps=len(path.loss) - 1)
+
+
 def loss_chart(path: RowsLearned, floor: float) -> Figure:
     """The loss by step, and the least that any gain and bias can reach."""
     steps = len(path.loss)
@@ -151,13 +161,3 @@ def rows_chart(path: RowsLearned) -> Figure:
     lines |= {f"beta {i + 1}": path.bias[:, i] for i in range(count)}
     roles = ["now"] * count + ["other"] * count
     return line_chart("gamma and beta by step", steps, lines, roles, axis="linear", x="step", unit="value", hue=NORM)
-
-
-def learned_sentence(path: RowsLearned, floor: float, rate: float, largest: float, *, tokens: int) -> str:
-    """Whether gain and bias reach the targets, and why or why not."""
-    first, last = float(path.loss[0]), float(path.loss[-1])
-    if rate > largest and last > first:
-        return TEXTS("rows diverge", rate=rate, largest=largest)
-    reached = floor <= 1e-12 * max(1.0, first)
-    heading = "rows fail" if not reached else "rows reach one" if tokens == 1 else "rows reach several"
-    return TEXTS(heading, first=first, last=last, floor=floor, tokens=tokens, steps=len(path.loss) - 1)

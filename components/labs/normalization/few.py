@@ -49,11 +49,6 @@ def draw_overfitting(_table: LabTable) -> None:
     run_on_button(KEY, answers.FEW_SAMPLES, cfg, _draw_results, label=label, doing="Training and measuring", **args)
 
 
-def configuration(lr: float, level: bool) -> RunConfig:
-    """The nets' configuration, apart from norm and seed."""
-    return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale="1/sqrt(depth)" if level else 1.0)
-
-
 def _draw_results(result: Overfitting) -> None:
     held_out, accuracy = result.held_out[..., -1], result.accuracy[..., -1]
     st.markdown(f"**Overfitting.** {generalises(NORMS, held_out, accuracy)} {badge('measured')}")
@@ -74,6 +69,11 @@ def _draw_results(result: Overfitting) -> None:
         },
     )
     st.caption(TEXTS("a number per seed"))
+
+
+def configuration(lr: float, level: bool) -> RunConfig:
+    """The nets' configuration, apart from norm and seed."""
+    return RunConfig(depth=4, width=32, steps=STEPS, batch=32, lr=lr, branch_scale="1/sqrt(depth)" if level else 1.0)
 
 
 def loss_chart(title: str, steps: list[int], loss: np.ndarray) -> Figure:

@@ -120,10 +120,6 @@ def _choose_example() -> ExampleTable:
     return example
 
 
-def _padding_rows(example: ExampleTable) -> tuple[int, ...]:
-    return tuple(i for i, name in enumerate(example.rows) if name.startswith("pad"))
-
-
 def _draw_arguments(values: np.ndarray, settings: Norming, usual: Norming) -> dict[str, Any]:
     """The arguments of the norm; controls that the method does not use are not drawn, but keep their values."""
     tokens, features = values.shape
@@ -157,15 +153,6 @@ def _draw_padding(tokens: int, usual: Norming) -> np.ndarray | None:
     return np.array([token not in settings.padding for token in range(tokens)])
 
 
-def _normalise(values: np.ndarray, method: str, arguments: dict[str, Any]) -> NormedTable | None:
-    """The table after the norm; None, and an error on the page, if its statistics do not exist."""
-    try:
-        return normalised(values, method, **arguments)
-    except ValueError as problem:
-        st.error(str(problem))
-        return None
-
-
 def largest_sentence(values: np.ndarray, normed: NormedTable, method: str, names: list[str], eps: float) -> str:
     """The largest numbers before and after the norm, and a token that eps keeps small."""
     before, after = (float(np.abs(cells).max()) for cells in (values, normed.values))
@@ -179,6 +166,19 @@ def largest_sentence(values: np.ndarray, normed: NormedTable, method: str, names
         return sentence
     sizes = {"size": float(np.sqrt(variance[token])), "root": eps**0.5, "out": float(outputs[token])}
     return f"{sentence} {TEXTS('held small by eps', token=names[token], **sizes)}"
+
+
+def _padding_rows(example: ExampleTable) -> tuple[int, ...]:
+    return tuple(i for i, name in enumerate(example.rows) if name.startswith("pad"))
+
+
+def _normalise(values: np.ndarray, method: str, arguments: dict[str, Any]) -> NormedTable | None:
+    """The table after the norm; None, and an error on the page, if its statistics do not exist."""
+    try:
+        return normalised(values, method, **arguments)
+    except ValueError as problem:
+        st.error(str(problem))
+        return None
 
 
 def _divisors(count: int) -> list[int]:

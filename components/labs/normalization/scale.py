@@ -51,6 +51,19 @@ class Ratio(Settings):
     ] = 100
 
 
+@dataclass(frozen=True)
+class Outlier(Settings):
+    columns = (2,)
+
+    feature: Annotated[int, Knob("Feature", choices={})] = 0
+    far: Annotated[float, Knob("Distance of the outlier", 0.0, 1000.0)] = 10.0
+
+
+@dataclass(frozen=True)
+class Times(Settings):
+    times: Annotated[float, Knob("Times", 1.0, 100.0, 1.0, width=220)] = 10.0
+
+
 def draw_scale_and_descent(lab: LabTable) -> None:
     """Steps of descent on least squares by the ratio of the features' scales, raw and standardised."""
     draw_bowl(lab.values)
@@ -67,33 +80,6 @@ def draw_scale_and_descent(lab: LabTable) -> None:
     title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{scale}x" for scale in RATIOS]
     draw_charts(KEY, line_chart(title, sites, lines, x=x, unit="steps", hue=LOSS))
     st.caption(f"{TEXTS('descent', most=MAX_STEPS)} {badge('measured')}")
-
-
-def error_shares_sentence(samples: np.ndarray, standard: np.ndarray) -> str:
-    """The large feature's share of the squared error, with raw and with standardised features, (N, 2) each."""
-    (small, cross, large), even = squares(samples), squares(standard)
-    raw, standardised = large / (small + cross + large), even[2] / even.sum()
-    return TEXTS("large feature", small=small, cross=cross, large=large, raw=raw, standardised=standardised)
-
-
-def steps_text(steps: float) -> str:
-    """The number of steps in words; NaN is a descent that was stopped early."""
-    return f"more than {MAX_STEPS:,}" if np.isnan(steps) else f"{steps:,.0f}"
-
-
-@st.cache_data(max_entries=32, show_spinner=False)
-def _steps(ratio: int, *, standardised: bool) -> float:
-    samples = features_apart(ratio)
-    steps = descent_steps(normalised(samples, "z-score").values if standardised else samples)
-    return np.nan if steps is None else float(steps)
-
-
-@dataclass(frozen=True)
-class Outlier(Settings):
-    columns = (2,)
-
-    feature: Annotated[int, Knob("Feature", choices={})] = 0
-    far: Annotated[float, Knob("Distance of the outlier", 0.0, 1000.0)] = 10.0
 
 
 def draw_outlier(lab: LabTable) -> None:
@@ -141,24 +127,6 @@ def draw_outlier(lab: LabTable) -> None:
     st.caption(f"{TEXTS('range of the others')} {badge('formula')}")
 
 
-def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: int, name: str) -> str:
-    """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it."""
-    min_max_share, z_share = (share_left(moved, row, feature, method) for method in ("min-max", "z-score"))
-    before, after = (robust_left_over(table, row, feature) for table in (values, moved))
-    if np.isfinite([before, after]).all() and before and np.isfinite(min_max_share):
-        sentence = TEXTS("shares of the range", least=min_max_share, z=z_share, robust=after / before)
-    else:
-        sentence = TEXTS("no quartiles")
-    warning = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
-    z, gaussian, table = below(moved[:, feature], row)
-    return f"{sentence}{warning} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
-
-
-@dataclass(frozen=True)
-class Times(Settings):
-    times: Annotated[float, Knob("Times", 1.0, 100.0, 1.0, width=220)] = 10.0
-
-
 def draw_saturation(lab: LabTable) -> None:
     """The table times a factor, through tanh and sigmoid, with and without a layer norm before them."""
     times = form.draw(Times, KEY).times
@@ -199,6 +167,38 @@ def draw_saturation(lab: LabTable) -> None:
     st.caption(f"{bounds_sentence(lab.values.shape[1])} {badge('formula')}")
 
 
+def error_shares_sentence(samples: np.ndarray, standard: np.ndarray) -> str:
+    """The large feature's share of the squared error, with raw and with standardised features, (N, 2) each."""
+    (small, cross, large), even = squares(samples), squares(standard)
+    raw, standardised = large / (small + cross + large), even[2] / even.sum()
+    return TEXTS("large feature", small=small, cross=cross, large=large, raw=raw, standardised=standardised)
+
+
+def steps_text(steps: float) -> str:
+    """The number of steps in words; NaN is a descent that was stopped early."""
+    return f"more than {MAX_STEPS:,}" if np.isnan(steps) else f"{steps:,.0f}"
+
+
+def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: int, name: str) -> str:
+    """The range that an outlier leaves to the others, by three methods, and how unusual its z-score makes it."""
+    min_max_share, z_share = (share_left(moved, row, feature, method) for method in ("min-max", "z-score"))
+    before, after = (robust_left_over(table, row, feature) for table in (values, moved))
+    if np.isfinite([before, after]).all() and before and np.isfinite(min_max_share):
+        sentence = TEXTS("shares of the range", least=min_max_share, z=z_share, robust=after / before)
+    else:
+        sentence = TEXTS("no quartiles")
+    warning = f" {TEXTS('few tokens for quartiles')}" if len(values) < MIN_QUARTILE_TOKENS else ""
+    z, gaussian, table = below(moved[:, feature], row)
+    return f"{sentence}{warning} {TEXTS('below', token=name, z=z, gaussian=gaussian, table=table)}"
+
+
 def bounds_sentence(features: int) -> str:
     """The definition of saturation, and how large a number after layer norm can be."""
     return TEXTS("saturated", share=SATURATED, bound=np.sqrt(features - 1))
+
+
+@st.cache_data(max_entries=32, show_spinner=False)
+def _steps(ratio: int, *, standardised: bool) -> float:
+    samples = features_apart(ratio)
+    steps = descent_steps(normalised(samples, "z-score").values if standardised else samples)
+    return np.nan if steps is None else float(steps)

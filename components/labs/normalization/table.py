@@ -46,6 +46,20 @@ def draw_result(normed: NormedTable, method: str, names: list[str], features: li
         st.dataframe(means_and_rms(normed.values, names, features), alt="Mean and RMS of the result, table")
 
 
+def draw_coloured(normed: NormedTable, method: str, names: list[str], features: list[str], alt: str) -> None:
+    """The table after a norm, its cells shaded and lettered by shared statistics."""
+    cells = pd.DataFrame(normed.values, names, features).map(cell_text)
+    if METHODS[method].shares == CELL:
+        st.dataframe(cells, alt=alt)
+        return
+    letters = pd.DataFrame([[letter(int(label)) for label in row] for row in normed.shared], names, features)
+    colours = [
+        [f"background-color: {NORM}{OPACITIES[int(label) % len(OPACITIES)]}" for label in row] for row in normed.shared
+    ]
+    styles = pd.DataFrame(colours, letters.index, letters.columns)
+    st.dataframe((cells + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)
+
+
 def set_statistics(normed: NormedTable, method: str) -> pd.DataFrame:
     """One row per set of cells: its letter, its centre, its spread and the divisor."""
     _, first = np.unique(normed.shared, return_index=True)
@@ -74,20 +88,6 @@ def letter(label: int) -> str:
 def cell_text(value: float) -> str:
     """Three decimals, so that columns align, or four significant digits for very small or large numbers."""
     return f"{value:.3f}" if value == 0 or 5e-4 <= abs(value) < 1000 else number(value, 4)
-
-
-def draw_coloured(normed: NormedTable, method: str, names: list[str], features: list[str], alt: str) -> None:
-    """The table after a norm, its cells shaded and lettered by shared statistics."""
-    cells = pd.DataFrame(normed.values, names, features).map(cell_text)
-    if METHODS[method].shares == CELL:
-        st.dataframe(cells, alt=alt)
-        return
-    letters = pd.DataFrame([[letter(int(label)) for label in row] for row in normed.shared], names, features)
-    colours = [
-        [f"background-color: {NORM}{OPACITIES[int(label) % len(OPACITIES)]}" for label in row] for row in normed.shared
-    ]
-    styles = pd.DataFrame(colours, letters.index, letters.columns)
-    st.dataframe((cells + " " + letters).style.apply(lambda _: styles, axis=None), alt=alt)
 
 
 def _sets_text(letters: list[str]) -> str:

@@ -43,9 +43,18 @@ def draw() -> None:
     st.markdown(f"{TEXTS('branches learned', branches=branches)} {badge('formula')}")
 
 
-@st.cache_data(max_entries=64, show_spinner=False)
-def _train(bend: float, layers: int, size: float, seed: int, residual: bool) -> Learned:
-    return learn(bend, initial(layers, size, seed), residual=residual, rate=LEARNING_RATE, steps=STEPS)
+def bend_sentence(bend: float, nets: dict[str, Learned]) -> str:
+    """The sizes of bend and target, where both nets start, and which of them ends lower."""
+    residual, plain = (nets[name].losses for name in ("residual", "plain"))
+    whole = target(bend)
+    steps_below = np.flatnonzero(plain <= residual[0])
+    start = TEXTS("plain never catches up", steps=STEPS)
+    if len(steps_below):
+        start = TEXTS("plain catches up", steps=int(steps_below[0]))
+    diverged = [name for name, net in nets.items() if len(net.losses) <= STEPS]
+    heading = "residual ends lower" if residual[-1] < plain[-1] else "plain ends lower"
+    end = f"diverged: {' and '.join(diverged)}" if diverged else TEXTS(heading, residual=residual[-1], plain=plain[-1])
+    return TEXTS("bend", own=_rms(whole - POINTS), whole=_rms(whole), first=residual[0], start=start, end=end)
 
 
 def function_chart(bend: float, nets: dict[str, Learned], step: int) -> Figure:
@@ -61,18 +70,9 @@ def loss_chart(nets: dict[str, Learned]) -> Figure:
     return line_chart("Loss of both nets", range(STEPS + 1), lines, x="step", unit="half mean square", hue=LOSS)
 
 
-def bend_sentence(bend: float, nets: dict[str, Learned]) -> str:
-    """The sizes of bend and target, where both nets start, and which of them ends lower."""
-    residual, plain = (nets[name].losses for name in ("residual", "plain"))
-    whole = target(bend)
-    steps_below = np.flatnonzero(plain <= residual[0])
-    start = TEXTS("plain never catches up", steps=STEPS)
-    if len(steps_below):
-        start = TEXTS("plain catches up", steps=int(steps_below[0]))
-    diverged = [name for name, net in nets.items() if len(net.losses) <= STEPS]
-    heading = "residual ends lower" if residual[-1] < plain[-1] else "plain ends lower"
-    end = f"diverged: {' and '.join(diverged)}" if diverged else TEXTS(heading, residual=residual[-1], plain=plain[-1])
-    return TEXTS("bend", own=_rms(whole - POINTS), whole=_rms(whole), first=residual[0], start=start, end=end)
+@st.cache_data(max_entries=64, show_spinner=False)
+def _train(bend: float, layers: int, size: float, seed: int, residual: bool) -> Learned:
+    return learn(bend, initial(layers, size, seed), residual=residual, rate=LEARNING_RATE, steps=STEPS)
 
 
 def _rms(values: np.ndarray) -> float:

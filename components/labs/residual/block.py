@@ -118,60 +118,6 @@ def _draw_table(name: str) -> np.ndarray:
     return table.table(f"{KEY}_{name}", values, name=name.replace("_", "").lower(), rows=rows, columns=columns)
 
 
-def shape_mismatch(tables: Mapping[str, np.ndarray]) -> str:
-    """Why these tables cannot be a block, or ""."""
-    tokens, features = tables["embedding"].shape
-    widest = max(values.shape[1] for values in tables.values())
-    if tokens > blocks.MAX_TOKENS or widest > blocks.MAX_FEATURES:
-        return TEXTS("block too large", tokens=blocks.MAX_TOKENS, columns=blocks.MAX_FEATURES)
-    shapes = {
-        "position": (tokens, features),
-        "W_Q": (features, tables["W_Q"].shape[1]),
-        "W_K": (features, tables["W_Q"].shape[1]),
-        "W_V": (features, tables["W_V"].shape[1]),
-        "W_O": (tables["W_V"].shape[1], features),
-        "W_1": (features, tables["W_1"].shape[1]),
-        "W_2": (tables["W_1"].shape[1], features),
-    }
-    for name, (rows, columns) in shapes.items():
-        row_count, column_count = tables[name].shape
-        if (row_count, column_count) != (rows, columns):
-            actual = {"own_rows": row_count, "own": column_count}
-            return TEXTS("matrix does not fit", name=name, rows=rows, columns=columns, **actual)
-    return ""
-
-
-def _page_name(operation: str) -> str:
-    return OPERATION_NAMES.get(operation, operation)
-
-
-def token_map(block: ComputedBlock, token: int) -> Figure:
-    """A token's numbers after every operation, from above to below."""
-    rows = {name: block.values[name][token] for name in block.operations}
-    widest = max(len(row) for row in rows.values())
-    cells = np.array([np.pad(row, (0, widest - len(row)), constant_values=np.nan) for row in rows.values()])
-    return _map(
-        f"Token {token + 1}",
-        rows=[_page_name(name) for name in rows],
-        columns=[str(i + 1) for i in range(widest)],
-        values=cells,
-        measured=np.isfinite(cells),
-        digits=2 if widest <= MAX_WRITTEN_COLUMNS else None,
-    )
-
-
-def moved_map(moved: Mapping[str, np.ndarray]) -> Figure:
-    """How far every token's row moved, by operation."""
-    values = np.array([*moved.values()])
-    return _map(
-        "How far each row moves",
-        rows=[_page_name(name) for name in moved],
-        columns=numbered_names("token", values.shape[1]),
-        values=values,
-        digits=1,
-    )
-
-
 def _draw_pictures(block: ComputedBlock, moved: Mapping[str, np.ndarray]) -> None:
     """A map of each token's numbers, and one of how far the rows move."""
     tokens = len(block.values["x"])
@@ -206,6 +152,29 @@ def _draw_terms(block: ComputedBlock, tokens: Mapping[int, str]) -> None:
     st.markdown(f"{TEXTS('terms', terms=terms, reads=reads, **place)} {badge('formula')}")
 
 
+def shape_mismatch(tables: Mapping[str, np.ndarray]) -> str:
+    """Why these tables cannot be a block, or ""."""
+    tokens, features = tables["embedding"].shape
+    widest = max(values.shape[1] for values in tables.values())
+    if tokens > blocks.MAX_TOKENS or widest > blocks.MAX_FEATURES:
+        return TEXTS("block too large", tokens=blocks.MAX_TOKENS, columns=blocks.MAX_FEATURES)
+    shapes = {
+        "position": (tokens, features),
+        "W_Q": (features, tables["W_Q"].shape[1]),
+        "W_K": (features, tables["W_Q"].shape[1]),
+        "W_V": (features, tables["W_V"].shape[1]),
+        "W_O": (tables["W_V"].shape[1], features),
+        "W_1": (features, tables["W_1"].shape[1]),
+        "W_2": (tables["W_1"].shape[1], features),
+    }
+    for name, (rows, columns) in shapes.items():
+        row_count, column_count = tables[name].shape
+        if (row_count, column_count) != (rows, columns):
+            actual = {"own_rows": row_count, "own": column_count}
+            return TEXTS("matrix does not fit", name=name, rows=rows, columns=columns, **actual)
+    return ""
+
+
 def terms_text(terms: Terms) -> str:
     """How a number results from its terms."""
     written, value = number_cells(terms.left), number(terms.value)
@@ -233,6 +202,46 @@ def moved_sentence(moved: Mapping[str, np.ndarray], token: int) -> str:
     return TEXTS("rows that move", token=token + 1, others=others)
 
 
+def share_sentence(shares: Shares) -> str:
+    """The sizes of both shares, and the tokens that the branch's share reaches."""
+    reached = [str(i + 1) for i, row in enumerate(shares.through) if row.any()]
+    return TEXTS(
+        "two ways back",
+        branch=shares.branch,
+        past=float(np.linalg.norm(shares.residual)),
+        through=float(np.linalg.norm(shares.through)),
+        reached=", ".join(reached) or "none",
+        at=_page_name(shares.at),
+    )
+
+
+def token_map(block: ComputedBlock, token: int) -> Figure:
+    """A token's numbers after every operation, from above to below."""
+    rows = {name: block.values[name][token] for name in block.operations}
+    widest = max(len(row) for row in rows.values())
+    cells = np.array([np.pad(row, (0, widest - len(row)), constant_values=np.nan) for row in rows.values()])
+    return _map(
+        f"Token {token + 1}",
+        rows=[_page_name(name) for name in rows],
+        columns=[str(i + 1) for i in range(widest)],
+        values=cells,
+        measured=np.isfinite(cells),
+        digits=2 if widest <= MAX_WRITTEN_COLUMNS else None,
+    )
+
+
+def moved_map(moved: Mapping[str, np.ndarray]) -> Figure:
+    """How far every token's row moved, by operation."""
+    values = np.array([*moved.values()])
+    return _map(
+        "How far each row moves",
+        rows=[_page_name(name) for name in moved],
+        columns=numbered_names("token", values.shape[1]),
+        values=values,
+        digits=1,
+    )
+
+
 def share_map(shares: Shares) -> Figure:
     """A gradient in front of an add, token by token: past the branch, through it, and their sum."""
     tokens, features = shares.residual.shape
@@ -247,18 +256,9 @@ def share_map(shares: Shares) -> Figure:
     )
 
 
+def _page_name(operation: str) -> str:
+    return OPERATION_NAMES.get(operation, operation)
+
+
 def _map(title: str, **cells: Any) -> Figure:
     return signed_map(title, unit="value", every_name=True, names_pixels=NAMES_PIXELS, **cells)
-
-
-def share_sentence(shares: Shares) -> str:
-    """The sizes of both shares, and the tokens that the branch's share reaches."""
-    reached = [str(i + 1) for i, row in enumerate(shares.through) if row.any()]
-    return TEXTS(
-        "two ways back",
-        branch=shares.branch,
-        past=float(np.linalg.norm(shares.residual)),
-        through=float(np.linalg.norm(shares.through)),
-        reached=", ".join(reached) or "none",
-        at=_page_name(shares.at),
-    )

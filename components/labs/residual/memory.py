@@ -67,15 +67,6 @@ def _draw_one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
     st.markdown(f"{sentence} {badge('formula')}")
 
 
-def sizes_sentence(x: np.ndarray, branch: np.ndarray) -> str:
-    """The mean square of the sum (D,) + (D,) term by term, and the one that is 0 for random branches."""
-    of_x, cross, of_branch = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
-    expected = of_x + of_branch
-    totals = {"total": expected + cross, "expected": expected, "times": expected / of_x}
-    aligned = f" {TEXTS('aligned')}" if cross > 0 else ""
-    return TEXTS("sizes", own=of_x, cross=cross, other=of_branch, aligned=aligned, **totals)
-
-
 def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:
     """The cosine of the stream with x_0 after 0 to `blocks` random branch outputs, (blocks + 1,), by arrangement."""
     source = np.random.default_rng(seed)
@@ -84,6 +75,15 @@ def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str,
     writes = size * source.normal(size=(blocks, width))
     walks = {name: walk(x, writes, **({"placement": "none"} | fields)) for name, fields in ARRANGEMENTS.items()}
     return {name: np.array([1.0, *(cosine(step.after, x) for step in steps)]) for name, steps in walks.items()}
+
+
+def sizes_sentence(x: np.ndarray, branch: np.ndarray) -> str:
+    """The mean square of the sum (D,) + (D,) term by term, and the one that is 0 for random branches."""
+    of_x, cross, of_branch = (float(np.mean(part)) for part in (x**2, 2 * x * branch, branch**2))
+    expected = of_x + of_branch
+    totals = {"total": expected + cross, "expected": expected, "times": expected / of_x}
+    aligned = f" {TEXTS('aligned')}" if cross > 0 else ""
+    return TEXTS("sizes", own=of_x, cross=cross, other=of_branch, aligned=aligned, **totals)
 
 
 def memory_chart(cosines: dict[str, np.ndarray]) -> Figure:

@@ -50,10 +50,6 @@ def draw() -> None:
     draw_finding(read_sentence(of_a, of_token, settings, float(WRITTEN_BY_A @ steps[-1].stream)))
 
 
-def _read_by_b(steps: list[Access]) -> float:
-    return next(step.heard for step in steps if step.layer == "B")
-
-
 def read_sentence(of_a: float, of_token: float, settings: Directions, left: float) -> str:
     """How much B reads of A's output and of the token, and how much of A's output is left."""
     angle, amount = settings.angle, settings.amount
@@ -102,6 +98,10 @@ def stream_map(stream: np.ndarray, steps: list[Access]) -> Figure:
 def direction_map(stream: np.ndarray, steps: list[Access]) -> Figure:
     """The same stream along the directions of the layers."""
     return _map("The same, direction by direction", DIRECTIONS, BASIS @ stream, steps)
+
+
+def _read_by_b(steps: list[Access]) -> float:
+    return next(step.heard for step in steps if step.layer == "B")
 
 
 def _map(title: str, rows: Sequence[str], values: np.ndarray, steps: list[Access]) -> Figure:

@@ -71,45 +71,6 @@ def draw() -> np.ndarray:
     return values
 
 
-def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
-    """The features of a token (D,) as colours, after every operation from left to right."""
-    columns = {"x": x}
-    for i, step in enumerate(steps, start=1):
-        if step.norm_in:
-            columns[f"N(x) {i}"] = step.read
-        columns[f"N(F) {i}" if step.norm_out else f"F {i}"] = step.written
-        columns[f"sum {i}"] = step.sum
-        if step.norm_add or step.open is not None:
-            columns[f"norm {i}" if step.norm_add else f"relu {i}"] = step.after
-    values = np.array(list(columns.values())).T
-    digits = 3 if max(values.shape) <= MAX_WRITTEN_CELLS else None
-    rows = [str(i) for i in range(1, len(x) + 1)]
-    title = "The token after every operation"
-    return signed_map(title, rows=rows, columns=list(columns), values=values, y="feature", digits=digits)
-
-
-def row_names(count: int) -> list[str]:
-    """Names of the token and its branches."""
-    return ["x", *(f"F{i}(x)" for i in range(1, count))]
-
-
-def slip_sentence(example: Walk) -> str:
-    """A widely copied slip in this example and the right values, or ""."""
-    if example.printed_variance is None:
-        return ""
-    norm = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
-    assert norm is not None
-    return TEXTS(
-        "slip",
-        printed_variance=example.printed_variance,
-        sum=vector(norm.given),
-        variance=norm.variance,
-        result=_rounded(norm.values),
-        printed_result=vector(example.printed_result),
-        mean_square=np.mean(np.square(example.printed_result)),
-    )
-
-
 def _choose_example() -> Walk:
     def load(example: Walk) -> None:
         table.put(f"{KEY}_token", _rows(example))
@@ -119,14 +80,6 @@ def _choose_example() -> Walk:
     if sentence := slip_sentence(example):
         st.info(sentence)
     return example
-
-
-def _rows(example: Walk) -> np.ndarray:
-    return np.array([example.token, *example.branches], float)
-
-
-def _rounded(values: np.ndarray) -> str:
-    return vector(values.round(3))
 
 
 def _draw_step(position: int, step: Step, skip: float) -> None:
@@ -145,24 +98,6 @@ def _draw_step(position: int, step: Step, skip: float) -> None:
         closed = f"cut, in residual and branch: feature {cut}" if cut else "nothing is cut"
         lines.append(f"relu: max(0, sum) = **{_rounded(step.after)}**; {closed}")
     st.markdown("  \n".join(lines))
-
-
-def _norm_text(name: str, norm: NormedToken) -> str:
-    """Mean, variance and result, worked out by hand."""
-    x, count = norm.given, len(norm.given)
-    terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
-    squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - norm.mean)
-    written_out = count <= MAX_WRITTEN_TERMS
-    return TEXTS(
-        "norm",
-        name=name,
-        mean_terms=f"({terms}) / {count} = " if written_out else "",
-        mean=norm.mean,
-        variance_terms=f"({squares}) / {count} = " if written_out else "",
-        variance=norm.variance,
-        eps=number(EPS),
-        values=_rounded(norm.values),
-    )
 
 
 def _draw_norm_differences(steps: list[Step], values: np.ndarray, placement: str, skip: float) -> None:
@@ -203,6 +138,28 @@ def _draw_reads_and_writes(steps: list[Step], values: np.ndarray, skip: float) -
     named_table("What is left of every output", shares)
 
 
+def row_names(count: int) -> list[str]:
+    """Names of the token and its branches."""
+    return ["x", *(f"F{i}(x)" for i in range(1, count))]
+
+
+def slip_sentence(example: Walk) -> str:
+    """A widely copied slip in this example and the right values, or ""."""
+    if example.printed_variance is None:
+        return ""
+    norm = walk(np.array(example.token), np.array(example.branches), example.placement)[-1].norm_add
+    assert norm is not None
+    return TEXTS(
+        "slip",
+        printed_variance=example.printed_variance,
+        sum=vector(norm.given),
+        variance=norm.variance,
+        result=_rounded(norm.values),
+        printed_result=vector(example.printed_result),
+        mean_square=np.mean(np.square(example.printed_result)),
+    )
+
+
 def end_sentence(steps: list[Step], skip: float) -> str:
     """How much of the token is left at the end of the stream, and why."""
     last = steps[-1]
@@ -216,6 +173,49 @@ def end_sentence(steps: list[Step], skip: float) -> str:
     factor = _factor_text(left_over(steps, skip=skip)[0])
     centred = ", each minus its mean" if last.norm_add else ""
     return TEXTS("end", centred=centred, factor=factor, why=why)
+
+
+def walk_map(steps: Sequence[Step], x: np.ndarray) -> Figure:
+    """The features of a token (D,) as colours, after every operation from left to right."""
+    columns = {"x": x}
+    for i, step in enumerate(steps, start=1):
+        if step.norm_in:
+            columns[f"N(x) {i}"] = step.read
+        columns[f"N(F) {i}" if step.norm_out else f"F {i}"] = step.written
+        columns[f"sum {i}"] = step.sum
+        if step.norm_add or step.open is not None:
+            columns[f"norm {i}" if step.norm_add else f"relu {i}"] = step.after
+    values = np.array(list(columns.values())).T
+    digits = 3 if max(values.shape) <= MAX_WRITTEN_CELLS else None
+    rows = [str(i) for i in range(1, len(x) + 1)]
+    title = "The token after every operation"
+    return signed_map(title, rows=rows, columns=list(columns), values=values, y="feature", digits=digits)
+
+
+def _rows(example: Walk) -> np.ndarray:
+    return np.array([example.token, *example.branches], float)
+
+
+def _rounded(values: np.ndarray) -> str:
+    return vector(values.round(3))
+
+
+def _norm_text(name: str, norm: NormedToken) -> str:
+    """Mean, variance and result, worked out by hand."""
+    x, count = norm.given, len(norm.given)
+    terms = " + ".join(number(value) if value >= 0 else f"({number(value)})" for value in x)
+    squares = " + ".join(f"{number(value)}²" if value >= 0 else f"({number(value)})²" for value in x - norm.mean)
+    written_out = count <= MAX_WRITTEN_TERMS
+    return TEXTS(
+        "norm",
+        name=name,
+        mean_terms=f"({terms}) / {count} = " if written_out else "",
+        mean=norm.mean,
+        variance_terms=f"({squares}) / {count} = " if written_out else "",
+        variance=norm.variance,
+        eps=number(EPS),
+        values=_rounded(norm.values),
+    )
 
 
 def _factor_text(factors: np.ndarray) -> str:

@@ -73,13 +73,6 @@ def draw() -> None:
     compare_nets(KEY, cfgs, " all three", _draw_results, charts)
 
 
-def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:
-    """One of the three nets. A sequence has 32 tokens, so its batch is smaller."""
-    arrangement, fields = NETS[net]
-    base = TRANSFORMER if kind == "transformer" else MLP | {"batch": 8 if task == "copy" else 64}
-    return RunConfig.arranged(arrangement, **base | fields | {"task": task, "depth": depth})
-
-
 def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     views = {task: panel.view for task, panel in panels.items()}
     cfg = next(iter(views.values())).cfg
@@ -107,25 +100,18 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
             to_playground(view.cfg, f"{names[task].capitalize()} in the playground")
 
 
+def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:
+    """One of the three nets. A sequence has 32 tokens, so its batch is smaller."""
+    arrangement, fields = NETS[net]
+    base = TRANSFORMER if kind == "transformer" else MLP | {"batch": 8 if task == "copy" else 64}
+    return RunConfig.arranged(arrangement, **base | fields | {"task": task, "depth": depth})
+
+
 def branch_shares(view: View) -> np.ndarray:
     """RMS of the branch over RMS of the stream by sublayer (L,) at the step shown, as in the chart."""
     trace, row = view.trace, view.row
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(trace.branch_rms[row] / trace.act_rms[row, :-1], float)
-
-
-def share_chart(cfg: RunConfig) -> Figure:
-    """The branch shares of the three nets over their blocks."""
-    lines = list(zip(TASKS.values(), ROLES, strict=True))
-    return figures.ratios(SHARES_TITLE, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
-
-
-def sublayer_chart(cfg: RunConfig, sublayer: str) -> Figure:
-    """The branch shares of one kind of sublayer, attn or ffn, of the three transformers over their blocks."""
-    entries = {"start": [*SUBLAYER_TITLES].index(sublayer), "every": len(SUBLAYER_TITLES)}
-    sites = plan(cfg).sites[1:][entries["start"] :: entries["every"]]
-    lines, title = list(zip(TRANSFORMER_TASKS.values(), ROLES, strict=True)), SUBLAYER_TITLES[sublayer]
-    return figures.ratios(title, "branch_rms", "act_rms", sites, lines, unit="branch over stream", **entries)
 
 
 def by_sublayer(shares: dict[str, np.ndarray]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -148,6 +134,20 @@ def sublayer_sentence(shares: dict[str, np.ndarray], step: int, residual: bool) 
     """How much the sublayers add on each of TRANSFORMER_TASKS, from branch over stream (2 depth,)."""
     attn, ffn = ({task: rms(values) for task, values in part.items()} for part in by_sublayer(shares))
     return TEXTS("shares of sublayers", step=step, attn=attn, ffn=ffn, verdict=_attention_verdict(attn, residual))
+
+
+def share_chart(cfg: RunConfig) -> Figure:
+    """The branch shares of the three nets over their blocks."""
+    lines = list(zip(TASKS.values(), ROLES, strict=True))
+    return figures.ratios(SHARES_TITLE, "branch_rms", "act_rms", plan(cfg).sites[1:], lines, unit="branch over stream")
+
+
+def sublayer_chart(cfg: RunConfig, sublayer: str) -> Figure:
+    """The branch shares of one kind of sublayer, attn or ffn, of the three transformers over their blocks."""
+    entries = {"start": [*SUBLAYER_TITLES].index(sublayer), "every": len(SUBLAYER_TITLES)}
+    sites = plan(cfg).sites[1:][entries["start"] :: entries["every"]]
+    lines, title = list(zip(TRANSFORMER_TASKS.values(), ROLES, strict=True)), SUBLAYER_TITLES[sublayer]
+    return figures.ratios(title, "branch_rms", "act_rms", sites, lines, unit="branch over stream", **entries)
 
 
 def _attention_verdict(share: dict[str, float], residual: bool) -> str:

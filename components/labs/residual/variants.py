@@ -56,20 +56,6 @@ def draw(values: np.ndarray) -> None:
             to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
 
 
-def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
-    """The formula of each residual, by name, and the token after the first branch."""
-    branch, deep = branches[0], scale_value("deepnorm", len(branches))
-    reads, _ = combined(x, branches[:1], average_weights(1))
-    return {
-        "no residual": ("N(F)", layer_norm(branch).values),
-        "post-norm": ("N(x + F)", layer_norm(x + branch).values),
-        "scaled skip": (f"N({number(weight)} x + F)", scaled_skip(x, branch, weight).values),
-        "recursive skip": (f"y{repeats}, with yₖ = N(x + yₖ₋₁)", recursive_skip(x, branch, repeats)[-1].values),
-        "DeepNorm's sum": (f"N({number(deep, 3)} x + F)", scaled_skip(x, branch, deep).values),
-        DLCL: ("½ N(x) + ½ N(N(x) + F)", reads[-1]),
-    }
-
-
 def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:
     """How similar the token after the first branch is to itself before, and to the branch's output."""
     results = variants(x, branches, weight, repeats)
@@ -89,6 +75,73 @@ def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: i
         for name, values in cosines.items():
             columns[f"cosine {name}"] = ["no direction" if np.isnan(value) else number(value) for value in values]
         named_table("The same token under other residuals", columns)
+
+
+def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
+    """The recursion with its numbers, and the equivalent skip weight."""
+    lines = [
+        f"y{i} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
+        for i, step in enumerate(recursive_skip(x, branch, repeats), start=1)
+    ]
+    st.markdown("  \n".join(["**Recursive skip**", *lines]))
+    weight = effective_weight(x, branch, repeats)
+    scaled = vector(scaled_skip(x, branch, weight).values.round(3))
+    st.markdown(f"{TEXTS('recursive', weight=weight, scaled=scaled)} {badge('formula')}")
+
+
+def _draw_deepnorm(sublayers: int) -> None:
+    sentence = TEXTS(
+        "DeepNorm",
+        sublayers=counted(sublayers, "sublayer"),
+        weight=scale_value("deepnorm", sublayers),
+        gain=deepnorm_gain(sublayers),
+        weight_deep=scale_value("deepnorm", 200),
+        gain_deep=deepnorm_gain(200),
+    )
+    st.markdown(f"{sentence} {badge('formula')}")
+
+
+def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
+    """The inputs of each block and of the output head, as sums of all earlier outputs."""
+    weights = average_weights(len(branches))
+    if len(branches) > 1:
+        token_weight = form.draw(Variants, KEY, only=["dlcl"]).dlcl
+        weights[1] = [token_weight, 1 - token_weight]
+    reads, outputs = combined(x, branches, weights)
+    lines = ["**DLCL**, dynamic linear combination of layers"]
+    for i, (row, read) in enumerate(zip(weights, reads, strict=True)):
+        terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
+        line = f"reads {terms} = {vector(read.round(3))}"
+        if i == len(branches):
+            lines.append(f"the output head {line}")
+        else:
+            lines.append(f"block {i + 1} {line}, y{i + 1} = that + F = {vector(outputs[i + 1].round(3))}")
+    st.markdown("  \n".join([*lines, badge("formula")]))
+
+
+def variants(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> dict[str, tuple[str, np.ndarray]]:
+    """The formula of each residual, by name, and the token after the first branch."""
+    branch, deep = branches[0], scale_value("deepnorm", len(branches))
+    reads, _ = combined(x, branches[:1], average_weights(1))
+    return {
+        "no residual": ("N(F)", layer_norm(branch).values),
+        "post-norm": ("N(x + F)", layer_norm(x + branch).values),
+        "scaled skip": (f"N({number(weight)} x + F)", scaled_skip(x, branch, weight).values),
+        "recursive skip": (f"y{repeats}, with yₖ = N(x + yₖ₋₁)", recursive_skip(x, branch, repeats)[-1].values),
+        "DeepNorm's sum": (f"N({number(deep, 3)} x + F)", scaled_skip(x, branch, deep).values),
+        DLCL: ("½ N(x) + ½ N(N(x) + F)", reads[-1]),
+    }
+
+
+def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
+    """The w for which N(w x + F) equals the recursive skip, apart from eps.
+
+    y_1 = (x + F) / s_1, and x + y_1 has the direction of (1 + s_1) x + F.
+    """
+    weight = 1.0
+    for _ in range(repeats - 1):
+        weight += float(np.sqrt(scaled_skip(x, branch, weight).variance + EPS))
+    return weight
 
 
 def similarity_sentence(names: Sequence[str], cosines: Sequence[float]) -> str:
@@ -128,56 +181,3 @@ def cosine_chart(names: Sequence[str], cosines: Mapping[str, Sequence[float]]) -
         for (name, values), (symbol, text_position) in zip(cosines.items(), styles, strict=True)
     ]
     return figure_of(dots, layout, "nothing to compare")
-
-
-def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> None:
-    """The recursion with its numbers, and the equivalent skip weight."""
-    lines = [
-        f"y{i} = N({vector(step.given.round(3))}) = {vector(step.values.round(3))}"
-        for i, step in enumerate(recursive_skip(x, branch, repeats), start=1)
-    ]
-    st.markdown("  \n".join(["**Recursive skip**", *lines]))
-    weight = effective_weight(x, branch, repeats)
-    scaled = vector(scaled_skip(x, branch, weight).values.round(3))
-    st.markdown(f"{TEXTS('recursive', weight=weight, scaled=scaled)} {badge('formula')}")
-
-
-def effective_weight(x: np.ndarray, branch: np.ndarray, repeats: int) -> float:
-    """The w for which N(w x + F) equals the recursive skip, apart from eps.
-
-    y_1 = (x + F) / s_1, and x + y_1 has the direction of (1 + s_1) x + F.
-    """
-    weight = 1.0
-    for _ in range(repeats - 1):
-        weight += float(np.sqrt(scaled_skip(x, branch, weight).variance + EPS))
-    return weight
-
-
-def _draw_deepnorm(sublayers: int) -> None:
-    sentence = TEXTS(
-        "DeepNorm",
-        sublayers=counted(sublayers, "sublayer"),
-        weight=scale_value("deepnorm", sublayers),
-        gain=deepnorm_gain(sublayers),
-        weight_deep=scale_value("deepnorm", 200),
-        gain_deep=deepnorm_gain(200),
-    )
-    st.markdown(f"{sentence} {badge('formula')}")
-
-
-def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
-    """The inputs of each block and of the output head, as sums of all earlier outputs."""
-    weights = average_weights(len(branches))
-    if len(branches) > 1:
-        token_weight = form.draw(Variants, KEY, only=["dlcl"]).dlcl
-        weights[1] = [token_weight, 1 - token_weight]
-    reads, outputs = combined(x, branches, weights)
-    lines = ["**DLCL**, dynamic linear combination of layers"]
-    for i, (row, read) in enumerate(zip(weights, reads, strict=True)):
-        terms = " + ".join(f"{number(w, 3)} N(y{k})" for k, w in enumerate(row))
-        line = f"reads {terms} = {vector(read.round(3))}"
-        if i == len(branches):
-            lines.append(f"the output head {line}")
-        else:
-            lines.append(f"block {i + 1} {line}, y{i + 1} = that + F = {vector(outputs[i + 1].round(3))}")
-    st.markdown("  \n".join([*lines, badge("formula")]))

@@ -66,15 +66,13 @@ def draw() -> None:
     draw_finding(TEXTS("gradient past the branches", blocks=BLOCKS, **ends))
 
 
-def gradient_chart(once: np.ndarray, every: np.ndarray) -> Figure:
-    """The gradient past all branches by site (BLOCKS + 1,): of the identity, of one W_s, of one in every block."""
-    lines = {
-        "identity, all other joins": np.ones(BLOCKS + 1),
-        "W_s where the width changes": once,
-        "W_s in every block": every,
-    }
-    sites, roles = ["x0", *(block_name(i) for i in range(1, BLOCKS + 1))], ("now", "formula", "other")
-    return line_chart("Gradient past all branches", sites, lines, roles, unit="norm, 1 at the end", hue=GRADIENT)
+def _draw_wire(drawing: Drawing, start: float, y: float, width: int) -> float:
+    """Draws a wire with the shape (width,) above it. Returns its end."""
+    end = start + SHAPE_PIXELS + 12
+    drawing.wire(start, y, end, y)
+    drawing.text(f"({width},)", (start + end) / 2, y - 16, "side")
+    drawing.x = end
+    return end
 
 
 def join_sentence(stream: int, branch: int, method: str, joined: Joined) -> str:
@@ -129,10 +127,12 @@ def diagram(stream: int, branch: int, method: str, joined: Joined) -> str:
     return f'<svg class="block-diagram" role="img" aria-label="{title}" {size}>{inside}</svg>'
 
 
-def _draw_wire(drawing: Drawing, start: float, y: float, width: int) -> float:
-    """Draws a wire with the shape (width,) above it. Returns its end."""
-    end = start + SHAPE_PIXELS + 12
-    drawing.wire(start, y, end, y)
-    drawing.text(f"({width},)", (start + end) / 2, y - 16, "side")
-    drawing.x = end
-    return end
+def gradient_chart(once: np.ndarray, every: np.ndarray) -> Figure:
+    """The gradient past all branches by site (BLOCKS + 1,): of the identity, of one W_s, of one in every block."""
+    lines = {
+        "identity, all other joins": np.ones(BLOCKS + 1),
+        "W_s where the width changes": once,
+        "W_s in every block": every,
+    }
+    sites, roles = ["x0", *(block_name(i) for i in range(1, BLOCKS + 1))], ("now", "formula", "other")
+    return line_chart("Gradient past all branches", sites, lines, roles, unit="norm, 1 at the end", hue=GRADIENT)
