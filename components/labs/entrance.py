@@ -71,7 +71,7 @@ FALLBACK_BOXES = {
     "attention": "masked attention",
     "cross-attention": "masked attention",
 }
-SIZE = Size(box=25, letter=7.4, padding=14, add=10)
+SIZE = Size(box_height=25, letter_width=7.4, padding=14, add_radius=10)
 COLUMN, GAP = 206, 8  # pixels, of a column and between boxes
 RESIDUAL_REACH, BOX_REACH, FRAME_REACH = 84, 64, 98  # pixels, from the middle of a column outwards
 
@@ -96,7 +96,7 @@ def draw() -> None:
     svg, boxes = transformer_svg(drawn)
     box = settings.box if settings.box in boxes else FALLBACK_BOXES[settings.box]
     with picture:
-        touchable(svg, box, key=MAP_KEY, touched=_choose_box)
+        show_buttons(svg, box, key=MAP_KEY, on_touch=_choose_box)
     with beside:
         st.subheader(box[:1].upper() + box[1:], anchor=False)
         st.markdown(TEXTS(box))
@@ -178,10 +178,10 @@ class _Column:
             self.cross = self.y + SIZE.box_height / 2
         if sublayer.norm_add:
             self._box("add & norm", "norm")
-            joins, reach = self.y + SIZE.box / 2, BOX_REACH
+            joins, reach = self.y + SIZE.box_height / 2, BOX_REACH
         else:
             self._add("add")
-            joins, reach = self.y + SIZE.add, SIZE.add
+            joins, reach = self.y + SIZE.add_radius, SIZE.add_radius
         outer = self.x + self.side * RESIDUAL_REACH
         corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
 
@@ -203,9 +203,9 @@ class _Column:
 
     def _box(self, name: str, kind: str) -> None:
         self._wire(GAP)
-        self.y -= SIZE.box
+        self.y -= SIZE.box_height
         self._touchable(
-            name, lambda: self.drawing.rect(name, self.x - BOX_REACH, self.y + SIZE.box / 2, 2 * BOX_REACH, kind)
+            name, lambda: self.drawing.rect(name, self.x - BOX_REACH, self.y + SIZE.box_height / 2, 2 * BOX_REACH, kind)
         )
 
     def _add(self, name: str) -> None:
@@ -216,7 +216,7 @@ class _Column:
         drawing.x = self.x
 
         def draw_circle() -> None:
-            drawing.add(self.y + SIZE.add)
+            drawing.add(self.y + SIZE.add_radius)
             if name == "positions":
                 drawing.wire(self.x + SIZE.add_radius, self.y + SIZE.add_radius, self.x + 26, self.y + SIZE.add_radius)
                 drawing.text(name, self.x + 58, self.y + SIZE.add_radius, "side")

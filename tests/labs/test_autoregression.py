@@ -10,7 +10,7 @@ from components.charts.tokens import candidates_chart
 from components.labs.autoregression.inside import attention_map, revision_chart, revision_sentence
 from components.labs.autoregression.page import EXAMPLES, NETS, configuration
 from components.labs.autoregression.text import join_text, stop_sentence
-from components.player.feed import written
+from components.player.feed import text_json
 from models.answers import Change
 from models.insight.baseline import loss_of_guessing
 from models.instruments.generation import continuation

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.labs.autoregression import text as autoregression_text
+from components.labs.autoregression.text import END_CHARACTERS
 from components.maps.specification import FIRST
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.attention_examples import PROJECTIONS, ROWS
@@ -244,18 +244,7 @@ def test_a_map_whose_base_is_not_legal_gets_a_sentence_in_which_nothing_is_markd
 
 @pytest.mark.parametrize(
     "options",
-    [
-        TABLES,
-        METHODS,
-        PROJECTIONS,
-        ROWS,
-        WALKS,
-        WALKED,
-        PRESETS,
-        ACTIVATIONS,
-        ARRANGEMENTS,
-        autoregression_text.END_CHARACTERS,
-    ],
+    [TABLES, METHODS, PROJECTIONS, ROWS, WALKS, WALKED, PRESETS, ACTIVATIONS, ARRANGEMENTS, END_CHARACTERS],
 )
 def test_no_two_options_of_a_control_are_one_in_the_address(options: Any) -> None:
     assert len({slug(one) for one in options}) == len(options)

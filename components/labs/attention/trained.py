@@ -136,8 +136,8 @@ def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
 def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
     """Share of positions read correctly, by site, beside that of guessing."""
     title, unit = "Position read from the stream", "share read correctly"
-    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE}
-    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=by_name(accuracy), **axis)
+    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE_BOUNDS}
+    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=named_series(accuracy), **axis)
 
 
 def table_map(table: np.ndarray) -> Figure:

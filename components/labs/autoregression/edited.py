@@ -87,7 +87,7 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
     prompt = join_text(panel.cfg, text, [settings.correction])
     request: dict[str, Any] = {"step": panel.step, "text": prompt, "count": CONTINUED_TOKENS}
     reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("correct"), **request)
-    panel.waiting |= reply.waiting
+    panel.waiting |= reply.is_waiting
     if reply.value is None:
         reply.show("Writing")
         return

@@ -121,7 +121,7 @@ def _draw_parts(panel: InstrumentPanel) -> bool:
     return panel.waiting
 
 
-def _draw_player(cfg: RunConfig) -> At:
+def _draw_player(cfg: RunConfig) -> Playhead:
     """The player over the text that the model writes.
 
     It tells the page when a run starts to play (the net then generates nothing) and when it rests.

@@ -125,12 +125,12 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
         written = _current_text(panel, prompt)
         _draw_generation(panel, written)
         text = join_text(cfg, prompt, [token.token for token in written.tokens])
-        answer = panel.ask(answers.CONTINUATION, tells=False, text=text, count=1, **settings)
+        answer = panel.ask(answers.CONTINUATION, captioned=False, text=text, count=1, **settings)
         if answer is not None and (answer.cfg, answer.args) != (cfg, {"text": text, "count": 1, **settings}):
             answer = None
         _draw_buttons(panel, written, answer, {"text": text, "count": length, **settings})
         if answer is None:
-            if panel.at.playing:
+            if panel.playhead.playing:
                 _draw_text(written)
             return None
         upcoming = answer.value
@@ -182,8 +182,8 @@ def _draw_generation(panel: InstrumentPanel, written: WrittenText) -> None:
     args = written.request
     reply = answer(answers.CONTINUATION, panel.cfg, owner=panel.owner("generate"), step=written.step, **args)
     reply.show("Generating")
-    panel.waiting |= reply.waiting
-    if not reply.waiting:
+    panel.waiting |= reply.is_waiting
+    if not reply.is_waiting:
         written.request = None
     if reply.value is not None:
         _append(written, reply.value, args)
@@ -194,7 +194,7 @@ def _draw_buttons(
 ) -> None:
     """Buttons that append one token or many, or remove all; disabled while the net trains."""
     is_current = answer is not None and answer.step == written.step and bool(answer.value.said)
-    can_append = is_current and not panel.at.playing and written.request is None
+    can_append = is_current and not panel.playhead.playing and written.request is None
 
     def append_next() -> None:
         assert answer is not None
@@ -224,7 +224,7 @@ def _draw_buttons(
         button("Next token", "next", "keyboard_tab", append_next, disabled=not can_append, kind="primary")
         button("Generate", "generate", "fast_forward", generate, disabled=not can_append)
         button("Back to the prompt", "again", "undo", clear, disabled=not written.tokens)
-    if panel.at.playing:
+    if panel.playhead.playing:
         st.caption(TEXTS("pause"))
 
 
@@ -297,7 +297,7 @@ def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int
 def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:
     """The text that the net of the step shown wrote after a prompt; while it plays, the one already shown."""
     texts = WRITTEN_TEXTS.mutable()
-    step = texts[-1].step if texts and panel.at.playing else panel.step
+    step = texts[-1].step if texts and panel.playhead.playing else panel.step
     source = panel.cfg, prompt, step
     stored = (text for text in texts if (text.cfg, text.prompt, text.step) == source)
     current = next(stored, None) or WrittenText(*source)
