@@ -1,12 +1,12 @@
-"""The residual stream of your own model, recorded while it trains: signal and gradient at every depth.
+"""Records the residual stream of your own model while it trains: signal and gradient at every depth.
 
     from addnorm import watch
 
     with watch(model, "run.jsonl", optimizer=optimizer) as recorder:
-        ...  # train as ever
+        ...  # train as usual
 
 `profile(model, batch)` measures one pass, `coordinates(build, widths, batch)` how sizes depend on the width, and
-`read("run.jsonl")` gives a recording.
+`read("run.jsonl")` returns a recording.
 
 torch is imported when `watch` is first used, so that a recording can be read without it.
 """
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from addnorm.alarms import Alarm
     from addnorm.coordinate_check import Coordinates, coordinates
+    from addnorm.display import side_by_side
     from addnorm.profiling import Profile, profile
     from addnorm.recorder import Recorder, unwatch, watch
     from addnorm.recording import Recording, read
     from addnorm.rules import Diagnostic
-    from addnorm.shown import side_by_side
 
 __version__ = "0.2.0"
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "side_by_side", "unwatch", "watch",
 ]  # fmt: skip
 
-_HOMES = {
+_MODULES = {
     "Profile": "profiling",
     "profile": "profiling",
     "Alarm": "alarms",
@@ -38,7 +38,7 @@ _HOMES = {
     "coordinates": "coordinate_check",
     "Recording": "recording",
     "read": "recording",
-    "side_by_side": "shown",
+    "side_by_side": "display",
     "Recorder": "recorder",
     "unwatch": "recorder",
     "watch": "recorder",
@@ -46,9 +46,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -6,30 +6,34 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from addnorm.display import side_by_side
 from addnorm.player.charts import ORDINALS
 from addnorm.recording import Recording, read
-from addnorm.rules import SEVERITIES, Diagnostic, unknown_rules
-from addnorm.shown import side_by_side
-from addnorm.table import row_of, table
-from addnorm.words import shortened
+from addnorm.rules import SEVERITIES, Diagnostic, unknown_rules_message
+from addnorm.table import row_at_step, table
+from addnorm.words import truncate
 
-MAX_RECORDINGS = len(ORDINALS)  # recordings on one page
-FOUND = 3  # the exit status of --fail-on
+MAX_RECORDINGS = len(ORDINALS)  # on one page
+MAX_PROBLEM_CHARS = 500
+# Exit statuses
+EXIT_FAULTY_LINE = 1
+EXIT_ERROR = 2  # wrong arguments, or nothing to show
+EXIT_FINDINGS = 3  # --fail-on has found one
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports an error in one sentence, without the usage."""
+    """An argument parser that reports an error in one sentence, without the usage."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message}\n")
+        self.exit(EXIT_ERROR, f"{self.prog}: {message}\n")
 
 
 def _parsers() -> tuple[Parser, Parser]:
-    """The parser of the command line, and that of `show`."""
+    """The parsers of the command line and of `show`."""
     parser = Parser(prog="python -m addnorm", description="Recordings of `addnorm.watch`.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="a recording as a table: site, signal, gradient, and a line of words")
@@ -39,7 +43,7 @@ def _parsers() -> tuple[Parser, Parser]:
     show.add_argument("--csv", metavar="FILE", help="writes a row per step and site, instead of the table")
     show.add_argument("--json", action="store_true", help="prints the findings as JSON, instead of the table")
     show.add_argument(
-        "--fail-on", choices=SEVERITIES[1:], help=f"exits with {FOUND} where a finding is at least so severe"
+        "--fail-on", choices=SEVERITIES[1:], help=f"exits with {EXIT_FINDINGS} where a finding is at least so severe"
     )
     show.add_argument(
         "--ignore", metavar="ID", action="append", default=[], help="leaves a finding out, by its id; may be repeated"
@@ -47,65 +51,83 @@ def _parsers() -> tuple[Parser, Parser]:
     return parser, show
 
 
-def _refused(given: argparse.Namespace) -> str:
-    """Why options of `show` make no sense, in a sentence; empty where they do."""
-    if len(given.paths) > MAX_RECORDINGS:
-        return f"there are {len(given.paths)} recordings; legal is 1 to {MAX_RECORDINGS}"
-    if unknown := unknown_rules(given.ignore):
-        return f"--ignore: {unknown}"
-    if len(given.paths) > 1 and (given.csv or not given.html):
+def _option_error(options: argparse.Namespace) -> str:
+    """One sentence on options of `show` that contradict each other; empty if none do."""
+    if len(options.paths) > MAX_RECORDINGS:
+        return f"there are {len(options.paths)} recordings; legal is 1 to {MAX_RECORDINGS}"
+    if message := unknown_rules_message(options.ignore):
+        return f"--ignore: {message}"
+    if len(options.paths) > 1 and (options.csv or not options.html):
         return "several recordings are shown as a page: name it with --html"
     return ""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a command. Returns 2, with a sentence on stderr, where there is nothing to show, 1 after a faulty line.
+    """Runs a command and returns its exit status, with a sentence on stderr for a fault.
 
-    FOUND where --fail-on has something to fail on.
+    EXIT_ERROR takes precedence over EXIT_FAULTY_LINE, and this over EXIT_FINDINGS.
     """
     parser, show = _parsers()
-    given = parser.parse_args(arguments)
-    if refusal := _refused(given):
-        show.error(refusal)
-    stems = [Path(path).stem for path in given.paths]
-    names = stems if len(set(stems)) == len(stems) else given.paths
-    recordings = {name: read(path, growing=True) for name, path in zip(names, given.paths, strict=True)}
-    for recording in recordings.values():
+    options = parser.parse_args(arguments)
+    if error_message := _option_error(options):
+        show.error(error_message)
+    recordings = _read_all(options.paths)
+    problems = [truncate(recording.problem, MAX_PROBLEM_CHARS) for recording in recordings.values()]
+    for recording, problem in zip(recordings.values(), problems, strict=True):
         if not recording.header or not len(recording):
-            print(f"{parser.prog}: {shortened(recording.problem or 'There is no row yet.', 500)}", file=sys.stderr)
-            return 2
-    recording = recordings[names[0]]
-    row = row_of(recording, given.step)
-    findings = [one for one in recording.findings_at(row) if one.id not in given.ignore]
+            print(f"{parser.prog}: {problem or 'There is no row yet.'}", file=sys.stderr)
+            return EXIT_ERROR
+    first = next(iter(recordings.values()))
+    row = row_at_step(first, options.step)
+    findings = [finding for finding in first.findings_at(row) if finding.id not in options.ignore]
     try:
-        if given.html:
-            print(side_by_side(recordings, given.html) if len(recordings) > 1 else recording.html(given.html))
-        if given.csv:
-            print(recording.csv(given.csv))
-        if given.json:
-            print(json.dumps(_as_json(recording, row, findings), indent=1))
-        if not (given.html or given.csv or given.json):
-            print("\n".join(table(recording, given.step, given.ignore)))
+        _show(options, recordings, row, findings)
     except BrokenPipeError:  # `head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         print(f"{parser.prog}: {error.filename} cannot be written: {error.strerror}.", file=sys.stderr)
-        return 2
-    problems = [shortened(one.problem, 500) for one in recordings.values() if one.problem]
-    for problem in problems:
+        return EXIT_ERROR
+    for problem in filter(None, problems):
         print(f"{parser.prog}: {problem}", file=sys.stderr)
-    if problems:
-        return 1
-    severe = SEVERITIES[SEVERITIES.index(given.fail_on) :] if given.fail_on else ()
-    return FOUND if any(one.severity in severe for one in findings) else 0
+    if any(problems):
+        return EXIT_FAULTY_LINE
+    failing = SEVERITIES[SEVERITIES.index(options.fail_on) :] if options.fail_on else ()
+    return EXIT_FINDINGS if any(finding.severity in failing for finding in findings) else 0
+
+
+def _read_all(paths: Sequence[str]) -> dict[str, Recording]:
+    """The recordings by the stems of their paths; by their paths if two stems are equal."""
+    stems = [Path(path).stem for path in paths]
+    names = stems if len(set(stems)) == len(stems) else paths
+    return {name: read(path, growing=True) for name, path in zip(names, paths, strict=True)}
+
+
+def _show(
+    options: argparse.Namespace, recordings: Mapping[str, Recording], row: int, findings: Iterable[Diagnostic]
+) -> None:
+    """Writes files or prints the table. `row` and `findings` are of the first recording."""
+    recording = next(iter(recordings.values()))
+    if options.html:
+        is_single = len(recordings) == 1
+        print(recording.html(options.html) if is_single else side_by_side(recordings, options.html))
+    if options.csv:
+        print(recording.csv(options.csv))
+    if options.json:
+        print(json.dumps(_as_json(recording, row, findings), indent=1))
+    if not (options.html or options.csv or options.json):
+        print("\n".join(table(recording, options.step, options.ignore)))
 
 
 def _as_json(recording: Recording, row: int, findings: Iterable[Diagnostic]) -> dict[str, Any]:
-    """The findings of a row with what they are of."""
-    about = {"model": recording.header["model"], "rows": len(recording), "step": recording.steps[row]}
-    words = {"verdict": recording.sentence("verdict", row), "problem": recording.problem}
-    return {**about, **words, "findings": [{"id": one.id, **one.as_json()} for one in findings]}
+    return {
+        "model": recording.header["model"],
+        "rows": len(recording),
+        "step": recording.steps[row],
+        "verdict": recording.sentence("verdict", row),
+        "problem": recording.problem,
+        "findings": [{"id": finding.id, **finding.as_json()} for finding in findings],
+    }
 
 
 def command() -> int:

@@ -1,4 +1,4 @@
-"""Alarms while a model trains: a jump between neighbouring sites, a number that is not finite, a loss that stalls."""
+"""Alarms while a model trains: a jump between neighbouring sites, a non-finite number, a loss that stalls."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from addnorm.findings import LAST, stalled, stalled_in_words
+from addnorm.findings import WINDOW_ROWS, find_stall, stall_sentence
 from addnorm.recording import Recording
-from addnorm.words import jump_in_words, largest_jump, lost_at, not_finite
+from addnorm.words import capitalised, first_non_finite, jump_clause, largest_jump, non_finite_sentence
 
-FACTOR = 100.0  # between neighbouring sites, from which a change is a jump
+FACTOR = 100.0  # between neighbouring sites; a larger change is a jump
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """What has happened. `kind`: "signal", "gradient", "not finite" or "loss"; `operation`: what made the number."""
+    """An event. `kind`: "signal", "gradient", "not finite" or "loss"; `operation`: the one that made the number."""
 
     kind: str
     step: int
@@ -25,52 +25,54 @@ class Alarm:
 
 
 class Alarms:
-    """Looks at rows as they come, and rings once for each kind and direction."""
+    """Checks rows as they come, and raises each kind and direction of alarm once."""
 
-    def __init__(self, ring: Callable[[Alarm], object], factor: float) -> None:
+    def __init__(self, callback: Callable[[Alarm], object], factor: float) -> None:
         if not factor > 1:
             raise ValueError(f"factor: {factor} is not above 1")
-        self._ring, self._factor = ring, factor
-        self._rung: set[str] = set()
-        self._waiting: list[Alarm] = []
+        self._callback = callback
+        self._factor = factor
+        self._raised: set[str] = set()
+        self._pending: list[Alarm] = []
         self._losses: list[float] = []
         self._steps: list[int] = []
 
-    def look(self, row: Recording, operation: Callable[[str, str], str]) -> None:
-        """Looks at a recording of one row. `operation`: what made the number that is lost, of a site."""
+    def check_row(self, row: Recording, find_operation: Callable[[str, str], str]) -> None:
+        """Checks a recording of one row. `find_operation(quantity, place)` names the origin of a non-finite number."""
         step = row.steps[0]
-        if (lost := lost_at(row, 0)) is not None:
-            if not row.skipped and "not finite" not in self._rung:
-                made = operation(*lost)
-                words = not_finite(row, 0).removesuffix(".") + (f"; {made} made it." if made else ".")
-                self._add("not finite", Alarm("not finite", step, lost[1], words, made))
+        if (lost := first_non_finite(row, 0)) is not None:
+            if not row.skipped and "not finite" not in self._raised:
+                operation = find_operation(lost.quantity, lost.place)
+                end = f"; {operation} made it." if operation else "."
+                sentence = non_finite_sentence(row, 0).removesuffix(".") + end
+                self._add("not finite", Alarm("not finite", step, lost.place, sentence, operation))
             return
         for name, kind in (("act_rms", "signal"), ("grad_rms", "gradient")):
-            site, start, end = largest_jump(row, name, 0)
-            if max(start, end) > self._factor * min(start, end):
-                words = jump_in_words(name, site, start, end)
-                sentence = f"{words[0].upper()}{words[1:]}, in step {step}."
-                self._add(f"{kind} {'grows' if end > start else 'falls'}", Alarm(kind, step, site, sentence))
+            jump = largest_jump(row, name, 0)
+            if max(jump.start, jump.end) > self._factor * min(jump.start, jump.end):
+                sentence = f"{capitalised(jump_clause(name, jump))}, in step {step}."
+                direction = "grows" if jump.end > jump.start else "falls"
+                self._add(f"{kind} {direction}", Alarm(kind, step, jump.site, sentence))
 
-    def hear(self, step: int, loss: float) -> None:
-        """Takes the loss of a step, which may be told after its row."""
+    def check_loss(self, step: int, loss: float) -> None:
+        """Checks the loss of a step, which may come after its row."""
         if not math.isfinite(loss):
             sentence = f"The first number that is not finite is the loss of step {step}."
             self._add("not finite", Alarm("not finite", step, "", sentence))
             return
         self._losses.append(loss)
         self._steps.append(step)
-        if "loss" in self._rung or len(self._losses) % LAST or (stall := stalled(self._losses)) is None:
+        if "loss" in self._raised or len(self._losses) % WINDOW_ROWS:
             return
-        place, then, now = stall
-        self._add("loss", Alarm("loss", step, "", stalled_in_words(self._steps[place], then, now)))
+        if (stall := find_stall(self._losses)) is not None:
+            self._add("loss", Alarm("loss", step, "", stall_sentence(self._steps[stall.row], stall)))
 
-    def ring(self) -> None:
-        """Calls whoever asked, with what has been found. What the call raises goes on to the training."""
-        while self._waiting:
-            self._ring(self._waiting.pop(0))
+    def notify(self) -> None:
+        """Calls the callback for each new alarm. Its exceptions reach the training loop."""
+        while self._pending:
+            self._callback(self._pending.pop(0))
 
     def _add(self, cause: str, alarm: Alarm) -> None:
-        if cause not in self._rung:
-            self._rung.add(cause)
-            self._waiting.append(alarm)
+        if cause not in self._raised:
+            self._raised.add(cause)
+            self._pending.append(alarm)

@@ -11,14 +11,14 @@ from addnorm.compiled import plain_name
 from addnorm.sites import Site
 from addnorm.trace import Graph
 
-MAX_PARTS = 3  # submodules listed in a block's name; "..." stands for the rest
+MAX_PARTS = 3  # submodules listed in a block's name; "..." stands for the others
 
 
 @dataclass(frozen=True)
 class Block:
-    """The weight matrices that a site, by its index, is the first to depend on; biases and gains are left out.
+    """Weight matrices between two sites; biases and gains belong to no block.
 
-    `site` is the number of sites for matrices that come in after the last one.
+    `site` is the index of the first site that depends on them, or the number of sites if none does.
     """
 
     name: str
@@ -27,28 +27,31 @@ class Block:
 
 
 def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Block]:
-    """A block for each site that is the first to depend on some matrices, and one for matrices behind all sites."""
-    left = everything = frozenset(matrices(model))
+    """Blocks of a traced pass, in order of depth: each matrix belongs to the first site that depends on it.
+
+    Matrices used only after the last site form a block of their own.
+    """
+    remaining = everything = frozenset(matrices(model))
     blocks = []
-    used = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
-    for at, before in enumerate([*used, graph.parameters()]):
-        if names := tuple(name for name in before if name in left):
-            left -= set(names)
-            blocks.append(Block(_common_name(names, everything - set(names)), at, names))
+    used_before = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
+    for index, parameters in enumerate([*used_before, graph.parameters()]):
+        if names := tuple(name for name in parameters if name in remaining):
+            remaining -= set(names)
+            blocks.append(Block(_common_name(names, everything - set(names)), index, names))
     return blocks
 
 
 def blocks_by_name(model: nn.Module) -> list[Block]:
-    """Blocks of matrices whose names are equal up to the first number, for a model that was not traced.
+    """Blocks of a model that was not traced: matrices whose names agree up to the first number.
 
     There are no sites: `site` is the index of the block.
     """
     groups: dict[str, list[str]] = {}
     for name in matrices(model):
         parts = name.split(".")[:-1]
-        number = next((at for at, part in enumerate(parts) if part.isdigit()), len(parts) - 1)
-        groups.setdefault(".".join(parts[: number + 1]) or name, []).append(name)
-    return [Block(plain_name(name), at, tuple(names)) for at, (name, names) in enumerate(groups.items())]
+        end = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 1)
+        groups.setdefault(".".join(parts[: end + 1]) or name, []).append(name)
+    return [Block(plain_name(name), index, tuple(names)) for index, (name, names) in enumerate(groups.items())]
 
 
 def matrices(model: nn.Module) -> list[str]:
@@ -57,16 +60,19 @@ def matrices(model: nn.Module) -> list[str]:
 
 
 def _common_name(parameters: Sequence[str], others: Iterable[str] = ()) -> str:
-    """The module that some parameters lie in; where `others` lie there too, its parts that they lie in."""
-    split = [name.split(".")[:-1] or [name] for name in parameters]
-    shared = []
-    for words in zip(*split, strict=False):
-        if len(set(words)) > 1:
+    """The innermost module that contains all parameters: "blocks.0".
+
+    If it contains any of `others` too, the name lists the submodules that hold the parameters: "blocks.0.q, k".
+    """
+    paths = [name.split(".")[:-1] or [name] for name in parameters]
+    common = []
+    for parts in zip(*paths, strict=False):
+        if len(set(parts)) > 1:
             break
-        shared.append(words[0])
-    name = ".".join(shared)
+        common.append(parts[0])
+    name = ".".join(common)
     if name and not any(other.startswith(f"{name}.") for other in others):
         return plain_name(name)
-    parts = list(dict.fromkeys(words[len(shared)] for words in split if len(words) > len(shared)))
-    listed = parts[:MAX_PARTS] + (["..."] if len(parts) > MAX_PARTS else [])
-    return plain_name(".".join([*shared, ", ".join(listed)]).rstrip("."))
+    submodules = list(dict.fromkeys(path[len(common)] for path in paths if len(path) > len(common)))
+    listed = submodules[:MAX_PARTS] + (["..."] if len(submodules) > MAX_PARTS else [])
+    return plain_name(".".join([*common, ", ".join(listed)]).rstrip("."))

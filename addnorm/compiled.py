@@ -1,4 +1,4 @@
-"""Models of which torch.compile has compiled all or a part: hooks see their compiled parts from outside only."""
+"""Models that torch.compile has compiled in whole or in part: hooks see a compiled part only from outside."""
 
 from __future__ import annotations
 
@@ -15,111 +15,118 @@ from torch import nn
 if TYPE_CHECKING:
     from addnorm.trace import Graph
 
-WRAPPED = "_orig_mod"  # torch.compile(module) holds the module under this name
-EAGER = getattr(torch.compiler, "set_stance", None)  # torch 2.6 or newer
+WRAPPED = "_orig_mod"  # the name under which torch.compile's wrapper holds the module
+SET_STANCE = getattr(torch.compiler, "set_stance", None)  # None before torch 2.6
 
 
-def core(model: nn.Module) -> nn.Module:
-    """A model without the wrapper of torch.compile."""
+def unwrap_compiled(model: nn.Module) -> nn.Module:
+    """The module inside torch.compile's wrapper, or the module itself."""
     inner = getattr(model, WRAPPED, None)
     return inner if isinstance(inner, nn.Module) else model
 
 
-def wrapper_of(model: nn.Module) -> nn.Module:
-    """What torch.compile has made of a model, where that is still there; else the model."""
-    made = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
-    if made is None or type(model) is made:
+def compile_wrapper(model: nn.Module) -> nn.Module:
+    """The wrapper that torch.compile made around a model, if one is alive; else the model."""
+    wrapper_class = getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
+    if wrapper_class is None or type(model) is wrapper_class:
         return model
-    return next((one for one in gc.get_objects() if type(one) is made and core(one) is model), model)
+    wrappers = (obj for obj in gc.get_objects() if type(obj) is wrapper_class)
+    return next((wrapper for wrapper in wrappers if unwrap_compiled(wrapper) is model), model)
 
 
 def plain_name(name: str) -> str:
-    """A module's name as it was before it was compiled."""
+    """A module's name without the levels that torch.compile adds."""
     return ".".join(part for part in name.split(".") if part != WRAPPED)
 
 
 def compiled_parts(model: nn.Module) -> list[str]:
-    """Names of the modules that torch.compile was called on, the outermost of each."""
+    """Names of the outermost compiled modules."""
     names: list[str] = []
     for name, module in model.named_modules():
-        if (core(module) is not module or in_place(module) or by_lightning(module)) and not is_inside(name, names):
+        is_wrapper = unwrap_compiled(module) is not module
+        is_compiled = is_wrapper or compiled_call(module) or is_compiled_by_lightning(module)
+        if is_compiled and not is_hidden(name, names):
             names.append(name)
     return names
 
 
-def is_inside(name: str, parts: Sequence[str]) -> bool:
-    """Whether a module lies inside a compiled part, so that no hook on it is heard."""
+def is_hidden(name: str, parts: Sequence[str]) -> bool:
+    """Whether a module lies inside a compiled part, where its hooks do not run."""
     return any(name != part and (not part or name.startswith(f"{part}.")) for part in parts)
 
 
-def in_place(module: nn.Module) -> Any:
-    """What a module runs that was compiled by `module.compile()`; None of any other."""
+def compiled_call(module: nn.Module) -> Any:
+    """The function that `module.compile()` compiled in place; None for any other module."""
     return getattr(module, "_compiled_call_impl", None)
 
 
-def by_lightning(module: nn.Module) -> bool:
-    """Whether Lightning has compiled the steps of a module, after taking it out of torch.compile's wrapper."""
+def is_compiled_by_lightning(module: nn.Module) -> bool:
+    """Whether Lightning compiled the module's steps after unwrapping it from torch.compile."""
     return getattr(module, "_compiler_ctx", None) is not None
 
 
-def outside(graph: Graph, parts: Sequence[str]) -> Graph:
-    """A traced pass with the boundaries alone at which hooks are heard."""
+def visible_graph(graph: Graph, parts: Sequence[str]) -> Graph:
+    """A traced pass without the boundaries inside compiled parts, where hooks do not run."""
     if not parts:
         return graph
-    seen = copy(graph)
-    seen.boundaries = {
-        at: [boundary for boundary in known if not is_inside(boundary.name, parts)]
-        for at, known in graph.boundaries.items()
+    visible = copy(graph)
+    visible.boundaries = {
+        index: [boundary for boundary in boundaries if not is_hidden(boundary.name, parts)]
+        for index, boundaries in graph.boundaries.items()
     }
-    return seen
+    return visible
 
 
-def eagerly() -> AbstractContextManager[object]:
-    """Runs compiled code as it was written, so that hooks see what is inside; from torch 2.6 on."""
-    return nullcontext() if EAGER is None else EAGER("force_eager")
+def force_eager() -> AbstractContextManager[object]:
+    """Runs compiled code eagerly, so that hooks run inside it; without effect before torch 2.6."""
+    return nullcontext() if SET_STANCE is None else SET_STANCE("force_eager")
 
 
-def around(
+def hook_calls(
     module: nn.Module, before: Callable[..., object] | None, after: Callable[..., object] | None
 ) -> Callable[[], None]:
-    """Hooks on the calls of a module; of one compiled in place around its compiled call, where none is recompiled.
+    """Hooks the calls of a module. Returns a function that removes the hooks.
 
-    `before` is given the module and its arguments, `after` the output too, as torch's hooks with keywords are; `after`
-    hears None of a call that failed. Returns what removes them.
+    A module compiled in place is hooked around its compiled call, so that nothing is recompiled. `before` receives
+    (module, args, kwargs), `after` also the output, which is None for a call that raised.
     """
-    run = in_place(module)
-    if run is None:
-        handles = []
-        if before is not None:
-            handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
-        if after is not None:
-            handles.append(module.register_forward_hook(after, with_kwargs=True, always_call=True))
-
-        def unhook() -> None:
-            for handle in handles:
-                handle.remove()
-
-        return unhook
-
-    hooked = True
+    compiled = compiled_call(module)
+    if compiled is None:
+        return _hook_eager_calls(module, before, after)
+    is_hooked = True
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if hooked and before is not None:
+        if is_hooked and before is not None:
             before(module, args, kwargs)
         output = None
         try:
-            output = run(*args, **kwargs)
+            output = compiled(*args, **kwargs)
         finally:
-            if hooked and after is not None:
+            if is_hooked and after is not None:
                 after(module, args, kwargs, output)
         return output
 
+    def remove() -> None:
+        nonlocal is_hooked
+        is_hooked = False
+        if module._compiled_call_impl is call:
+            module._compiled_call_impl = compiled
+
     module._compiled_call_impl = call
+    return remove
+
+
+def _hook_eager_calls(
+    module: nn.Module, before: Callable[..., object] | None, after: Callable[..., object] | None
+) -> Callable[[], None]:
+    handles = []
+    if before is not None:
+        handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
+    if after is not None:
+        handles.append(module.register_forward_hook(after, with_kwargs=True, always_call=True))
 
     def remove() -> None:
-        nonlocal hooked
-        hooked = False
-        if module._compiled_call_impl is call:
-            module._compiled_call_impl = run
+        for handle in handles:
+            handle.remove()
 
     return remove

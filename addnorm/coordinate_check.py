@@ -1,4 +1,4 @@
-"""Coordinate check: does a few steps of training move activations as much at every width? (Yang 2022, 2203.03466)"""
+"""Coordinate check: whether a few training steps move activations equally at every width (Yang 2022, 2203.03466)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from torch import nn
 
 FLAT = 0.05  # slope on log-log axes, in decades per decade, up to which a size counts as flat
-OUTPUT = "output"  # the site of what the model returns
+OUTPUT = "output"  # name of the site of the output
 MAX_WIDTHS, MAX_STEPS, MAX_SEEDS = 24, 100, 32
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Root mean squares, size[value][seed][step][site], of one batch at some widths (or depths: `over`).
+    """Root mean squares size[value][seed][step][site] of one batch at several widths, or depths: see `over`.
 
-    Row 0 of the steps is before training. The last site is the output.
+    Step 0 is before training. The last site is the output.
     """
 
     values: tuple[int, ...]
@@ -30,31 +30,31 @@ class Coordinates:
 
     @property
     def steps(self) -> int:
-        """Updates after which it was measured last."""
+        """Number of updates before the last measurement."""
         return len(self.size[0][0]) - 1
 
     def mean(self, step: int, site: str) -> list[float]:
-        """The geometric mean over the seeds, by value; NaN where a size is 0 or not finite."""
-        at = self.sites.index(site)
-        return [_geometric_mean([of_seed[step][at] for of_seed in of_value]) for of_value in self.size]
+        """The geometric mean over the seeds, shape (values,); NaN where a size is 0 or not finite."""
+        index = self.sites.index(site)
+        return [_geometric_mean([steps[step][index] for steps in seeds]) for seeds in self.size]
 
     def slope(self, step: int, site: str) -> float:
-        """The slope of a site's size on log-log axes, by least squares: 0 is flat. NaN where a size is not positive."""
+        """The slope of a site's size on log-log axes, by least squares: 0 is flat. NaN if a size is not positive."""
         return slope(self.values, self.mean(step, site))
 
     def steepest(self, step: int = -1) -> tuple[str, float]:
-        """The site whose size depends on the width most, and its slope; NaN first."""
+        """The site with the steepest slope, and the slope. NaN counts as steepest."""
         slopes = [(site, self.slope(step, site)) for site in self.sites]
         return max(slopes, key=lambda pair: math.inf if math.isnan(pair[1]) else abs(pair[1]))
 
     @property
     def flat(self) -> bool:
-        """Whether after the last step no size depends on the width, up to FLAT."""
+        """Whether all slopes after the last step are within FLAT."""
         return abs(self.steepest()[1]) <= FLAT
 
     @property
     def verdict(self) -> str:
-        """Whether the sizes stay, in one sentence."""
+        """One sentence on the steepest slope after the last step."""
         site, steepest = self.steepest()
         after = f"after {self.steps} step{'s' * (self.steps != 1)}"
         if math.isnan(steepest):
@@ -62,18 +62,19 @@ class Coordinates:
         power = f"{self.over}^{steepest:.2f}"
         if self.flat:
             return f"Flat: {after} every size stays within {self.over}^±{FLAT:g}; the steepest is {site}, as {power}."
-        word = "grows" if steepest > 0 else "shrinks"
-        return f"Drifts: {after} the size at {site} {word} as {power}; up to ±{FLAT:g} would count as flat."
+        verb = "grows" if steepest > 0 else "shrinks"
+        return f"Drifts: {after} the size at {site} {verb} as {power}; up to ±{FLAT:g} would count as flat."
 
     def rows(self) -> Iterator[tuple[int, int, int, str, float]]:
         """Every size with its value, seed, step and site."""
-        for value, of_value in zip(self.values, self.size, strict=True):
-            for seed, of_seed in enumerate(of_value):
-                for step, of_step in enumerate(of_seed):
-                    yield from ((value, seed, step, site, size) for site, size in zip(self.sites, of_step, strict=True))
+        for value, seeds in zip(self.values, self.size, strict=True):
+            for seed, steps in enumerate(seeds):
+                for step, sizes in enumerate(steps):
+                    for site, size in zip(self.sites, sizes, strict=True):
+                        yield value, seed, step, site, size
 
     def __str__(self) -> str:
-        """The slopes as a table, a line per site and a column per step, and the verdict."""
+        """A table of slopes with a line per site and a column per step, and the verdict."""
         width = max(map(len, self.sites))
         head = f"{'':<{width}}" + "".join(f"{f'step {step}':>9}" for step in range(self.steps + 1))
         lines = [
@@ -84,13 +85,14 @@ class Coordinates:
 
 
 def slope(values: Sequence[float], sizes: Sequence[float]) -> float:
-    """The slope of the least-squares line through the logarithms; NaN where one of them has none."""
+    """The slope of the least-squares line on log-log axes; NaN for sizes that are not positive, or fewer than two."""
     if len(values) < 2 or any(not math.isfinite(size) or size <= 0 for size in sizes):
         return math.nan
-    x, y = [math.log10(value) for value in values], [math.log10(size) for size in sizes]
-    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
-    spread = sum((one - mean_x) ** 2 for one in x)
-    return sum((one - mean_x) * (other - mean_y) for one, other in zip(x, y, strict=True)) / spread
+    xs = [math.log10(value) for value in values]
+    ys = [math.log10(size) for size in sizes]
+    mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+    covariance = sum((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True))
+    return covariance / sum((x - mean_x) ** 2 for x in xs)
 
 
 def coordinates(
@@ -104,68 +106,66 @@ def coordinates(
 ) -> Coordinates:
     """Measures every site and the output of a model at each width, before and after each of a few steps on one batch.
 
-    `build(width)` returns a new model and its optimizer; torch's seed is set before each call. The sites are those of
-    `profile`, as are `batch` and `loss`. torch's random state is as before. ValueError, in one sentence, for widths,
-    steps or seeds out of range, a width at which `build` fails, and models that differ in more than their width.
+    `build(width)` returns a new model and its optimizer; torch's seed is set before each call. The sites, `batch` and
+    `loss` are those of `profile`. torch's random state is restored. Raises ValueError for widths, steps or seeds out of
+    range, for a width at which `build` fails, and for models that differ in more than their width.
     """
     import torch
 
     _check(widths, steps, seeds)
     sizes: list[Any] = []
-    first: tuple[int, Any, list[str]] | None = None
+    reference: tuple[list[tuple[str, int]], list[str]] | None = None  # of the first model
     with torch.random.fork_rng():
         for width in widths:
-            of_width = []
+            sizes_by_seed = []
             for seed in range(seeds):
                 torch.manual_seed(seed)
-                model, optimizer = _built(build, width)
-                form = [(name, p.ndim) for name, p in model.named_parameters()]
-                sites, of_seed = _trained(model, optimizer, batch, loss, steps)
-                if first is None:
-                    first = width, form, sites
-                if (form, sites) != first[1:]:
-                    raise ValueError(_differs(first[0], width, form == first[1], len(first[2]), len(sites)))
-                of_width.append(of_seed)
-            sizes.append(tuple(of_width))
-    assert first is not None
-    return Coordinates(tuple(widths), tuple(first[2]), tuple(sizes))
+                model, optimizer = _build(build, width)
+                parameters = [(name, p.ndim) for name, p in model.named_parameters()]
+                sites, sizes_by_step = _train(model, optimizer, batch, loss, steps)
+                if reference is None:
+                    reference = parameters, sites
+                if (parameters, sites) != reference:
+                    counts = f"sites ({len(reference[1])} and {len(sites)})"
+                    difference = counts if parameters == reference[0] else "parameters"
+                    raise ValueError(
+                        f"build({widths[0]}) and build({width}) have other {difference}: the models must differ in "
+                        "their width alone."
+                    )
+                sizes_by_seed.append(sizes_by_step)
+            sizes.append(tuple(sizes_by_seed))
+    return Coordinates(tuple(widths), tuple(sites), tuple(sizes))
 
 
 def _check(widths: Sequence[int], steps: int, seeds: int) -> None:
     if not 2 <= len(set(widths)) == len(widths) <= MAX_WIDTHS or not all(isinstance(w, int) and w > 0 for w in widths):
         raise ValueError(f"widths is {widths!r}; legal are 2 to {MAX_WIDTHS} different whole numbers above 0.")
-    for name, value, most in (("steps", steps, MAX_STEPS), ("seeds", seeds, MAX_SEEDS)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise ValueError(f"{name} is {value!r}; legal is a whole number from 1 to {most}.")
+    for name, value, maximum in (("steps", steps, MAX_STEPS), ("seeds", seeds, MAX_SEEDS)):
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= maximum:
+            raise ValueError(f"{name} is {value!r}; legal is a whole number from 1 to {maximum}.")
 
 
-def _built(build: Callable[[int], Any], width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
+def _build(build: Callable[[int], Any], width: int) -> tuple[nn.Module, torch.optim.Optimizer]:
     try:
-        built = build(width)
+        pair = build(width)
     except Exception as error:
         raise ValueError(f"build({width}) failed: {type(error).__name__}: {error}") from error
-    if not isinstance(built, tuple) or len(built) != 2 or not hasattr(built[1], "zero_grad"):
-        raise ValueError(f"build({width}) returns {type(built).__name__}; legal is a model and its optimizer.")
-    return built
+    if not isinstance(pair, tuple) or len(pair) != 2 or not hasattr(pair[1], "zero_grad"):
+        raise ValueError(f"build({width}) returns {type(pair).__name__}; legal is a model and its optimizer.")
+    return pair
 
 
-def _differs(first: int, width: int, same_parameters: bool, sites: int, other_sites: int) -> str:
-    """Why two models are no coordinate check, in a sentence."""
-    what = f"sites ({sites} and {other_sites})" if same_parameters else "parameters"
-    return f"build({first}) and build({width}) have other {what}: the models must differ in their width alone."
-
-
-def _trained(
+def _train(
     model: nn.Module, optimizer: torch.optim.Optimizer, batch: Any, loss: Any, steps: int
 ) -> tuple[list[str], tuple[tuple[float, ...], ...]]:
-    """The names of the sites, and their sizes before and after each step."""
+    """The names of the sites, and their sizes before training and after each step, shape (steps + 1, sites)."""
     from addnorm.profiling import loss_on, profile
 
     names, sizes = [], []
     for step in range(steps + 1):
-        seen = profile(model, batch, loss)
-        names = [*seen.sites, OUTPUT]
-        sizes.append((*seen.signal, float(seen.recording.scalars["output"][0])))
+        measured = profile(model, batch, loss)
+        names = [*measured.sites, OUTPUT]
+        sizes.append((*measured.signal, float(measured.recording.scalars["output"][0])))
         if step < steps:
             optimizer.zero_grad()
             loss_on(model, batch, loss).backward()

@@ -1,4 +1,4 @@
-"""Copies and pickles of a model that is watched hold nothing of ours: they are of the model as if it were not."""
+"""Copies and pickles of a watched model without the recorder's hooks."""
 
 from __future__ import annotations
 
@@ -9,48 +9,47 @@ from torch import nn
 
 from addnorm.probe import Hook
 
-# Where a module keeps its hooks, and which of them get keywords or are called after an error.
-KEPT = {
+# The attributes in which a module holds its hooks, each with those that mark hooks by the same keys.
+HOOK_ATTRIBUTES = {
     "_forward_hooks": ("_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
     "_forward_pre_hooks": ("_forward_pre_hooks_with_kwargs",),
 }
 
-_users = 0
+_users: list[object] = []  # a token for each recorder for which `__reduce_ex__` is patched
 
 
-def left_out_of_copies() -> Callable[[], None]:
-    """Leaves our hooks out of what is copied or pickled, until the function returned is called."""
-    global _users  # noqa: PLW0603
-    _users += 1
-    nn.Module.__reduce_ex__ = _reduced  # type: ignore[method-assign, assignment]
-    over = False
+def strip_hooks_from_copies() -> Callable[[], None]:
+    """Leaves the recorder's hooks out of copies and pickles. Returns a function that ends this."""
+    token = object()
+    _users.append(token)
+    nn.Module.__reduce_ex__ = _reduce_without_hooks  # type: ignore[method-assign, assignment]
 
-    def leave() -> None:
-        global _users
-        nonlocal over
-        if not over:
-            over, _users = True, _users - 1
-            if not _users and nn.Module.__dict__.get("__reduce_ex__") is _reduced:
-                del nn.Module.__reduce_ex__
+    def remove() -> None:
+        if token not in _users:
+            return
+        _users.remove(token)
+        if not _users and nn.Module.__dict__.get("__reduce_ex__") is _reduce_without_hooks:
+            del nn.Module.__reduce_ex__
 
-    return leave
+    return remove
 
 
-def _reduced(module: nn.Module, protocol: Any) -> Any:
-    made = object.__reduce_ex__(module, protocol)
-    if isinstance(made, tuple) and len(made) > 2 and isinstance(made[2], dict):
-        return (*made[:2], _without_ours(made[2]), *made[3:])
-    return made
+def _reduce_without_hooks(module: nn.Module, protocol: Any) -> Any:
+    reduced = object.__reduce_ex__(module, protocol)
+    if isinstance(reduced, tuple) and len(reduced) > 2 and isinstance(reduced[2], dict):
+        return (*reduced[:2], _without_hooks(reduced[2]), *reduced[3:])
+    return reduced
 
 
-def _without_ours(state: dict[str, Any]) -> dict[str, Any]:
+def _without_hooks(state: dict[str, Any]) -> dict[str, Any]:
     stripped = dict(state)
-    for name, marks in KEPT.items():
-        hooks = state.get(name) or {}
-        ours = {key for key, hook in hooks.items() if isinstance(hook, Hook)}
-        for key_ in (name, *marks) if ours else ():
-            if key_ in stripped:
-                stripped[key_] = type(stripped[key_])(
-                    (key, value) for key, value in stripped[key_].items() if key not in ours
-                )
+    for attribute, marks in HOOK_ATTRIBUTES.items():
+        hooks = state.get(attribute) or {}
+        recorder_keys = {key for key, hook in hooks.items() if isinstance(hook, Hook)}
+        if not recorder_keys:
+            continue
+        for name in (attribute, *marks):
+            if name in stripped:
+                entries = stripped[name]
+                stripped[name] = type(entries)((key, entries[key]) for key in entries if key not in recorder_keys)
     return stripped

@@ -1,4 +1,4 @@
-"""More of a model where it is asked for: the outputs of attention heads, and the gradient of each parameter."""
+"""The outputs of attention heads, for `detail="heads"`."""
 
 from __future__ import annotations
 
@@ -9,52 +9,58 @@ from torch import Tensor, nn
 from addnorm.compiled import plain_name
 from addnorm.probe import Hook, accumulate_dtype
 
-COUNTS = ("num_heads", "n_head", "n_heads", "heads", "num_attention_heads")
-OUTPUTS = ("out_proj", "o_proj", "c_proj", "proj", "to_out", "out_lin", "dense", "wo", "o")  # what reads all heads
+COUNT_NAMES = ("num_heads", "n_head", "n_heads", "heads", "num_attention_heads")
+# Names of the matrix that reads all heads side by side.
+OUTPUT_NAMES = ("out_proj", "o_proj", "c_proj", "proj", "to_out", "out_lin", "dense", "wo", "o")
 
 
 class Heads:
-    """The attention heads of a model, found by the counts that modules of attention have. `names`: one per head.
+    """Hooks on the attention heads of a model, recognised by attributes that count heads. `names`: one per head.
 
-    `heard` is given the index of a module's first head and the mean squares of its heads.
+    `on_squares` receives the index of a module's first head and the mean squares of its heads.
     """
 
-    def __init__(self, model: nn.Module, heard: Callable[[int, Tensor], None]) -> None:
+    def __init__(self, model: nn.Module, on_squares: Callable[[int, Tensor], None]) -> None:
         self.names: list[str] = []
         self.undo: list[Callable[[], None]] = []
-        self._heard = heard
+        self._on_squares = on_squares
         for name, module in model.named_modules():
-            count = heads_of(module)
+            count = head_count(module)
             if not count:
                 continue
-            last = next((getattr(module, one) for one in OUTPUTS if hasattr(module, one)), None)
-            if isinstance(last, nn.Module):
-                self.undo.append(last.register_forward_pre_hook(Hook(self._given, len(self.names), count)).remove)
+            start = len(self.names)
+            projection = next((getattr(module, attr) for attr in OUTPUT_NAMES if hasattr(module, attr)), None)
+            if isinstance(projection, nn.Module):
+                handle = projection.register_forward_pre_hook(Hook(self._before_projection, start, count))
             else:
-                self.undo.append(module.register_forward_hook(Hook(self._gave, len(self.names), count)).remove)
-            self.names += [f"{plain_name(name)} head {at}" for at in range(count)]
+                handle = module.register_forward_hook(Hook(self._after_attention, start, count))
+            self.undo.append(handle.remove)
+            self.names += [f"{plain_name(name)} head {head}" for head in range(count)]
 
-    def _given(self, start: int, count: int, _module: nn.Module, args: tuple[object, ...]) -> None:
-        """The heads side by side, as the last matrix reads them."""
-        self._take(start, count, args[0] if args else None)
+    def _before_projection(self, start: int, count: int, _module: nn.Module, args: tuple[object, ...]) -> None:
+        self._measure(start, count, args[0] if args else None)
 
-    def _gave(self, start: int, count: int, _module: nn.Module, _args: object, output: object) -> None:
-        """The same as a module without a last matrix gives them."""
-        self._take(start, count, output[0] if isinstance(output, tuple) and output else output)
+    def _after_attention(self, start: int, count: int, _module: nn.Module, _args: object, output: object) -> None:
+        self._measure(start, count, output[0] if isinstance(output, tuple) and output else output)
 
-    def _take(self, start: int, count: int, tensor: object) -> None:
+    def _measure(self, start: int, count: int, tensor: object) -> None:
         if isinstance(tensor, Tensor) and tensor.ndim > 1 and tensor.shape[-1] % count == 0:
             heads = tensor.detach().unflatten(-1, (count, -1)).to(accumulate_dtype(tensor.device))
-            self._heard(start, heads.square().mean(dim=[*range(heads.ndim - 2), heads.ndim - 1]))
+            self._on_squares(start, heads.square().mean(dim=[*range(heads.ndim - 2), heads.ndim - 1]))
 
 
-def heads_of(module: nn.Module) -> int:
-    """How many heads a module of attention has; 0 of any other, and of torch's own, which calls no last matrix."""
+def head_count(module: nn.Module) -> int:
+    """The number of heads of an attention module; 0 for any other module.
+
+    Also 0 for torch's `nn.MultiheadAttention`, which does not call its output matrix as a module.
+    """
     if isinstance(module, nn.MultiheadAttention):
         return 0
-    if "attention" not in type(module).__name__.lower() and "attn" not in type(module).__name__.lower():
+    class_name = type(module).__name__.lower()
+    if "attention" not in class_name and "attn" not in class_name:
         return 0
-    counts = [getattr(module, name, None) for name in COUNTS]
-    counts += [getattr(getattr(module, "config", None), name, None) for name in COUNTS]
-    inner = any(heads_of(child) for child in module.children())
-    return 0 if inner else next((count for count in counts if isinstance(count, int) and count > 0), 0)
+    if any(head_count(child) for child in module.children()):
+        return 0
+    counts = [getattr(module, name, None) for name in COUNT_NAMES]
+    counts += [getattr(getattr(module, "config", None), name, None) for name in COUNT_NAMES]
+    return next((count for count in counts if isinstance(count, int) and count > 0), 0)

@@ -1,4 +1,4 @@
-"""Evidence for findings about the loop and the graph: calls, leftover gradients, frozen and equal matrices."""
+"""Evidence for findings about the loop and the graph: module calls, leftover gradients, frozen and equal matrices."""
 
 from __future__ import annotations
 
@@ -11,49 +11,57 @@ from addnorm.rows import Fetch, PendingRow, dense
 from addnorm.trace import Graph
 from addnorm.weights import Weights
 
+NO_VERSION = -1
+
 
 class Evidence:
-    """Looks at weights and their gradients beside what is measured of them. `graph`: of the traced pass."""
+    """Collects evidence for the rows of a recording. `graph`: of the traced pass, None if tracing failed."""
 
     def __init__(self) -> None:
         self.graph: Graph | None = None
         self._weights: Weights | None = None
-        self._expected: frozenset[int] = frozenset()  # matrices to which a gradient should come
-        self._traced_calls: list[int] = []  # by site, how often its module is called in a pass
-        self._to_compare = True  # whether matrices are still to be compared
-        self._version = -1  # of the gradient of the first matrix at the last update
+        self._expected: frozenset[int] = frozenset()  # matrices that should receive a gradient
+        self._traced_calls: list[int] = []  # by site, calls of its module in the traced pass
+        self._fingerprints_due = True  # matrices are compared once, in the first row of a new recording
+        self._version = NO_VERSION  # of the earliest matrix's gradient at the last update
 
     def begin(self, weights: Weights, updated: Iterable[Tensor], calls: Sequence[int], *, resumed: bool) -> None:
-        """Begins a recording. `updated`: what updates change; `calls`: by site, of its module in the traced pass."""
-        self.graph, self._weights, self._traced_calls = None, weights, list(calls)
-        self._expected, self._to_compare = weights.updated_by(updated), not resumed
+        """Begins a recording. `updated`: tensors that updates change; `calls`: by site, in the traced pass."""
+        self.graph = None
+        self._weights = weights
+        self._traced_calls = list(calls)
+        self._expected = weights.indices_of(updated)
+        self._fingerprints_due = not resumed
 
-    def hear_pass(self, row: PendingRow, probe: Probe) -> None:
-        """A forward pass has ended."""
+    def record_calls(self, row: PendingRow, probe: Probe) -> None:
+        """Stores the calls of the sites' modules in a row if they differ from the traced pass."""
         if probe.listening and (calls := probe.calls()) != self._traced_calls:
             row.calls = calls
 
-    def hear_backward(self, row: PendingRow) -> None:
-        """At the start of a backward pass that counts: measures a gradient that is still there from the step before."""
-        version, self._version = self._version, -1
-        grad = self._weights.earliest if self._weights is not None else None
-        if version >= 0 and grad is not None and grad._version == version:
-            row.left, row.left_count = Fetch(norms([dense(grad.detach())])), max(1, grad.numel())
+    def measure_leftover_gradient(self, row: PendingRow) -> None:
+        """Measures a gradient left from the step before; call at the start of a backward pass that counts."""
+        version = self._version
+        self._version = NO_VERSION
+        grad = self._weights.earliest_gradient if self._weights is not None else None
+        if version != NO_VERSION and grad is not None and grad._version == version:
+            row.leftover = Fetch(norms([dense(grad.detach())]))
+            row.leftover_size = max(1, grad.numel())
 
-    def give(self, row: PendingRow) -> None:
-        """Writes into a row, before the update: the block of each matrix, those that should get a gradient, frozen ones
-        that get one and, in the first row of a new recording, sums that reveal equal matrices.
+    def fill_row(self, row: PendingRow) -> None:
+        """Adds to a row, before the update: blocks and expected gradients of the matrices, frozen matrices that receive
+        a gradient and, once, the fingerprints that reveal equal matrices.
         """
-        if self._weights is not None:
-            row.block_of, row.expected = self._weights.block_of, self._expected
-            row.thawed = self._weights.thawed()
-            if self._to_compare:
-                row.prints, row.equals = self._weights.prints(), self._weights.first_equals
-            self._to_compare = False
+        if self._weights is None:
+            return
+        row.block_of = self._weights.block_of
+        row.expected = self._expected
+        row.thawed = self._weights.thawed()
+        if self._fingerprints_due:
+            row.fingerprints = self._weights.fingerprints()
+            row.first_equal = self._weights.first_equal
+        self._fingerprints_due = False
 
-    def close(self, *, skipped: bool) -> None:
-        """Remembers the version of the first matrix's gradient, by which the next backward pass sees that it was not
-        zeroed; nothing after a skipped update.
-        """
-        grad = self._weights.earliest if self._weights is not None else None
-        self._version = -1 if grad is None or skipped else grad._version
+    def end_step(self, *, skipped: bool) -> None:
+        """Remembers the version of the earliest gradient, which zeroing would change, unless AMP skipped the update."""
+        grad = self._weights.earliest_gradient if self._weights is not None else None
+        self._version = NO_VERSION if grad is None or skipped else grad._version

@@ -1,4 +1,4 @@
-"""The first line of a recording: the model and its training, and what is recorded of them."""
+"""The first line of a recording: the model, its training, and what is recorded."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch import nn
 
 from addnorm import __version__
 from addnorm.blocks import Block
-from addnorm.compiled import core, plain_name
+from addnorm.compiled import plain_name, unwrap_compiled
 from addnorm.format import VERSION
-from addnorm.sites import Sites
+from addnorm.sites import Site, Sites
 from addnorm.trace import Graph
 
 
@@ -33,9 +33,9 @@ def header(
     matrices: Sequence[str] = (),
     graph: Graph | None = None,
 ) -> dict[str, Any]:
-    """The header as JSON holds it; docs/recording.md describes its keys.
+    """The header as a JSON object; docs/recording.md describes its keys.
 
-    `matrices`: names of the trained ones, those of the blocks first; `graph`: of the traced pass.
+    `matrices`: names of the trained ones, those in blocks first; `graph`: of the traced pass.
     """
     blocks = list(blocks)
     frozen = [plain_name(name) for name, p in model.named_parameters() if not p.requires_grad and p.ndim > 1]
@@ -45,34 +45,21 @@ def header(
     return {
         "addnorm": VERSION,
         "created": created.isoformat(timespec="seconds"),
-        "model": type(core(model)).__name__,
+        "model": type(unwrap_compiled(model)).__name__,
         "parameters": sum(sizes.values()),
         "trained": sum(p.numel() for p in parameters if p.requires_grad),
         "dtype": str(first.dtype).removeprefix("torch."),
         "device": str(first.device),
         "optimizer": None if optimizer is None else _optimizer(optimizer),
         "every": every,
-        "sites": [
-            {
-                "name": site.name,
-                "kind": site.kind,
-                "module": site.module,
-                "side": site.place.side,
-                "key": site.place.key,
-                "call": site.place.call,
-                **({"whole": True} if site.place.whole else {}),
-                "shape": list(site.shape),
-                "dtype": site.dtype,
-            }
-            for site in sites
-        ],
+        "sites": list(map(_site_entry, sites)),
         "blocks": [
             {"name": block.name, "site": block.site, "parameters": sum(sizes[name] for name in block.parameters)}
             for block in blocks
         ],
         "matrices": list(map(plain_name, matrices)),
         **({"frozen": frozen} if frozen else {}),
-        **(_of_graph(graph, sites, matrices) if graph else {}),
+        **(_graph_entries(graph, sites, matrices) if graph else {}),
         **(details or {}),
         "notes": list(sites.notes),
         "ignored": list(ignored),
@@ -81,36 +68,58 @@ def header(
     }
 
 
-def _of_graph(graph: Graph, sites: Sites, matrices: Sequence[str]) -> dict[str, Any]:
-    """How often each site's module was called, and what cuts the graph, with the matrices before it."""
-    at = {name: place for place, name in enumerate(matrices)}
+def _site_entry(site: Site) -> dict[str, Any]:
+    entry = {
+        "name": site.name,
+        "kind": site.kind,
+        "module": site.module,
+        "side": site.place.side,
+        "key": site.place.key,
+        "call": site.place.call,
+    }
+    if site.place.whole:
+        entry["whole"] = True
+    return entry | {"shape": list(site.shape), "dtype": site.dtype}
+
+
+def _graph_entries(graph: Graph, sites: Sites, matrices: Sequence[str]) -> dict[str, Any]:
+    """Calls of each site's module, and the cuts of the graph, each with the matrices before it."""
+    index_of = {name: index for index, name in enumerate(matrices)}
     cuts: dict[tuple[int, ...], str] = {}
-    for label, node, names in graph.cuts:
-        before = tuple(sorted({at[name] for name in (*graph.parameters(before=node), *names) if name in at}))
+    for cut in graph.cuts:
+        names = {*graph.parameters(before=cut.node), *cut.parameters}
+        before = tuple(sorted(index_of[name] for name in names if name in index_of))
         if before:
-            cuts.setdefault(before, label)
-    calls = [graph.calls.get(id(site.place.module), 1) for site in sites]
-    return {"calls": calls} | ({"cuts": [[label, list(before)] for before, label in cuts.items()]} if cuts else {})
+            cuts.setdefault(before, cut.label)
+    entries: dict[str, Any] = {"calls": [graph.calls.get(id(site.place.module), 1) for site in sites]}
+    if cuts:
+        entries["cuts"] = [[label, list(before)] for before, label in cuts.items()]
+    return entries
 
 
 def _optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """An optimiser's name and the settings of its first group; of several groups, each with what it has of its own."""
-    first, *others = groups = [_settings(group) for group in optimizer.param_groups]
-    described = {"name": type(optimizer).__name__, **first}
-    if others:
-        counts = [sum(p.numel() for p in group["params"]) for group in optimizer.param_groups]
-        differing = [{key: value for key, value in group.items() if first.get(key) != value} for group in groups]
-        described["groups"] = [
-            {"parameters": count, **settings} for count, settings in zip(counts, differing, strict=True)
-        ]
-    return described
+    """An optimiser's name and the settings of its first group; of several groups, also their differing settings."""
+    groups = [_settings(group) for group in optimizer.param_groups]
+    first = groups[0]
+    entry = {"name": type(optimizer).__name__, **first}
+    if len(groups) > 1:
+        entry["groups"] = []
+        for group, settings in zip(optimizer.param_groups, groups, strict=True):
+            differing = {key: value for key, value in settings.items() if first.get(key) != value}
+            entry["groups"].append({"parameters": sum(p.numel() for p in group["params"]), **differing})
+    return entry
 
 
 def _settings(group: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a group that JSON holds: numbers, texts, and lists of numbers."""
-    plain = {key: value.tolist() if isinstance(value, torch.Tensor) else value for key, value in group.items()}
-    plain = {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items() if key != "params"}
-    return {key: value for key, value in plain.items() if _is_plain(value)}
+    """The settings of a group that JSON can represent: numbers, texts, and lists of them."""
+    settings: dict[str, Any] = {}
+    for key, value in group.items():
+        plain = value.tolist() if isinstance(value, torch.Tensor) else value
+        if isinstance(plain, tuple):
+            plain = list(plain)
+        if key != "params" and _is_plain(plain):
+            settings[key] = plain
+    return settings
 
 
 def _is_plain(value: Any) -> bool:

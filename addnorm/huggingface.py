@@ -13,19 +13,20 @@ from addnorm.recorder import Recorder
 class HuggingFaceCallback(TrainerCallback):
     """Records what `Trainer` trains. Takes the arguments of `watch`, except model, optimiser and AMP's scaler."""
 
-    def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], **arguments: Any) -> None:
         self.recorder: Recorder | None = None
-        self._path, self._asked = path, asked
+        self._path = path
+        self._arguments = arguments
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Starts recording, in the first of several processes."""
         if not state.is_world_process_zero:
             return
-        optimizer = given.get("optimizer")
+        optimizer = objects.get("optimizer")
         scaler = getattr(optimizer, "scaler", None)
-        self.recorder = Recorder(given["model"], self._path, optimizer=optimizer, scaler=scaler, **self._asked)
+        self.recorder = Recorder(objects["model"], self._path, optimizer=optimizer, scaler=scaler, **self._arguments)
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+    def on_train_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Ends the recording."""
         if self.recorder is not None:
             self.recorder.close()

@@ -22,22 +22,23 @@ if TYPE_CHECKING:
     from addnorm.recording import Recording, SiteInfo
 
 # "Spread" is the largest size over the smallest.
-FEWEST = 6  # sites needed to tell a law, without the first
-CONSTANT_SPREAD = 1.2  # largest spread that counts as constant, if there is
-TREND = 1.02  # no trend over depth beyond this factor or beyond two standard deviations
-CLEAR = 1.5  # smallest spread by which a law can be told
-POOR = 0.045  # RMS distance from a fit in logarithms, over the logarithm of the spread: above it the fit is poor
+MIN_SITES = 6  # needed to tell a law, without the first
+CONSTANT_SPREAD = 1.2  # largest spread that counts as constant, without a trend
+TREND = 1.02  # factor over depth; a larger one is a trend if it also exceeds two standard deviations
+CLEAR_SPREAD = 1.5  # smallest spread by which a law can be told
+POOR_FIT = 0.045  # RMS distance from a fit in logarithms, over the logarithm of the spread; above it the fit is poor
 APART = 1.3  # factor by which every other law must fit worse
-POWERS = {"root": 2.0, "linear": 1.0}  # the power of the size that gains as much at every site
-BETWEEN = (3.0, 4 / 3, 2 / 3, 1 / 2)  # the same of laws without a name here: depth to the 1/3, 3/4, 3/2 and 2
-SMALLEST = 1e-140  # smallest power of a size, relative to the largest, that is told from zero
-LITTLE = 1.25  # spread of signal and gradient below which the branches add little, or a norm takes it back
+# A law is the power of the size that gains the same at every site.
+POWERS = {"root": 2.0, "linear": 1.0}
+UNNAMED_POWERS = (3.0, 4 / 3, 2 / 3, 1 / 2)  # of laws without a name here: depth to the 1/3, 3/4, 3/2 and 2
+SMALLEST = 1e-140  # power of a size, relative to the largest, below which it counts as this
+LITTLE_SPREAD = 1.25  # of signal and gradient, below which the branches add little, or a norm takes it back
 MAX_RATE_DIFFERENCE = 0.25  # share by which the logarithms of two rates may differ
-# The power of the signal by which its gradient falls with depth where every branch adds as much as the one before: 1
-# if the branch's two gains are equal (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more below.
-RETURNS = (0.75, 1.4)
+# The gradient falls as this power of the signal if every branch adds as much as the one before: 1 if the branch's two
+# gains are equal (`theory.branch_gains`). Tanh without a norm has 1.8 at 24 blocks, and more below.
+RETURN_POWERS = (0.75, 1.4)
 
-LIKE = {
+ARRANGEMENTS = {
     "pre-norm": "every branch adds about as much as the one before",
     "post-norm": "the stream has the same size after every sum",
     "little": "the branches add little, or a norm after every sum takes back what they add",
@@ -50,14 +51,17 @@ LIKE = {
 
 @dataclass(frozen=True)
 class GrowthLaw:
-    """`kind`: constant, slight, root, linear, exponential or none; empty without a fit. `rate`: from site to site."""
+    """A law over depth. `kind`: constant, slight, root, linear, exponential or none; empty without a fit.
+
+    `rate`: factor from site to site of an exponential law.
+    """
 
     kind: str = ""
     spread: float = math.nan
     rate: float = math.nan
 
-    def sentence(self) -> str:
-        """What the signal does, as a predicate; empty where no law can be told."""
+    def predicate(self) -> str:
+        """The law as a predicate of the signal; empty if none can be told."""
         factor = max(self.rate, 1 / self.rate)
         return {
             "constant": "has the same size at every depth",
@@ -68,140 +72,157 @@ class GrowthLaw:
         }.get(self.kind, "")
 
 
-def law_of(values: Sequence[float]) -> GrowthLaw:
+def law_of(sizes: Sequence[float]) -> GrowthLaw:
     """The law that sizes over depth follow."""
-    if len(values) < FEWEST or not all(0 < value < math.inf for value in values):
+    if len(sizes) < MIN_SITES or not all(0 < size < math.inf for size in sizes):
         return GrowthLaw()
-    most = max(values)
-    spread = most / min(values)
-    logs = [math.log(value) for value in values]
-    start, rate = straight(logs, [1.0] * len(logs))
-    exponential = _distance(logs, [start + rate * at for at in range(len(logs))])
-    if spread <= CONSTANT_SPREAD and abs(rate * (len(logs) - 1)) <= max(2 * exponential, math.log(TREND)):
+    spread = max(sizes) / min(sizes)
+    logs = [math.log(size) for size in sizes]
+    start, rate = fit_line(logs, [1.0] * len(logs))
+    exponential = _rms_distance(logs, [start + rate * index for index in range(len(logs))])
+    trend = abs(rate * (len(logs) - 1))
+    if spread <= CONSTANT_SPREAD and trend <= max(2 * exponential, math.log(TREND)):
         return GrowthLaw("constant", spread)
-    if spread < CLEAR:
+    if spread < CLEAR_SPREAD:
         return GrowthLaw("slight", spread)
+    distances = {name: _power_law_distance(logs, power) for name, power in POWERS.items()}
+    distances["exponential"] = exponential
     rising = logs if rate > 0 else [-log for log in logs]
-    fits = {name: _grown(logs, power) for name, power in POWERS.items()} | {"exponential": exponential}
-    others = [_grown(rising, power) for power in (*BETWEEN, *(POWERS.values() if rate < 0 else ()))]
-    kind = min(fits, key=fits.__getitem__)
-    best, second = sorted([*fits.values(), *others])[:2]
-    if fits[kind] > min(best, POOR * math.log(spread)) or second < APART * best:
+    unnamed_powers = UNNAMED_POWERS if rate >= 0 else (*UNNAMED_POWERS, *POWERS.values())
+    unnamed = [_power_law_distance(rising, power) for power in unnamed_powers]
+    kind = min(distances, key=distances.__getitem__)
+    best, second = sorted([*distances.values(), *unnamed])[:2]
+    if distances[kind] > min(best, POOR_FIT * math.log(spread)) or second < APART * best:
         return GrowthLaw("none", spread)
     return GrowthLaw(kind, spread, math.exp(rate) if kind == "exponential" else math.nan)
 
 
-def law_of_stream(values: Sequence[float]) -> GrowthLaw:
-    """The law of all sites, else of every second one: alternating sublayers may add much and little by turns."""
-    law = law_of(values)
-    if law.kind != "none" or (second := law_of(values[::-2][::-1])).kind in ("", "slight"):
+def law_of_stream(sizes: Sequence[float]) -> GrowthLaw:
+    """The law of all sites, else of every second one, because sublayers may alternate between large and small sums."""
+    law = law_of(sizes)
+    if law.kind != "none":
         return law
-    return replace(second, rate=math.sqrt(second.rate)) if second.kind == "exponential" else second
+    alternate = law_of(sizes[::-2][::-1])
+    if alternate.kind in ("", "slight"):
+        return law
+    return replace(alternate, rate=math.sqrt(alternate.rate)) if alternate.kind == "exponential" else alternate
 
 
-def straight(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
+def fit_line(y: Sequence[float], weights: Sequence[float]) -> tuple[float, float]:
     """Start and slope of the weighted least squares line through y at 0, 1, 2, ..."""
-    whole = sum(weights)
-    mx, my = sum(map(mul, weights, range(len(y)))) / whole, sum(map(mul, weights, y)) / whole
-    across = [at - mx for at in range(len(y))]
-    weighted = list(map(mul, weights, across))
-    slope = sum(map(mul, weighted, [value - my for value in y])) / sum(map(mul, weighted, across))
-    return my - slope * mx, slope
+    total = sum(weights)
+    mean_x = sum(map(mul, weights, range(len(y)))) / total
+    mean_y = sum(map(mul, weights, y)) / total
+    dx = [x - mean_x for x in range(len(y))]
+    weighted_dx = list(map(mul, weights, dx))
+    slope = sum(map(mul, weighted_dx, [value - mean_y for value in y])) / sum(map(mul, weighted_dx, dx))
+    return mean_y - slope * mean_x, slope
 
 
 def stream_of(sites: Sequence[SiteInfo]) -> list[int]:
-    """The sites of the longest stream, without its first: those of the commonest shape between two starts."""
+    """Indices of the sites in the longest stream that have its commonest shape, without the first."""
     streams: list[list[int]] = [[]]
-    for at, site in enumerate(sites):
+    for index, site in enumerate(sites):
         if site.kind == "start":
             streams.append([])
-        streams[-1].append(at)
+        streams[-1].append(index)
     longest = max(streams, key=len)
-    shapes = Counter(sites[at].shape for at in longest)
+    shapes = Counter(sites[index].shape for index in longest)
     common = max(shapes, key=shapes.__getitem__, default=())
-    return [at for at in longest if sites[at].shape == common][1:]
+    return [index for index in longest if sites[index].shape == common][1:]
 
 
-def likeness(recording: Recording) -> str:
-    """The arrangement that signal and gradient of the first row, before training changes the weights, are both like;
-    "little" where neither changes much over depth, empty where they are like none.
+def starting_arrangement(recording: Recording) -> str:
+    """The arrangement whose signal and gradient the first row resembles, before training changes the weights.
+
+    "little" if neither changes much over depth, empty if it resembles none.
     """
-    places = stream_of(recording.sites)
-    act, grad = ([recording.row(name, 0)[place] for place in places] for name in ("act_rms", "grad_rms"))
-    return alike(act, grad, summed=any(recording.sites[place].kind == "sum" for place in places))
+    stream = stream_of(recording.sites)
+    act = [recording.row("act_rms", 0)[index] for index in stream]
+    grad = [recording.row("grad_rms", 0)[index] for index in stream]
+    return arrangement_of(act, grad, has_sums=any(recording.sites[index].kind == "sum" for index in stream))
 
 
-def law_at(recording: Recording, at: int) -> GrowthLaw:
+def law_at(recording: Recording, row: int) -> GrowthLaw:
     """The law that the signal over depth follows in one row."""
-    act = recording.row("act_rms", at)
-    return law_of_stream([act[place] for place in stream_of(recording.sites)])
+    act = recording.row("act_rms", row)
+    return law_of_stream([act[index] for index in stream_of(recording.sites)])
 
 
-def law_in_words(signal: GrowthLaw, like: str, *, later: bool) -> str:
-    """The law of a row, and the arrangement that the net started like, in sentences; empty where neither is clear.
+def law_sentence(signal: GrowthLaw, arrangement: str, *, is_later: bool) -> str:
+    """A template on the law of a row and the arrangement that the net started like; empty if neither is clear.
 
-    `later`: whether it is not the first row. The step is to be filled in.
+    `is_later`: the row is not the first.
     """
-    sentences = [f"At step {STEP} the signal {law}."] if (law := signal.sentence()) else []
-    starts = "started" if later else "starts"
-    if like == "little":
-        sentences.append(f"Your net {starts} with a signal and a gradient that hardly change: {LIKE[like]}.")
-    elif like:
-        sentences.append(f"Your net {starts} like “{like}”: {LIKE[like]}.")
+    sentences = []
+    if predicate := signal.predicate():
+        sentences.append(f"At step {STEP} the signal {predicate}.")
+    starts = "started" if is_later else "starts"
+    if arrangement == "little":
+        sentences.append(
+            f"Your net {starts} with a signal and a gradient that hardly change: {ARRANGEMENTS['little']}."
+        )
+    elif arrangement:
+        sentences.append(f"Your net {starts} like “{arrangement}”: {ARRANGEMENTS[arrangement]}.")
     return " ".join(sentences)
 
 
-def alike(act: Sequence[float], grad: Sequence[float], *, summed: bool) -> str:
-    """The arrangement of sizes over depth, as in `likeness`; `summed`: branches are added to a stream."""
+def arrangement_of(act: Sequence[float], grad: Sequence[float], *, has_sums: bool) -> str:
+    """The arrangement by signal and gradient over depth, as in `starting_arrangement`.
+
+    `has_sums`: branches are added to a stream.
+    """
     signal, gradient = law_of_stream(act), law_of_stream(grad[::-1])
     if not (signal.kind and gradient.kind):
         return ""
-    products = _same_product(signal, gradient)
-    if not summed:
-        normed = (signal.kind, gradient.kind) == ("constant", "exponential")
-        return "plain" if products else "plain + norm" if normed else ""
+    is_product = _have_same_rate(signal, gradient)
+    if not has_sums:
+        is_normed = (signal.kind, gradient.kind) == ("constant", "exponential")
+        return "plain" if is_product else "plain + norm" if is_normed else ""
     if len({*act}) == len({*grad}) == 1:
         return "ReZero"
-    if max(signal.spread, gradient.spread) < LITTLE:
+    if max(signal.spread, gradient.spread) < LITTLE_SPREAD:
         return "little"
-    as_much = signal.kind == "root" and RETURNS[0] <= _power(act, grad) <= RETURNS[1]
-    fits = {"post-norm": signal.kind == "constant", "residual only": products and signal.rate > 1, "pre-norm": as_much}
-    return next((name for name, does in fits.items() if does), "")
+    low, high = RETURN_POWERS
+    if signal.kind == "root":
+        return "pre-norm" if low <= _return_power(act, grad) <= high else ""
+    return "post-norm" if signal.kind == "constant" else "residual only" if is_product and signal.rate > 1 else ""
 
 
-def _same_product(signal: GrowthLaw, gradient: GrowthLaw) -> bool:
-    """Whether signal and gradient are products over the layers of the same factors."""
+def _have_same_rate(signal: GrowthLaw, gradient: GrowthLaw) -> bool:
+    """Whether signal and gradient are products of the same factors over the layers."""
     if not signal.kind == gradient.kind == "exponential":
         return False
     rate = math.log(signal.rate)
     return abs(math.log(gradient.rate) - rate) < MAX_RATE_DIFFERENCE * abs(rate)
 
 
-def _power(act: Sequence[float], grad: Sequence[float]) -> float:
-    """The power of the signal by which its gradient falls with depth: least squares in logarithms."""
-    sizes, falls = [math.log(value) for value in act], [-math.log(value) for value in grad]
+def _return_power(act: Sequence[float], grad: Sequence[float]) -> float:
+    """The power of the signal with which its gradient falls over depth, by least squares in logarithms."""
+    sizes = [math.log(value) for value in act]
+    falls = [-math.log(value) for value in grad]
     mean = sum(sizes) / len(sizes)
-    return sum((size - mean) * fall for size, fall in zip(sizes, falls, strict=True)) / sum(
-        (size - mean) ** 2 for size in sizes
-    )
+    covariance = sum((size - mean) * fall for size, fall in zip(sizes, falls, strict=True))
+    return covariance / sum((size - mean) ** 2 for size in sizes)
 
 
-def _grown(logs: Sequence[float], power: float) -> float:
-    """How far sizes, given their logarithms, are from a law by which this power of them gains the same at every site;
-    infinite if none gains.
+def _power_law_distance(logs: Sequence[float], power: float) -> float:
+    """The distance of sizes, given their logarithms, from a law by which their power gains the same at every site.
+
+    Infinite if it gains nothing.
     """
-    most = max(logs)  # the powers are of a share of it, which keeps them within the range of floats
-    powers = _at_least(SMALLEST, [math.exp(power * (log - most)) for log in logs])
-    start, gain = straight(powers, [1 / one**2 for one in powers])
+    largest = max(logs)  # divided out, so that the powers stay within the range of floats
+    powers = _clamp([math.exp(power * (log - largest)) for log in logs])
+    start, gain = fit_line(powers, [1 / value**2 for value in powers])
     if gain <= 0:
         return math.inf
-    fitted = _at_least(SMALLEST, [start + gain * at for at in range(len(powers))])
-    return _distance(logs, [math.log(one) / power + most for one in fitted])
+    fitted = _clamp([start + gain * index for index in range(len(powers))])
+    return _rms_distance(logs, [math.log(value) / power + largest for value in fitted])
 
 
-def _at_least(least: float, values: list[float]) -> list[float]:
-    return values if min(values) >= least else [max(value, least) for value in values]
+def _clamp(values: list[float]) -> list[float]:
+    return values if min(values) >= SMALLEST else [max(value, SMALLEST) for value in values]
 
 
-def _distance(logs: Sequence[float], fitted: Sequence[float]) -> float:
+def _rms_distance(logs: Sequence[float], fitted: Sequence[float]) -> float:
     return math.dist(logs, fitted) / math.sqrt(len(logs))

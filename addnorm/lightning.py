@@ -18,20 +18,21 @@ else:
 class LightningCallback(Callback):
     """Records training with automatic optimisation. Takes the arguments of `watch`, except model, optimiser and scaler.
 
-    A training step may call parts of the module instead of the module itself, so a forward pass is taken to last from
-    the start of a batch to `backward`.
+    A forward pass lasts from the start of a batch to `backward`, because a training step may call parts of the module
+    instead of the module itself.
     """
 
-    def __init__(self, path: str | os.PathLike[str], **asked: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], **arguments: Any) -> None:
         super().__init__()
         self.recorder: Recorder | None = None
-        self._path, self._asked = path, asked
+        self._path = path
+        self._arguments = arguments
 
     def on_train_start(self, trainer: Any, module: Any) -> None:
         """Starts recording, in the first of several processes."""
         if trainer.is_global_zero:
             scaler = getattr(trainer.precision_plugin, "scaler", None)
-            self.recorder = Recorder(module, self._path, scaler=scaler, called=False, **self._asked)
+            self.recorder = Recorder(module, self._path, scaler=scaler, called=False, **self._arguments)
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
         """Begins a forward pass."""
@@ -39,7 +40,7 @@ class LightningCallback(Callback):
             self.recorder.begin_pass()
 
     def on_before_backward(self, trainer: Any, module: Any, loss: Any) -> None:
-        """Ends the pass. Lightning has divided the loss by the number of batches that accumulate."""
+        """Ends the pass. Undoes Lightning's division of the loss by the number of accumulated batches."""
         if self.recorder is not None:
             self.recorder.end_pass()
             self.recorder.loss(loss * trainer.accumulate_grad_batches)

@@ -1,4 +1,4 @@
-"""Which models can be watched, and what a pass of our own leaves as it was."""
+"""Models that cannot be watched, and the state that a pass of the recorder's own restores."""
 
 from __future__ import annotations
 
@@ -11,54 +11,55 @@ import torch
 from torch import nn
 
 
-def bare(model: nn.Module) -> nn.Module:
-    """A model without the wrapper of DistributedDataParallel."""
+def unwrap_ddp(model: nn.Module) -> nn.Module:
+    """The model inside a DistributedDataParallel wrapper, or the model itself."""
     return model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model
 
 
-def refused(model: nn.Module) -> str:
-    """Why a model cannot be watched, in a sentence; empty where it can."""
-    kinds = {kind.__name__ for module in model.modules() for kind in type(module).__mro__}
-    kinds |= {type(parameter).__name__ for parameter in model.parameters()}
-    if kinds & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}:
+def unsupported_reason(model: nn.Module) -> str:
+    """One sentence on why a model cannot be watched; empty if it can."""
+    class_names = {kind.__name__ for module in model.modules() for kind in type(module).__mro__}
+    class_names |= {type(parameter).__name__ for parameter in model.parameters()}
+    if class_names & {"FullyShardedDataParallel", "FSDPModule", "DTensor"}:
         return "This model is split over processes (FSDP), so no process has a whole weight or gradient to measure."
-    if "DataParallel" in kinds:
+    if "DataParallel" in class_names:
         return (
             "This model is copied in every step (DataParallel), and the copies cannot be watched; "
             "DistributedDataParallel can."
         )
-    if "ScriptModule" in kinds:
+    if "ScriptModule" in class_names:
         return "This model is a script (torch.jit), inside which hooks see nothing."
     return ""
 
 
 @contextmanager
-def left_as_it_was(model: nn.Module) -> Iterator[None]:
-    """Puts buffers and the random states of torch, Python and numpy back after a `with` block."""
-    with _random_state(model), _buffers(model):
+def preserve_state(model: nn.Module) -> Iterator[None]:
+    """Restores buffers and the random states of torch, Python and numpy after a `with` block."""
+    with _preserve_random_states(model), _preserve_buffers(model):
         yield
 
 
 @contextmanager
-def _random_state(model: nn.Module) -> Iterator[None]:
+def _preserve_random_states(model: nn.Module) -> Iterator[None]:
     devices = {p.device for p in model.parameters() if p.device.type not in ("cpu", "meta")}
-    state, numpy = random.getstate(), sys.modules.get("numpy")
-    of_numpy = numpy.random.get_state() if numpy else None
+    numpy = sys.modules.get("numpy")
+    numpy_state = numpy.random.get_state() if numpy else None
+    python_state = random.getstate()
     with ExitStack() as forks:
         forks.enter_context(torch.random.fork_rng(devices=[]))
         for kind in {device.type for device in devices}:
-            places = [device.index or 0 for device in devices if device.type == kind]
-            forks.enter_context(torch.random.fork_rng(devices=places, device_type=kind))
+            indices = [device.index or 0 for device in devices if device.type == kind]
+            forks.enter_context(torch.random.fork_rng(devices=indices, device_type=kind))
         try:
             yield
         finally:
-            random.setstate(state)
+            random.setstate(python_state)
             if numpy:
-                numpy.random.set_state(of_numpy)
+                numpy.random.set_state(numpy_state)
 
 
 @contextmanager
-def _buffers(model: nn.Module) -> Iterator[None]:
+def _preserve_buffers(model: nn.Module) -> Iterator[None]:
     buffers = [
         (module, name, buffer, buffer.clone())
         for module in model.modules()

@@ -13,37 +13,41 @@ import torch
 from torch import Tensor, nn
 
 from addnorm.blocks import blocks_by_name, blocks_of
-from addnorm.compiled import core, eagerly
-from addnorm.first import FirstPass
+from addnorm.compiled import force_eager, unwrap_compiled
+from addnorm.display import Display
+from addnorm.first_pass import FirstPass
 from addnorm.header import header
-from addnorm.model import bare, left_as_it_was, refused
-from addnorm.recording import Reader, Recording, as_line, headed
+from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
+from addnorm.recording import Reader, Recording, encode_line, recording_from_header
 from addnorm.rows import Fetch, PendingRow, parts_of
-from addnorm.shown import Shown
-from addnorm.sites import Sites, find_sites, noted, offered, outputs_of
-from addnorm.trace import Graph, Node, Tracer, floating, output_of, tensors_in
+from addnorm.sites import Sites, fallback_modules, find_sites, output_sites, sites_with_notes
+from addnorm.trace import Node, Tracer, is_numeric, output_of, tensors_in
 from addnorm.weights import Weights
-from addnorm.words import lost_at
+from addnorm.words import first_non_finite
 
-OFF = "profile measures gradients, which are switched off here: call it outside of no_grad and inference_mode."
+GRADIENTS_OFF = (
+    "profile measures gradients, which are switched off here: call it outside of no_grad and inference_mode."
+)
 LAZY = "This model has parameters without a shape yet: call it once on a batch before."
 CHECKPOINTED = "Inside reentrant checkpoints no gradients were measured; use_reentrant=False shows them."
-ROUNDING = 2.0**-16  # of a gradient: what is left of less behind a site of the same size lies within float32's rounding
-ROUNDED = "The gradient lies within rounding before {} and is left out there: this loss hardly depends on that."
 PROJECTED = "No loss was given: the gradient is that of a fixed random projection of the output."
-OUTPUT = -1  # the model's answer, among the nodes
+CONSTANT_LOSS = "The loss depends on nothing that is trained, so there are no gradients."
+ROUNDED = "The gradient lies within rounding before {} and is left out there: this loss hardly depends on that."
+ROUNDING = 2.0**-16  # share of a gradient below which its remainder at the site before lies within float32's rounding
+OUTPUT = -1  # key of the model's output among the nodes
 REENTRANT = "CheckpointFunctionBackward"  # torch.autograd.grad refuses it
+
+Loss = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
-class Profile(Shown):
-    """One pass of a model, as a recording of one row. `cause`: what made the first number that is not finite."""
+class Profile(Display):
+    """One pass of a model, as a recording of one row. `cause`: on the origin of the first non-finite number."""
 
     recording: Recording
     cause: str = ""
 
-    def so_far(self) -> Recording:
-        """The recording of one row."""
+    def snapshot(self) -> Recording:
         return self.recording
 
     @property
@@ -53,247 +57,286 @@ class Profile(Shown):
 
     @property
     def signal(self) -> list[float]:
-        """By site, root mean square of the activation; NaN where it was not measured."""
+        """Root mean square of the activation by site, shape (sites,); NaN where it was not measured."""
         return list(self.recording.row("act_rms", 0))
 
     @property
     def gradient(self) -> list[float]:
-        """By site, root mean square of the gradient of the loss; NaN where there is none."""
+        """Root mean square of the loss's gradient by site, shape (sites,); NaN where there is none."""
         return list(self.recording.row("grad_rms", 0))
 
     @property
     def loss(self) -> float:
-        """The loss of the batch; NaN where none was given."""
+        """The loss of the batch; NaN without a loss."""
         return self.recording.scalars["loss"][0]
 
     @property
     def verdict(self) -> str:
-        """What signal and gradient do over depth, in a sentence."""
+        """A sentence on signal and gradient over depth."""
         return self.recording.sentence("verdict", 0)
 
     @property
     def law(self) -> str:
-        """The law by which the signal grows, in a sentence; empty where there are too few sites."""
+        """A sentence on the law by which the signal grows; empty if there are too few sites."""
         return self.recording.sentence("law", 0)
 
     def __repr__(self) -> str:
         return f"<Profile of {self.recording.header['model']}, {len(self.sites)} sites>"
 
 
-def profile(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None = None) -> Profile:
+def profile(model: nn.Module, batch: Any, loss: Loss | None = None) -> Profile:
     """Measures signal and gradient of a model at every site on one batch, without training and without a file.
 
-    The model is called with `batch`: a tensor, a tuple of arguments or a mapping of them by name. `loss` is called with
-    the model's output; where the batch is a tuple, also with its last element, which the model then does not get.
-    Without it the loss is the one in the model's output, else a fixed random projection of the output. Weights,
-    gradients, buffers, mode and random state are as before. RuntimeError where gradients are switched off, ValueError
-    for a model that cannot be measured or a loss that is not one number.
+    `batch`: a tensor, a tuple of arguments or a mapping of them by name, with which the model is called. `loss` is
+    called with the model's output; of a tuple, the last element goes to `loss` instead of the model. Without `loss`,
+    the loss in the model's output counts, else a fixed random projection of the output. Weights, gradients, buffers,
+    mode and random state are restored. Raises RuntimeError if gradients are switched off, ValueError for a model that
+    cannot be measured or a loss that is not one number.
     """
     if not torch.is_grad_enabled() or torch.is_inference_mode_enabled():
-        raise RuntimeError(OFF)
-    if refusal := refused(model):
-        raise ValueError(refusal)
-    model = core(bare(model))
+        raise RuntimeError(GRADIENTS_OFF)
+    if reason := unsupported_reason(model):
+        raise ValueError(reason)
+    model = unwrap_compiled(unwrap_ddp(model))
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in model.parameters()):
         raise ValueError(LAZY)
-    with left_as_it_was(model), _gradients(model), _unwatched(model), eagerly():
-        return _measured(model, batch, loss)
+    with preserve_state(model), _preserve_gradients(model), _pause_recording(model), force_eager():
+        return _profile_of(model, _run_pass(model, batch, loss))
 
 
-def loss_on(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) -> Tensor:
+def loss_on(model: nn.Module, batch: Any, loss: Loss | None) -> Tensor:
     """The loss of a batch, as `profile` computes it."""
-    arguments, target = _split(batch, loss)
-    output = model(**arguments) if isinstance(arguments, Mapping) else model(*arguments)
-    return _loss_of(output, loss, target)[0]
+    output, targets = _call_model(model, batch, loss)
+    return _loss_of(output, loss, targets)[0]
 
 
-class Finder(Tracer):
-    """A tracer that also notes which operation first made a number that is not finite, forward and backward."""
+class NonFiniteTracer(Tracer):
+    """A tracer that also notes the operations that first made a non-finite number, forward and backward.
+
+    `infinite`: the operation that made a tensor with minus infinity alone, which is often a mask.
+    """
 
     def __init__(self, model: nn.Module, measure: Callable[[int, Tensor], None]) -> None:
         super().__init__(model, measure)
         self.forward = self.infinite = self.backward = ""
-        self.place = "the model"  # where what runs in no module runs
+        self.default_module = "the model"  # for operations outside any module
         self.undo: list[Any] = []
-        self._places: dict[int, str] = {}  # the operation and where it ran, by the node that it made
+        self._operations: dict[int, str] = {}  # with their modules, by node
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = super().__torch_function__(func, types, args, kwargs)
-        if not self._measuring:
-            with suppress(RuntimeError, TypeError):  # of a tensor without numbers of its own
-                self._look(getattr(func, "__name__", ""), (*args, *(kwargs or {}).values()), out)
+        if not self._is_measuring:
+            with suppress(RuntimeError, TypeError):  # raised by a tensor without numbers of its own
+                self._check_finite(getattr(func, "__name__", ""), (*args, *(kwargs or {}).values()), out)
         return out
 
-    def _look(self, op: str, given: Sequence[Any], out: Any) -> None:
-        for tensor in [one for one, _ in tensors_in(out) if floating(one)]:
+    def _check_finite(self, op: str, inputs: Sequence[Any], out: Any) -> None:
+        operation = f"{op.strip('_')} in {self._module_stack[-1] or self.default_module}"
+        for tensor in [tensor for tensor, _ in tensors_in(out) if is_numeric(tensor)]:
             node = self._node_of.get(tensor)
             if node is not None:
-                self._places[node.at] = f"{op.strip('_')} in {self._open[-1] or self.place}"
-            if not self.forward and not _finite(tensor):
-                said = self._given(given) or f"made by {op.strip('_')} in {self._open[-1] or self.place}"
-                if not _finite(tensor.detach().clamp(min=0)):
-                    self.forward = said
-                elif all(_finite(one) for one, _ in tensors_in(given, deep=2) if floating(one)):
-                    self.infinite = said  # minus infinity alone is often a mask: the last one counts
+                self._operations[node.index] = operation
+            if not self.forward and not _is_finite(tensor):
+                origin = self._non_finite_input(inputs) or f"made by {operation}"
+                if not _is_finite(tensor.detach().clamp(min=0)):
+                    self.forward = origin
+                elif all(_is_finite(item) for item, _ in tensors_in(inputs, depth=2) if is_numeric(item)):
+                    self.infinite = origin  # the last one counts
             if tensor.requires_grad and node is not None:
-                self.undo.append(tensor.register_hook(self._hook(node)))
+                self.undo.append(tensor.register_hook(self._gradient_hook(node)))
 
-    def _given(self, given: Sequence[Any]) -> str:
-        """What an operation was given that was not finite before the pass."""
-        for tensor, _ in tensors_in(given, deep=2):
-            if floating(tensor) and tensor not in self._node_of and not _finite(tensor):
+    def _non_finite_input(self, inputs: Sequence[Any]) -> str:
+        """The first input that was not finite before the pass, in words."""
+        for tensor, _ in tensors_in(inputs, depth=2):
+            if is_numeric(tensor) and tensor not in self._node_of and not _is_finite(tensor):
                 name = self._names.get(id(tensor))
                 return f"the parameter {name}" if name else "in the batch or in a buffer"
         return ""
 
-    def _hook(self, node: Node) -> Callable[[Tensor], None]:
-        def look(grad: Tensor) -> None:
-            if not self.backward and not _finite(grad):
-                made = [self._places.get(child.at, child.op) for child in node.children]
-                self.backward = f"made on the way back through {' or '.join(dict.fromkeys(made)) or 'the loss'}"
+    def _gradient_hook(self, node: Node) -> Callable[[Tensor], None]:
+        def check(grad: Tensor) -> None:
+            if not self.backward and not _is_finite(grad):
+                operations = dict.fromkeys(self._operations.get(child.index, child.op) for child in node.children)
+                self.backward = f"made on the way back through {' or '.join(operations) or 'the loss'}"
 
-        return look
+        return check
 
-    def cause(self, lost: str) -> str:
-        """What made the first number that is not finite, in a sentence. `lost`: what is so first in the row."""
-        if lost in ("signal", "model's output", "loss") and (made := self.forward or self.infinite):
-            return f"The first tensor that is not finite is {made}."
-        return f"The first gradient that is not finite is {self.backward}." if lost and self.backward else ""
+    def cause(self, quantity: str) -> str:
+        """A sentence on the origin of the first non-finite number. `quantity`: that of the row."""
+        origin = self.forward or self.infinite
+        if quantity in ("signal", "model's output", "loss") and origin:
+            return f"The first tensor that is not finite is {origin}."
+        return f"The first gradient that is not finite is {self.backward}." if quantity and self.backward else ""
 
 
-def _finite(tensor: Tensor) -> bool:
+def _is_finite(tensor: Tensor) -> bool:
     return bool(tensor.detach().isfinite().all())  # detached, so that no checkpoint counts it
 
 
-def _measured(model: nn.Module, batch: Any, loss: Callable[..., Tensor] | None) -> Profile:
-    first, received = FirstPass(), dict[int, Tensor]()
+@dataclass(frozen=True)
+class _Pass:
+    """A forward and a backward pass. `gradients`: by node, and by OUTPUT."""
+
+    tracer: NonFiniteTracer
+    measurements: FirstPass
+    gradients: dict[int, Tensor]
+    loss: Tensor
+    output: Tensor | None
+    notes: list[str]
+
+
+def _run_pass(model: nn.Module, batch: Any, loss: Loss | None) -> _Pass:
+    measurements = FirstPass()
+    gradients: dict[int, Tensor] = {}
+    notes: list[str] = []
 
     def measure(node: int, tensor: Tensor) -> None:
-        first.measure(node, tensor)
+        measurements.measure(node, tensor)
+        collect_gradient(node, tensor)
+
+    def collect_gradient(node: int, tensor: Tensor) -> None:
         if tensor.requires_grad:
-            finder.undo.append(tensor.register_hook(lambda grad: received.__setitem__(node, grad.detach())))
+            tracer.undo.append(tensor.register_hook(lambda grad: gradients.__setitem__(node, grad.detach())))
 
-    finder, notes = Finder(model, measure), []
+    tracer = NonFiniteTracer(model, measure)
     try:
-        with finder:
-            arguments, target = _split(batch, loss)
-            output = model(**arguments) if isinstance(arguments, Mapping) else model(*arguments)
-            finder.place = "the loss"
-            found, note = _loss_of(output, loss, target)
-            notes += [note] if note else []
-        answer = output_of(output)
-        if answer is not None and answer.requires_grad:
-            finder.undo.append(answer.register_hook(lambda grad: received.__setitem__(OUTPUT, grad.detach())))
-        received.clear()  # a model may have asked for gradients of its own in the pass
-        notes += [CHECKPOINTED] if _backward(model, found) else []
+        with tracer:
+            raw_output, targets = _call_model(model, batch, loss)
+            tracer.default_module = "the loss"
+            loss_value, note = _loss_of(raw_output, loss, targets)
+        if note:
+            notes.append(note)
+        output = output_of(raw_output)
+        if output is not None:
+            collect_gradient(OUTPUT, output)
+        gradients.clear()  # the model may have computed gradients of its own in the pass
+        if _backward(model, loss_value):
+            notes.append(CHECKPOINTED)
     finally:
-        for handle in finder.undo:
+        for handle in tracer.undo:
             handle.remove()
-    sites = _sites_of(finder, model)
-    blocks = blocks_of(finder.graph, sites, model) if finder.failure is None else blocks_by_name(model)
-    row = PendingRow(0, losses=[] if PROJECTED in notes else [Fetch(found.detach())])
-    first.give(row, sites)
-    measured = [(at, received[site.node]) for at, site in enumerate(sites) if site.node in received]
-    measured, said = _told_from_rounding(measured, received.get(OUTPUT), row, sites)
-    notes += said
-    row.parts += parts_of([("grad", at, grad) for at, grad in measured])
+    return _Pass(tracer, measurements, gradients, loss_value, output, notes)
+
+
+def _profile_of(model: nn.Module, run: _Pass) -> Profile:
+    tracer = run.tracer
+    sites = _sites_of(tracer, model)
+    blocks = blocks_of(tracer.graph, sites, model) if tracer.failure is None else blocks_by_name(model)
     weights = Weights(model, blocks)
+    row = PendingRow(0, losses=[] if PROJECTED in run.notes else [Fetch(run.loss.detach())])
+    run.measurements.fill_row(row, sites)
+    gradients = [(index, run.gradients[site.node]) for index, site in enumerate(sites) if site.node in run.gradients]
+    gradients, rounding_notes = _without_rounding(gradients, run.gradients.get(OUTPUT), row, sites)
+    row.parts += parts_of([("grad", index, grad) for index, grad in gradients])
     row.parts += weights.gradients()
-    row.block_of, row.expected = weights.block_of, frozenset(range(len(weights.matrices)))
-    row.prints, row.equals = weights.prints(), weights.first_equals
-    if answer is not None:
-        row.parts += parts_of([("output", 0, answer.detach())])
-    now = datetime.now(timezone.utc)
-    graph = finder.graph if finder.failure is None else None
-    names = weights.matrices
-    head = header(model, None, created=now, every=1, sites=sites, blocks=blocks, meta={}, matrices=names, graph=graph)
-    end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
+    row.block_of = weights.block_of
+    row.expected = frozenset(range(len(weights.matrices)))
+    row.fingerprints = weights.fingerprints()
+    row.first_equal = weights.first_equal
+    if run.output is not None:
+        row.parts += parts_of([("output", 0, run.output.detach())])
+    head = header(
+        model,
+        None,
+        created=datetime.now(timezone.utc),
+        every=1,
+        sites=sites,
+        blocks=blocks,
+        meta={},
+        matrices=weights.matrices,
+        graph=tracer.graph if tracer.failure is None else None,
+    )
     line = row.line(head)
-    lost = lost_at(headed(head).alone(line), 0)
-    cause = finder.cause(lost[0]) if lost else ""
-    head["notes"] += [*notes, *([cause] if cause else [])]
-    return Profile(Reader().feed(b"".join(map(as_line, (head, line, end)))), cause)
+    lost = first_non_finite(recording_from_header(head).single_row(line), 0)
+    cause = tracer.cause(lost.quantity) if lost else ""
+    head["notes"] += [*run.notes, *rounding_notes, *([cause] if cause else [])]
+    end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
+    return Profile(Reader().feed(b"".join(map(encode_line, (head, line, end)))), cause)
 
 
-def _told_from_rounding(
-    measured: list[tuple[int, Tensor]], output: Tensor | None, row: PendingRow, sites: Sites
+def _without_rounding(
+    gradients: list[tuple[int, Tensor]], output_gradient: Tensor | None, row: PendingRow, sites: Sites
 ) -> tuple[list[tuple[int, Tensor]], list[str]]:
-    """The gradients as far back as they are more than rounding, and a sentence where they are not all.
+    """The gradients by site without those that lie within rounding, and a note if any were left out.
 
-    What a map leaves of a gradient is as small as what it makes of the signal. Much less is a sum that cancels: that of
-    the mean square of a norm's output, say.
+    A layer shrinks the gradient about as much as the signal. A gradient that is much smaller is a sum that cancels, as
+    for the mean square of a norm's output.
     """
-    acts = {at: math.sqrt(square) for (name, at), square in row.sums()[0].items() if name == "act"}
-    after = output.double().norm().item() if output is not None else math.nan
-    size, name = math.nan, "the model's output"
-    for place in range(len(measured) - 1, -1, -1):
-        at, grad = measured[place]
+    signals = {index: math.sqrt(total.square) for (name, index), total in row.sums().items() if name == "act"}
+    later_norm = output_gradient.double().norm().item() if output_gradient is not None else math.nan
+    later_signal, later_name = math.nan, "the model's output"
+    for position in range(len(gradients) - 1, -1, -1):
+        site, grad = gradients[position]
         norm = grad.double().norm().item()
-        shrinks = min(1.0, size / acts[at]) if acts.get(at) and math.isfinite(size) else 1.0
-        if 0 < norm < ROUNDING * shrinks * after:
-            return measured[place + 1 :], [ROUNDED.format(name)]
-        after, size, name = norm, acts.get(at, math.nan), sites[at].name
-    return measured, []
+        signal = signals.get(site)
+        shrinkage = min(1.0, later_signal / signal) if signal and math.isfinite(later_signal) else 1.0
+        if 0 < norm < ROUNDING * shrinkage * later_norm:
+            return gradients[position + 1 :], [ROUNDED.format(later_name)]
+        later_norm = norm
+        later_signal, later_name = signals.get(site, math.nan), sites[site].name
+    return gradients, []
 
 
-def _split(batch: Any, loss: Callable[..., Tensor] | None) -> tuple[Any, tuple[Any, ...]]:
-    """What the model gets, and what the loss gets besides the output."""
+def _call_model(model: nn.Module, batch: Any, loss: Loss | None) -> tuple[Any, tuple[Any, ...]]:
+    """The model's output, and the arguments of the loss after the output."""
     if isinstance(batch, Mapping):
-        return batch, ()
+        return model(**batch), ()
     if not isinstance(batch, tuple | list):
-        return (batch,), ()
-    return (batch[:-1], (batch[-1],)) if loss is not None else (batch, ())
+        return model(batch), ()
+    if loss is None:
+        return model(*batch), ()
+    return model(*batch[:-1]), (batch[-1],)
 
 
-def _loss_of(output: Any, loss: Callable[..., Tensor] | None, target: tuple[Any, ...]) -> tuple[Tensor, str]:
-    """The loss of an output, and a sentence where it had to be made up. ValueError where it is not one number."""
+def _loss_of(output: Any, loss: Loss | None, targets: tuple[Any, ...]) -> tuple[Tensor, str]:
+    """The loss of an output as a scalar, and a note if it is a projection or constant. Raises ValueError for others."""
     note = ""
     if loss is not None:
-        found = loss(output, *target)
+        value: Any = loss(output, *targets)
     else:
-        own = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
-        if isinstance(own, Tensor):
-            found = own
-        else:
-            answer = output_of(output)
-            if answer is None:
+        value = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+        if not isinstance(value, Tensor):
+            tensor = output_of(output)
+            if tensor is None:
                 raise ValueError("The model's output is no tensor of numbers: give profile a loss.")
-            found, note = _projection(answer), PROJECTED
-    if not isinstance(found, Tensor) or found.numel() != 1:
+            value, note = _projection(tensor), PROJECTED
+    if not isinstance(value, Tensor) or value.numel() != 1:
         raise ValueError("The loss is not one number.")
-    if not found.requires_grad:
-        note = "The loss depends on nothing that is trained, so there are no gradients."
-    return found.reshape(()), note
+    return value.reshape(()), note if value.requires_grad else CONSTANT_LOSS
 
 
-def _projection(answer: Tensor) -> Tensor:
-    """The mean of an output's numbers, each times a normal one that is the same in every call.
+def _projection(output: Tensor) -> Tensor:
+    """The mean of an output times normal numbers, which are the same in every call.
 
-    A mean or mean square would be constant behind a norm, and its gradient rounding.
+    A plain mean or mean square would be constant behind a norm, and its gradient nothing but rounding.
     """
-    real = torch.view_as_real(answer) if answer.is_complex() else answer
+    real = torch.view_as_real(output) if output.is_complex() else output
     weights = torch.randn(real.shape, generator=torch.Generator().manual_seed(0))
     return (real * weights.to(real)).mean()
 
 
-def _sites_of(finder: Finder, model: nn.Module) -> Sites:
-    graph: Graph = finder.graph
-    lost = [f"The forward pass could not be traced: {finder.failure}"] if finder.failure is not None else []
-    lost += ["The forward pass makes too many tensors to trace them all."] if graph.too_large else []
-    if not lost and (sites := find_sites(graph, model)):
+def _sites_of(tracer: NonFiniteTracer, model: nn.Module) -> Sites:
+    graph = tracer.graph
+    notes = []
+    if tracer.failure is not None:
+        notes.append(f"The forward pass could not be traced: {tracer.failure}")
+    if graph.too_large:
+        notes.append("The forward pass makes too many tensors to trace them all.")
+    if not notes and (sites := find_sites(graph, model)):
         return sites
-    return noted(outputs_of(graph, offered(model), model), lost or ["No residual additions were found."])
+    fallback = output_sites(graph, fallback_modules(model), model)
+    return sites_with_notes(fallback, notes or ["No residual additions were found."])
 
 
 def _backward(model: nn.Module, loss: Tensor) -> bool:
-    """Computes the gradients of all parameters, without the hooks that follow an accumulated one where that can be.
+    """Computes the gradients of all parameters, without post-accumulate hooks if possible.
 
-    Returns whether parts were computed again in the old way of checkpoints.
+    Returns whether a reentrant checkpoint computed parts again.
     """
     if not loss.requires_grad:
         return False
     trained = [p for p in model.parameters() if p.requires_grad]
-    if any(node.name() == REENTRANT for node in _nodes(loss)):
+    if any(node.name() == REENTRANT for node in _autograd_nodes(loss)):
         if any(getattr(p, "_post_accumulate_grad_hooks", None) for p in trained):
             raise ValueError("A reentrant checkpoint would call the hooks that update this model's weights.")
         loss.backward()
@@ -303,23 +346,22 @@ def _backward(model: nn.Module, loss: Tensor) -> bool:
     return False
 
 
-def _nodes(loss: Tensor) -> Iterator[Any]:
-    """The nodes of autograd's graph."""
-    waiting, known = [loss.grad_fn], set()
+def _autograd_nodes(loss: Tensor) -> Iterator[Any]:
+    waiting, visited = [loss.grad_fn], set()
     while waiting:
         node = waiting.pop()
-        if node is None or node in known:
+        if node is None or node in visited:
             continue
-        known.add(node)
+        visited.add(node)
         yield node
-        waiting += [one for one, _ in node.next_functions]
+        waiting += [parent for parent, _ in node.next_functions]
 
 
-# --- what a pass changes, and is put back ---
+# --- restored after the pass ---
 
 
 @contextmanager
-def _gradients(model: nn.Module) -> Iterator[None]:
+def _preserve_gradients(model: nn.Module) -> Iterator[None]:
     gradients = [(p, p.grad) for p in model.parameters()]
     for p, _ in gradients:
         p.grad = None
@@ -331,8 +373,7 @@ def _gradients(model: nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _unwatched(model: nn.Module) -> Iterator[None]:
-    """A recording of the model does not notice."""
+def _pause_recording(model: nn.Module) -> Iterator[None]:
     from addnorm.recorder import _watched
 
     recorder = _watched.get(model)

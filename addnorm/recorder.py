@@ -21,48 +21,57 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from addnorm.alarms import FACTOR, Alarm, Alarms
-from addnorm.amp import listen, scale_of, unscaled
+from addnorm.amp import add_scaler_listener, is_unscaled, scale_of
 from addnorm.blocks import Block, blocks_by_name, blocks_of
-from addnorm.compiled import EAGER, around, compiled_parts, core, eagerly, outside, wrapper_of
-from addnorm.copies import left_out_of_copies
+from addnorm.compiled import (
+    SET_STANCE,
+    compile_wrapper,
+    compiled_parts,
+    force_eager,
+    hook_calls,
+    unwrap_compiled,
+    visible_graph,
+)
+from addnorm.copies import strip_hooks_from_copies
 from addnorm.cosine import cosines_of
 from addnorm.detail import Heads
+from addnorm.display import Display
 from addnorm.evidence import Evidence
-from addnorm.first import FirstPass
+from addnorm.first_pass import FirstPass
 from addnorm.format import BINS, VERSION
 from addnorm.header import header
 from addnorm.histogram import histograms_of
 from addnorm.live import Live
-from addnorm.model import bare, left_as_it_was, refused
+from addnorm.model import preserve_state, unsupported_reason, unwrap_ddp
 from addnorm.operation import LastPass
 from addnorm.passes import BackwardPasses
 from addnorm.probe import Hook, Probe
-from addnorm.recording import Recording, headed, read, told_line
+from addnorm.recording import Recording, changes_entry, read, recording_from_header
 from addnorm.rows import Fetch, Part, PendingRow, Rows, parts_of
-from addnorm.rules import Diagnostic, unknown_rules, worst_first
-from addnorm.said import Teller
-from addnorm.shown import Shown
+from addnorm.rules import Diagnostic, sorted_by_severity, unknown_rules_message
+from addnorm.sentences import Narrator
 from addnorm.sinks import Sinks
 from addnorm.sites import (
     Sites,
-    as_written_in_words,
-    chosen_modules,
+    eager_sites_note,
+    fallback_modules,
     find_sites,
-    hidden_in_words,
-    noted,
-    offered,
-    outputs_of,
+    hidden_sites_note,
+    matching_modules,
+    output_sites,
+    sites_with_notes,
 )
-from addnorm.trace import Graph, Tracer, floating, output_of
-from addnorm.weights import Samples, Weights, changes
+from addnorm.trace import Graph, Tracer, is_numeric, output_of
+from addnorm.weights import Sample, Weights, update_norms
 from addnorm.writer import Writer
 
 Detail = Literal["", "heads", "histograms"]
-Shared = Literal["all", "some", "none"]
-Wanted = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
+Overlap = Literal["all", "some", "none"]
+SiteSelection = Literal["auto"] | str | Iterable[str] | Mapping[str, nn.Module]
 
-SELDOM = 64  # rows between two with updates and cosines, after the first ones
-LONGEST = 500  # characters kept of an error
+FULL_ROW_INTERVAL = 64  # rows between two with updates and cosines, after the first ones
+MAX_REASON_CHARS = 500  # of an error
+FORMAT_FIELDS = ("sites", "blocks", "heads", "weights", "bins")  # of the header; a resumed file must have the same
 
 _watched: WeakKeyDictionary[nn.Module, Recorder] = WeakKeyDictionary()
 
@@ -74,7 +83,7 @@ def watch(
     optimizer: torch.optim.Optimizer | None = None,
     scaler: Any = None,
     every: int = 1,
-    sites: Wanted = "auto",
+    sites: SiteSelection = "auto",
     meta: Mapping[str, Any] | None = None,
     to: Iterable[Any] = (),
     resume: bool | int = False,
@@ -85,18 +94,17 @@ def watch(
     """Records signal and gradient along the residual stream of `model` to a file that can be read while it grows.
 
     Every update of `optimizer` closes a row, before the weights change; without an optimiser, `recorder.step()` does.
-    `scaler`: AMP's, whose scale is divided out. `every`: steps to a row. `sites`: "auto", globs of module names, or
-    modules by the names that they are to have. `meta`: kept in the header, as JSON. `to`: TensorBoard's `SummaryWriter`
-    or a run of Weights & Biases or Trackio, told a few numbers of each row, beside a file or without one.
+    `scaler`: AMP's GradScaler, whose scale is divided out. `every`: steps per row. `sites`: "auto", globs of module
+    names, or modules by site name. `meta`: stored in the header, as JSON. `to`: TensorBoard's `SummaryWriter` or a run
+    of Weights & Biases or Trackio, which receive a few numbers of each row, beside a file or without one.
 
-    `resume`: goes on with the file of that name after its last row, or at a step, whose row and later ones are dropped.
-    `detail`: "heads" adds the size of each attention head's output and the gradient of each parameter, "histograms" the
-    distribution of each site's values, in the rows that have updates. `eager`: where torch.compile hides sites, the
-    model runs as it is written on the steps that are recorded. `ignore`: ids of findings that are switched off
-    ("AN-L1").
+    `resume`: appends to an existing file after its last row (True), or drops its rows from a step on. `detail`: "heads"
+    adds the size of each attention head's output and the gradient of each parameter, "histograms" the distribution of
+    each site's values in the rows with updates. `eager`: if torch.compile hides sites, the model runs eagerly on the
+    recorded steps. `ignore`: ids of findings to switch off ("AN-L1").
 
-    Where the file exists already, the next free name is taken (`recorder.path`). Raises ValueError for illegal
-    arguments; anything else that goes wrong is one warning, and training goes on.
+    If the file exists, the next free name is taken (`recorder.path`). Raises ValueError for illegal arguments; any
+    other fault is one warning, and training goes on.
     """
     return Recorder(
         model, path, optimizer=optimizer, scaler=scaler, every=every, sites=sites, meta=meta, to=to, resume=resume,
@@ -106,12 +114,12 @@ def watch(
 
 def unwatch(model: nn.Module) -> None:
     """Ends the recording of a model, if there is one."""
-    if (recorder := _watched.get(core(bare(model)))) is not None:
+    if (recorder := _watched.get(unwrap_compiled(unwrap_ddp(model)))) is not None:
         recorder.close()
 
 
-class Recorder(Shown):
-    """A recording in the making. Use it as a context manager, or `close` it.
+class Recorder(Display):
+    """A recording in progress. Use it as a context manager, or call `close`.
 
     `called`: a forward pass is a call of the model; otherwise `begin_pass` and `end_pass` bracket it.
     """
@@ -124,7 +132,7 @@ class Recorder(Shown):
         optimizer: torch.optim.Optimizer | None = None,
         scaler: Any = None,
         every: int = 1,
-        sites: Wanted = "auto",
+        sites: SiteSelection = "auto",
         meta: Mapping[str, Any] | None = None,
         to: Iterable[Any] = (),
         resume: bool | int = False,
@@ -133,105 +141,130 @@ class Recorder(Shown):
         ignore: Iterable[str] = (),
         called: bool = True,
     ) -> None:
-        to, ignore = list(to), [ignore] if isinstance(ignore, str) else list(ignore)
+        to = list(to)
+        ignore = [ignore] if isinstance(ignore, str) else list(ignore)
         self._sinks = Sinks(to)
-        _check(path, every, meta, to, detail=detail, ignore=ignore)
+        _check_arguments(path, every, meta, to, detail=detail, ignore=ignore)
         self._ignored = ignore
-        self._wanted = path
+        self._requested_path = path
         self.path = Path(os.devnull if path is None else path)
-        self.sites = noted((), ["No sites yet: they are found at the first forward pass with gradients."])
-        self._model = wrapper_of(bare(model))
-        self._optimizer, self._scaler, self._stepped_by = _inner(optimizer), scaler, optimizer
-        self._every, self._meta = every, dict(meta or {})
-        self._chosen = None if isinstance(sites, str) and sites == "auto" else chosen_modules(self._model, sites)
-        self._began, self._created = time.monotonic(), datetime.now(timezone.utc)
-        self._own = dict(self._model.named_parameters())  # which functional_call may put others in the place of
+        self._model = compile_wrapper(unwrap_ddp(model))
+        self._optimizer = _unwrap_optimizer(optimizer)
+        self._is_opaque_optimizer = optimizer is not None and self._optimizer is None
+        self._scaler = scaler
+        self._every = every
+        self._meta = dict(meta or {})
+        is_auto = isinstance(sites, str) and sites == "auto"
+        self._site_modules = None if is_auto else matching_modules(self._model, sites)
+        self._resume = resume
+        self._detail = detail
+        self._compiled = compiled_parts(self._model)
+        self._may_run_eagerly = eager and SET_STANCE is not None
+        self._runs_eagerly = bool(self._compiled) and self._may_run_eagerly and not called  # on recorded steps
+        self._init_model_state()
+        self._init_loop_state()
+        self._init_file_state()
+        if _rank() == 0:  # the first process writes for all
+            self._start(called)
+
+    def _init_model_state(self) -> None:
+        self.sites = sites_with_notes((), ["No sites yet: they are found at the first forward pass with gradients."])
+        self._parameters = dict(self._model.named_parameters())  # functional_call may put others in their place
         self._blocks: list[Block] = []
         self._weights: Weights | None = None  # from the header on
         self._probe: Probe | None = None
         self._tracer: Tracer | None = None
-        self._detail = detail
-        self._first = FirstPass(histograms=self._detail == "histograms")
-        self._rows = Rows(self._write)
-        self._row = PendingRow(0)
-        # By optimiser, other than ours, how much of what ours updates it updates too.
-        self._shares: WeakKeyDictionary[torch.optim.Optimizer, Shared] = WeakKeyDictionary()
-        self._backward = BackwardPasses(self._trained, self._begin_backward, self._end_backward)
-        self._newest: PendingRow | None = None  # the last closed row, for a loss that is told later
-        self._before: tuple[PendingRow, Samples] | None = None  # weights as they were before an update, and its row
-        self._steps = self._written = 0
-        self._passes = 0
-        self._paused = 0
-        self._failing = self._closure = self._clips = False
-        self._began_update = 0  # how many steps there were when the update under way began
-        # At a compiled model in a pass of our own; no sites can be found; another optimiser has used the passes so far.
-        self._looking = self._blind = self._elsewhere = False
-        self._compiled = compiled_parts(self._model)
-        self._eager = eager and EAGER is not None
-        self._as_written = bool(self._compiled) and self._eager and not called  # on the steps that are recorded
+        self._first_pass = self._new_first_pass()
+        self._heads = Heads(nn.Module(), self._record_heads)
+        self._has_no_sites = False  # and cannot find any
         self._stance = contextlib.ExitStack()
-        self._alarms: Alarms | None = None
-        self._pass: LastPass | None = None  # the last one, for the operation that made a number
-        self._header: Mapping[str, Any] = {}
-        self._headed, self._teller = Recording(), Teller()
-        self._resume, self._earlier = resume, Recording()  # what the file holds that is gone on with
-        self._heads = Heads(nn.Module(), self._hear_heads)
-        self._evidence = Evidence()
-        self._version = -1  # of the gradients at the end of a backward pass, where clipping is looked for
-        self._process = os.getpid()
         self._undo: list[Callable[[], object]] = []
+
+    def _init_loop_state(self) -> None:
+        self._row = PendingRow(0)
+        self._last_row: PendingRow | None = None  # the last closed row, whose loss may still come
+        self._update: tuple[PendingRow, list[Sample]] | None = None  # a row and the weights before its update
+        self._overlaps: WeakKeyDictionary[torch.optim.Optimizer, Overlap] = WeakKeyDictionary()
+        self._backward = BackwardPasses(self._trained, self._begin_backward, self._end_backward)
+        self._step = 0
+        self._step_at_update = 0  # the step when the update under way began
+        self._passes = 0  # forward passes of the step
+        self._paused = 0  # nested `pause` blocks
+        self._update_has_closure = False
+        self._clips = False  # the loop clips gradients
+        self._is_in_own_pass = False  # a pass that the recorder itself makes
+        self._passes_are_for_other = False  # another optimiser has used the passes so far
+        self._gradient_version = -1  # at the end of a backward pass, to detect clipping
+        self._alarms: Alarms | None = None
+        self._last_pass: LastPass | None = None  # for the operation that made a non-finite number
+
+    def _init_file_state(self) -> None:
+        self._start_time = time.monotonic()
+        self._created = datetime.now(timezone.utc)
+        self._rows = Rows(self._write)
+        self._rows_written = 0
+        self._is_failing = False
+        self._header: Mapping[str, Any] = {}
+        self._empty_recording = Recording()  # with the header alone
+        self._earlier = Recording()  # of the file that is resumed
+        self._evidence = Evidence()
+        self._narrator = Narrator()
+        self._process = os.getpid()
         self._writer: Writer | None = None
         self._live: Live | None = None
-        if _rank() == 0:  # the first process writes for all
-            self._start(called)
 
     def _start(self, called: bool) -> None:
-        """Opens the file and hooks the model, or says in a sentence why not."""
-        if (earlier := _watched.get(core(self._model))) is not None:
-            _say(f"this model was being watched already; the recording {earlier.path} ends here")
+        """Opens the file and hooks the model, or warns why not."""
+        if (earlier := _watched.get(unwrap_compiled(self._model))) is not None:
+            _warn(f"this model was being watched already; the recording {earlier.path} ends here")
             earlier.close()
-        if refusal := refused(self._model):
-            _say(f"{refusal} Nothing is recorded.")
+        if reason := unsupported_reason(self._model):
+            _warn(f"{reason} Nothing is recorded.")
             return
+        path = self._requested_path
         try:
-            if self._resume is not False and self._wanted is not None and Path(self._wanted).is_file():
-                self._take_up(read(self._wanted, growing=True))
-            self._writer = Writer(self._wanted, further=bool(self._earlier.header))
+            if self._resume is not False and path is not None and Path(path).is_file():
+                self._resume_from(read(path, growing=True))
+            self._writer = Writer(path, resume=bool(self._earlier.header))
         except OSError as error:
-            _say(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
+            _warn(f"{self.path} cannot be written ({error.strerror or error}). Nothing is recorded.")
             return
         self.path = self._writer.path
-        _watched[core(self._model)] = self
-        self._undo += [left_out_of_copies(), self._backward.listen()]
-        self._blind = bool(self._compiled) and (EAGER is None or not (called or self._as_written))
-        if self._blind:
-            self._no_sites(
-                "This model is compiled, and its sites cannot be found here: only loss and weights are recorded."
-            )
+        _watched[unwrap_compiled(self._model)] = self
+        self._undo += [strip_hooks_from_copies(), self._backward.listen()]
+        self._has_no_sites = bool(self._compiled) and (SET_STANCE is None or not (called or self._runs_eagerly))
+        if self._has_no_sites:
+            note = "This model is compiled, and its sites cannot be found here: only loss and weights are recorded."
+            self.sites = sites_with_notes((), [note])
+            _warn(note)
+        self._hook(called)
+        atexit.register(self.close)
+
+    def _hook(self, called: bool) -> None:
         if called:
-            self._hook(self._model)
+            after = Hook(lambda _model, _args, _kwargs, output: self.end_pass(output))
+            self._undo.append(hook_calls(self._model, Hook(self._before_call), after))
         if self._detail == "heads":
-            self._heads = Heads(self._model, self._hear_heads)
+            self._heads = Heads(self._model, self._record_heads)
             self._undo += self._heads.undo
-        if self._optimizer is None and self._stepped_by is not None:
-            _say("this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update")
+        if self._is_opaque_optimizer:
+            _warn("this optimizer is none of torch's, and no hook hears it: call recorder.step() before every update")
         if self._optimizer is not None:
             self._undo.append(self._optimizer.register_step_pre_hook(Hook(self._before_update)).remove)
             self._undo.append(self._optimizer.register_step_post_hook(Hook(self._after_update)).remove)
-            self._undo.append(register_optimizer_step_pre_hook(self._other_update).remove)
-        self._undo.append(listen(self._hear_scaler))
-        atexit.register(self.close)
+            self._undo.append(register_optimizer_step_pre_hook(self._before_other_update).remove)
+        self._undo.append(add_scaler_listener(self._on_scaler))
 
-    def _take_up(self, earlier: Recording) -> None:
-        """Counts on from a recording. The file is cut only when the model turns out to have its sites."""
+    def _resume_from(self, earlier: Recording) -> None:
+        """Continues the steps of a recording. The file is cut once the model turns out to have the same sites."""
         if not earlier.header:
             return
         self._earlier = earlier
-        after = earlier.steps[-1] + 1 if len(earlier) else 0
-        self._steps = after if self._resume is True else int(self._resume)
-        self._row = PendingRow(self._steps)
+        next_step = earlier.steps[-1] + 1 if len(earlier) else 0
+        self._step = next_step if self._resume is True else int(self._resume)
+        self._row = PendingRow(self._step)
         created = datetime.fromisoformat(earlier.header["created"])
-        self._began -= (self._created - created).total_seconds()
+        self._start_time -= (self._created - created).total_seconds()
 
     def __enter__(self) -> Recorder:
         return self
@@ -250,39 +283,38 @@ class Recorder(Shown):
         return self._writer is not None
 
     def loss(self, loss: Tensor | float) -> None:
-        """Tells the loss of the step under way, or of the one just closed; several of one step are averaged."""
-        self._safely(lambda: self._tell_loss(loss, own=True))
+        """Records the loss of the step under way, or of the one just closed; several of one step are averaged."""
+        self._safely(lambda: self._record_loss(loss, from_loop=True))
 
     def step(self, loss: Tensor | float | None = None) -> None:
-        """Closes the row of a step, to be called before the weights change, where no torch optimiser does it."""
+        """Closes the row of a step. Call it before the weights change, unless a torch optimiser makes the updates."""
         if loss is not None:
-            self._safely(lambda: self._tell_loss(loss, own=True))
-        self._safely(self._close_row)
-        self._ring()
+            self.loss(loss)
+        self._close_row_and_notify()
 
     def show(self) -> None:
-        """Shows the recording in the output of a notebook's cell from now on, drawn again at most twice a second."""
+        """Shows the recording in the output of a notebook's cell from now on, redrawn at most twice a second."""
         if self.path == Path(os.devnull):
-            _say("`show` draws what the file holds, and there is none: give watch a path")
+            _warn("`show` draws what the file holds, and there is none: give watch a path")
             return
         try:
             self._live = Live(self.path)
         except LookupError as error:
-            _say(str(error))
+            _warn(str(error))
 
-    def so_far(self) -> Recording:
-        """What has been written by now."""
+    def snapshot(self) -> Recording:
+        """The recording so far."""
         return read(self.path, growing=True)
 
     @property
     def findings(self) -> list[Diagnostic]:
-        """What has been found up to the last row that is written, the errors first."""
-        return worst_first(self._teller.findings)
+        """The findings up to the last written row, the errors first."""
+        return sorted_by_severity(self._narrator.findings)
 
     def on(self, alarm: Callable[[Alarm], object], *, factor: float = FACTOR) -> None:
         """Calls `alarm` once when a number is not finite, with the operation that made it, when signal or gradient
-        changes by more than `factor` from one site to the next, and when the loss stalls; before the update, which does
-        not come if `alarm` raises. From then on each row waits for the device.
+        changes by more than `factor` from one site to the next, and when the loss stalls. The call precedes the update,
+        which does not happen if `alarm` raises. From then on each row waits for the device.
         """
         self._alarms = Alarms(alarm, factor)
 
@@ -306,327 +338,325 @@ class Recorder(Shown):
         self._safely(self._begin_pass)
 
     def end_pass(self, output: Any = None) -> None:
-        """Ends a forward pass. A loss in its output is recorded unless `loss` tells another."""
+        """Ends a forward pass. A loss in its output is recorded unless the loop calls `loss`."""
         self._safely(lambda: self._end_pass(output))
 
-    def _hook(self, model: nn.Module) -> None:
-        after = Hook(lambda _model, _args, _kwargs, output: self.end_pass(output))
-        self._undo.append(around(model, Hook(self._called), after))
+    @property
+    def _is_recorded_step(self) -> bool:
+        return self._step % self._every == 0
 
-    def _called(self, _model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
-        if self._compiled and self._wants_trace():
-            self._safely(lambda: self._look_inside(args, kwargs))
+    @property
+    def _is_recorded_pass(self) -> bool:
+        return torch.is_grad_enabled() and not self._paused and self._is_recorded_step
+
+    @property
+    def _pass_number(self) -> int:
+        return 1 if self._probe is None else self._probe.number
+
+    def _before_call(self, _model: nn.Module, args: Any, kwargs: Mapping[str, Any]) -> None:
+        can_trace = self._is_recorded_pass and not (self._has_no_sites or self._is_in_own_pass)
+        if self._compiled and self._weights is None and can_trace:
+            self._safely(lambda: self._trace_compiled(args, kwargs))
         self.begin_pass()
-        if not self._looking:
+        if not self._is_in_own_pass:
             self._safely(lambda: self._measure_input((*args, *kwargs.values())))
-        if self._alarms is not None and not self._looking and torch.is_grad_enabled():
-            self._pass = LastPass(args, kwargs)
-        # Hugging Face gives how many tokens all small batches of a step have: the losses are shares of the step's.
-        self._row.shares = kwargs.get("num_items_in_batch") is not None
+            if self._alarms is not None and torch.is_grad_enabled():
+                self._last_pass = LastPass(args, kwargs)
+        # Hugging Face passes the token count of all small batches of a step: the losses are shares of the step's.
+        self._row.losses_are_shares = kwargs.get("num_items_in_batch") is not None
 
-    def _wants_trace(self) -> bool:
-        wanted = torch.is_grad_enabled() and not (self._paused or self._blind or self._looking)
-        return wanted and self._weights is None and self._steps % self._every == 0
-
-    def _look_inside(self, args: Any, kwargs: Mapping[str, Any]) -> None:
-        """Finds the sites of a compiled model in a pass of our own, so that the training's stays as it is."""
-        self._looking = True
+    def _trace_compiled(self, args: Any, kwargs: Mapping[str, Any]) -> None:
+        """Finds the sites of a compiled model in a pass of the recorder's own, so that the training's is unchanged."""
+        self._is_in_own_pass = True
         try:
-            with left_as_it_was(self._model), eagerly(), Tracer(self._model) as tracer:
+            with preserve_state(self._model), force_eager(), Tracer(self._model) as tracer:
                 self._model(*args, **kwargs)
         finally:
-            self._looking = False
-        self._found(tracer)
+            self._is_in_own_pass = False
+        self._use_trace(tracer)
 
     def _begin_pass(self) -> None:
         self._stance.close()
-        if self._looking:
+        if self._is_in_own_pass:
             return
-        self._weights_after()
-        if self._elsewhere:
+        self._measure_update()
+        if self._passes_are_for_other:
             self._drop_passes()
-        if not torch.is_grad_enabled() or self._blind or self._paused or self._steps % self._every:
-            self._listen(False)
+        if not self._is_recorded_pass or self._has_no_sites:
+            self._set_listening(False)
         elif self._weights is None:
-            self._run_as_written()
+            self._enter_eager()
             if self._tracer is None:
-                self._tracer = Tracer(self._model, self._measure_once)
+                self._tracer = Tracer(self._model, self._measure_traced)
                 self._tracer.__enter__()
         elif self._probe is not None:
-            self._fold()
-            self._listen(True)
+            self._collect_pass()
+            self._set_listening(True)
             self._probe.begin()
-            self._run_as_written()
+            self._enter_eager()
 
-    def _run_as_written(self) -> None:
-        """Runs what torch.compile hides sites in as it is written, until the end of the pass."""
-        if self._as_written:
-            self._stance.enter_context(eagerly())
+    def _enter_eager(self) -> None:
+        """Runs a compiled model eagerly until the end of the pass, if that is how it shows its sites."""
+        if self._runs_eagerly:
+            self._stance.enter_context(force_eager())
 
     def _end_pass(self, output: Any) -> None:
-        if self._looking:
+        if self._is_in_own_pass:
             return
         self._stance.close()
         if not torch.is_grad_enabled() or self._paused:
-            self._listen(self._steps % self._every == 0)  # checkpointing may still compute a part again
+            self._set_listening(self._is_recorded_step)  # checkpointing may still compute a part again
             return
         self._passes += 1
         if self._tracer is not None:
-            tracer, self._tracer = self._tracer, None
+            tracer = self._tracer
+            self._tracer = None
             tracer.__exit__(None, None, None)
             if output is None and sys.exc_info()[0] is not None:
-                self._first = FirstPass(
-                    histograms=self._detail == "histograms"
-                )  # the forward pass failed; the next one is traced
+                self._first_pass = self._new_first_pass()  # the forward pass failed; the next one is traced
                 return
-            self._found(tracer)
-            self._take_first(tracer)
+            self._use_trace(tracer)
+            self._use_first_pass(tracer)
         elif self._probe is not None:
             self._probe.end()
-            self._evidence.hear_pass(self._row, self._probe)
-        self._measure_output(output)
+            self._evidence.record_calls(self._row, self._probe)
+        if self._is_recorded_step and (tensor := output_of(output)) is not None:
+            self._row.parts += parts_of([("output", 0, tensor.detach())], number=self._pass_number)
         loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
-        if isinstance(loss, Tensor) and not self._row.own_loss:
-            self._tell_loss(loss, own=False)
+        if isinstance(loss, Tensor) and not self._row.loss_from_loop:
+            self._record_loss(loss, from_loop=False)
 
     def _drop_passes(self) -> None:
-        """Forgets the passes since the last update: their gradients were for another optimiser's."""
-        self._elsewhere = False
+        """Drops the passes since the last update: their gradients were for another optimiser."""
+        self._passes_are_for_other = False
         self._passes = 0
-        self._row = PendingRow(self._steps)
+        self._row = PendingRow(self._step)
         if self._probe is not None:
             self._probe.forget()
             self._probe.release()
         self._backward.forget()
 
-    def _measure_output(self, output: Any) -> None:
-        if self._steps % self._every == 0 and (tensor := output_of(output)) is not None:
-            number = 1 if self._probe is None else self._probe.number
-            self._row.parts += parts_of([("output", 0, tensor.detach())], number=number)
+    def _measure_input(self, inputs: Iterable[Any]) -> None:
+        """Measures the first numeric tensor that the model receives."""
+        tensors = (value for value in inputs if isinstance(value, Tensor) and is_numeric(value) and value.numel())
+        tensor = next(tensors, None)
+        if self._is_recorded_pass and not self._has_no_sites and tensor is not None:
+            self._row.parts += parts_of([("input", 0, tensor.detach())], number=self._pass_number)
 
-    def _measure_input(self, given: Iterable[Any]) -> None:
-        """Takes the size of the first tensor of numbers that the model is given."""
-        wanted = torch.is_grad_enabled() and not (self._paused or self._blind) and self._steps % self._every == 0
-        tensor = next((one for one in given if isinstance(one, Tensor) and floating(one) and one.numel()), None)
-        if wanted and tensor is not None:
-            number = 1 if self._probe is None else self._probe.number
-            self._row.parts += parts_of([("input", 0, tensor.detach())], number=number)
-
-    def _hear_heads(self, start: int, squares: Tensor) -> None:
-        wanted = torch.is_grad_enabled() and not (self._paused or self._looking) and self._steps % self._every == 0
-        if wanted:
-            number = 1 if self._probe is None else self._probe.number
-            self._safely(lambda: self._row.heads.append((number, start, Fetch(squares))))
+    def _record_heads(self, start: int, squares: Tensor) -> None:
+        if self._is_recorded_pass and not self._is_in_own_pass:
+            self._safely(lambda: self._row.heads.append((self._pass_number, start, Fetch(squares))))
 
     def _trained(self) -> Iterator[Tensor]:
-        """What updates change."""
+        """The tensors that updates change."""
         yield from self._model.parameters()
-        yield from _parameters(self._optimizer)
+        yield from _parameters_of(self._optimizer)
 
     def _begin_backward(self, replaces: bool, number: int, loss: Tensor | None) -> None:
-        """A backward pass that counts has come to a forward pass. `replaces`: those before it count no longer."""
+        """Begins a backward pass that counts, for forward pass `number`. `replaces`: earlier ones no longer count."""
         if replaces and self._probe is not None:
             self._row.reached |= self._probe.reached()
             others = self._probe.put_aside(number)
-            self._row.parts += parts_of([("grad", at, grad) for at, grad in others])
+            self._row.parts += parts_of([("grad", site, grad) for site, grad in others])
             self._row.put_aside()
         if loss is not None:
             self._row.roots.append(Fetch(loss.clone()))
-        if not self._closure:
-            self._evidence.hear_backward(self._row)
+        if not self._update_has_closure:
+            self._evidence.measure_leftover_gradient(self._row)
 
     def _end_backward(self) -> None:
-        """Looks at all gradients when a backward pass is over, before anything clips them."""
-        if self._weights is None or _processes() > 1:
+        """Measures all gradients at the end of a backward pass if they may be clipped or changed before the update."""
+        if self._weights is None or _process_count() > 1:
             return
         if self._backward.first_alone:
-            self._safely(self._keep_first)
+            self._safely(self._store_first_gradients)
         elif self._clips:
-            self._safely(self._keep_unclipped)
-        elif _is_full(self._steps, self._every):
-            self._version = self._weights.version()
+            self._safely(self._store_unclipped)
+        elif _is_full_row(self._step, self._every):
+            self._gradient_version = self._weights.gradient_version()
 
-    def _keep_first(self) -> None:
-        """Keeps the weights' gradients that the row is of, because other passes follow before it is closed."""
-        self._row.first = self._gradients()
+    def _store_first_gradients(self) -> None:
+        """Stores the gradients of the first pass, because later passes change them before the row is closed."""
+        self._row.first_gradients = self._gradients()
+
+    def _store_unclipped(self) -> None:
+        if self._weights is not None:
+            self._row.unclipped = self._weights.gradients()
 
     def _gradients(self) -> list[Part]:
         """Norms of the weights' gradients as they are now."""
         if self._weights is None:
             return []
-        return self._weights.gradients() + (self._weights.each() if self._detail == "heads" else [])
+        parts = self._weights.gradients()
+        if self._detail == "heads":
+            parts += self._weights.parameter_gradients()
+        return parts
 
-    def _keep_unclipped(self) -> None:
-        if self._weights is not None:
-            self._row.unclipped = self._weights.gradients()
-
-    def _listen(self, on: bool) -> None:
+    def _set_listening(self, listening: bool) -> None:
         if self._probe is not None:
-            self._probe.listening = on
+            self._probe.listening = listening
 
-    def _found(self, tracer: Tracer) -> None:
+    # --- the traced pass ---
+
+    def _use_trace(self, tracer: Tracer) -> None:
         """Takes sites and blocks from the traced pass, and hooks the model."""
         graph = tracer.graph
-        lost = []
+        problems = []
         if tracer.failure is not None:
-            lost = [f"The forward pass could not be traced: {_short(tracer.failure)}"]
+            problems = [f"The forward pass could not be traced: {_one_line(tracer.failure)}"]
         elif graph.too_large:
-            lost = ["The forward pass makes too many tensors to trace them all."]
-        self.sites = sites = self._sites_in(graph, lost)
-        self._blocks = blocks_of(graph, sites, self._model) if sites and not lost else blocks_by_name(self._model)
-        self._evidence.graph = None if lost else graph
+            problems = ["The forward pass makes too many tensors to trace them all."]
+        self.sites = sites = self._sites_in(graph, problems)
+        is_traced = bool(sites) and not problems
+        self._blocks = blocks_of(graph, sites, self._model) if is_traced else blocks_by_name(self._model)
+        self._evidence.graph = None if problems else graph
         for note in sites.notes:
-            _say(note)
-        nodes = [graph.nodes[site.node] for site in sites]
-        self._probe = Probe([site.place for site in sites], gradients=True, failed=self._fail)
-        self._probe.counts = self._backward.counts
-        self._probe.at_once = {at for at, node in enumerate(nodes) if node.overwritten}
-        self._head()
+            _warn(note)
+        self._probe = Probe([site.place for site in sites], gradients=True, on_error=self._fail)
+        self._probe.is_counted = self._backward.is_counted
+        self._probe.early_norm_places = {
+            index for index, site in enumerate(sites) if graph.nodes[site.node].overwritten
+        }
+        self._write_header()
 
-    def _sites_in(self, graph: Graph, lost: Sequence[str]) -> Sites:
-        """The sites of a traced pass. `lost`: why it may lack some."""
+    def _sites_in(self, graph: Graph, problems: Sequence[str]) -> Sites:
+        """The sites of a traced pass. `problems`: reasons why sites may be missing."""
+        visible = visible_graph(graph, self._compiled)
+        sites = self._select_sites(graph, problems)
+        visible_sites = self._select_sites(visible, problems)
+        if hidden := len(sites) - len(visible_sites):
+            self._runs_eagerly = self._may_run_eagerly
+            if self._may_run_eagerly:
+                return sites_with_notes(sites, [*sites.notes, eager_sites_note(hidden, len(sites))])
+            return sites_with_notes(visible_sites, [hidden_sites_note(hidden, len(sites))])
+        self._runs_eagerly = False
+        if visible_sites or self._site_modules is not None:
+            return visible_sites
+        fallback = output_sites(visible, fallback_modules(self._model), self._model)
+        note = "No sites were found; `sites` names them."
+        if fallback:
+            note = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
+        return sites_with_notes(fallback, [*problems, note])
 
-        def pick(graph: Graph) -> Sites:
-            if self._chosen is not None:
-                return noted(outputs_of(graph, self._chosen, self._model), lost)
-            return Sites() if lost else find_sites(graph, self._model)
+    def _select_sites(self, graph: Graph, problems: Sequence[str]) -> Sites:
+        if self._site_modules is not None:
+            return sites_with_notes(output_sites(graph, self._site_modules, self._model), problems)
+        return Sites() if problems else find_sites(graph, self._model)
 
-        seen = outside(graph, self._compiled)
-        sites, visible = pick(graph), pick(seen)
-        if hidden := len(sites) - len(visible):
-            self._as_written = self._eager
-            if self._eager:
-                return noted(sites, [*sites.notes, as_written_in_words(hidden, len(sites))])
-            return noted(visible, [hidden_in_words(hidden, len(sites))])
-        self._as_written = False
-        if visible or self._chosen is not None:
-            return visible
-        found = outputs_of(seen, offered(self._model), self._model)
-        said = "No residual additions were found; the blocks' outputs are recorded. `sites` names others."
-        return noted(found, [*lost, said if found else "No sites were found; `sites` names them."])
+    def _new_first_pass(self) -> FirstPass:
+        return FirstPass(histograms=self._detail == "histograms")
 
-    def _take_first(self, tracer: Tracer) -> None:
-        """Takes the first row's numbers from the traced pass, which the hooks came too late for."""
+    def _use_first_pass(self, tracer: Tracer) -> None:
+        """Fills the first row from the traced pass, in which the probe was not yet there."""
         probe = self._probe
         if probe is None:
             return
         probe.begin()
         probe.end()
         nodes = [tracer.graph.nodes[site.node] for site in self.sites]
-        probe.expect(at for at, node in enumerate(nodes) if not node.differentiable)
-        self._first.give(self._row, self.sites)
-        self._first = FirstPass(histograms=self._detail == "histograms")
+        probe.expect(index for index, node in enumerate(nodes) if not node.differentiable)
+        self._first_pass.fill_row(self._row, self.sites)
+        self._first_pass = self._new_first_pass()
 
-    def _no_sites(self, why: str) -> None:
-        self.sites = noted((), [why])
-        _say(why)
-
-    def _measure_once(self, node: int, tensor: Tensor) -> None:
-        """Measures a tensor of the traced pass: any at a boundary may turn out to be a site."""
-        self._first.measure(node, tensor)
+    def _measure_traced(self, node: int, tensor: Tensor) -> None:
+        """Measures a tensor at a boundary in the traced pass, which may turn out to be a site."""
+        self._first_pass.measure(node, tensor)
         if tensor.requires_grad:
             row = self._row
-            hook = tensor.register_hook(lambda grad: self._safely(lambda: self._first_gradient(row, node, grad)))
+            hook = tensor.register_hook(lambda grad: self._safely(lambda: self._receive_traced(row, node, grad)))
             self._undo.append(hook.remove)
 
-    def _first_gradient(self, row: PendingRow, node: int, grad: Tensor) -> None:
+    def _receive_traced(self, row: PendingRow, node: int, grad: Tensor) -> None:
         if row is self._row and self._probe is not None:
-            for at, site in enumerate(self.sites):
+            for index, site in enumerate(self.sites):
                 if site.node == node:
-                    self._probe.receive((1, at), grad)
+                    self._probe.receive((1, index), grad)
 
-    def _fold(self) -> None:
-        """Turns what the probe holds into norms, so that its tensors can be freed."""
+    def _collect_pass(self) -> None:
+        """Adds the norms of the probe's tensors to the row, and releases the tensors."""
         probe = self._probe
         if probe is None:
             return
-        measured = [("grad", at, grad) for at, grad in probe.received_at()]
-        already = []
-        for at, seen in enumerate(probe.seen):
-            if at in probe.norm_at_once and seen is not None:
-                already.append(("act", at, seen.numel(), probe.norm_at_once[at]))
-            elif (tensor := probe.unspoilt(at)) is not None:
-                measured.append(("act", at, tensor))
-        self._row.parts += parts_of(measured, already, number=probe.number)
-        self._row.reached |= probe.reached()
-        if _is_full(self._steps, self._every):
-            signals = [(at, tensor) for name, at, tensor in measured if name == "act"]
-            self._row.cosines += [(probe.number, *one) for one in cosines_of(signals)]
+        measured = [("grad", site, grad) for site, grad in probe.received_gradients()]
+        signals: list[tuple[int, Tensor]] = []
+        early_norms = []
+        for site, tensor in enumerate(probe.seen):
+            if site in probe.early_norms and tensor is not None:
+                early_norms.append(("act", site, tensor.numel(), probe.early_norms[site]))
+            elif (unchanged := probe.unchanged_tensor(site)) is not None:
+                signals.append((site, unchanged))
+        measured += [("act", site, signal) for site, signal in signals]
+        row, number = self._row, probe.number
+        row.parts += parts_of(measured, early_norms, number=number)
+        row.reached |= probe.reached()
+        if _is_full_row(self._step, self._every):
+            row.cosines += [(number, sites, cosines) for sites, cosines in cosines_of(signals)]
             if self._detail == "histograms":
-                self._row.histograms += [(probe.number, *one) for one in histograms_of(signals)]
+                row.histograms += [(number, sites, shares) for sites, shares in histograms_of(signals)]
         probe.forget()
 
     # --- rows ---
 
     def _before_update(self, _optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Closes the row; after the update where that has a closure, which makes the passes."""
-        self._closure = _has_closure(args, kwargs)
-        self._began_update = self._steps
-        self._backward.first_alone = self._closure and isinstance(self._optimizer, torch.optim.LBFGS)
-        if not self._closure:
-            self._safely(self._close_row)
-            self._ring()
+        """Closes the row, unless the update has a closure, which makes the passes."""
+        self._update_has_closure = _has_closure(args, kwargs)
+        self._step_at_update = self._step
+        self._backward.first_alone = self._update_has_closure and isinstance(self._optimizer, torch.optim.LBFGS)
+        if not self._update_has_closure:
+            self._close_row_and_notify()
 
     def _after_update(self, _optimizer: Any, _args: Any, _kwargs: Any) -> None:
-        closes = self._closure and self._steps == self._began_update  # unless an optimiser inside of it has
-        self._safely(self._close_row if closes else self._weights_after)
+        closes_row = (
+            self._update_has_closure and self._step == self._step_at_update
+        )  # unless an optimiser inside it has
+        self._safely(self._close_row if closes_row else self._measure_update)
         self._backward.first_alone = False
-        if closes:
-            self._ring()
+        if closes_row:
+            self._notify()
 
-    def _other_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        """Another optimiser takes its step: the passes since ours were for it, unless ours still follows.
+    def _before_other_update(self, optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        """Drops the passes for another optimiser.
 
-        One that updates all that ours does is what ours is wrapped around, or the other way round.
+        An optimiser with the same parameters is wrapped around ours, or ours around it, and closes the row.
         """
-        if self._passes and optimizer is not self._optimizer:
-            if optimizer not in self._shares:
-                self._shares[optimizer] = self._shared(optimizer)
-            if self._shares[optimizer] == "all":
-                if not _has_closure(args, kwargs):
-                    self._safely(self._close_row)
-                    self._ring()
-                return
-            self._elsewhere = True
-            if self._shares[optimizer] == "none":
-                self._safely(self._drop_passes)
+        if not self._passes or optimizer is self._optimizer:
+            return
+        if optimizer not in self._overlaps:
+            self._overlaps[optimizer] = self._overlap_with(optimizer)
+        overlap = self._overlaps[optimizer]
+        if overlap == "all":
+            if not _has_closure(args, kwargs):
+                self._close_row_and_notify()
+            return
+        self._passes_are_for_other = True
+        if overlap == "none":
+            self._safely(self._drop_passes)
 
-    def _shared(self, optimizer: torch.optim.Optimizer) -> Shared:
-        ours, its, model = (
-            {id(p) for p in parameters}
-            for parameters in (_parameters(self._optimizer), _parameters(optimizer), self._model.parameters())
-        )
-        return "all" if ours == its else "some" if its & model else "none"
+    def _overlap_with(self, optimizer: torch.optim.Optimizer) -> Overlap:
+        """How much of what our optimiser updates another one updates too."""
+        ours = {id(p) for p in _parameters_of(self._optimizer)}
+        others = {id(p) for p in _parameters_of(optimizer)}
+        if ours == others:
+            return "all"
+        return "some" if others & {id(p) for p in self._model.parameters()} else "none"
+
+    def _close_row_and_notify(self) -> None:
+        self._safely(self._close_row)
+        self._notify()
 
     def _close_row(self, skipped: bool = False) -> None:
-        row, wanted = self._row, self._steps % self._every == 0
-        before, self._newest = self._newest, None
-        if self._alarms is not None and before is not None and before.losses:
-            self._alarms.hear(before.step, before.loss() or 0.0)
-        self._elsewhere = False
-        if self._blind and self._weights is None:
+        previous = self._last_row
+        self._last_row = None
+        if self._alarms is not None and previous is not None and previous.losses:
+            self._alarms.check_loss(previous.step, previous.loss() or 0.0)
+        self._passes_are_for_other = False
+        if self._has_no_sites and self._weights is None:
             self._blocks = blocks_by_name(self._model)
-            self._head()
-        if wanted and self._weights is not None and (self._passes or self._blind):
-            if self._probe is not None and self._backward.assembled:
-                self._probe.take_back()
-                row.take_back()
-            self._fold()
-            row.parts += row.first or self._gradients()
-            self._clips |= 0 <= self._version < self._weights.version()
-            self._version = -1
-            self._set_scales(row, skipped)
-            self._evidence.give(row)
-            row.seconds, row.skipped = time.monotonic() - self._began, skipped
-            row.by_optimizer = self._optimizer is not None
-            self._rows.add(row)
-            self._newest = row
-            if self._alarms is not None:
-                self._alarms.look(self._headed.alone(row.line(self._header)), self._made_by)
-            if not skipped and not self._closure and _is_full(self._steps, self._every):
-                self._before = (row, self._weights.samples())
-        elif wanted and not self._passes and not self._paused and self._steps == 0:
-            _say(
+            self._write_header()
+        if self._is_recorded_step and self._weights is not None and (self._passes or self._has_no_sites):
+            self._finish_row(self._row, self._weights, skipped)
+        elif self._step == 0 and not self._passes and not self._paused:
+            _warn(
                 "a step was taken without a forward pass of the model with gradients; it is not recorded. A model that "
                 "is compiled is compiled first and watched then: watch(torch.compile(model))"
             )
@@ -634,75 +664,101 @@ class Recorder(Shown):
             self._probe.forget()
             self._probe.release()
         self._backward.forget()
-        self._evidence.close(skipped=skipped)
-        self._steps += 1
+        self._evidence.end_step(skipped=skipped)
+        self._step += 1
         self._passes = 0
-        self._row = PendingRow(self._steps)
+        self._row = PendingRow(self._step)
         if self._live is not None:
             self._live.refresh()
         failure = self._writer.failure if self._writer is not None else None
         if failure is not None:
             raise failure
 
-    def _made_by(self, what: str, _place: str) -> str:
-        """The operation that made the first number of the last pass that is not finite; empty where it is not known."""
-        again, self._pass = self._pass, None
-        if again is None or what not in ("signal", "model's output") or _processes() > 1:
-            return ""  # several processes would have to run it together
-        self._looking = True
+    def _finish_row(self, row: PendingRow, weights: Weights, skipped: bool) -> None:
+        """Measures what a row still lacks before the update, and queues it."""
+        if self._probe is not None and self._backward.is_assembled:
+            self._probe.take_back()
+            row.take_back()
+        self._collect_pass()
+        row.parts += row.first_gradients or self._gradients()
+        self._clips |= 0 <= self._gradient_version < weights.gradient_version()
+        self._gradient_version = -1
+        self._set_scales(row, skipped)
+        self._evidence.fill_row(row)
+        row.seconds = time.monotonic() - self._start_time
+        row.skipped = skipped
+        row.by_optimizer = self._optimizer is not None
+        self._rows.add(row)
+        self._last_row = row
+        if self._alarms is not None:
+            self._alarms.check_row(self._empty_recording.single_row(row.line(self._header)), self._find_operation)
+        if not skipped and not self._update_has_closure and _is_full_row(self._step, self._every):
+            self._update = (row, weights.samples())
+
+    def _find_operation(self, quantity: str, _place: str) -> str:
+        """The operation that made the first non-finite number of the last pass; empty if it is unknown."""
+        last_pass = self._last_pass
+        self._last_pass = None
+        if last_pass is None or quantity not in ("signal", "model's output") or _process_count() > 1:
+            return ""  # several processes would have to repeat the pass together
+        self._is_in_own_pass = True
         try:
-            return again.culprit(self._model)
+            return last_pass.culprit(self._model)
         except Exception:
             return ""
         finally:
-            self._looking = False
+            self._is_in_own_pass = False
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         if self._alarms is not None:
-            self._alarms.ring()
+            self._alarms.notify()
 
     def _set_scales(self, row: PendingRow, skipped: bool) -> None:
-        """Gives a row the learning rate and AMP's scale, as they are before the update."""
+        """Adds the learning rate and AMP's scale to a row, as they are before the update."""
         if self._optimizer is not None:
             lr = self._optimizer.param_groups[0].get("lr")
             row.lr = Fetch(lr.detach().clone()) if isinstance(lr, Tensor) else lr
         if self._scaler is not None and self._scaler.is_enabled():
             row.scale = Fetch(scale_of(self._scaler))
-            row.weights_scaled = not skipped and not unscaled(self._scaler, self._optimizer)
+            row.weights_scaled = not skipped and not is_unscaled(self._scaler, self._optimizer)
 
-    def _weights_after(self) -> None:
-        """Gives the row before an update how far that moved the weights."""
-        if self._before is not None:
-            (row, before), self._before = self._before, None
-            row.parts += changes(before)
+    def _measure_update(self) -> None:
+        """Adds the size of an update to its row, after the update."""
+        if self._update is not None:
+            row, samples = self._update
+            self._update = None
+            row.parts += update_norms(samples)
 
-    def _tell_loss(self, loss: Tensor | float, own: bool) -> None:
-        row = self._row if self._passes else self._newest
-        if row is None or (row.own_loss and not own) or self._backward.closed:
+    def _record_loss(self, loss: Tensor | float, from_loop: bool) -> None:
+        row = self._row if self._passes else self._last_row
+        if row is None or (row.loss_from_loop and not from_loop) or self._backward.is_complete:
             return
-        if own and not row.own_loss:
-            row.losses, row.own_loss, row.shares = [], True, False
-        mean = (
-            loss.detach().float().mean() if isinstance(loss, Tensor) else torch.tensor(float(loss), dtype=torch.float64)
-        )
-        row.losses.append(Fetch(mean.clone()))
+        if from_loop and not row.loss_from_loop:
+            row.losses = []
+            row.loss_from_loop = True
+            row.losses_are_shares = False
+        if isinstance(loss, Tensor):
+            mean = loss.detach().float().mean().clone()
+        else:
+            mean = torch.tensor(float(loss), dtype=torch.float64)
+        row.losses.append(Fetch(mean))
 
-    def _hear_scaler(self, scaler: Any, optimizer: Any, over: bool) -> None:
-        """Takes a scaler that scales this model's loss, and closes the row of an update that it leaves out."""
+    def _on_scaler(self, scaler: Any, optimizer: Any, is_over: bool) -> None:
+        """Adopts a scaler that scales this model's loss, and closes the row of an update that it skips."""
         if self._scaler is None and optimizer is self._optimizer and self._passes:
             self._scaler = scaler
         if scaler is not self._scaler or optimizer is None or optimizer is not self._optimizer:
             return
-        if not over:
-            self._began_update = self._steps
-        elif self._steps == self._began_update:
+        if not is_over:
+            self._step_at_update = self._step
+        elif self._step == self._step_at_update:
             self._safely(lambda: self._close_row(skipped=True))
-            self._ring()
+            self._notify()
 
     # --- the file ---
 
-    def _head(self) -> None:
-        self._weights = Weights(self._model, self._blocks, self._own)
+    def _write_header(self) -> None:
+        self._weights = Weights(self._model, self._blocks, self._parameters)
         line = header(
             self._model,
             self._optimizer,
@@ -716,103 +772,119 @@ class Recorder(Shown):
             graph=self._evidence.graph,
             details=self._details(self._weights),
         )
-        self._header, self._headed = line, headed(line)
-        updated = self._model.parameters() if self._optimizer is None else _parameters(self._optimizer)
+        self._header = line
+        self._empty_recording = recording_from_header(line)
+        updated = self._model.parameters() if self._optimizer is None else _parameters_of(self._optimizer)
         self._evidence.begin(self._weights, updated, line.get("calls", ()), resumed=bool(self._earlier.header))
         if self._writer is None:
             return
-        if kept := self._earlier.header:
-            same = all(kept.get(key) == line.get(key) for key in ("sites", "blocks", "heads", "weights", "bins"))
-            if same and kept["addnorm"] == VERSION:
-                rows = self._written = sum(step < self._steps for step in self._earlier.steps)
-                self._writer.cut(rows)
-                self._writer.write(lambda: self._hear_earlier(rows))
-                return
-            why = "was made by an older recorder" if same else "is of a model with other sites"
-            _say(f"{self.path} {why}: it stays as it is, and a new recording begins")
-            self._writer.leave()
-            self._writer = Writer(self.path)
-            self.path = self._writer.path
+        if self._earlier.header and self._continue_file(self._writer, self._earlier.header):
+            return
         self._writer.write(lambda: [line])
 
+    def _continue_file(self, writer: Writer, earlier: Mapping[str, Any]) -> bool:
+        """Cuts the resumed file after its last row to keep. Returns False, with a new file, if it does not fit."""
+        has_same_sites = all(earlier.get(field) == self._header.get(field) for field in FORMAT_FIELDS)
+        if has_same_sites and earlier["addnorm"] == VERSION:
+            rows = sum(step < self._step for step in self._earlier.steps)
+            self._rows_written = rows
+            writer.truncate(rows)
+            writer.write(lambda: self._narrate_earlier(rows))
+            return True
+        reason = "was made by an older recorder" if has_same_sites else "is of a model with other sites"
+        _warn(f"{self.path} {reason}: it stays as it is, and a new recording begins")
+        writer.abandon()
+        self._writer = Writer(self.path)
+        self.path = self._writer.path
+        return False
+
     def _details(self, weights: Weights) -> dict[str, Any]:
-        """What the header says of the detail that was asked for."""
+        """The header's entries for `detail`."""
         if self._detail == "heads":
-            return {"heads": self._heads.names, "weights": weights.names}
+            return {"heads": self._heads.names, "weights": weights.trained_names}
         return {"bins": BINS} if self._detail == "histograms" else {}
 
     def _write(self, row: PendingRow) -> None:
         if self._writer is not None:
-            self._written += self._writer.write(lambda: self._lines_of(row))
+            self._rows_written += self._writer.write(lambda: self._lines_of(row))
 
     def _lines_of(self, row: PendingRow) -> list[dict[str, Any]]:
-        """A row and what is new to be said with it, as the file holds them. Called by the writer's thread."""
+        """The entries of a row and of its new sentences in the file. Called by the writer's thread."""
         line = row.line(self._header)
-        alone = self._headed.alone(line)
-        said, found = self._teller.hear(alone, 0)
-        self._sinks.tell(alone, said)
-        told = told_line(said, found)
-        return [line, told] if told else [line]
+        recording = self._empty_recording.single_row(line)
+        sentences, findings = self._narrator.add_row(recording, 0)
+        self._sinks.log_row(recording, sentences)
+        changes = changes_entry(sentences, findings)
+        return [line, changes] if changes else [line]
 
-    def _hear_earlier(self, rows: int) -> list[dict[str, Any]]:
-        """Hears so many rows that are gone on with. Called by the writer's thread."""
-        for at in range(rows):
-            self._teller.hear(self._earlier, at)
+    def _narrate_earlier(self, rows: int) -> list[dict[str, Any]]:
+        """Passes the rows of a resumed file to the narrator. Called by the writer's thread."""
+        for row in range(rows):
+            self._narrator.add_row(self._earlier, row)
         return []
 
-    def _end(self, how: str, reason: str) -> None:
+    def _end(self, end: str, reason: str) -> None:
         """Removes all hooks and writes the last line. Raises nothing."""
-        writer, self._writer = self._writer, None
+        writer = self._writer
+        self._writer = None
         if writer is None or os.getpid() != self._process:
             return
-        self._stance.close()
-        atexit.unregister(self.close)
-        _watched.pop(core(self._model), None)
-        if self._tracer is not None:
-            tracer, self._tracer = self._tracer, None
-            _quietly(lambda: tracer.__exit__(None, None, None))
-        for undo in [*self._undo, *([self._probe.remove] if self._probe else [])]:
-            _quietly(undo)
-        self._writer = writer
+        self._remove_hooks()
+        self._writer = writer  # the last rows are still to be written
         if self._weights is None:
-            _quietly(self._head)
-        _quietly(self._weights_after)
-        _quietly(self._rows.finish)
+            _ignore_errors(self._write_header)
+        _ignore_errors(self._measure_update)
+        _ignore_errors(self._rows.finish)
         self._writer = None
         dropped = writer.dropped + self._rows.dropped
-        last = {"end": how, "reason": reason[:LONGEST], "rows": self._written, "dropped": dropped}
-        if not writer.close(lambda: [last]) and how != "recorder":
-            why = _short(writer.failure) if writer.failure else "the disk is too slow"
-            _say(f"the end of {self.path} could not be written ({why})")
+        last = {"end": end, "reason": reason[:MAX_REASON_CHARS], "rows": self._rows_written, "dropped": dropped}
+        if not writer.close(lambda: [last]) and end != "recorder":
+            cause = _one_line(writer.failure) if writer.failure else "the disk is too slow"
+            _warn(f"the end of {self.path} could not be written ({cause})")
         for problem in self._sinks.problems:
-            _say(problem)
-        if how == "done" and not self._written:
-            _say(f"{self.path} has no rows: give watch the optimizer, or call recorder.step() in every step")
-
+            _warn(problem)
+        if end == "done" and not self._rows_written:
+            _warn(f"{self.path} has no rows: give watch the optimizer, or call recorder.step() in every step")
         if self._live is not None:
             self._live.finish()
 
-    # --- never in the way ---
+    def _remove_hooks(self) -> None:
+        self._stance.close()
+        atexit.unregister(self.close)
+        _watched.pop(unwrap_compiled(self._model), None)
+        if self._tracer is not None:
+            tracer = self._tracer
+            self._tracer = None
+            _ignore_errors(lambda: tracer.__exit__(None, None, None))
+        for undo in self._undo:
+            _ignore_errors(undo)
+        if self._probe is not None:
+            _ignore_errors(self._probe.remove)
 
-    def _safely(self, work: Callable[[], None]) -> None:
-        if self._writer is None or self._failing:
+    # --- never in the way of the training ---
+
+    def _safely(self, action: Callable[[], None]) -> None:
+        """Runs `action`. An error ends the recording with a warning."""
+        if self._writer is None or self._is_failing:
             return
         try:
-            work()
+            action()
         except Exception as error:
             self._fail(error)
 
     def _fail(self, error: Exception) -> None:
-        if self._writer is None or self._failing:
+        if self._writer is None or self._is_failing:
             return
-        self._failing = True
-        reason = _short(error)
-        _say(f"the recording {self.path} ends here, training goes on: {reason}")
+        self._is_failing = True
+        reason = _one_line(error)
+        _warn(f"the recording {self.path} ends here, training goes on: {reason}")
         self._end("recorder", reason)
 
 
-def _check(path: Any, every: int, meta: Any, to: Sequence[Any], *, detail: str, ignore: Sequence[str]) -> None:
-    """Raises ValueError for arguments of `watch` that make no sense."""
+def _check_arguments(
+    path: Any, every: int, meta: Any, to: Sequence[Any], *, detail: str, ignore: Sequence[str]
+) -> None:
+    """Raises ValueError for illegal arguments of `watch`."""
     if every < 1:
         raise ValueError(f"every: {every} is not a number of steps")
     try:
@@ -821,59 +893,60 @@ def _check(path: Any, every: int, meta: Any, to: Sequence[Any], *, detail: str, 
         raise ValueError(f"meta: {error}") from None
     if detail not in get_args(Detail):
         raise ValueError(f"detail: {detail!r} is not known; there are 'heads' and 'histograms'")
-    if unknown := unknown_rules(ignore):
-        raise ValueError(f"ignore: {unknown}")
+    if message := unknown_rules_message(ignore):
+        raise ValueError(f"ignore: {message}")
     if path is None and not to:
         raise ValueError("path: there is neither a file nor a dashboard to record to")
 
 
-def _inner(optimizer: Any) -> torch.optim.Optimizer | None:
-    """An optimiser without a wrapper around it, as accelerate's and Lightning's; None for one without hooks."""
+def _unwrap_optimizer(optimizer: Any) -> torch.optim.Optimizer | None:
+    """The optimiser inside wrappers such as accelerate's and Lightning's; None if it has no hooks."""
     while isinstance(inner := getattr(optimizer, "optimizer", None), torch.optim.Optimizer):
         optimizer = inner
     return optimizer if hasattr(optimizer, "_optimizer_step_pre_hooks") else None
 
 
 def _has_closure(args: Any, kwargs: Any) -> bool:
-    """Whether an update, called so, makes passes of its own."""
+    """Whether an update with these arguments makes passes of its own."""
     return kwargs.get("closure") is not None or any(arg is not None for arg in args[1:2])
 
 
-def _parameters(optimizer: torch.optim.Optimizer | None) -> Iterator[Tensor]:
-    """What an optimiser updates."""
+def _parameters_of(optimizer: torch.optim.Optimizer | None) -> Iterator[Tensor]:
     for group in optimizer.param_groups if optimizer is not None else ():
         yield from group["params"]
 
 
-def _is_full(step: int, every: int) -> bool:
-    """Whether a row has updates and cosines: rows 0, 1, 2, 4, 8, ..., SELDOM, and then every SELDOM-th."""
+def _is_full_row(step: int, every: int) -> bool:
+    """Whether a row has updates and cosines: rows 0, 1, 2, 4, 8, ..., then every FULL_ROW_INTERVAL-th."""
     row = step // every
-    return row % SELDOM == 0 or (row < SELDOM and row & (row - 1) == 0)
+    is_power_of_two = row & (row - 1) == 0
+    return row % FULL_ROW_INTERVAL == 0 or (row < FULL_ROW_INTERVAL and is_power_of_two)
+
+
+def _is_distributed() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def _rank() -> int:
-    """The number of this process among several."""
-    several = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return torch.distributed.get_rank() if several else 0
+    return torch.distributed.get_rank() if _is_distributed() else 0
 
 
-def _processes() -> int:
-    several = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return torch.distributed.get_world_size() if several else 1
+def _process_count() -> int:
+    return torch.distributed.get_world_size() if _is_distributed() else 1
 
 
-def _short(error: Exception) -> str:
-    """An error in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
+def _one_line(error: Exception) -> str:
+    """An error as one line of bounded length."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MAX_REASON_CHARS]
 
 
-def _quietly(work: Callable[[], object]) -> None:
+def _ignore_errors(action: Callable[[], object]) -> None:
     with contextlib.suppress(Exception):
-        work()
+        action()
 
 
-def _say(sentence: str) -> None:
-    """Warns, every time, at the line outside this package and torch that led here."""
+def _warn(sentence: str) -> None:
+    """Warns, every time, at the innermost line outside this package and torch."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("addnorm", "torch"):
         frame = frame.f_back

@@ -1,7 +1,7 @@
 """Reads recordings from any writer: strictly, within bounds, and up to the first fault.
 
-Needs no torch. `addnorm/player/lines.js` reads the same in a browser. To follow a growing file, feed a
-`Reader` what has come in since.
+Needs no torch. `addnorm/player/lines.js` reads the same in a browser. To follow a growing file, feed new bytes to a
+`Reader`.
 """
 
 from __future__ import annotations
@@ -14,54 +14,57 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from addnorm.display import Display
 from addnorm.format import (
     FACTS,
     FROM_VERSION_1,
     IN_VERSION_1,
     NON_FINITE,
+    OPTIONAL_SERIES,
     SCALARS,
     SERIES,
     SITE_SERIES,
-    SOMETIMES,
     VERSION,
-    encoded,
+    encode_number,
 )
 from addnorm.rules import Change as FindingChange
-from addnorm.rules import Diagnostic, changes_of, worst_first
-from addnorm.said import KINDS as KINDS_SAID
-from addnorm.said import Teller, changed
-from addnorm.shown import Shown
-from addnorm.words import LOSS, STEP
-from addnorm.words import number as in_words
+from addnorm.rules import Diagnostic, parse_finding_changes, sorted_by_severity
+from addnorm.sentences import KINDS as SENTENCE_KINDS
+from addnorm.sentences import Narrator, update_sentences
+from addnorm.words import LOSS, STEP, capitalised
+from addnorm.words import number as number_in_words
 
-MAX_LINE_BYTES = 8 << 20  # bytes
+MAX_LINE_BYTES = 8 << 20
+MAX_FILE_BYTES = 4 << 30
+CHUNK_BYTES = 1 << 20  # read at once
 MAX_SITES = 20_000
 MAX_BINS = 256  # of a histogram
-MAX_FACTS = 1_000_000  # counts of all facts of a recording; more are left out
-MAX_NUMBERS = 50_000_000  # of a whole recording, 8 bytes each, as eight bytes of what is said
-MAX_CUTS = 100  # places at which a graph is cut
-MAX_NAME_CHARS = 1000  # characters
+MAX_FACTS = 1_000_000  # counts in all facts of a recording; further facts are left out
+MAX_NUMBERS = 50_000_000  # of a recording, 8 bytes each; eight bytes of sentences count as one
+MAX_CUTS = 100  # of a graph
+MAX_NAME_CHARS = 1000
 MAX_SENTENCE_CHARS = 5000
-LARGEST_FILE = 4 << 30  # bytes
-DEEPEST = 8  # levels of nesting
-LARGEST_COUNT = 2**53 - 1  # the largest whole number that every reader of JSON holds exactly
+MAX_SHAPE_AXES = 16
+MAX_NESTING = 8  # levels
+MAX_COUNT = 2**53 - 1  # the largest whole number that every JSON reader represents exactly
+MAX_INT_DIGITS = 400  # more than the largest float has
 UNREADABLE = "is not JSON, or is nested too deeply"
-PIECE = 1 << 20  # bytes read at once
+
+SITE_KINDS = ("start", "sum", "output")
+ENDS = ("done", "error", "recorder")
+HEADER_FIELDS = ("sites", "blocks", "heads", "weights", "bins", "matrices", "frozen", "calls", "cuts")
 
 Change = tuple[int, str]  # the step from which a sentence holds, and the sentence
-KINDS = ("start", "sum", "output")
-ENDS = ("done", "error", "recorder")
-OF_HEADER = ("sites", "blocks", "heads", "weights", "bins", "matrices", "frozen", "calls", "cuts")
 
 
 class FaultError(ValueError):
-    """What is wrong with a line, as a predicate: "is not text"."""
+    """The fault of a line as a predicate: "is not text"."""
 
 
 class Tracks(dict[str, Any]):
-    """What is kept of every scalar and series by name, also by the name that it has in version 1 of the format."""
+    """Scalars and series by name, also by their names in version 1 of the format."""
 
     def __missing__(self, name: str) -> Any:
         return self[FROM_VERSION_1[name]]
@@ -80,63 +83,72 @@ class SiteInfo:
 
 @dataclass(frozen=True)
 class BlockInfo:
-    """A block of weights: its name, the index of the first site that depends on it, and how many weights it has."""
+    """A block of weights: its name, the index of the first site that depends on it, and its number of weights."""
 
     name: str
     site: int
     parameters: int
 
 
-@dataclass(repr=False)
-class Recording(Shown):
-    """What has been read so far: of every scalar and series one flat array, row after row.
+class CutInfo(NamedTuple):
+    """An operation that ends gradients, and the indices of the matrices before it."""
 
-    Numbers that were not measured are NaN; `known` has a 1 for each that was, if only as NaN. `problem` is the sentence
-    that says where reading stopped; empty if it did not.
+    label: str
+    matrices: tuple[int, ...]
+
+
+@dataclass(repr=False)
+class Recording(Display):
+    """A recording as far as it has been read: one flat array for each scalar and series, row after row.
+
+    Numbers that were not measured are NaN, and 0 in `masks`, which has a 1 for each measured number. `problem` says
+    where reading stopped at a fault; empty without one.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
     sites: tuple[SiteInfo, ...] = ()
     blocks: tuple[BlockInfo, ...] = ()
-    heads: tuple[str, ...] = ()  # names, where `detail` was asked for
-    weights: tuple[str, ...] = ()
-    bins: int = 0  # of a histogram, where `detail` asked for those
-    matrices: tuple[str, ...] = ()  # names of the blocks' weights, in order
+    heads: tuple[str, ...] = ()  # names, with detail="heads"
+    weights: tuple[str, ...] = ()  # names of all trained parameters, with detail="heads"
+    bins: int = 0  # of a histogram, with detail="histograms"
+    matrices: tuple[str, ...] = ()  # names of the trained matrices, those in blocks first
     frozen: tuple[str, ...] = ()  # names of matrices that were not trained when the recording began
-    calls: tuple[int, ...] = ()  # by site, how often its module was called in the first pass
-    cuts: tuple[tuple[str, tuple[int, ...]], ...] = ()  # what cuts the graph, and the matrices before it
+    calls: tuple[int, ...] = ()  # by site, of its module in the first pass
+    cuts: tuple[CutInfo, ...] = ()
     steps: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
     scalars: dict[str, array[float]] = field(default_factory=lambda: {name: array("d") for name in SCALARS})
     series: dict[str, array[float]] = field(default_factory=lambda: Tracks({name: array("d") for name in SERIES}))
-    known: dict[str, bytearray] = field(
+    masks: dict[str, bytearray] = field(
         default_factory=lambda: Tracks({name: bytearray() for name in SCALARS + SERIES})
     )
     histograms: dict[int, array[float]] = field(default_factory=dict)  # by row: site after site, a share for each bin
     skipped: set[int] = field(default_factory=set)  # rows whose update AMP left out
-    summed: dict[int, int] = field(default_factory=dict)  # rows whose loss is the sum of so many shares told
-    said: dict[str, list[Change]] = field(default_factory=dict)  # by kind
-    found: dict[str, list[FindingChange]] = field(default_factory=dict)  # by id
+    loss_shares: dict[int, int] = field(default_factory=dict)  # row -> number of shares that its loss is the sum of
     facts: dict[str, dict[int, list[int]]] = field(default_factory=dict)  # by name and row
+    sentence_changes: dict[str, list[Change]] = field(default_factory=dict)  # by kind
+    finding_changes: dict[str, list[FindingChange]] = field(default_factory=dict)  # by id
     end: dict[str, Any] | None = None
     problem: str = ""
-    _teller: Teller | None = None  # where the file holds no sentences, or no findings
-    _facts: int = 0  # how many counts the facts have
-    _silent: bool = False  # where it holds no sentences
+    _narrator: Narrator | None = None  # if the file lacks sentences or findings
+    _lacks_sentences: bool = False
+    _fact_count: int = 0  # counts in all facts
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def __repr__(self) -> str:
-        rows = f"{len(self)} {'row' if len(self) == 1 else 'rows'}"
-        return f"<Recording of {self.header.get('model', 'nothing')}, {rows}, {len(self.sites)} sites>"
+        return f"<Recording of {self.header.get('model', 'nothing')}, {self.row_count()}, {len(self.sites)} sites>"
 
-    def so_far(self) -> Recording:
-        """Itself."""
+    def row_count(self) -> str:
+        """The number of rows in words: "1 row", "2 rows"."""
+        return f"{len(self)} {'row' if len(self) == 1 else 'rows'}"
+
+    def snapshot(self) -> Recording:
         return self
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the last line has been read."""
         return self.end is not None
 
@@ -145,152 +157,175 @@ class Recording(Shown):
         width = self.width(name)
         return self.series[name][at * width : (at + 1) * width]
 
-    def measured(self, name: str, at: int) -> Sequence[int]:
-        """For each number of a series or scalar in one row, 1 where it was measured."""
+    def measured(self, name: str, row: int) -> Sequence[int]:
+        """1 for each measured number of a series or scalar in one row, 0 for the others."""
         width = self.width(name)
-        return self.known[name][at * width : (at + 1) * width]
+        return self.masks[name][row * width : (row + 1) * width]
 
-    def at(self, name: str, row: int) -> list[float | None]:
+    def values_at(self, name: str, row: int) -> list[float | None]:
         """The numbers of a series or scalar in one row; None where nothing was measured."""
         values = [self.scalars[name][row]] if name in SCALARS else self.row(name, row)
-        return [value if known else None for value, known in zip(values, self.measured(name, row), strict=True)]
+        mask = self.measured(name, row)
+        return [value if is_measured else None for value, is_measured in zip(values, mask, strict=True)]
 
     def width(self, name: str) -> int:
-        """How many numbers of a series or scalar a row has."""
+        """The count of numbers of a series or scalar in a row."""
         if name in SCALARS:
             return 1
-        details = {"head": self.heads, "parameter_grad": self.weights}
-        return len(details.get(name, self.sites if FROM_VERSION_1.get(name, name) in SITE_SERIES else self.blocks))
+        if name == "head":
+            return len(self.heads)
+        if name == "parameter_grad":
+            return len(self.weights)
+        return len(self.sites if FROM_VERSION_1.get(name, name) in SITE_SERIES else self.blocks)
 
     def histogram(self, at: int) -> list[list[float]]:
-        """By site, the share of its values in each bin over -4 to 4 RMS; empty where the row has none."""
+        """The share of each bin over -4 to 4 RMS by site, shape (sites, bins); empty if the row has no histograms."""
         shares = self.histograms.get(at, array("d")).tolist()
         return [shares[start : start + self.bins] for start in range(0, len(shares), max(1, self.bins))]
 
-    def fact(self, name: str, at: int) -> list[int]:
-        """A list of counts that a row holds; empty where it holds none."""
-        return self.facts.get(name, {}).get(at, [])
+    def fact(self, name: str, row: int) -> list[int]:
+        """A list of counts in a row; empty if it has none."""
+        return self.facts.get(name, {}).get(row, [])
 
     def sentence(self, kind: str, at: int) -> str:
-        """What is said of a row, of one of the kinds that `addnorm.said` lists; empty where nothing is.
+        """The sentence of a kind at a row; empty if there is none. `addnorm.sentences.KINDS` lists the kinds.
 
-        It is formed here where the file holds no sentences, as one of version 1.
+        Files without sentences, such as those of version 1, get them here.
         """
-        said = self._template(kind, at).replace(STEP, str(self.steps[at]), 1)
-        return said.replace(LOSS, in_words(self.scalars["loss"][at]), 1) if LOSS in said else said
+        sentence = self._template(kind, at).replace(STEP, str(self.steps[at]), 1)
+        if LOSS in sentence:
+            sentence = sentence.replace(LOSS, number_in_words(self.scalars["loss"][at]), 1)
+        return sentence
 
     def findings_at(self, at: int) -> list[Diagnostic]:
-        """What has been found up to a row, the errors first. Formed here where the file holds no findings."""
-        if "ignored" not in self.header or self._silent or not self.said:
-            self._form()
+        """The findings up to a row, the errors first. Files without findings get them here."""
+        if "ignored" not in self.header or self._lacks_sentences or not self.sentence_changes:
+            self._narrate()
         step = self.steps[at]
-        latest = (_latest(changes, step) for changes in self.found.values())
-        return worst_first(found for found in latest if found is not None)
+        latest = (_latest(changes, step) for changes in self.finding_changes.values())
+        return sorted_by_severity(finding for finding in latest if finding is not None)
 
-    def _template(self, kind: str, at: int) -> str:
-        if self._silent or not self.said:
-            self._form()
-        return _latest(self.said.get(kind, []), self.steps[at]) or ""
+    def shares_note(self, row: int) -> str:
+        """A clause on a loss that is a sum of shares; empty for any other."""
+        return f", the sum of the {self.loss_shares[row]} told" if row in self.loss_shares else ""
 
-    def _form(self) -> None:
-        """Forms what the file does not hold: findings, and sentences where it has none."""
-        if self._teller is None:
-            self._teller, self._silent = Teller(), not self.said
-        for row in range(self._teller.heard, len(self)):
-            said, found = self._teller.hear(self, row)
-            self.find(found)
-            if self._silent:
-                self.say(said)
+    def _template(self, kind: str, row: int) -> str:
+        if self._lacks_sentences or not self.sentence_changes:
+            self._narrate()
+        return _latest(self.sentence_changes.get(kind, []), self.steps[row]) or ""
 
-    def say(self, changes: Mapping[str, Sequence[Change]]) -> None:
-        """Takes sentences by kind, in place of those that hold from the step of the first or later."""
-        for kind, news in changes.items():
-            _replace(self.said.setdefault(kind, []), news)
+    def _narrate(self) -> None:
+        """Forms findings, and sentences too if the file has none."""
+        if self._narrator is None:
+            self._narrator = Narrator()
+            self._lacks_sentences = not self.sentence_changes
+        for row in range(self._narrator.rows, len(self)):
+            sentences, findings = self._narrator.add_row(self, row)
+            self.add_findings(findings)
+            if self._lacks_sentences:
+                self.add_sentences(sentences)
 
-    def find(self, changes: Mapping[str, Sequence[FindingChange]]) -> None:
-        """Takes findings by id in the same way."""
-        for rule, news in changes.items():
-            _replace(self.found.setdefault(rule, []), news)
+    def add_sentences(self, changes: Mapping[str, Sequence[Change]]) -> None:
+        """Adds sentences by kind. They replace those that hold from the step of the first or later."""
+        for kind, new in changes.items():
+            _replace_from(self.sentence_changes.setdefault(kind, []), new)
 
-    def take(self, entry: Mapping[str, Any]) -> None:
-        """Appends a row as a line holds it. Raises FaultError."""
-        old = IN_VERSION_1 if self.header["addnorm"] == 1 else {}
-        step = count(entry, "step")
+    def add_findings(self, changes: Mapping[str, Sequence[FindingChange]]) -> None:
+        """Adds findings by id in the same way."""
+        for rule, new in changes.items():
+            _replace_from(self.finding_changes.setdefault(rule, []), new)
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """Appends a row from its entry in the file. Raises FaultError."""
+        old_names = IN_VERSION_1 if self.header["addnorm"] == 1 else {}
+        step = parse_count(entry, "step")
         if self.steps and step <= self.steps[-1]:
             raise FaultError(f"is of step {step}, after step {self.steps[-1]}")
-        scalars = {name: number(entry.get(name), name) for name in SCALARS}
-        seconds = number(entry.get("seconds"), "seconds")
-        rows = {}
+        scalars = {name: parse_number(entry.get(name), name) for name in SCALARS}
+        seconds = parse_number(entry.get("seconds"), "seconds")
+        series = {}
         for name in SERIES:
-            key = old.get(name, name)
-            rows[name] = numbers(entry.get(key), key, self.width(name), may_lack=name in SOMETIMES)
+            key = old_names.get(name, name)
+            series[name] = parse_series(entry.get(key), key, self.width(name), is_optional=name in OPTIONAL_SERIES)
         shares = None
         if entry.get("histogram") is not None:
-            shares = numbers(entry["histogram"], "histogram", len(self.sites) * self.bins)
-        skipped = entry.get("skipped", False)
-        if not isinstance(skipped, bool):
+            shares = parse_series(entry["histogram"], "histogram", len(self.sites) * self.bins)
+        is_skipped = entry.get("skipped", False)
+        if not isinstance(is_skipped, bool):
             raise FaultError("has a skipped that is neither true nor false")
-        summed = count(entry, "loss_sum_of") if "loss_sum_of" in entry else 0
+        loss_shares = parse_count(entry, "loss_sum_of") if "loss_sum_of" in entry else 0
+
+        row = len(self)
         self.steps.append(step)
         self.seconds.append(math.nan if seconds is None else seconds)
-        for name, values in (*rows.items(), *((name, [value]) for name, value in scalars.items())):
-            into = self.scalars[name] if name in SCALARS else self.series[name]
-            into.extend(math.nan if value is None else value for value in values)
-            self.known[name].extend(value is not None for value in values)
+        for name, values in series.items():
+            self.series[name].extend(_nan_for_none(values))
+            self.masks[name].extend(value is not None for value in values)
+        for name, scalar in scalars.items():
+            self.scalars[name].append(math.nan if scalar is None else scalar)
+            self.masks[name].append(scalar is not None)
         if shares is not None:
-            self.histograms[len(self) - 1] = array("d", (math.nan if one is None else one for one in shares))
-        if skipped:
-            self.skipped.add(len(self) - 1)
-        if summed:
-            self.summed[len(self) - 1] = summed
+            self.histograms[row] = array("d", _nan_for_none(shares))
+        if is_skipped:
+            self.skipped.add(row)
+        if loss_shares:
+            self.loss_shares[row] = loss_shares
         for name in FACTS:
-            if (counts := counts_of(entry.get(name))) and self._facts + len(counts) <= MAX_FACTS:
-                self._facts += len(counts)
-                self.facts.setdefault(name, {})[len(self) - 1] = counts
+            counts = parse_counts(entry.get(name))
+            if counts and self._fact_count + len(counts) <= MAX_FACTS:
+                self._fact_count += len(counts)
+                self.facts.setdefault(name, {})[row] = counts
 
-    def alone(self, line: Mapping[str, Any]) -> Recording:
-        """A recording of one row below the header of this one, from the row as it is written."""
-        found = Recording(self.header, **{name: getattr(self, name) for name in OF_HEADER})
-        found.take(line)
-        return found
+    def single_row(self, entry: Mapping[str, Any]) -> Recording:
+        """A recording of one row with this recording's header. `entry`: of the row in the file."""
+        recording = Recording(self.header, **{name: getattr(self, name) for name in HEADER_FIELDS})
+        recording.append(entry)
+        return recording
 
     def lines(self, every: int = 1) -> Iterator[bytes]:
-        """The lines of a file of it, with its sentences.
+        """The lines of a file with this recording and its sentences.
 
-        `every`: of the rows, those that have updates, the last, and one of so many others.
+        `every`: thins the rows to one of that many, the last one, and those with updates.
         """
         header = self.header | {"addnorm": VERSION}
         try:
-            yield as_line(header)
+            yield encode_line(header)
         except ValueError:  # a setting too large for a number
-            yield as_line(header | {"meta": {}, "optimizer": None})
-        last = dict.fromkeys(KINDS_SAID, "")
-        found: dict[str, Diagnostic] = {}
-        scalars = [name for name in SCALARS if any(self.known[name])]
-        for at, step in enumerate(self.steps):
-            if at % every and at != len(self) - 1 and not any(self.measured("update_to_weight", at)):
+            yield encode_line(header | {"meta": {}, "optimizer": None})
+        sentences = dict.fromkeys(SENTENCE_KINDS, "")
+        findings: dict[str, Diagnostic] = {}
+        scalars = [name for name in SCALARS if any(self.masks[name])]
+        for row, step in enumerate(self.steps):
+            is_regular = row % every == 0 or row == len(self) - 1
+            if not is_regular and not any(self.measured("update_to_weight", row)):
                 continue
-            row: dict[str, Any] = {"step": step, "seconds": encoded(self.seconds[at])}
-            row |= {name: encoded(self.at(name, at)[0], 9) for name in scalars}
-            series = [name for name in SERIES if name not in SOMETIMES or any(self.measured(name, at))]
-            row |= {name: list(map(encoded, self.at(name, at))) for name in series}
-            if at in self.histograms and (at % every == 0 or at == len(self) - 1):
-                row["histogram"] = [None if math.isnan(one) else encoded(one) for one in self.histograms[at]]
-            row |= {"skipped": True} if at in self.skipped else {}
-            row |= {"loss_sum_of": self.summed[at]} if at in self.summed else {}
-            yield as_line(row | {name: self.fact(name, at) for name in FACTS if self.fact(name, at)})
-            said = {kind: self._template(kind, at) for kind in KINDS_SAID}
-            listed = self.findings_at(at) if "ignored" in header else []
-            before, found = found, {finding.id: finding for finding in listed}
-            news: dict[str, list[FindingChange]] = {
-                rule: [(step, found.get(rule))]
-                for rule in sorted({**before, **found})
-                if before.get(rule) != found.get(rule)
+            yield encode_line(self._row_entry(row, scalars, with_histogram=is_regular))
+            changes = update_sentences(sentences, {kind: self._template(kind, row) for kind in SENTENCE_KINDS}, step)
+            before = findings
+            findings = {finding.id: finding for finding in self.findings_at(row)} if "ignored" in header else {}
+            finding_changes: dict[str, list[FindingChange]] = {
+                rule: [(step, findings.get(rule))]
+                for rule in sorted({**before, **findings})
+                if before.get(rule) != findings.get(rule)
             }
-            if line := told_line(changed(last, said, step), news):
-                yield as_line(line)
+            if entry := changes_entry(changes, finding_changes):
+                yield encode_line(entry)
         if self.end is not None:
-            yield as_line(self.end)
+            yield encode_line(self.end)
+
+    def _row_entry(self, row: int, scalars: Iterable[str], *, with_histogram: bool) -> dict[str, Any]:
+        entry: dict[str, Any] = {"step": self.steps[row], "seconds": encode_number(self.seconds[row])}
+        entry |= {name: encode_number(self.values_at(name, row)[0], 9) for name in scalars}
+        for name in SERIES:
+            if name not in OPTIONAL_SERIES or any(self.measured(name, row)):
+                entry[name] = list(map(encode_number, self.values_at(name, row)))
+        if with_histogram and row in self.histograms:
+            entry["histogram"] = [None if math.isnan(share) else encode_number(share) for share in self.histograms[row]]
+        if row in self.skipped:
+            entry["skipped"] = True
+        if row in self.loss_shares:
+            entry["loss_sum_of"] = self.loss_shares[row]
+        return entry | {name: counts for name in FACTS if (counts := self.fact(name, row))}
 
 
 class Reader:
@@ -298,84 +333,82 @@ class Reader:
 
     def __init__(self) -> None:
         self.recording = Recording()
-        self._line = 0
-        self._rest = b""
+        self._line_number = 0
+        self._incomplete_line = b""
         self._numbers = 0
 
     def feed(self, data: bytes) -> Recording:
-        """Reads the lines that these bytes complete, and returns all that has been read."""
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
+        """Reads the lines that these bytes complete, and returns the recording so far."""
+        lines = (self._incomplete_line + data).split(b"\n")
+        self._incomplete_line = lines.pop()
         for line in lines:
             if self.recording.problem:
                 break
-            self._take(line)
-        if len(self._rest) > MAX_LINE_BYTES and not self.recording.problem:
-            self._line += 1
+            self._read_line(line)
+        if len(self._incomplete_line) > MAX_LINE_BYTES and not self.recording.problem:
+            self._line_number += 1
             self._stop("is longer than a line of a recording can be")
         if self.recording.problem:
-            self._rest = b""
+            self._incomplete_line = b""
         return self.recording
 
     def finish(self) -> Recording:
-        """Reports what is missing from a file that will not grow any more."""
-        found = self.recording
-        if not found.problem and self._rest:
-            self._line += 1
-            self._stop("is cut off; what came before it is shown" if found.header else "is not a recording")
-        elif not found.problem and not found.header:
-            found.problem = "The file is empty."
-        return found
+        """Reports missing parts of a file that no longer grows."""
+        recording = self.recording
+        if not recording.problem and self._incomplete_line:
+            self._line_number += 1
+            self._stop("is cut off; what came before it is shown" if recording.header else "is not a recording")
+        elif not recording.problem and not recording.header:
+            recording.problem = "The file is empty."
+        return recording
 
-    def _take(self, line: bytes) -> None:
-        self._line += 1
+    def _read_line(self, line: bytes) -> None:
+        self._line_number += 1
+        recording = self.recording
         try:
             if len(line) > MAX_LINE_BYTES:
                 raise FaultError("is longer than a line of a recording can be")
-            entry = parsed(line)
-            if self.recording.whole:
+            entry = parse_line(line)
+            if recording.is_complete:
                 raise FaultError("stands after the end of the recording")
-            if not self.recording.header:
-                self._take_header(entry)
+            if not recording.header:
+                self._read_header(entry)
             elif "end" in entry:
-                self.recording.end = ending(entry)
+                recording.end = parse_end(entry)
             elif "said" in entry:
-                self._count(len(line) // 8)
-                steps = self.recording.steps
-                self.recording.say(sentences(entry["said"], steps))
-                self.recording.find(changes_of(entry.get("findings"), steps[-1] if steps else -1))
+                self._count_numbers(len(line) // 8)
+                steps = recording.steps
+                recording.add_sentences(parse_sentences(entry["said"], steps))
+                recording.add_findings(parse_finding_changes(entry.get("findings"), steps[-1] if steps else -1))
             else:
-                found = self.recording
-                shares = 0 if entry.get("histogram") is None else len(found.sites) * found.bins
-                self._count(sum(map(found.width, SERIES + SCALARS)) + 2 + shares)
-                self.recording.take(entry)
+                shares = 0 if entry.get("histogram") is None else len(recording.sites) * recording.bins
+                self._count_numbers(sum(map(recording.width, SERIES + SCALARS)) + 2 + shares)
+                recording.append(entry)
         except FaultError as fault:
             self._stop(str(fault))
 
     def _stop(self, fault: str) -> None:
-        self.recording.problem = f"Line {self._line} {fault}."
+        self.recording.problem = f"Line {self._line_number} {fault}."
 
-    def _take_header(self, entry: dict[str, Any]) -> None:
-        version = as_count(entry.get("addnorm"))
+    def _read_header(self, entry: dict[str, Any]) -> None:
+        version = count_or_none(entry.get("addnorm"))
         if not version:
             raise FaultError("is not the header of a recording")
         if version > VERSION:
             raise FaultError(
                 f"says that this is version {version} of the format; this program reads up to version {VERSION}"
             )
-        sites = tuple(site_of(item) for item in listed(entry, "sites"))
-        blocks = tuple(block_of(item) for item in listed(entry, "blocks"))
-        heads, weights = (
-            tuple(text({key: name}, key) for name in listed({key: entry.get(key, [])}, key))
-            for key in ("heads", "weights")
-        )
+        sites = tuple(parse_site(item) for item in parse_list(entry, "sites"))
+        blocks = tuple(parse_block(item) for item in parse_list(entry, "blocks"))
+        heads = _parse_texts(entry, "heads")
+        weights = _parse_texts(entry, "weights")
         for key in ("model", "dtype", "device", "created"):
-            text(entry, key)
-        for note in listed(entry, "notes"):
-            text({"note": note}, "note")
+            parse_text(entry, key)
+        for note in parse_list(entry, "notes"):
+            parse_text({"note": note}, "note")
         for key in ("parameters", "trained"):
-            count(entry, key)
-        bins = count(entry, "bins") if "bins" in entry else 0
+            parse_count(entry, key)
+        bins = parse_count(entry, "bins") if "bins" in entry else 0
         if bins > MAX_BINS:
             raise FaultError(f"has more than {MAX_BINS} bins")
         for key in ("versions", "meta"):
@@ -383,14 +416,19 @@ class Reader:
                 raise FaultError(f"has a {key} that is not an object")
         if not isinstance(entry.get("optimizer"), dict | None):
             raise FaultError("has an optimizer that is not an object")
-        found = self.recording
-        found.header, found.sites, found.blocks = entry, sites, blocks
-        found.heads, found.weights, found.bins = heads, weights, bins
-        found.matrices, found.frozen = names_of(entry.get("matrices")), names_of(entry.get("frozen"))
-        found.calls = tuple(counts_of(entry.get("calls")))
-        found.cuts = cuts_of(entry.get("cuts"))
+        recording = self.recording
+        recording.header = entry
+        recording.sites = sites
+        recording.blocks = blocks
+        recording.heads = heads
+        recording.weights = weights
+        recording.bins = bins
+        recording.matrices = parse_names(entry.get("matrices"))
+        recording.frozen = parse_names(entry.get("frozen"))
+        recording.calls = tuple(parse_counts(entry.get("calls")))
+        recording.cuts = parse_cuts(entry.get("cuts"))
 
-    def _count(self, numbers: int) -> None:
+    def _count_numbers(self, numbers: int) -> None:
         self._numbers += numbers
         if self._numbers > MAX_NUMBERS:
             raise FaultError("is over the limit; the lines before it are shown")
@@ -402,66 +440,67 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
     `growing`: an unfinished last line is no fault.
     """
     reader = Reader()
+    recording = reader.recording
     try:
         if not Path(path).is_file():
             raise OSError(f"{path} is not a file" if Path(path).exists() else f"there is no file {path}")
         with Path(path).open("rb") as file:
-            left = LARGEST_FILE
-            while not reader.recording.problem and (piece := file.read(min(PIECE, left))):
-                reader.feed(piece)
-                left -= len(piece)
-            if not left and not reader.recording.problem:
-                reader.recording.problem = "The file is larger than a recording can be; what stands before is shown."
+            remaining = MAX_FILE_BYTES
+            while not recording.problem and (chunk := file.read(min(CHUNK_BYTES, remaining))):
+                reader.feed(chunk)
+                remaining -= len(chunk)
+            if not remaining and not recording.problem:
+                recording.problem = "The file is larger than a recording can be; what stands before is shown."
     except (OSError, ValueError) as error:
-        reader.recording.problem = f"{_capital(getattr(error, 'strerror', None) or str(error))}."
-    return reader.recording if growing else reader.finish()
+        recording.problem = f"{capitalised(getattr(error, 'strerror', None) or str(error))}."
+    return recording if growing else reader.finish()
 
 
-def headed(header: Mapping[str, Any]) -> Recording:
-    """A recording without rows, from its header."""
-    return Reader().feed(as_line(header))
+def recording_from_header(header: Mapping[str, Any]) -> Recording:
+    """A recording without rows."""
+    return Reader().feed(encode_line(header))
 
 
-def parsed(line: bytes) -> dict[str, Any]:
+def parse_line(line: bytes) -> dict[str, Any]:
     """A line as a mapping. Raises FaultError."""
     try:
-        entry = json.loads(line.decode("utf-8"), parse_constant=_no_constant, parse_int=_int)
+        entry = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant, parse_int=_parse_int)
     except UnicodeDecodeError:
         raise FaultError("is not text") from None
     except (ValueError, RecursionError):
         raise FaultError(UNREADABLE) from None
     if not isinstance(entry, dict):
         raise FaultError("is not an object")
-    if too_deep(entry):
+    if is_too_deep(entry):
         raise FaultError(UNREADABLE)
     return entry
 
 
-def too_deep(value: Any) -> bool:
-    """Whether JSON is nested deeper than a recording may be."""
+def is_too_deep(value: Any) -> bool:
+    """Whether JSON is nested deeper than MAX_NESTING levels."""
     level: list[Any] = [value]
-    for _ in range(DEEPEST):
-        level = [item for held in level for item in _inside(held) if isinstance(item, dict | list)]
+    for _ in range(MAX_NESTING):
+        level = [item for container in level for item in _items(container) if isinstance(item, dict | list)]
         if not level:
             return False
     return True
 
 
-def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
+def _items(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(name)  # NaN and Infinity, which JSON does not know
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(name)  # NaN and Infinity are not JSON
 
 
-def _int(digits: str) -> float:
-    """A whole number; infinite where it has more digits than any float, for JSON sets no limit."""
-    return int(digits) if len(digits) < 400 else float(digits)
+def _parse_int(digits: str) -> float:
+    """A whole number; infinite if it has more digits than any float."""
+    return int(digits) if len(digits) < MAX_INT_DIGITS else float(digits)
 
 
-def number(value: Any, name: str) -> float | None:
-    """A number of a row: a finite number, the name of another, or null where it was not measured. Raises FaultError."""
+def parse_number(value: Any, name: str) -> float | None:
+    """A number of a row, finite or the name of one that is not; None for null. Raises FaultError."""
     if isinstance(value, str) and value in NON_FINITE:
         return NON_FINITE[value]
     if value is None:
@@ -469,51 +508,55 @@ def number(value: Any, name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FaultError(f"has a value of {name} that is not a number")
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        number = math.inf
+    if not math.isfinite(number):
         raise FaultError(f"has a value of {name} that is too large")
-    return found
+    return number
 
 
-def numbers(value: Any, name: str, width: int, *, may_lack: bool = False) -> list[float | None]:
-    """A series of a row. Raises FaultError."""
-    if value is None and may_lack:
+def parse_series(value: Any, name: str, width: int, *, is_optional: bool = False) -> list[float | None]:
+    """A series of a row, shape (width,). Raises FaultError."""
+    if value is None and is_optional:
         return [None] * width
     if not isinstance(value, list):
         raise FaultError(f"has {name} that is not a list")
     if len(value) != width:
         raise FaultError(f"has {len(value)} numbers of {name} where there should be {width}")
-    return [number(item, name) for item in value]
+    return [parse_number(item, name) for item in value]
 
 
-def count(entry: Mapping[str, Any], key: str) -> int:
-    """A whole number from 0 to LARGEST_COUNT. Raises FaultError."""
-    value = as_count(entry.get(key))
+def _nan_for_none(values: Iterable[float | None]) -> Iterator[float]:
+    return (math.nan if value is None else value for value in values)
+
+
+def parse_count(entry: Mapping[str, Any], key: str) -> int:
+    """A whole number from 0 to MAX_COUNT. Raises FaultError."""
+    value = count_or_none(entry.get(key))
     if value is None:
         raise FaultError(f"has a {key} that is not a count")
     return value
 
 
-def as_count(value: Any) -> int | None:
-    """A count, however JSON writes it (1, 1.0, 1e0); None for anything else."""
+def count_or_none(value: Any) -> int | None:
+    """A count in any JSON notation (1, 1.0, 1e0); None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value) if 0 <= value <= LARGEST_COUNT and value == int(value) else None
+    return int(value) if 0 <= value <= MAX_COUNT and value == int(value) else None
 
 
-def text(entry: dict[str, Any], key: str, longest: int = MAX_NAME_CHARS) -> str:
+def parse_text(entry: dict[str, Any], key: str, max_chars: int = MAX_NAME_CHARS) -> str:
     """A text of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, str):
         raise FaultError(f"has a {key} that is not text")
-    if len(value) > longest:
+    if len(value) > max_chars:
         raise FaultError(f"has a {key} that is too long")
     return value
 
 
-def listed(entry: dict[str, Any], key: str) -> list[Any]:
+def parse_list(entry: dict[str, Any], key: str) -> list[Any]:
     """A list of bounded length. Raises FaultError."""
     value = entry.get(key)
     if not isinstance(value, list):
@@ -523,109 +566,123 @@ def listed(entry: dict[str, Any], key: str) -> list[Any]:
     return value
 
 
-def sentences(value: Any, steps: Sequence[int]) -> dict[str, list[Change]]:
-    """What is said, by kind, of rows up to the last of `steps`. Raises FaultError."""
+def _parse_texts(entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    """An optional list of texts. Raises FaultError."""
+    items = parse_list({key: entry.get(key, [])}, key)
+    return tuple(parse_text({key: item}, key) for item in items)
+
+
+def parse_sentences(value: Any, steps: Sequence[int]) -> dict[str, list[Change]]:
+    """Changes of sentences by kind, up to the last of `steps`. Raises FaultError."""
     if not isinstance(value, dict):
         raise FaultError("has a said that is not an object")
-    found: dict[str, list[Change]] = {}
-    for kind, changes in value.items():
-        news: list[Change] = []
-        found[text({"kind": kind}, "kind")] = news
-        for change in listed({"sentences": changes}, "sentences"):
-            if not isinstance(change, list) or len(change) != 2:
+    by_kind: dict[str, list[Change]] = {}
+    for kind, items in value.items():
+        changes: list[Change] = []
+        by_kind[parse_text({"kind": kind}, "kind")] = changes
+        for item in parse_list({"sentences": items}, "sentences"):
+            if not isinstance(item, list) or len(item) != 2:
                 raise FaultError("has a sentence without a step")
-            step = count({"step": change[0]}, "step")
+            step = parse_count({"step": item[0]}, "step")
             if not steps or step > steps[-1]:
                 raise FaultError(f"has a sentence about step {step}, which has not come")
-            if news and step <= news[-1][0]:
+            if changes and step <= changes[-1][0]:
                 raise FaultError("has sentences out of order")
-            news.append((step, text({"sentence": change[1]}, "sentence", MAX_SENTENCE_CHARS)))
-        if not news:
+            changes.append((step, parse_text({"sentence": item[1]}, "sentence", MAX_SENTENCE_CHARS)))
+        if not changes:
             raise FaultError("has a kind of sentence without one")
-    return found
+    return by_kind
 
 
-def site_of(item: Any) -> SiteInfo:
+def parse_site(item: Any) -> SiteInfo:
     """A site of the header. Raises FaultError."""
     if not isinstance(item, dict):
         raise FaultError("has a site that is not an object")
     shape = item.get("shape")
-    if not isinstance(shape, list) or len(shape) > 16:
+    if not isinstance(shape, list) or len(shape) > MAX_SHAPE_AXES:
         raise FaultError("has a site without a shape")
-    kind = text(item, "kind")
-    if kind not in KINDS:
+    kind = parse_text(item, "kind")
+    if kind not in SITE_KINDS:
         raise FaultError("has a site of an unknown kind")
-    sizes = tuple(count({"shape": size}, "shape") for size in shape)
-    return SiteInfo(text(item, "name"), kind, text(item, "module"), sizes, text(item, "dtype"))
+    sizes = tuple(parse_count({"shape": size}, "shape") for size in shape)
+    return SiteInfo(parse_text(item, "name"), kind, parse_text(item, "module"), sizes, parse_text(item, "dtype"))
 
 
-def block_of(item: Any) -> BlockInfo:
+def parse_block(item: Any) -> BlockInfo:
     """A block of the header. Raises FaultError."""
     if not isinstance(item, dict):
         raise FaultError("has a block that is not an object")
-    return BlockInfo(text(item, "name"), count(item, "site"), count(item, "parameters"))
+    return BlockInfo(parse_text(item, "name"), parse_count(item, "site"), parse_count(item, "parameters"))
 
 
-def counts_of(value: Any) -> list[int]:
+def parse_counts(value: Any) -> list[int]:
     """A list of counts; empty for anything else."""
     if not isinstance(value, list) or len(value) > MAX_SITES:
         return []
-    counts = [as_count(one) for one in value]
-    known = [one for one in counts if one is not None]
-    return known if len(known) == len(counts) else []
+    counts: list[int] = []
+    for item in value:
+        count = count_or_none(item)
+        if count is None:
+            return []
+        counts.append(count)
+    return counts
 
 
-def names_of(value: Any) -> tuple[str, ...]:
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_NAME_CHARS
+
+
+def parse_names(value: Any) -> tuple[str, ...]:
     """A list of names; empty for anything else."""
-    fits = isinstance(value, list) and len(value) <= MAX_SITES
-    return tuple(value) if fits and all(isinstance(one, str) and len(one) <= MAX_NAME_CHARS for one in value) else ()
+    if not isinstance(value, list) or len(value) > MAX_SITES or not all(map(_is_name, value)):
+        return ()
+    return tuple(value)
 
 
-def cuts_of(value: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """What cuts the graph: labels, each with the matrices before it; what is not so is left out."""
-    pairs = [one for one in value if isinstance(one, list) and len(one) == 2] if isinstance(value, list) else []
-    return tuple(
-        (label, tuple(counts_of(before)))
-        for label, before in pairs[:MAX_CUTS]
-        if isinstance(label, str) and len(label) <= MAX_NAME_CHARS
-    )
+def parse_cuts(value: Any) -> tuple[CutInfo, ...]:
+    """The cuts of a graph. Anything malformed is left out."""
+    items = value if isinstance(value, list) else []
+    pairs = [item for item in items if isinstance(item, list) and len(item) == 2][:MAX_CUTS]
+    return tuple(CutInfo(label, tuple(parse_counts(matrices))) for label, matrices in pairs if _is_name(label))
 
 
-def ending(entry: dict[str, Any]) -> dict[str, Any]:
+def parse_end(entry: dict[str, Any]) -> dict[str, Any]:
     """The last line. Raises FaultError."""
     if entry["end"] not in ENDS:
         raise FaultError("ends in an unknown way")
-    reason = text(entry, "reason")
-    return {"end": entry["end"], "reason": reason, "rows": count(entry, "rows"), "dropped": count(entry, "dropped")}
+    reason = parse_text(entry, "reason")
+    rows, dropped = parse_count(entry, "rows"), parse_count(entry, "dropped")
+    return {"end": entry["end"], "reason": reason, "rows": rows, "dropped": dropped}
 
 
-def told_line(said: Mapping[str, Sequence[Change]], found: Mapping[str, Sequence[FindingChange]]) -> dict[str, Any]:
-    """The line after a row: what is new to be said, and found; empty where nothing is."""
-    if not said and not found:
+def changes_entry(
+    sentences: Mapping[str, Sequence[Change]], findings: Mapping[str, Sequence[FindingChange]]
+) -> dict[str, Any]:
+    """The line after a row with its new sentences and findings; empty if there are none."""
+    if not sentences and not findings:
         return {}
-    findings = {
-        rule: [[step, finding.as_json() if finding else None] for step, finding in news] for rule, news in found.items()
-    }
-    return {"said": said} | ({"findings": findings} if findings else {})
+    entry: dict[str, Any] = {"said": sentences}
+    if findings:
+        entry["findings"] = {
+            rule: [[step, finding.as_json() if finding else None] for step, finding in changes]
+            for rule, changes in findings.items()
+        }
+    return entry
 
 
-def _replace(kept: list[Any], news: Sequence[Any]) -> None:
-    """Takes changes, in place of those that hold from the step of the first or later."""
-    while kept and news and kept[-1][0] >= news[0][0]:
-        kept.pop()
-    kept += news
+def _replace_from(changes: list[Any], new: Sequence[Any]) -> None:
+    """Appends changes in place of those that hold from the step of the first new one or later."""
+    while changes and new and changes[-1][0] >= new[0][0]:
+        changes.pop()
+    changes += new
 
 
 def _latest(changes: Sequence[Any], step: int) -> Any:
-    """What holds at a step; None where nothing does."""
-    after = bisect_right(changes, step, key=lambda change: change[0])
-    return changes[after - 1][1] if after else None
+    """The value of the last change up to a step; None if there is none."""
+    end = bisect_right(changes, step, key=lambda change: change[0])
+    return changes[end - 1][1] if end else None
 
 
-def as_line(entry: Mapping[str, Any]) -> bytes:
+def encode_line(entry: Mapping[str, Any]) -> bytes:
     """A line of a file."""
     return json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]

@@ -1,4 +1,4 @@
-"""The row of a recording while its numbers are still on their way from the device."""
+"""Rows of a recording whose numbers are still on their way from the device."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from addnorm.format import Number, encoded
+from addnorm.format import Number, encode_number
 from addnorm.probe import norms
 
 NOWHERE = -1  # the block of a matrix that is in none
-SHARE_DIGITS = 5  # after the point, of the share of a bin: at most eight bytes with its comma
-OF_PASSES = ("act", "output", "input")  # what a forward pass gives
+SHARE_DIGITS = 5  # decimals of a bin's share: at most eight bytes in the file
+MAX_WAITING = 64  # rows
+FORWARD_SERIES = ("act", "output", "input")  # measured in forward passes
+
+SeriesIndex = tuple[str, int]  # a series and the index in it
 
 
 class Fetch:
@@ -37,7 +40,7 @@ class Fetch:
         return self._event is None or bool(self._event.query())
 
     def values(self) -> list[float]:
-        """The numbers; waits if it must."""
+        """The numbers; waits until they have arrived."""
         if self._event is not None:
             self._event.synchronize()
         values = self._tensor.tolist()
@@ -46,272 +49,297 @@ class Fetch:
 
 @dataclass
 class Part:
-    """Norms of tensors on their way: for each its series, its index there, and how many numbers it is of.
+    """Norms of tensors on their way. `targets`: for each its series, index in the series, and count of numbers.
 
-    `factors` multiply the squares, where a tensor is a sample of a larger one.
+    `factors` multiply the squares if a tensor is a sample of a larger one.
     """
 
     fetch: Fetch
     targets: list[tuple[str, int, int]]
     factors: Sequence[float] = ()
-    number: int = 0  # of the forward pass that its activations are of
+    number: int = 0  # of the forward pass that its activations belong to
 
 
 def parts_of(
     measured: Sequence[tuple[str, int, Tensor]],
-    already: Sequence[tuple[str, int, int, Tensor]] = (),
+    early_norms: Sequence[tuple[str, int, int, Tensor]] = (),
     *,
     number: int = 0,
 ) -> list[Part]:
-    """Norms of tensors, one read for each device. `already`: norms taken before, with the count of their numbers."""
+    """Norms of tensors, one read per device. `early_norms`: norms taken before, with their counts of numbers."""
     by_device: dict[torch.device, list[tuple[str, int, Tensor]]] = {}
-    for name, at, tensor in measured:
-        by_device.setdefault(tensor.device, []).append((name, at, dense(tensor)))
-    values = [
-        Part(
-            Fetch(norms([tensor for *_, tensor in group])),
-            [(name, at, tensor.numel()) for name, at, tensor in group],
-            number=number,
-        )
-        for group in by_device.values()
-    ]
-    return values + [Part(Fetch(norm), [(name, at, count)], number=number) for name, at, count, norm in already]
+    for name, index, tensor in measured:
+        by_device.setdefault(tensor.device, []).append((name, index, dense(tensor)))
+    parts = []
+    for group in by_device.values():
+        targets = [(name, index, tensor.numel()) for name, index, tensor in group]
+        parts.append(Part(Fetch(norms([tensor for *_, tensor in group])), targets, number=number))
+    for name, index, count, norm in early_norms:
+        parts.append(Part(Fetch(norm), [(name, index, count)], number=number))
+    return parts
 
 
 def dense(tensor: Tensor) -> Tensor:
-    """A tensor, or the values that a sparse one holds."""
+    """The tensor, or the stored values of a sparse one."""
     return tensor.coalesce().values() if tensor.is_sparse else tensor
 
 
 @dataclass
 class PendingRow:
-    """What has been measured of one step so far."""
+    """Measurements of one step so far. Forward passes are numbered from 1."""
 
     step: int
     seconds: float = 0.0
     parts: list[Part] = field(default_factory=list)
-    # Forward passes have numbers from 1 on. Once gradients that count have come to some, the activations of others do
-    # not count: nothing was learned from those.
+    # Once gradients that count have reached some forward passes, the activations of all other passes do not count:
+    # the update learned nothing from those.
     reached: set[int] = field(default_factory=set)
-    aside: set[int] = field(default_factory=set)  # those to which gradients have come that count no longer
-    cosines: list[tuple[int, list[int], Fetch]] = field(default_factory=list)  # forward pass, sites, their numbers
-    histograms: list[tuple[int, list[int], Fetch]] = field(
-        default_factory=list
-    )  # the same, as many numbers a site as bins
+    aside: set[int] = field(default_factory=set)  # passes whose gradients no longer count
+    # Forward pass, sites, and their numbers: a cosine or all bin shares for each site.
+    cosines: list[tuple[int, list[int], Fetch]] = field(default_factory=list)
+    histograms: list[tuple[int, list[int], Fetch]] = field(default_factory=list)
+    # Forward pass, index of a module's first head, and the mean squares of its heads.
+    heads: list[tuple[int, int, Fetch]] = field(default_factory=list)
     losses: list[Fetch] = field(default_factory=list)
-    own_loss: bool = False  # told by the training loop, not found in the model's output
-    shares: bool = False  # the losses add up to that of the step
-    roots: list[Fetch] = field(default_factory=list)  # what `backward` was called on, for each small batch
+    loss_from_loop: bool = False  # `recorder.loss` was called; otherwise the loss comes from the model's output
+    losses_are_shares: bool = False  # the losses add up to that of the step
+    roots: list[Fetch] = field(default_factory=list)  # the losses that `backward` was called on
     lr: float | Fetch | None = None
     scale: Fetch | None = None  # AMP's factor on the loss
-    weights_scaled: bool = False  # whether the gradients of the weights still carry it
-    # Forward pass, first head of a module, and the mean squares of its heads.
-    heads: list[tuple[int, int, Fetch]] = field(default_factory=list)
-    unclipped: list[Part] = field(default_factory=list)  # of all gradients, before they were clipped
-    first: list[Part] = field(default_factory=list)  # gradients of the weights, where later passes change them
-    block_of: Sequence[int] = ()  # of each matrix
-    expected: Collection[int] = ()  # matrices to which a gradient should come
-    thawed: Sequence[int] = ()  # matrices that were frozen and receive a gradient
-    calls: Sequence[int] = ()  # by site, of its module, where they are not those of the first pass
-    left: Fetch | None = None  # norm of a gradient of the step before that is still there, and of how many numbers
-    left_count: int = 1
-    prints: Fetch | None = None  # of the matrices, before the first update
-    equals: Callable[[Sequence[float]], list[int]] | None = None  # see `Weights.first_equals`
-    skipped: bool = False
-    by_optimizer: bool = False  # an update follows; without one, weights that stay the same were not seen to be updated
+    weights_scaled: bool = False  # the gradients of the weights still carry it
+    unclipped: list[Part] = field(default_factory=list)  # norms of all gradients before clipping
+    first_gradients: list[Part] = field(default_factory=list)  # of the weights, if later passes change them
+    block_of: Sequence[int] = ()  # by matrix
+    expected: Collection[int] = ()  # matrices that should receive a gradient
+    thawed: Sequence[int] = ()  # frozen matrices that receive one
+    calls: Sequence[int] = ()  # by site, of its module, if they differ from the first pass
+    leftover: Fetch | None = None  # norm of a gradient left from the step before
+    leftover_size: int = 1  # its count of numbers
+    fingerprints: Fetch | None = None  # of the matrices, before the first update
+    first_equal: Callable[[Sequence[float]], list[int]] | None = None  # see `Weights.first_equal`
+    skipped: bool = False  # AMP skipped the update
+    by_optimizer: bool = False  # an update follows; without an optimiser, unchanged weights mean that none was seen
 
     def put_aside(self) -> None:
-        """Puts the gradients so far aside, which count no longer."""
+        """Puts aside the gradients so far, which no longer count."""
         self._rename("grad", "aside")
         self.aside |= self.reached
-        self.reached, self.roots = set(), []
+        self.reached = set()
+        self.roots = []
 
     def take_back(self) -> None:
-        """Takes back what was put aside, which counts after all."""
+        """Takes back the gradients that were put aside, which count after all."""
         self._rename("aside", "grad")
         self.reached |= self.aside
 
     def _rename(self, old: str, new: str) -> None:
         for part in self.parts:
-            part.targets = [(new if name == old else name, at, count) for name, at, count in part.targets]
+            part.targets = [(new if name == old else name, index, count) for name, index, count in part.targets]
 
     def fetches(self) -> list[Fetch]:
         """All numbers on their way."""
-        late = [self.scale] if self.scale else []
-        late += [fetch for fetch in (self.lr, self.left, self.prints) if isinstance(fetch, Fetch)]
-        late += [part.fetch for part in self.unclipped] + [fetch for *_, fetch in self.heads] + self.roots
-        late += [fetch for *_, fetch in self.histograms]
-        return [*(part.fetch for part in self.parts), *(fetch for *_, fetch in self.cosines), *self.losses, *late]
+        fetches = [part.fetch for part in (*self.parts, *self.unclipped)]
+        fetches += [fetch for *_, fetch in (*self.cosines, *self.heads, *self.histograms)]
+        singles = (self.scale, self.lr, self.leftover, self.fingerprints)
+        fetches += [fetch for fetch in singles if isinstance(fetch, Fetch)]
+        return [*fetches, *self.losses, *self.roots]
 
     def ready(self) -> bool:
         """Whether all numbers have arrived."""
         return all(fetch.ready() for fetch in self.fetches())
 
     def loss(self) -> float | None:
-        """The loss of the step; waits for it if it must."""
-        losses = self._told()
-        return sum(losses) / (1 if self._add_up(losses) else len(losses)) if losses else None
+        """The loss of the step; waits until it has arrived."""
+        losses = self._loss_values()
+        if not losses:
+            return None
+        return sum(losses) / (1 if self._losses_add_up(losses) else len(losses))
 
-    def _told(self) -> list[float]:
+    def _loss_values(self) -> list[float]:
         return [value for fetch in self.losses for value in fetch.values()]
 
-    def _add_up(self, losses: Sequence[float]) -> bool:
-        """Whether the losses told are the shares that `backward` was called on, and not each that of a small batch.
+    def _losses_add_up(self, losses: Sequence[float]) -> bool:
+        """Whether the losses are shares of the step's loss, and not the losses of small batches.
 
-        Shares add up to what it was called on in all; losses of n small batches to n times as much.
+        Shares add up to the sum of the roots of `backward`, the losses of n small batches to n times as much.
         """
-        if self.shares or len(self.roots) < 2:
-            return self.shares
-        whole = sum(value for fetch in self.roots for value in fetch.values()) / self._scale()
-        return whole != 0 and 0 < sum(losses) / whole < math.sqrt(len(self.roots))
+        if self.losses_are_shares or len(self.roots) < 2:
+            return self.losses_are_shares
+        root_sum = sum(value for fetch in self.roots for value in fetch.values()) / self._scale()
+        return root_sum != 0 and 0 < sum(losses) / root_sum < math.sqrt(len(self.roots))
 
     def _scale(self) -> float:
         return self.scale.values()[0] if self.scale else 1.0
 
-    def _counts(self, number: int) -> bool:
+    def _is_counted(self, number: int) -> bool:
         """Whether the activations of a forward pass count."""
         return not self.reached or number in self.reached
 
     def line(self, header: Mapping[str, Any]) -> dict[str, Any]:
-        """The row as it is written below a header; waits for its numbers if it must."""
-        sites, blocks, heads, weights = (len(header.get(name, ())) for name in ("sites", "blocks", "heads", "weights"))
-        squares, counts = self.sums()
+        """The row's entry in the file below a header; waits until its numbers have arrived."""
+        counts = {name: len(header.get(name, ())) for name in ("sites", "blocks", "heads", "weights")}
+        sums = self.sums()
         scale = self._scale()
-
-        def series(name: str, length: int, factor: float = 1.0) -> list[Number]:
-            return [encoded(_rms(squares.get((name, at)), counts.get((name, at), 0), factor)) for at in range(length)]
-
-        lr = self.lr.values()[0] if isinstance(self.lr, Fetch) else self.lr
         weight_factor = 1 / scale if self.weights_scaled else 1.0
-        parameters = [square for (name, _), square in squares.items() if name in ("weight_grad", "other_grad")]
+        lr = self.lr.values()[0] if isinstance(self.lr, Fetch) else self.lr
+        weight_squares = [total.square for (name, _), total in sums.items() if name in ("weight_grad", "other_grad")]
         line: dict[str, Any] = {
             "step": self.step,
             "seconds": round(self.seconds, 3),
-            "loss": encoded(self.loss(), 9),
-            "lr": encoded(lr, 9),
-            "grad_norm": encoded(math.sqrt(sum(parameters)) * weight_factor) if parameters else None,
-            "output": encoded(_rms(squares.get(("output", 0)), counts.get(("output", 0), 0), 1.0)),
-            "act_rms": series("act", sites),
-            "grad_rms": series("grad", sites, 1 / scale),
-            "weight_grad_rms": series("weight_grad", blocks, weight_factor),
+            "loss": encode_number(self.loss(), 9),
+            "lr": encode_number(lr, 9),
+            "grad_norm": encode_number(math.sqrt(sum(weight_squares)) * weight_factor) if weight_squares else None,
+            "output": _encode_rms(sums, "output"),
+            "act_rms": _encode_series(sums, "act", counts["sites"]),
+            "grad_rms": _encode_series(sums, "grad", counts["sites"], 1 / scale),
+            "weight_grad_rms": _encode_series(sums, "weight_grad", counts["blocks"], weight_factor),
         }
         if self.unclipped:
-            whole = sum(norm * norm for part in self.unclipped for norm in part.fetch.values())
-            line["grad_norm_unclipped"] = encoded(math.sqrt(whole) / scale)
-        if ("input", 0) in squares:
-            line["input"] = encoded(_rms(squares["input", 0], counts["input", 0], 1.0))
-        if self.left is not None:
-            line["gradient_left"] = encoded(self.left.values()[0] / math.sqrt(self.left_count) / scale)
-        line |= self._facts(squares)
+            square = sum(norm * norm for part in self.unclipped for norm in part.fetch.values())
+            line["grad_norm_unclipped"] = encode_number(math.sqrt(square) / scale)
+        if ("input", 0) in sums:
+            line["input"] = _encode_rms(sums, "input")
+        if self.leftover is not None:
+            line["gradient_left"] = encode_number(self.leftover.values()[0] / math.sqrt(self.leftover_size) / scale)
+        line |= self._facts(sums)
         if self.heads:
-            line["head"] = [encoded(size) for size in self._head_sizes(heads)]
-        if weights:
-            line["parameter_grad"] = series("parameter_grad", weights, weight_factor)
+            line["head"] = [encode_number(size) for size in self._head_sizes(counts["heads"])]
+        if counts["weights"]:
+            line["parameter_grad"] = _encode_series(sums, "parameter_grad", counts["weights"], weight_factor)
         if self.cosines:
-            line["sample_cosine"] = [encoded(cosine) for cosine in self._mean_cosines(sites)]
+            line["sample_cosine"] = [encode_number(cosine) for cosine in self._mean_cosines(counts["sites"])]
         if self.histograms:
-            line["histogram"] = self._mean_shares(sites, header.get("bins", 0))
-        moved = self.by_optimizer or any(square for (name, _), square in squares.items() if name == "change")
-        if moved and any(name == "old" for name, _ in squares):
-            line["update_to_weight"] = [
-                encoded(_ratio(squares.get(("change", at)), squares.get(("old", at)))) for at in range(blocks)
-            ]
+            line["histogram"] = self._mean_shares(counts["sites"], header.get("bins", 0))
+        has_moved = self.by_optimizer or any(total.square for (name, _), total in sums.items() if name == "change")
+        if has_moved and any(name == "old" for name, _ in sums):
+            ratios = (
+                _ratio(sums.get(("change", block)), sums.get(("old", block))) for block in range(counts["blocks"])
+            )
+            line["update_to_weight"] = [encode_number(ratio) for ratio in ratios]
         if self.skipped:
             line["skipped"] = True
-        if len(losses := self._told()) > 1 and self._add_up(losses):
+        losses = self._loss_values()
+        if len(losses) > 1 and self._losses_add_up(losses):
             line["loss_sum_of"] = len(losses)
         return line
 
-    def _facts(self, squares: Mapping[tuple[str, int], float]) -> dict[str, list[int]]:
-        """Lists of counts, where there is something to tell."""
+    def _facts(self, sums: Mapping[SeriesIndex, SumOfSquares]) -> dict[str, list[int]]:
+        """Lists of counts, without the empty ones."""
         facts = {
-            "absent": [at for at in sorted(self.expected) if ("matrix", at) not in squares],
-            "zero": [at for at in sorted(self.expected) if squares.get(("matrix", at)) == 0],
+            "absent": [matrix for matrix in sorted(self.expected) if ("matrix", matrix) not in sums],
+            "zero": [
+                matrix
+                for matrix in sorted(self.expected)
+                if ("matrix", matrix) in sums and sums["matrix", matrix].square == 0
+            ],
             "thawed": list(self.thawed),
             "calls": list(self.calls),
         }
-        if self.prints is not None and self.equals is not None:
-            of = self.equals(self.prints.values())
-            facts["copy_of"] = of if of != list(range(len(of))) else []
+        if self.fingerprints is not None and self.first_equal is not None:
+            first_equal = self.first_equal(self.fingerprints.values())
+            facts["copy_of"] = first_equal if first_equal != list(range(len(first_equal))) else []
         return {name: counts for name, counts in facts.items() if counts}
 
     def _head_sizes(self, count: int) -> list[float | None]:
-        values: list[list[float]] = [[] for _ in range(count)]
-        for _, start, fetch in filter(lambda one: self._counts(one[0]), self.heads):
-            for at, square in enumerate(fetch.values(), start=start):
-                values[at].append(square)
-        return [math.sqrt(sum(one) / len(one)) if one else None for one in values]
+        squares: list[list[float]] = [[] for _ in range(count)]
+        for number, start, fetch in self.heads:
+            if self._is_counted(number):
+                for head, square in enumerate(fetch.values(), start=start):
+                    squares[head].append(square)
+        return [math.sqrt(sum(values) / len(values)) if values else None for values in squares]
 
     def _mean_cosines(self, sites: int) -> list[float | None]:
-        values: list[list[float]] = [[] for _ in range(sites)]
-        for _, places, fetch in filter(lambda one: self._counts(one[0]), self.cosines):
-            for at, cosine in zip(places, fetch.values(), strict=True):
-                values[at].append(cosine)
-        return [sum(one) / len(one) if one else None for one in values]
+        cosines: list[list[float]] = [[] for _ in range(sites)]
+        for number, indices, fetch in self.cosines:
+            if self._is_counted(number):
+                for site, cosine in zip(indices, fetch.values(), strict=True):
+                    cosines[site].append(cosine)
+        return [sum(values) / len(values) if values else None for values in cosines]
 
     def _mean_shares(self, sites: int, bins: int) -> list[float | None]:
-        """Site by site the share of each bin, None where it was not counted; of several small batches the mean."""
-        values: list[list[list[float]]] = [[] for _ in range(sites)]
-        for _, places, fetch in filter(lambda one: self._counts(one[0]), self.histograms):
-            shares = fetch.values()
-            for at, site in enumerate(places):
-                values[site].append(shares[at * bins : (at + 1) * bins])
+        """Site by site the share of each bin, averaged over small batches; None for sites that were not counted."""
+        shares_by_site: list[list[list[float]]] = [[] for _ in range(sites)]
+        for number, indices, fetch in self.histograms:
+            if self._is_counted(number):
+                shares = fetch.values()
+                for position, site in enumerate(indices):
+                    start = position * bins
+                    shares_by_site[site].append(shares[start : start + bins])
         means: list[float | None] = []
-        for one in values:
-            means += [round(sum(shared) / len(one), SHARE_DIGITS) for shared in zip(*one, strict=True)] or [None] * bins
+        for batches in shares_by_site:
+            site_means = [round(sum(shares) / len(batches), SHARE_DIGITS) for shares in zip(*batches, strict=True)]
+            means += site_means or [None] * bins
         return means
 
-    def _places(self, name: str, at: int) -> list[tuple[str, int]]:
-        """Where the square of a tensor counts: that of a matrix also in its block."""
+    def _targets(self, name: str, index: int) -> list[SeriesIndex]:
+        """The series that a tensor counts in: a matrix also counts in its block."""
         if name != "matrix":
-            return [(name, at)]
-        block = self.block_of[at]
-        return [(name, at), ("other_grad", 0) if block == NOWHERE else ("weight_grad", block)]
+            return [(name, index)]
+        block = self.block_of[index]
+        return [(name, index), ("other_grad", 0) if block == NOWHERE else ("weight_grad", block)]
 
-    def sums(self) -> tuple[dict[tuple[str, int], float], dict[tuple[str, int], int]]:
-        """Squares, and of how many numbers they are, by series and index there."""
-        squares: dict[tuple[str, int], float] = {}
-        counts: dict[tuple[str, int], int] = {}
+    def sums(self) -> dict[SeriesIndex, SumOfSquares]:
+        """Sums of squares by series and index; waits until the norms have arrived."""
+        sums: dict[SeriesIndex, SumOfSquares] = {}
         for part in self.parts:
             factors = part.factors or [1.0] * len(part.targets)
-            for (name, at, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
-                if name in OF_PASSES and not self._counts(part.number):
+            for (name, index, count), norm, factor in zip(part.targets, part.fetch.values(), factors, strict=True):
+                if name in FORWARD_SERIES and not self._is_counted(part.number):
                     continue
-                for place in self._places(name, at):
-                    squares[place] = squares.get(place, 0.0) + norm * norm * factor
-                    counts[place] = counts.get(place, 0) + count
-        return squares, counts
+                for target in self._targets(name, index):
+                    total = sums.setdefault(target, SumOfSquares())
+                    total.square += norm * norm * factor
+                    total.count += count
+        return sums
 
 
-def _rms(square: float | None, count: int, factor: float) -> float | None:
-    return None if square is None or not count else math.sqrt(square / count) * factor
+@dataclass
+class SumOfSquares:
+    """A sum of squares and the count of its numbers."""
+
+    square: float = 0.0
+    count: int = 0
 
 
-def _ratio(change: float | None, old: float | None) -> float | None:
+def _encode_series(
+    sums: Mapping[SeriesIndex, SumOfSquares], name: str, length: int, factor: float = 1.0
+) -> list[Number]:
+    return [_encode_rms(sums, name, index, factor) for index in range(length)]
+
+
+def _encode_rms(sums: Mapping[SeriesIndex, SumOfSquares], name: str, index: int = 0, factor: float = 1.0) -> Number:
+    total = sums.get((name, index))
+    if total is None or not total.count:
+        return None
+    return encode_number(math.sqrt(total.square / total.count) * factor)
+
+
+def _ratio(change: SumOfSquares | None, old: SumOfSquares | None) -> float | None:
     if change is None or old is None:
         return None
-    return math.sqrt(change / old) if old else (0.0 if change == 0 else math.inf)
+    if not old.square:
+        return 0.0 if change.square == 0 else math.inf
+    return math.sqrt(change.square / old.square)
 
 
 class Rows:
     """Rows that wait for their numbers, the newest also for its loss. Each is written once, in order, when complete."""
 
-    def __init__(self, write: Callable[[PendingRow], None], most: int = 64) -> None:
+    def __init__(self, write: Callable[[PendingRow], None]) -> None:
         self._write = write
-        self._most = most
         self.waiting: list[PendingRow] = []
         self.dropped = 0
 
     def add(self, row: PendingRow) -> None:
-        """Takes a row. Where the device is far behind, the oldest row is dropped rather than waited for."""
+        """Adds a row. If the device is far behind, the oldest row is dropped rather than waited for."""
         self.waiting.append(row)
         while len(self.waiting) > 1 and self.waiting[0].ready():
             self._write(self.waiting.pop(0))
-        if len(self.waiting) > self._most:
+        if len(self.waiting) > MAX_WAITING:
             self.waiting.pop(0)
             self.dropped += 1
 
     def finish(self) -> None:
-        """Waits for all rows that are left and writes them."""
+        """Waits for all remaining rows and writes them."""
         while self.waiting:
             self._write(self.waiting.pop(0))

@@ -1,7 +1,4 @@
-"""What a recording can be found to have: of each finding its id, severity, threshold and source.
-
-docs/recorder.md says what to do about each.
-"""
+"""The rules of all findings by id: severity, threshold and source. docs/recorder.md lists the remedies."""
 
 from __future__ import annotations
 
@@ -10,15 +7,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from addnorm.format import NON_FINITE, encoded
+from addnorm.format import NON_FINITE, encode_number
 
 SEVERITIES = ("note", "warning", "error")
-MAX_TEXT_CHARS, MAX_VALUES = 5000, 32  # of a finding in a file
+MAX_TEXT_CHARS = 5000  # of each text of a finding in a file
+MAX_VALUES = 32  # numbers of a finding in a file
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """When a finding is made. `threshold`: the number that what was measured has passed; the manual gives its unit."""
+    """The rule of a finding. `threshold`: a bound on a measured number; docs/recorder.md has its unit."""
 
     severity: str
     threshold: float
@@ -45,7 +43,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What has been found, since which step, and the numbers that were measured when its sentence was formed."""
+    """A finding, the step when it began, and the numbers measured when its sentence was formed."""
 
     id: str
     since: int
@@ -58,12 +56,14 @@ class Diagnostic:
     @classmethod
     def of(cls, rule: str, since: int, sentence: str, **numbers: float | str) -> Diagnostic:
         """A finding by one of RULES."""
-        made = RULES[rule]
-        return cls(rule, since, sentence, numbers, made.severity, made.threshold, made.reference)
+        criterion = RULES[rule]
+        return cls(rule, since, sentence, numbers, criterion.severity, criterion.threshold, criterion.reference)
 
     def as_json(self) -> dict[str, Any]:
-        """A finding as a file holds it below its id."""
-        numbers = {name: one if isinstance(one, str) else encoded(one) for name, one in self.numbers.items()}
+        """The finding's entry in a file, without its id."""
+        numbers = {
+            name: value if isinstance(value, str) else encode_number(value) for name, value in self.numbers.items()
+        }
         return {
             "severity": self.severity,
             "since": self.since,
@@ -74,30 +74,37 @@ class Diagnostic:
         }
 
 
-Change = tuple[int, Diagnostic | None]  # the step from which a finding holds, or from which it does not
+Change = tuple[int, Diagnostic | None]  # the step from which a finding holds; None: from which it no longer does
 
 
-def changes_of(value: Any, last: int) -> dict[str, list[Change]]:
-    """The findings of a line, by id, up to the last step; what is no finding is left out."""
-    found: dict[str, list[Change]] = {}
-    for rule, changes in value.items() if isinstance(value, dict) else ():
+def parse_finding_changes(entry: Any, last_step: int) -> dict[str, list[Change]]:
+    """The changes of findings in a line, by id, up to the last step. Anything malformed is left out."""
+    by_rule: dict[str, list[Change]] = {}
+    for rule, changes in entry.items() if isinstance(entry, dict) else ():
         for change in changes if isinstance(changes, list) else ():
-            if isinstance(change, list) and len(change) == 2 and _is_step(change[0]) and change[0] <= last:
-                entry = _finding_of(rule, change[1])
-                if entry is not None or change[1] is None:
-                    found.setdefault(rule, []).append((int(change[0]), entry))
-    return found
+            if not isinstance(change, list) or len(change) != 2:
+                continue
+            step, finding_entry = change
+            if _is_step(step) and step <= last_step:
+                finding = _parse_finding(rule, finding_entry)
+                if finding is not None or finding_entry is None:
+                    by_rule.setdefault(rule, []).append((int(step), finding))
+    return by_rule
 
 
-def worst_first(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Findings with the errors first, otherwise in the order of RULES."""
-    order = {rule: at for at, rule in enumerate(RULES)}
-    return sorted(findings, key=lambda one: (-SEVERITIES.index(one.severity), order.get(one.id, len(order)), one.id))
+def sorted_by_severity(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Findings with the errors first, those of one severity in the order of RULES."""
+    order = {rule: index for index, rule in enumerate(RULES)}
+
+    def key(finding: Diagnostic) -> tuple[int, int, str]:
+        return -SEVERITIES.index(finding.severity), order.get(finding.id, len(order)), finding.id
+
+    return sorted(findings, key=key)
 
 
-def unknown_rules(ids: Iterable[str]) -> str:
-    """Which of some ids no finding has, in a sentence; empty where all are known."""
-    unknown = [one for one in ids if one not in RULES]
+def unknown_rules_message(ids: Iterable[str]) -> str:
+    """A sentence on the ids that no finding has; empty if there are none."""
+    unknown = [rule for rule in ids if rule not in RULES]
     return f"{', '.join(map(str, unknown))} is no finding; there are {', '.join(RULES)}" if unknown else ""
 
 
@@ -109,20 +116,24 @@ def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _finding_of(rule: str, entry: Any) -> Diagnostic | None:
-    """A finding as a file holds it; None for anything else."""
-    if not isinstance(entry, dict) or len(rule) > MAX_TEXT_CHARS or entry.get("severity") not in SEVERITIES:
+def _is_text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and len(value) <= MAX_TEXT_CHARS
+
+
+def _parse_finding(rule: str, entry: Any) -> Diagnostic | None:
+    """A finding from its entry in a file; None for anything else."""
+    if not isinstance(entry, dict) or not _is_text(rule) or entry.get("severity") not in SEVERITIES:
         return None
-    texts = [entry.get(key) for key in ("sentence", "reference")]
-    numbers, threshold, since = entry.get("numbers"), entry.get("threshold"), entry.get("since")
-    if not all(isinstance(one, str) and len(one) <= MAX_TEXT_CHARS for one in texts) or not _is_step(since):
+    sentence, reference, numbers = entry.get("sentence"), entry.get("reference"), entry.get("numbers")
+    threshold, since = entry.get("threshold"), entry.get("since")
+    if not _is_text(sentence) or not _is_text(reference) or not _is_step(since) or not _is_number(threshold):
         return None
-    if not isinstance(numbers, dict) or len(numbers) > MAX_VALUES or not _is_number(threshold):
+    if not isinstance(numbers, dict) or len(numbers) > MAX_VALUES:
         return None
     values: dict[str, float | str] = {}
-    for name, one in numbers.items():
-        if isinstance(one, str) and len(one) <= MAX_TEXT_CHARS:
-            values[name] = NON_FINITE.get(one, one)
-        elif _is_number(one):
-            values[name] = float(one)
-    return Diagnostic(rule, int(since), str(texts[0]), values, entry["severity"], float(threshold), str(texts[1]))
+    for name, value in numbers.items():
+        if _is_text(value):
+            values[name] = NON_FINITE.get(value, value)
+        elif _is_number(value):
+            values[name] = float(value)
+    return Diagnostic(rule, int(since), sentence, values, entry["severity"], float(threshold), reference)

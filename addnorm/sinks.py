@@ -1,4 +1,4 @@
-"""Dashboards that are told a few numbers of each row: TensorBoard's `SummaryWriter`, a run of W&B or Trackio."""
+"""Dashboards that receive a few numbers of each row: TensorBoard's `SummaryWriter`, runs of W&B and Trackio."""
 
 from __future__ import annotations
 
@@ -8,64 +8,68 @@ from inspect import signature
 from typing import Any
 
 from addnorm.recording import Recording
-from addnorm.words import measured_by_site
+from addnorm.words import site_values
 
 GROUP = "addnorm"
 
 
 class Sinks:
-    """Some dashboards by what they can do; ValueError for one that can do nothing. Called by the writer's thread."""
+    """Dashboards, recognised by their methods. Raises ValueError for an object that is none."""
 
     def __init__(self, sinks: Iterable[Any]) -> None:
         self._sinks = list(sinks)
-        self._defined = False
+        self._is_defined = False
         self._verdict = ""
         self.problems: list[str] = []
         for sink in self._sinks:
             if not (hasattr(sink, "add_scalar") or hasattr(sink, "log")):
                 raise ValueError(f"to: {type(sink).__name__} has neither add_scalar, as TensorBoard's writer, nor log")
 
-    def tell(self, row: Recording, said: Mapping[str, Sequence[tuple[int, str]]]) -> None:
-        """Passes on a row and what is new to be said with it. A dashboard that fails hears no more."""
+    def log_row(self, row: Recording, sentences: Mapping[str, Sequence[tuple[int, str]]]) -> None:
+        """Logs a row and its verdict; called by the writer's thread. A dashboard that fails receives no more."""
         if not self._sinks:
             return
-        if not self._defined:
-            self._defined = True
-            self._each(_define)
-        for _, self._verdict in said.get("verdict", ()):
-            pass
-        numbers = numbers_of(row)
-        verdict = self._verdict if any(row.known["sample_cosine"]) else ""
-        self._each(lambda sink: _log(sink, row.steps[0], numbers, verdict))
+        if not self._is_defined:
+            self._is_defined = True
+            self._for_each(_define_step_metric)
+        if verdicts := sentences.get("verdict"):
+            _, self._verdict = verdicts[-1]
+        numbers = dashboard_numbers(row)
+        verdict = self._verdict if any(row.measured("sample_cosine", 0)) else ""
+        self._for_each(lambda sink: _log(sink, row.steps[0], numbers, verdict))
 
-    def _each(self, work: Callable[[Any], None]) -> None:
+    def _for_each(self, action: Callable[[Any], None]) -> None:
         for sink in tuple(self._sinks):
             try:
-                work(sink)
+                action(sink)
             except Exception as error:
                 self._sinks.remove(sink)
                 self.problems.append(f"{type(sink).__name__} hears no more of the recording: {error}")
 
 
-def numbers_of(row: Recording) -> dict[str, float]:
-    """What a dashboard is told of a row: both ends, growth over depth, the gradient's on its way back, the update."""
-    act, grad = ([value for _, value in measured_by_site(row, name, 0)] for name in ("act_rms", "grad_rms"))
+def dashboard_numbers(row: Recording) -> dict[str, float]:
+    """Numbers of a row for dashboards, by name: signal at both ends, growth over depth, largest update."""
+    act = [value for _, value in site_values(row, "act_rms", 0)]
+    grad = [value for _, value in site_values(row, "grad_rms", 0)]
+    updates = [value for value in row.values_at("update_to_weight", 0) if value is not None]
     numbers: dict[str, float] = {}
     if act:
         numbers |= {"first_site": act[0], "last_site": act[-1], "growth_over_depth": _ratio(act[-1], act[0])}
     if grad:
         numbers["gradient_growth"] = _ratio(grad[0], grad[-1])
-    if updates := [value for value in row.at("update_to_weight", 0) if value is not None]:
+    if updates:
         numbers["largest_update"] = max(updates)
     return numbers
 
 
 def _ratio(end: float, start: float) -> float:
-    return end / start if start else math.nan if end == 0 else math.inf
+    if not start:
+        return math.nan if end == 0 else math.inf
+    return end / start
 
 
-def _define(sink: Any) -> None:
-    """Gives a run of W&B a step of its own, for it counts its own logs."""
+def _define_step_metric(sink: Any) -> None:
+    """Gives our metrics an x axis of their own in W&B, whose default axis counts all logs."""
     if hasattr(sink, "define_metric"):
         sink.define_metric(f"{GROUP}/step")
         sink.define_metric(f"{GROUP}/*", step_metric=f"{GROUP}/step")
@@ -78,9 +82,11 @@ def _log(sink: Any, step: int, numbers: Mapping[str, float], verdict: str) -> No
         if verdict and hasattr(sink, "add_text"):
             sink.add_text(f"{GROUP}/verdict", verdict, step)
         return
-    texts = {f"{GROUP}/verdict": verdict} if verdict else {}
-    told = {f"{GROUP}/step": step, **{f"{GROUP}/{name}": value for name, value in numbers.items()}, **texts}
+    entries: dict[str, Any] = {f"{GROUP}/step": step}
+    entries |= {f"{GROUP}/{name}": value for name, value in numbers.items()}
+    if verdict:
+        entries[f"{GROUP}/verdict"] = verdict
     if hasattr(sink, "define_metric") or "step" not in signature(sink.log).parameters:
-        sink.log(told)
-    else:  # Trackio takes steps in any order, and counts logs where it is told none
-        sink.log(told, step=step)
+        sink.log(entries)
+    else:  # Trackio takes steps in any order, and counts its own logs without one
+        sink.log(entries, step=step)

@@ -1,4 +1,4 @@
-"""Where a model can be watched: the points of its stream, each as a tensor at the boundary of a module."""
+"""The sites at which a model is watched: the points of its stream, each as a tensor at the boundary of a module."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from torch import nn
 
 from addnorm.compiled import plain_name
 from addnorm.probe import Place
-from addnorm.stream import Residual, inside, only_reader, stream_points, within
+from addnorm.stream import Residual, is_on_branch, is_within, sole_reader, stream_points
 from addnorm.trace import Boundary, Graph, Node
 
 LISTS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
-MIN_PARTS = 4  # with weights; of fewer, the members are offered
-NAMING = 16  # calls between the output of a module and its addition: window partitions, dropout
+MIN_PARTS = 4  # with weights; a model with fewer is watched at the members of its parts
+MAX_CALLS_TO_ADDITION = 16  # from a module's output to its addition: window partitions, dropout
 
 
 @dataclass(frozen=True)
 class Site:
-    """A tensor that is watched. `kind`: start or sum for a point of the stream, output for a module's output."""
+    """A watched tensor. `kind`: "start" or "sum" for a point of the stream, "output" for a module's output."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Site:
 
 
 class Sites(tuple[Site, ...]):
-    """The sites in order of depth, which print as a table, and notes about what was not found."""
+    """Sites in order of depth, with notes about missing ones. They print as a table."""
 
     notes: tuple[str, ...] = ()
 
@@ -41,69 +41,79 @@ class Sites(tuple[Site, ...]):
         if not self:
             return "\n".join(self.notes)
         width = max(len(site.name) for site in self)
-        lines = [f"{at:>3}  {site.name:<{width}}  {site.kind:<6}  {whereabouts(site)}" for at, site in enumerate(self)]
-        return "\n".join([*lines, *self.notes])
+        rows = [f"{at:>3}  {site.name:<{width}}  {site.kind:<6}  {hook_location(site)}" for at, site in enumerate(self)]
+        return "\n".join([*rows, *self.notes])
 
 
-def whereabouts(site: Site) -> str:
-    """Where a site is hooked, in words."""
-    which = f" {site.place.key}" if site.place.key is not None else ""
+def sites_with_notes(sites: Iterable[Site], notes: Iterable[str]) -> Sites:
+    with_notes = Sites(sites)
+    with_notes.notes = tuple(notes)
+    return with_notes
+
+
+def hook_location(site: Site) -> str:
+    """The tensor that a site hooks, in words: "output of blocks.0, call 2, 8 x 64"."""
+    key = f" {site.place.key}" if site.place.key is not None else ""
     call = f", call {site.place.call + 1}" if site.place.call else ""
     whole = ", before it is sliced" if site.place.whole else ""
-    return f"{site.place.side}{which} of {site.module}{call}{whole}, {' x '.join(map(str, site.shape))}"
+    return f"{site.place.side}{key} of {site.module}{call}{whole}, {' x '.join(map(str, site.shape))}"
 
 
 def find_sites(graph: Graph, model: nn.Module) -> Sites:
     """The points of the stream in a traced pass, in order of depth."""
     points = stream_points(graph)
-    sites: list[Site] = []
-    lost = 0
     modules = dict(model.named_modules())
+    sites: list[Site] = []
+    missing = 0
     for point, residual in points:
         boundary = _boundary_of(graph, point, residual)
         if boundary is None:
-            lost += not any(inside(point, outer) for _, outer in points if outer)
+            missing += not any(is_on_branch(point, outer) for _, outer in points if outer)
             continue
-        name = boundary.name if boundary.place.side == "output" else f"{boundary.name} (input)"
-        if residual is not None:
-            branch = _branch_name(graph, residual, modules)
-            several = any(part.isdigit() for part in branch.removeprefix(residual.node.owner).split("."))
-            if branch and (several or boundary.place.side == "input"):
-                name = branch  # the module that adds does so for more than one branch
-        kind = "sum" if residual else "start"
-        sites.append(
-            Site(
-                plain_name(name),
-                kind,
-                boundary.place,
-                plain_name(boundary.name),
-                point.shape,
-                point.dtype,
-                boundary.node,
-            )
+        site = Site(
+            plain_name(_site_name(graph, boundary, residual, modules)),
+            "sum" if residual else "start",
+            boundary.place,
+            plain_name(boundary.name),
+            point.shape,
+            point.dtype,
+            boundary.node,
         )
-    return noted(_unique(sites), [f"{lost} sums of the stream reach no module and are left out."] * bool(lost))
+        sites.append(site)
+    notes = [f"{missing} sums of the stream reach no module and are left out."] if missing else []
+    return sites_with_notes(_with_unique_names(sites), notes)
+
+
+def _site_name(graph: Graph, boundary: Boundary, residual: Residual | None, modules: Mapping[str, nn.Module]) -> str:
+    """The module at a boundary, or the branch if the module adds more than one."""
+    is_input = boundary.place.side == "input"
+    if residual is not None:
+        branch = _branch_name(graph, residual, modules)
+        is_one_of_several = any(part.isdigit() for part in branch.removeprefix(residual.node.owner).split("."))
+        if branch and (is_one_of_several or is_input):
+            return branch
+    return f"{boundary.name} (input)" if is_input else boundary.name
 
 
 def _equal_nodes(node: Node) -> list[Node]:
-    """The nodes with a tensor's numbers and its whole gradient: itself, and views that all of it passes through."""
+    """The nodes with the same numbers and the same gradient: itself, and views that are read alone."""
     chain = [node]
-    while (reader := only_reader(chain[-1])) is not None and reader.alias:
+    while (reader := sole_reader(chain[-1])) is not None and reader.alias:
         chain.append(reader)
-    while node.alias and only_reader(node.parents[0]) is node:
+    while node.alias and sole_reader(node.parents[0]) is node:
         node = node.parents[0]
         chain.append(node)
     return chain
 
 
 def _boundary_of(graph: Graph, point: Node, residual: Residual | None) -> Boundary | None:
-    """Where to hook a point: the output of the module that adds, else the outermost output, else an input.
+    """The boundary at which to hook a point: the output of the module that adds, else the outermost output or an input.
 
-    Where it reaches no module but as a view (`x[:, -1]`), that view's.
+    A point that reaches a module only through a view (`x[:, -1]`) is hooked there; None if it reaches no module.
     """
-    known = [boundary for node in _equal_nodes(point) for boundary in graph.boundaries.get(node.at, ())]
-    known = [boundary for boundary in known if not boundary.place.whole] or known
-    outputs = [boundary for boundary in known if boundary.place.side == "output"]
+    boundaries = [item for node in _equal_nodes(point) for item in graph.boundaries.get(node.index, ())]
+    boundaries = [boundary for boundary in boundaries if not boundary.place.whole] or boundaries
+    outputs = [boundary for boundary in boundaries if boundary.place.side == "output"]
     if residual is not None:
         adding = [boundary for boundary in outputs if boundary.name == residual.node.owner]
         numbered = [boundary for boundary in outputs if re.search(r"\d", boundary.name)]
@@ -111,18 +121,19 @@ def _boundary_of(graph: Graph, point: Node, residual: Residual | None) -> Bounda
     if outputs:
         return min(outputs, key=lambda boundary: (boundary.name.count("."), boundary.order))
     # A module without weights may use its input for the shape alone.
-    return min(known, key=lambda boundary: (not _has_weights(boundary.place.module), boundary.order), default=None)
+    return min(boundaries, key=lambda boundary: (not _has_weights(boundary.place.module), boundary.order), default=None)
 
 
 def _branch_name(graph: Graph, residual: Residual, modules: Mapping[str, nn.Module]) -> str:
-    """The module whose output is added, the outermost inside the one that adds, not a dropout after it."""
-    node, owner, without_weights = residual.branch, residual.node.owner, ""
-    for _ in range(NAMING):
+    """The outermost module, inside the one that adds, whose output is added; one with weights rather than a dropout."""
+    node, owner = residual.branch, residual.node.owner
+    without_weights = ""
+    for _ in range(MAX_CALLS_TO_ADDITION):
         inner = [
             boundary.name
-            for boundary in graph.boundaries.get(node.at, ())
+            for boundary in graph.boundaries.get(node.index, ())
             if boundary.place.side == "output" and not boundary.place.whole
-            if boundary.name != owner and within(boundary.name, owner)
+            if boundary.name != owner and is_within(boundary.name, owner)
         ]
         with_weights = [name for name in inner if _has_weights(modules[name])]
         if with_weights:
@@ -138,79 +149,72 @@ def _has_weights(module: nn.Module) -> bool:
     return any(True for _ in module.parameters())
 
 
-def _unique(sites: Iterable[Site]) -> list[Site]:
-    """The sites by names that differ: the second of a name is called `name #2`."""
-    seen: dict[str, int] = {}
+def _with_unique_names(sites: Iterable[Site]) -> list[Site]:
+    """The sites, the second of a name renamed to `name #2`."""
+    counts: dict[str, int] = {}
     unique = []
     for site in sites:
-        seen[site.name] = count = seen.get(site.name, 0) + 1
+        count = counts.get(site.name, 0) + 1
+        counts[site.name] = count
         unique.append(site if count == 1 else replace(site, name=f"{site.name} #{count}"))
     return unique
 
 
-def noted(sites: Iterable[Site], notes: Iterable[str]) -> Sites:
-    """Sites with notes about them."""
-    with_notes = Sites(sites)
-    with_notes.notes = tuple(notes)
-    return with_notes
-
-
-def outputs_of(graph: Graph, names: Mapping[str, nn.Module], model: nn.Module) -> list[Site]:
-    """The outputs of some modules, one site for every call, in the order of the calls."""
-    chosen = {module: name for name, module in names.items()}
-    known = {module: name for name, module in model.named_modules()}
-    by_place: dict[tuple[nn.Module, int], tuple[int, Site]] = {}
-    for at, boundaries in graph.boundaries.items():
+def output_sites(graph: Graph, modules: Mapping[str, nn.Module], model: nn.Module) -> list[Site]:
+    """A site for every call of some modules, at its first output, in order of the calls. `modules`: by site name."""
+    site_names = {module: name for name, module in modules.items()}
+    module_names = {module: name for name, module in model.named_modules()}
+    by_call: dict[tuple[nn.Module, int], tuple[int, Site]] = {}
+    for index, boundaries in graph.boundaries.items():
         for boundary in boundaries:
             place = boundary.place
-            first = by_place.get((place.module, place.call))
-            if place.module not in chosen or place.side != "output" or place.whole:
+            if place.module not in site_names or place.side != "output" or place.whole:
                 continue
-            if first and first[1].place.key in (None, 0):
+            earlier = by_call.get((place.module, place.call))
+            if earlier and earlier[1].place.key in (None, 0):
                 continue
-            node, name = graph.nodes[at], plain_name(chosen[place.module])
-            site = Site(name, "output", place, plain_name(known.get(place.module, name)), node.shape, node.dtype, at)
-            by_place[place.module, place.call] = (boundary.order, site)
-    return _unique(site for _, site in sorted(by_place.values(), key=lambda pair: pair[0]))
+            node, name = graph.nodes[index], plain_name(site_names[place.module])
+            module_name = plain_name(module_names.get(place.module, name))
+            site = Site(name, "output", place, module_name, node.shape, node.dtype, index)
+            by_call[place.module, place.call] = (boundary.order, site)
+    return _with_unique_names(site for _, site in sorted(by_call.values(), key=lambda pair: pair[0]))
 
 
-def hidden_in_words(hidden: int, count: int) -> str:
-    """How many of a model's sites lie where torch.compile hides them, in a sentence."""
-    which = f"All {count} sites" if hidden == count else f"{hidden} of {count} sites"
-    return f"{which} lie inside compiled parts, where nothing is seen, and are left out; an uncompiled run has them."
+def hidden_sites_note(hidden: int, count: int) -> str:
+    """A sentence on sites that are left out because torch.compile hides them."""
+    sites = f"All {count} sites" if hidden == count else f"{hidden} of {count} sites"
+    return f"{sites} lie inside compiled parts, where nothing is seen, and are left out; an uncompiled run has them."
 
 
-def as_written_in_words(hidden: int, count: int) -> str:
-    """That a compiled model runs as it is written where it is recorded, and what that changes, in a sentence."""
-    which = f"All {count} sites" if hidden == count else f"{hidden} of {count} sites"
+def eager_sites_note(hidden: int, count: int) -> str:
+    """A sentence on sites for which compiled parts run eagerly, and its effect on the loss."""
+    sites = f"All {count} sites" if hidden == count else f"{hidden} of {count} sites"
     return (
-        f"{which} lie inside compiled parts, which run as they are written on the steps that are recorded: the last "
+        f"{sites} lie inside compiled parts, which run as they are written on the steps that are recorded: the last "
         "digits of the loss may differ there. `eager=False` leaves them compiled, and these sites out."
     )
 
 
-def offered(model: nn.Module) -> dict[str, nn.Module]:
-    """What to watch where no residual additions were found: the model's parts, of a list of modules its members."""
+def fallback_modules(model: nn.Module) -> dict[str, nn.Module]:
+    """The modules to watch without residual additions: the model's parts, or their members if those are too few."""
     parts = _parts("", model)
     if sum(map(_has_weights, parts.values())) >= MIN_PARTS:
         return parts
-    return {
-        whole: member
-        for name, part in parts.items()
-        for whole, member in (_members(name, part) or {name: part}).items()
-    }
+    modules: dict[str, nn.Module] = {}
+    for name, part in parts.items():
+        modules |= _members(name, part) or {name: part}
+    return modules
 
 
 def _parts(name: str, module: nn.Module) -> dict[str, nn.Module]:
-    """The members of a list, and the parts of a module with lists inside; members stay whole."""
+    """The members of a list, and the parts of a module that contains lists."""
     members = _members(name, module)
     modules: dict[str, nn.Module] = {}
     for key, part in members.items():
         is_list = isinstance(part, nn.ModuleList | nn.ModuleDict)
-        inner = not isinstance(module, LISTS) and any(
-            isinstance(one, LISTS) for one in part.modules() if one is not part
-        )
-        modules |= _parts(key, part) if is_list or inner or len(members) == 1 else {key: part}
+        has_lists = any(isinstance(inner, LISTS) for inner in part.modules() if inner is not part)
+        is_split = is_list or len(members) == 1 or (has_lists and not isinstance(module, LISTS))
+        modules |= _parts(key, part) if is_split else {key: part}
     return modules or {name: module}
 
 
@@ -218,20 +222,20 @@ def _members(name: str, module: nn.Module) -> dict[str, nn.Module]:
     return {f"{name}.{key}".lstrip("."): child for key, child in module.named_children()}
 
 
-def chosen_modules(model: nn.Module, wanted: str | Iterable[str] | Mapping[str, nn.Module]) -> dict[str, nn.Module]:
-    """The modules that globs or a mapping name. ValueError for a name that the model lacks."""
-    if isinstance(wanted, Mapping):
+def matching_modules(model: nn.Module, sites: str | Iterable[str] | Mapping[str, nn.Module]) -> dict[str, nn.Module]:
+    """The modules that globs match or a mapping names. Raises ValueError for a name that the model lacks."""
+    if isinstance(sites, Mapping):
         inside_model = {id(module) for module in model.modules()}
-        for name, module in wanted.items():
+        for name, module in sites.items():
             if not isinstance(module, nn.Module) or id(module) not in inside_model:
                 raise ValueError(f"sites: {name} is not a module of this model")
-        return dict(wanted)
+        return dict(sites)
     named = {name: module for name, module in model.named_modules() if name}
     modules: dict[str, nn.Module] = {}
-    for pattern in [wanted] if isinstance(wanted, str) else wanted:
+    for pattern in [sites] if isinstance(sites, str) else sites:
         matched = {name: module for name, module in named.items() if fnmatchcase(name, pattern)}
         if not matched:
-            some = ", ".join(list(named)[:5])
-            raise ValueError(f"sites: no module of this model is called {pattern}; there are {some}, ...")
+            examples = ", ".join(list(named)[:5])
+            raise ValueError(f"sites: no module of this model is called {pattern}; there are {examples}, ...")
         modules |= matched
     return modules

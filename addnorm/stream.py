@@ -1,8 +1,8 @@
-"""The residual stream in a traced forward pass: which additions are residual, and the points of the stream after them.
+"""The residual stream in a traced forward pass: its residual additions and the points after them.
 
-An addition of two tensors of one shape with a common ancestor is residual where their paths from it differ in calls
-with parameters; the shorter path is the skip. What the next addition skips from is a point of the stream, so a norm or
-an activation right after an addition belongs to it.
+An addition of two tensors of one shape with a common ancestor is residual if their paths from it differ in calls with
+parameters; the shorter path is the skip. The tensor that the next addition skips from is a point of the stream, so a
+norm or an activation right after an addition belongs to it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from heapq import heappop, heappush
 
 from addnorm.trace import Graph, Node
 
-SHORTCUT = 2  # calls with parameters on a skip that changes the shape: a convolution and its norm
-AFTER = 12  # calls between an addition and what the next one skips from: a norm written out, activation, dropout, views
+MAX_SHORTCUT_CALLS = 2  # with parameters, on a skip that changes the shape: a convolution and its norm
+MAX_CALLS_AFTER = 12  # between an addition and its point: a norm written out, activation, dropout, views
+MAX_SEARCHED = 512  # ancestors among which the source of a skip is looked for
+MAX_INNER_ADDITIONS = 2  # inside a branch; a skip around more is a long skip
 ELEMENTWISE = {"mul", "rmul", "imul", "add", "radd", "iadd"}
-SEARCHED = 512  # ancestors among which the source of a skip is looked for
-FEW = 2  # additions inside a branch, at most; what goes around more is a long skip
 
-Way = tuple[tuple[str, str], ...]  # calls, and the modules that make them with # for numbers
+OpPath = tuple[tuple[str, str], ...]  # calls, each with its module, in which # replaces numbers
 
 
 @dataclass(frozen=True)
 class Residual:
-    """A residual addition: from `source` on, the `branch` has calls with parameters that the skip lacks.
+    """A residual addition: the `branch` has calls with parameters since `source` that the skip lacks.
 
     `projected`: the skip has some too, a shortcut that changes the shape.
     """
@@ -37,160 +37,170 @@ class Residual:
 
 
 def stream_points(graph: Graph) -> list[tuple[Node, Residual | None]]:
-    """The tensors of the stream in order, each with the addition that it comes from; None where a stream starts."""
-    residuals = {residual.node.at: residual for residual in residuals_of(graph)}
-    after: dict[int, Node] = {}  # by addition, the point of the stream that it leads to
+    """The points of the stream in order, each with the addition before it; None at the start of a stream."""
+    residuals = {residual.node.index: residual for residual in residuals_of(graph)}
+    point_after: dict[int, Node] = {}  # by addition
     points: dict[int, tuple[Node, Residual | None]] = {}
     for residual in residuals.values():
         source = residual.source
         origin = _addition_before(source, residuals)
         if origin is None:
-            points[source.at] = (source, None)
-        elif origin not in after or source.at < after[origin].at:
-            after[origin] = source
-    usual = [_way(residuals[at].node, point) or () for at, point in after.items()]
-    for at, residual in residuals.items():
-        point = after[at] if at in after else _last_point(residual.node, usual)
-        points[point.at] = (point, residual)
-    return [points[at] for at in sorted(points)]
+            points[source.index] = (source, None)
+        elif origin not in point_after or source.index < point_after[origin].index:
+            point_after[origin] = source
+    usual_paths = [_path_between(residuals[index].node, point) or () for index, point in point_after.items()]
+    for index, residual in residuals.items():
+        point = point_after[index] if index in point_after else _last_point(residual.node, usual_paths)
+        points[point.index] = (point, residual)
+    return [points[index] for index in sorted(points)]
 
 
 def residuals_of(graph: Graph) -> list[Residual]:
-    """The residual additions of a pass, in order. Of a sum of several terms the last addition counts."""
-    additions = {node.at: node for node in graph.additions}
+    """The residual additions of a pass, in order. In a sum of several terms, only the last addition counts."""
+    additions = {node.index: node for node in graph.additions}
     residuals = [residual for node in graph.additions if (residual := _residual(node, additions)) is not None]
-    by_node = {residual.node.at: residual for residual in residuals}
-    whole = [residual for residual in residuals if not _is_term(residual.node, by_node)]
-    plain = [residual for residual in whole if not residual.projected]
-    return [residual for residual in whole if not _is_detail(residual, plain)]
+    by_node = {residual.node.index: residual for residual in residuals}
+    complete = [residual for residual in residuals if not _is_term(residual.node, by_node)]
+    plain = [residual for residual in complete if not residual.projected]
+    return [residual for residual in complete if not _is_detail(residual, plain)]
 
 
-def inside(node: Node, residual: Residual) -> bool:
+def is_on_branch(node: Node, residual: Residual) -> bool:
     """Whether a tensor lies on the branch of an addition, after the branch has left the stream."""
-    on_branch = residual.branch.ancestors >> node.at & 1 and node.ancestors >> residual.source.at & 1
-    return bool(on_branch) and node is not residual.source
+    lies_between = residual.branch.ancestors >> node.index & 1 and node.ancestors >> residual.source.index & 1
+    return bool(lies_between) and node is not residual.source
 
 
-def only_reader(node: Node) -> Node | None:
-    """The one call that reads a tensor; None where there are several or none."""
-    return node.children[0] if len({child.at for child in node.children}) == 1 else None
+def sole_reader(node: Node) -> Node | None:
+    """The call that reads a tensor; None unless there is exactly one."""
+    return node.children[0] if len({child.index for child in node.children}) == 1 else None
 
 
-def within(name: str, owner: str) -> bool:
-    """Whether a module is another one or inside it."""
+def is_within(name: str, owner: str) -> bool:
+    """Whether a module is `owner` or inside it."""
     return name == owner or not owner or name.startswith(f"{owner}.")
 
 
 def _residual(node: Node, additions: Mapping[int, Node]) -> Residual | None:
-    """An addition as a residual one; None where it is not."""
+    """An addition as a residual one; None if it is not."""
     left, right = node.parents
     if left.shape != node.shape or right.shape != node.shape or left is right:
         return None
-    pairs = [(one, other) for one in _terms(left, additions) for other in _terms(right, additions)]
-    candidates = (_skip_and_branch(node, *pair) for pair in pairs + [(other, one) for one, other in pairs])
+    pairs = [(skip, branch) for skip in _terms(left, additions) for branch in _terms(right, additions)]
+    pairs += [(skip, branch) for branch, skip in pairs]
+    candidates = (_residual_of_pair(node, skip, branch) for skip, branch in pairs)
     return min(
         (residual for residual in candidates if residual is not None),
-        key=lambda residual: (residual.projected, residual.source.at),
+        key=lambda residual: (residual.projected, residual.source.index),
         default=None,
     )
 
 
 def _terms(node: Node, additions: Mapping[int, Node]) -> Iterator[Node]:
-    """A tensor, then the terms that it is the sum of, unless something else reads the partial sums."""
+    """A tensor, then the terms of which it is a sum, unless another call reads the partial sums."""
     yield node
-    if node.at in additions and only_reader(node) is not None:
+    if node.index in additions and sole_reader(node) is not None:
         for parent in node.parents:
             if parent.shape == node.shape:
                 yield from _terms(parent, additions)
 
 
-def _skip_and_branch(node: Node, skip: Node, branch: Node) -> Residual | None:
-    """An addition whose skip and branch would be these; None where they are not."""
+def _residual_of_pair(node: Node, skip: Node, branch: Node) -> Residual | None:
+    """An addition as a residual one with this skip and this branch; None if they are not."""
     common = skip.ancestors & branch.ancestors
-    top: Node | None = None
-    for source in _nearest_first(skip):
-        if common >> source.at & 1:
-            top = top or source
+    nearest: Node | None = None
+    for source in _latest_first(skip):
+        if common >> source.index & 1:
+            nearest = nearest or source
             if source.ops == skip.ops and branch.ops & ~source.ops:
                 return Residual(node, source, branch, projected=False)
-    if top is None:
+    if nearest is None:
         return None
-    on_skip, on_branch = ((side.ops & ~top.ops).bit_count() for side in (skip, branch))
-    return Residual(node, top, branch, projected=True) if 1 <= on_skip <= SHORTCUT and on_skip < on_branch else None
+    skip_calls = (skip.ops & ~nearest.ops).bit_count()
+    branch_calls = (branch.ops & ~nearest.ops).bit_count()
+    is_shortcut = 1 <= skip_calls <= MAX_SHORTCUT_CALLS and skip_calls < branch_calls
+    return Residual(node, nearest, branch, projected=True) if is_shortcut else None
 
 
-def _nearest_first(node: Node) -> Iterator[Node]:
-    """A tensor and its ancestors, the latest first."""
-    waiting, seen = [(-node.at, node)], {node.at}
-    for _ in range(SEARCHED):
-        if not waiting:
+def _latest_first(node: Node) -> Iterator[Node]:
+    """A tensor and up to MAX_SEARCHED of its ancestors, the latest first."""
+    queue = [(-node.index, node)]
+    queued = {node.index}
+    for _ in range(MAX_SEARCHED):
+        if not queue:
             return
-        _, latest = heappop(waiting)
+        _, latest = heappop(queue)
         yield latest
         for parent in latest.parents:
-            if parent.at not in seen:
-                seen.add(parent.at)
-                heappush(waiting, (-parent.at, parent))
+            if parent.index not in queued:
+                queued.add(parent.index)
+                heappush(queue, (-parent.index, parent))
 
 
 def _is_term(node: Node, residuals: Mapping[int, Residual]) -> bool:
     """Whether an addition is only a term of the next one, which adds a further branch."""
-    reader = only_reader(node)
-    return reader is not None and reader.at in residuals and not residuals[reader.at].branch.ancestors >> node.at & 1
+    reader = sole_reader(node)
+    if reader is None or reader.index not in residuals:
+        return False
+    return not residuals[reader.index].branch.ancestors >> node.index & 1
 
 
 def _is_detail(residual: Residual, plain: Sequence[Residual]) -> bool:
     """Whether an addition is a detail of another's branch: a sum of projections, or one of another size.
 
-    A long skip goes around many additions, which are no details of it.
+    The many additions inside a long skip are not its details.
     """
     for outer in plain:
-        if outer is not residual and inside(residual.node, outer):
-            others = sum(inside(other.node, outer) for other in plain if other is not outer)
-            if (residual.projected and not others) or (residual.node.shape != outer.node.shape and others <= FEW):
+        if outer is not residual and is_on_branch(residual.node, outer):
+            inner = sum(is_on_branch(other.node, outer) for other in plain if other is not outer)
+            has_other_shape = residual.node.shape != outer.node.shape
+            if (residual.projected and not inner) or (has_other_shape and inner <= MAX_INNER_ADDITIONS):
                 return True
     return False
 
 
 def _addition_before(point: Node, residuals: Mapping[int, Residual]) -> int | None:
-    """The residual addition of which a tensor is a function by a norm, an activation or the like, or itself."""
-    before = [at for at in residuals if point.ancestors >> at & 1]
-    return before[-1] if before and _way(residuals[before[-1]].node, point) is not None else None
+    """The residual addition that a tensor is, or comes from by a norm, an activation or the like; None without one."""
+    before = [index for index in residuals if point.ancestors >> index & 1]
+    return before[-1] if before and _path_between(residuals[before[-1]].node, point) is not None else None
 
 
-def _way(addition: Node, point: Node) -> Way | None:
-    """The calls that make a tensor of an addition and of nothing else; None where something mixes its features."""
+def _path_between(addition: Node, point: Node) -> OpPath | None:
+    """The calls that make a tensor from an addition alone; None if any of them mixes its features."""
     between: dict[int, Node] = {}
     waiting = [point]
     while waiting:
         node = waiting.pop()
-        if node is addition or node.at in between:
+        if node is addition or node.index in between:
             continue
         mixes = node.parametrised and not ("norm" in node.op or node.op.strip("_") in ELEMENTWISE)
-        too_far = node.at < addition.at or len(between) > AFTER
-        if mixes or too_far or not node.parents or point.numel != addition.numel:
+        is_too_far = node.index < addition.index or len(between) > MAX_CALLS_AFTER
+        if mixes or is_too_far or not node.parents or point.numel != addition.numel:
             return None
-        between[node.at] = node
+        between[node.index] = node
         waiting += node.parents
-    return tuple(_call(between[at]) for at in sorted(between))
+    return tuple(_call(between[index]) for index in sorted(between))
 
 
 def _call(node: Node) -> tuple[str, str]:
+    """A call and its module: ("layer_norm", "blocks.#.norm")."""
     return node.op, re.sub(r"\d+", "#", node.owner)
 
 
-def _last_point(addition: Node, usual: Sequence[Way]) -> Node:
-    """The point of the stream after an addition that nothing skips from: what the usual calls make of it.
+def _last_point(addition: Node, usual_paths: Sequence[OpPath]) -> Node:
+    """The point of the stream after an addition that nothing skips from, at the end of the most common path.
 
-    They are made inside the module that adds, or by the same kind of module as after the other additions. Where one is
-    missing, the addition itself is the point.
+    The calls must be made inside the module that adds, or by the kind of module that makes them after the other
+    additions. If any is missing, the addition itself is the point.
     """
-    made, waiting = [addition], sorted(addition.children, key=lambda child: child.at)
-    for op, owner in max(sorted(set(usual)), key=usual.count, default=()):
-        ready = (node for node in waiting if node.op == op and all(parent in made for parent in node.parents))
-        node = next((node for node in ready if within(node.owner, addition.owner) or _call(node)[1] == owner), None)
+    path = [addition]
+    waiting = sorted(addition.children, key=lambda child: child.index)
+    for op, owner in max(sorted(set(usual_paths)), key=usual_paths.count, default=()):
+        ready = (node for node in waiting if node.op == op and all(parent in path for parent in node.parents))
+        fitting = (node for node in ready if is_within(node.owner, addition.owner) or _call(node)[1] == owner)
+        node = next(fitting, None)
         if node is None:
             return addition
-        made.append(node)
-        waiting = sorted({*waiting, *node.children} - {node}, key=lambda child: child.at)
-    return made[-1]
+        path.append(node)
+        waiting = sorted({*waiting, *node.children} - {node}, key=lambda child: child.index)
+    return path[-1]

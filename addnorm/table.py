@@ -1,4 +1,4 @@
-"""A recording as a table of text: site, signal, gradient at one step, and what the sentences say of it."""
+"""A recording as a table of text: signal and gradient by site at one step, and the sentences about it."""
 
 from __future__ import annotations
 
@@ -8,61 +8,73 @@ import time
 from collections.abc import Collection, Iterator
 
 from addnorm.recording import Recording
-from addnorm.words import how_it_stands, shared_prefix, shortened
+from addnorm.words import common_prefix, recording_status, truncate
+
+MAX_SENTENCE_CHARS = 500
+COLUMN_CHARS = 12
+RESERVED_CHARS = 2 * COLUMN_CHARS + 4  # of a line, for the columns beside the names
 
 
 def table(recording: Recording, step: int | None = None, ignore: Collection[str] = ()) -> Iterator[str]:
-    """The lines of the table for one step, by default the last; one sentence where there is no row.
+    """The lines of the table at one step, by default the last; one sentence without rows.
 
-    `ignore`: ids of findings that are left out.
+    `ignore`: ids of findings to leave out.
     """
     if not len(recording):
-        yield shortened(recording.problem or "There is no row yet.", 500)
+        yield truncate(recording.problem or "There is no row yet.", MAX_SENTENCE_CHARS)
         return
-    at = row_of(recording, step)
+    row = row_at_step(recording, step)
     header = recording.header
-    rows = f"{len(recording)} {'row' if len(recording) == 1 else 'rows'}"
-    yield f"{shortened(header['model'], 60)}, {header['parameters']:,} parameters, {rows}, {_standing(recording)}"
-    (loss,) = recording.at("loss", at)
-    summed = f", the sum of the {recording.summed[at]} told" if at in recording.summed else ""
-    yield f"step {recording.steps[at]}" + ("" if loss is None else f", loss {loss:.4g}{summed}")
-    room = max(20, shutil.get_terminal_size().columns - 28)
-    names = [site.name for site in recording.sites]
-    prefix = shared_prefix(names)
-    mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
-    head, names = f"site{mostly} in {prefix[:-1]}" if prefix else "site", [name.removeprefix(prefix) for name in names]
-    width = min(room, max(map(len, (head, *names))))
-    yield f"{shortened(head, width):<{width}}  {'signal':>12}{'gradient':>12}"
-    act, grad = (list(_shown(recording, name, at)) for name in ("act_rms", "grad_rms"))
-    for name, left, right in zip(names, act, grad, strict=True):
-        yield f"{shortened(name, width):<{width}}  {left:>12}{right:>12}"
-    first, later = (
-        [recording.sentence(kind, at) for kind in kinds]
-        for kinds in (("verdict", "jumps"), ("helps", "law", "update", "lost"))
-    )
-    found = [
-        f"{finding.id} {finding.severity}: {finding.sentence}"
-        for finding in recording.findings_at(at)
-        if finding.id not in {"AN-N1", *ignore}  # `lost` says the first, also of earlier rows
-    ]
+    model = f"{truncate(header['model'], 60)}, {header['parameters']:,} parameters"
+    yield f"{model}, {recording.row_count()}, {_status(recording)}"
+    (loss,) = recording.values_at("loss", row)
+    loss_text = "" if loss is None else f", loss {loss:.4g}{recording.shares_note(row)}"
+    yield f"step {recording.steps[row]}{loss_text}"
+    yield from _site_lines(recording, row)
     if recording.histograms:
-        steps = [recording.steps[row] for row in recording.histograms]
+        steps = [recording.steps[index] for index in recording.histograms]
         yield f"Histograms of the signal at {len(steps)} steps, the last at step {steps[-1]}: --html draws them."
-    yield from (shortened(one, 500) for one in (*first, *found, *later, *header["notes"]) if one)
+    findings = [
+        f"{finding.id} {finding.severity}: {finding.sentence}"
+        for finding in recording.findings_at(row)
+        if finding.id not in {"AN-N1", *ignore}  # the sentence `lost` is that of AN-N1, at earlier rows too
+    ]
+    before = [recording.sentence(kind, row) for kind in ("verdict", "jumps")]
+    after = [recording.sentence(kind, row) for kind in ("helps", "law", "update", "lost")]
+    for sentence in (*before, *findings, *after, *header["notes"]):
+        if sentence:
+            yield truncate(sentence, MAX_SENTENCE_CHARS)
 
 
-def row_of(recording: Recording, step: int | None) -> int:
-    """The row of a step, or the last one before it."""
+def row_at_step(recording: Recording, step: int | None) -> int:
+    """The last row up to a step; the last of all for None."""
     if step is None:
         return len(recording) - 1
-    return max((at for at, known in enumerate(recording.steps) if known <= step), default=0)
+    return max((row for row, row_step in enumerate(recording.steps) if row_step <= step), default=0)
 
 
-def _standing(recording: Recording) -> str:
+def _site_lines(recording: Recording, row: int) -> Iterator[str]:
+    names = [site.name for site in recording.sites]
+    prefix = common_prefix(names)
+    mostly = "" if all(name.startswith(prefix) for name in names) else ", mostly"
+    title = f"site{mostly} in {prefix[:-1]}" if prefix else "site"
+    names = [name.removeprefix(prefix) for name in names]
+    available = max(20, shutil.get_terminal_size().columns - RESERVED_CHARS)
+    width = min(available, max(map(len, (title, *names))))
+    yield f"{truncate(title, width):<{width}}  {'signal':>{COLUMN_CHARS}}{'gradient':>{COLUMN_CHARS}}"
+    act = map(_cell, recording.values_at("act_rms", row))
+    grad = map(_cell, recording.values_at("grad_rms", row))
+    for name, signal, gradient in zip(names, act, grad, strict=True):
+        yield f"{truncate(name, width):<{width}}  {signal:>{COLUMN_CHARS}}{gradient:>{COLUMN_CHARS}}"
+
+
+def _status(recording: Recording) -> str:
+    status = truncate(recording_status(recording, time.time()), 200)
     dropped = recording.end["dropped"] if recording.end else 0
-    return shortened(how_it_stands(recording, time.time()), 200) + (f", {dropped} rows dropped" if dropped else "")
+    return f"{status}, {dropped} rows dropped" if dropped else status
 
 
-def _shown(recording: Recording, name: str, at: int) -> Iterator[str]:
-    for value in recording.at(name, at):
-        yield "-" if value is None else f"{value:.4g}" if math.isfinite(value) else str(value)
+def _cell(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if math.isfinite(value) else str(value)

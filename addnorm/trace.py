@@ -1,12 +1,12 @@
-"""One forward pass as a graph: which tensor came from which, through which parameters, and where modules begin and end.
+"""One forward pass as a graph: parents and parameters of every tensor, and the boundaries of modules.
 
-A `TorchFunctionMode` sees every call of torch in the forward pass, in eager mode, and changes none.
+A `TorchFunctionMode` observes every torch call of the forward pass, in eager mode, and changes none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,24 +16,24 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from addnorm.passes import transformed
+from addnorm.passes import is_transforming
 from addnorm.probe import Hook, Key, Place
 
-LARGEST = 40_000  # tensors in a graph, at most: the masks of ancestors grow with the square of their number
+MAX_NODES = 40_000  # the masks of ancestors grow with the square of this
 ADDITIONS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
 VIEWS = {"contiguous", "reshape", "flatten", "clone", "float", "half", "bfloat16", "to", "type", "type_as"}
 
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """A tensor of the pass. Bit masks: `ancestors`, itself too, and `ops`, the calls with parameters before it."""
+    """A tensor of the pass. Bit masks: `ancestors`, including itself, and `ops`, the earlier calls with parameters."""
 
-    at: int
+    index: int
     op: str
     parents: tuple[Node, ...]
     shape: tuple[int, ...]
     dtype: str
-    owner: str  # the module in whose forward it was made
+    owner: str  # the module whose forward made it
     version: int  # of the tensor's memory
     ancestors: int
     ops: int
@@ -58,29 +58,48 @@ class Boundary:
     node: int
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A tensor without a gradient that is made from some with one. `label`: the call and its module."""
+
+    label: str
+    node: Node
+    parameters: tuple[str, ...]  # of the call
+
+
 class Graph:
-    """A traced pass: nodes in order, the additions among them, boundaries by node, parameters by call."""
+    """A traced pass."""
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[Node] = []  # in order of computation
         self.additions: list[Node] = []
-        self.boundaries: dict[int, list[Boundary]] = {}
-        self.used: list[tuple[str, ...]] = []  # names of the parameters, for every call that has some
-        self.cuts: list[tuple[str, Node, tuple[str, ...]]] = []  # what ends gradients; its tensor; what it is made with
+        self.boundaries: dict[int, list[Boundary]] = {}  # by node
+        self.parameters_by_call: list[tuple[str, ...]] = []  # names; calls without parameters are left out
+        self.cuts: list[Cut] = []
         self.calls: dict[int, int] = {}  # of each module, by id
         self.too_large = False
 
     def parameters(self, before: Node | None = None) -> list[str]:
-        """Names of the parameters in the order in which they were used; `before`: those that this tensor depends on."""
-        used = (names for at, names in enumerate(self.used) if before is None or before.ops >> at & 1)
+        """Names of the parameters in order of use; with `before`, only those that this tensor depends on."""
+        calls = enumerate(self.parameters_by_call)
+        used = (names for call, names in calls if before is None or before.ops >> call & 1)
         return list(dict.fromkeys(name for names in used for name in names))
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The inputs of a call: nodes, names of parameters, and whether it has nothing but parameters."""
+
+    nodes: tuple[Node, ...]
+    parameters: tuple[str, ...]
+    is_constant: bool
 
 
 Measure = Callable[[int, Tensor], None]
 
 
 class Tracer(TorchFunctionMode):
-    """Traces what runs inside it. `measure` gets each tensor at a boundary, once, while it has its value."""
+    """Traces the calls inside a `with` block. `measure` receives each tensor at a boundary once, before it changes."""
 
     def __init__(self, model: nn.Module, measure: Measure | None = None) -> None:
         super().__init__()
@@ -92,19 +111,19 @@ class Tracer(TorchFunctionMode):
         self._trained = {name for name, p in model.named_parameters() if p.requires_grad}
         self._buffers = {id(b) for b in model.buffers()}
         self._node_of: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        self._made_of: WeakIdKeyDictionary = WeakIdKeyDictionary()  # tensors made of parameters alone: their names
-        self._open: list[str] = [""]
+        self._parameters_of: WeakIdKeyDictionary = WeakIdKeyDictionary()  # names, of tensors made of parameters alone
+        self._module_stack: list[str] = [""]
         self._calls = self.graph.calls
         self._order = 0
-        self._measuring = False
+        self._is_measuring = False
         self._exits = ExitStack()
 
     def __enter__(self) -> Tracer:
         for name, module in self._model.named_modules():
             if module is self._model:
                 continue
-            before = module.register_forward_pre_hook(Hook(self._enters, name), with_kwargs=True)
-            after = module.register_forward_hook(Hook(self._leaves, name), always_call=True, with_kwargs=True)
+            before = module.register_forward_pre_hook(Hook(self._before_forward, name), with_kwargs=True)
+            after = module.register_forward_hook(Hook(self._after_forward, name), always_call=True, with_kwargs=True)
             self._exits.callback(before.remove)
             self._exits.callback(after.remove)
         super().__enter__()
@@ -113,176 +132,189 @@ class Tracer(TorchFunctionMode):
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         self._exits.close()
-        self._node_of, self._made_of = WeakIdKeyDictionary(), WeakIdKeyDictionary()
+        self._node_of = WeakIdKeyDictionary()
+        self._parameters_of = WeakIdKeyDictionary()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         out = func(*args, **kwargs)
-        watching = self.failure is None and not self.graph.too_large and not self._measuring
-        if watching and not transformed() and isinstance(out, Tensor | tuple | list | None):
-            self._try(lambda: self._note(getattr(func, "__name__", ""), args, kwargs, out))
+        is_tracing = self.failure is None and not self.graph.too_large and not self._is_measuring
+        if is_tracing and not is_transforming() and isinstance(out, Tensor | tuple | list | None):
+            self._safely(lambda: self._add_call(getattr(func, "__name__", ""), args, kwargs, out))
         return out
 
-    def _note(self, op: str, args: Any, kwargs: Any, out: Any) -> None:
+    def _add_call(self, op: str, args: Any, kwargs: Any, out: Any) -> None:
         if op == "__setitem__":
             out = args[0]
-        made = [tensor for tensor, _ in tensors_in(out) if floating(tensor)]
-        if not made:
+        results = [tensor for tensor, _ in tensors_in(out) if is_numeric(tensor)]
+        if not results:
             return
-        parents, names, constant = self._sources(
-            [tensor for tensor, _ in tensors_in((*args, *kwargs.values()), deep=2)]
-        )
-        for tensor in made:
+        sources = self._sources([tensor for tensor, _ in tensors_in((*args, *kwargs.values()), depth=2)])
+        for tensor in results:
             before: Node | None = self._node_of.get(tensor)
-            if id(tensor) in self._names or (before is not None and before.version == tensor._version):
-                continue  # returned as it came
-            if constant:
-                self._made_of[tensor] = names
+            is_unchanged = before is not None and before.version == tensor._version
+            if id(tensor) in self._names or is_unchanged:
                 continue
-            node = self._add(op, parents, tensor, names)
+            if sources.is_constant:
+                self._parameters_of[tensor] = sources.parameters
+                continue
+            node = self._add_node(op, sources.nodes, tensor, sources.parameters)
             if before is not None:
-                before.overwritten, node.alias = True, False
+                before.overwritten = True
+                node.alias = False
             self._node_of[tensor] = node
-            cuts = any(parent.differentiable for parent in parents) or not self._trained.isdisjoint(names)
-            if cuts and not node.differentiable:
-                self._cut(op, node, names)
-            if op in ADDITIONS and len(parents) == 2:
+            has_gradient = any(parent.differentiable for parent in sources.nodes)
+            if (has_gradient or not self._trained.isdisjoint(sources.parameters)) and not node.differentiable:
+                self.graph.cuts.append(Cut(_cut_label(op, node), node, sources.parameters))
+            if op in ADDITIONS and len(sources.nodes) == 2:
                 self.graph.additions.append(node)
 
-    def _cut(self, op: str, node: Node, names: tuple[str, ...]) -> None:
-        what = {"__get__": "data"}.get(op, op.strip("_")) if torch.is_grad_enabled() else "no_grad"
-        self.graph.cuts.append((f"{what} in {node.owner or 'the model'}", node, names))
-
-    def _sources(self, given: Sequence[Tensor]) -> tuple[tuple[Node, ...], tuple[str, ...], bool]:
-        """The nodes and the names of parameters among what a call was given, and whether that is parameters alone."""
-        parents: list[Node] = []
-        names: list[str] = []
-        others = 0  # indices of a look-up, masks, buffers
-        for tensor in given:
+    def _sources(self, inputs: Sequence[Tensor]) -> Sources:
+        nodes: list[Node] = []
+        parameters: list[str] = []
+        has_others = False  # indices of a look-up, masks, buffers
+        for tensor in inputs:
             if id(tensor) in self._names:
-                names.append(self._names[id(tensor)])
-            elif (pure := self._made_of.get(tensor)) is not None:
-                names += pure
-            elif floating(tensor) and id(tensor) not in self._buffers:
-                parents.append(self._node(tensor))
+                parameters.append(self._names[id(tensor)])
+            elif (names := self._parameters_of.get(tensor)) is not None:
+                parameters += names
+            elif is_numeric(tensor) and id(tensor) not in self._buffers:
+                nodes.append(self._node(tensor))
             else:
-                others += 1
-        return tuple(parents), tuple(names), bool(names) and not parents and not others
+                has_others = True
+        return Sources(tuple(nodes), tuple(parameters), bool(parameters) and not nodes and not has_others)
 
-    def _add(self, op: str, parents: tuple[Node, ...], tensor: Tensor, names: tuple[str, ...]) -> Node:
+    def _add_node(self, op: str, parents: tuple[Node, ...], tensor: Tensor, names: tuple[str, ...]) -> Node:
         graph = self.graph
-        ancestors = ops = 0
+        index = len(graph.nodes)
+        ancestors = 1 << index
+        ops = 0
         for parent in parents:
             ancestors |= parent.ancestors
             ops |= parent.ops
         if names:
-            ops |= 1 << len(graph.used)
-            graph.used.append(names)
-        at, shape = len(graph.nodes), tuple(tensor.shape)
-        alias = (
-            not names
-            and len(parents) == 1
-            and parents[0].numel == tensor.numel()
-            and (op in VIEWS or tensor._is_view())
-        )
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        own = 1 << at
+            ops |= 1 << len(graph.parameters_by_call)
+            graph.parameters_by_call.append(names)
+        has_equal_parent = not names and len(parents) == 1 and parents[0].numel == tensor.numel()
         node = Node(
-            at, op, parents, shape, dtype, self._open[-1], tensor._version, ancestors | own, ops, bool(names), alias
+            index,
+            op,
+            parents,
+            tuple(tensor.shape),
+            str(tensor.dtype).removeprefix("torch."),
+            self._module_stack[-1],
+            tensor._version,
+            ancestors,
+            ops,
+            parametrised=bool(names),
+            alias=has_equal_parent and (op in VIEWS or tensor._is_view()),
+            differentiable=tensor.requires_grad,
         )
-        node.differentiable = tensor.requires_grad
         for parent in parents:
             parent.children.append(node)
         graph.nodes.append(node)
-        graph.too_large = len(graph.nodes) >= LARGEST
+        graph.too_large = len(graph.nodes) >= MAX_NODES
         return node
 
     def _node(self, tensor: Tensor) -> Node:
-        """The node of a tensor; a new one where it comes from outside."""
+        """The node of a tensor; a new one if the tensor comes from outside the pass."""
         node: Node | None = self._node_of.get(tensor)
         if node is None:
-            node = self._node_of[tensor] = self._add("", (), tensor, ())
+            node = self._node_of[tensor] = self._add_node("", (), tensor, ())
         return node
 
-    def _enters(self, name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
-        self._open.append(name)
-        self._try(lambda: self._boundary(name, module, "input", (*enumerate(args), *kwargs.items())))
+    def _before_forward(self, name: str, module: nn.Module, args: Any, kwargs: Any) -> None:
+        self._module_stack.append(name)
+        arguments = [*((value, index) for index, value in enumerate(args)), *((kwargs[key], key) for key in kwargs)]
+        self._safely(lambda: self._add_boundaries(name, module, "input", arguments))
 
-    def _leaves(self, name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+    def _after_forward(self, name: str, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
         if output is not None:
-            self._try(lambda: self._link(module, args, kwargs, output))
-            self._try(
-                lambda: self._boundary(name, module, "output", [(key, tensor) for tensor, key in tensors_in(output)])
-            )
+            self._safely(lambda: self._link(module, args, kwargs, output))
+            self._safely(lambda: self._add_boundaries(name, module, "output", tensors_in(output)))
         self._calls[id(module)] = self._calls.get(id(module), 0) + 1
-        if self._open[-1] == name:
-            self._open.pop()
+        if self._module_stack[-1] == name:
+            self._module_stack.pop()
 
-    def _try(self, look: Callable[[], None]) -> None:
-        """Keeps a fault of ours from the forward pass."""
+    def _safely(self, action: Callable[[], None]) -> None:
+        """Runs `action` unless tracing has failed, and keeps its error from the forward pass."""
         if self.failure is None:
             try:
-                look()
+                action()
             except Exception as error:
                 self.failure = error
 
     def _link(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
-        """Makes a module's inputs the parents of outputs that no call of torch was seen to make: a custom kernel's."""
-        lost = [t for t, _ in tensors_in(output) if floating(t) and t not in self._node_of and t not in self._made_of]
-        if lost and not self.graph.too_large:
-            given = [t for t, _ in tensors_in((*args, *kwargs.values()), deep=2) if floating(t)]
-            parents = tuple(self._node(t) for t in given if id(t) not in self._names and t not in self._made_of)
-            names = tuple(self._names[id(p)] for p in module.parameters() if id(p) in self._names)
-            for tensor in lost:
-                if id(tensor) not in self._names:
-                    self._node_of[tensor] = self._add(type(module).__name__, parents, tensor, names)
+        """Makes a module's inputs the parents of outputs that no observed call made: those of a custom kernel."""
+        orphans = [tensor for tensor, _ in tensors_in(output) if is_numeric(tensor) and self._is_new(tensor)]
+        if not orphans or self.graph.too_large:
+            return
+        inputs = [tensor for tensor, _ in tensors_in((*args, *kwargs.values()), depth=2) if is_numeric(tensor)]
+        parents = tuple(
+            self._node(tensor)
+            for tensor in inputs
+            if id(tensor) not in self._names and tensor not in self._parameters_of
+        )
+        names = tuple(self._names[id(p)] for p in module.parameters() if id(p) in self._names)
+        for tensor in orphans:
+            if id(tensor) not in self._names:
+                self._node_of[tensor] = self._add_node(type(module).__name__, parents, tensor, names)
 
-    def _boundary(self, name: str, module: nn.Module, side: str, tensors: Sequence[tuple[Key, Any]]) -> None:
+    def _is_new(self, tensor: Tensor) -> bool:
+        return tensor not in self._node_of and tensor not in self._parameters_of
+
+    def _add_boundaries(self, name: str, module: nn.Module, side: str, tensors: Iterable[tuple[Any, Key]]) -> None:
         self._order += 1
-        for key, tensor in tensors:
-            if not isinstance(tensor, Tensor) or not floating(tensor) or self.graph.too_large:
+        for tensor, key in tensors:
+            if not isinstance(tensor, Tensor) or not is_numeric(tensor) or self.graph.too_large:
                 continue
-            if id(tensor) in self._names or tensor in self._made_of:
+            if id(tensor) in self._names or tensor in self._parameters_of:
                 continue
             place = Place(module, side, key, self._calls.get(id(module), 0))
-            self._reaches(name, place, self._node(tensor), tensor)
-            self._measuring = True  # for a getter is a call, too
-            whole = tensor._base
-            node = None if whole is None else self._node_of.get(whole)
-            self._measuring = False
-            if whole is not None and node is not None and node.version == whole._version:
-                self._reaches(name, replace(place, whole=True), node, whole)
+            self._add_boundary(name, place, self._node(tensor), tensor)
+            self._is_measuring = True  # the getter is a torch call too
+            base = tensor._base
+            node = None if base is None else self._node_of.get(base)
+            self._is_measuring = False
+            if base is not None and node is not None and node.version == base._version:
+                self._add_boundary(name, replace(place, whole=True), node, base)
 
-    def _reaches(self, name: str, place: Place, node: Node, tensor: Tensor) -> None:
-        known = self.graph.boundaries.setdefault(node.at, [])
-        known.append(Boundary(self._order, name, place, node.at))
-        if len(known) == 1 and self._measure is not None:
-            self._measuring = True
-            self._measure(node.at, tensor)
-            self._measuring = False
+    def _add_boundary(self, name: str, place: Place, node: Node, tensor: Tensor) -> None:
+        boundaries = self.graph.boundaries.setdefault(node.index, [])
+        boundaries.append(Boundary(self._order, name, place, node.index))
+        if len(boundaries) == 1 and self._measure is not None:
+            self._is_measuring = True
+            self._measure(node.index, tensor)
+            self._is_measuring = False
 
 
-def floating(tensor: Tensor) -> bool:
-    """Whether a tensor holds real or complex numbers. Indices and masks are no part of a stream."""
+def _cut_label(op: str, node: Node) -> str:
+    """The call that ends gradients and its module: "detach in blocks.0"."""
+    call = {"__get__": "data"}.get(op, op.strip("_")) if torch.is_grad_enabled() else "no_grad"
+    return f"{call} in {node.owner or 'the model'}"
+
+
+def is_numeric(tensor: Tensor) -> bool:
+    """Whether a tensor holds real or complex numbers, and not indices or a mask."""
     return tensor.is_floating_point() or tensor.is_complex()
 
 
-def tensors_in(value: Any, deep: int = 1) -> Iterator[tuple[Tensor, Key]]:
-    """The tensors of an argument or an output with their keys; a tensor alone has the key None."""
+def tensors_in(value: Any, depth: int = 1) -> Iterator[tuple[Tensor, Key]]:
+    """The tensors of an argument or an output with their keys; the key of a single tensor is None."""
     if isinstance(value, Tensor):
         yield value, None
     elif isinstance(value, Mapping):
         yield from ((item, key) for key, item in value.items() if isinstance(item, Tensor))
     elif isinstance(value, tuple | list):
-        for at, item in enumerate(value):
+        for index, item in enumerate(value):
             if isinstance(item, Tensor):
-                yield item, at
-            elif deep > 1 and isinstance(item, tuple | list):
-                yield from tensors_in(item, deep - 1)
+                yield item, index
+            elif depth > 1 and isinstance(item, tuple | list):
+                yield from tensors_in(item, depth - 1)
 
 
 def output_of(value: Any) -> Tensor | None:
-    """What a model answers: its logits where they have that name, else its first tensor that is no single number."""
+    """The main output of a model: its `logits` if it has some, else its first tensor with an axis."""
     logits = value.get("logits") if isinstance(value, Mapping) else getattr(value, "logits", None)
     tensors = [logits] if isinstance(logits, Tensor) else [tensor for tensor, _ in tensors_in(value)]
-    return next((tensor for tensor in tensors if floating(tensor) and tensor.ndim), None)
+    return next((tensor for tensor in tensors if is_numeric(tensor) and tensor.ndim), None)

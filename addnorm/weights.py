@@ -1,127 +1,137 @@
-"""The weights of a watched model: their gradients, and how far an update moves them."""
+"""The weights of a watched model: their gradients, and the size of an update."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
 
 from addnorm.blocks import Block
-from addnorm.probe import accumulate_dtype, joined, norms
+from addnorm.probe import accumulate_dtype, concatenate, norms
 from addnorm.rows import NOWHERE, Fetch, Part, parts_of
 
-SAMPLE = 65_536  # numbers of a matrix that are compared before and after an update; of larger ones an even sample
+SAMPLE = 65_536  # numbers of a matrix compared before and after an update; larger matrices are sampled evenly
 
-Samples = list[tuple[int, nn.Parameter, Tensor]]  # block, matrix, and a copy of some of its numbers
+
+@dataclass(frozen=True)
+class Sample:
+    """Some numbers of a block's matrix before an update."""
+
+    block: int
+    matrix: nn.Parameter
+    values: Tensor
 
 
 class Weights:
     """The matrices of a model, those in no block last, and its other parameters: biases and gains.
 
-    `block_of`: of each matrix; NOWHERE where the traced pass did not use it.
+    `block_of`: by matrix; NOWHERE if the traced pass did not use it. `registered`: the model's own parameters by name,
+    which functional_call may have replaced for now.
     """
 
     def __init__(
-        self, model: nn.Module, blocks: Sequence[Block], own: Mapping[str, nn.Parameter] = MappingProxyType({})
+        self, model: nn.Module, blocks: Sequence[Block], registered: Mapping[str, nn.Parameter] = MappingProxyType({})
     ) -> None:
-        """`own`: the model's parameters, in whose place functional_call may have put others for now."""
-        named = {name: p if isinstance(p, nn.Parameter) else own.get(name, p) for name, p in model.named_parameters()}
-        self._named = named
-        self._matrices = [(at, named[name]) for at, block in enumerate(blocks) for name in block.parameters]
-        inside = {name for block in blocks for name in block.parameters}
-        outside = [name for name, p in named.items() if name not in inside and p.requires_grad and p.ndim > 1]
-        self._matrices += [(NOWHERE, named[name]) for name in outside]
-        in_blocks = {id(p) for _, p in self._matrices}
-        self._others = [p for p in named.values() if id(p) not in in_blocks]
-        self._frozen = {name: p for name, p in named.items() if not p.requires_grad and p.ndim > 1}
-        self.matrices = [*(name for block in blocks for name in block.parameters), *outside]
-        self.block_of = [at for at, _ in self._matrices]
+        parameters = {
+            name: p if isinstance(p, nn.Parameter) else registered.get(name, p) for name, p in model.named_parameters()
+        }
+        in_blocks = {name: index for index, block in enumerate(blocks) for name in block.parameters}
+        in_no_block = [
+            name for name, p in parameters.items() if name not in in_blocks and p.requires_grad and p.ndim > 1
+        ]
+        self.matrices = [*(name for block in blocks for name in block.parameters), *in_no_block]
+        self.block_of = [in_blocks.get(name, NOWHERE) for name in self.matrices]
+        self._parameters = parameters
+        self._matrices = [parameters[name] for name in self.matrices]
+        matrix_ids = {id(p) for p in self._matrices}
+        self._others = [p for p in parameters.values() if id(p) not in matrix_ids]
+        self._frozen = {name: p for name, p in parameters.items() if not p.requires_grad and p.ndim > 1}
 
     def gradients(self) -> list[Part]:
-        """Norms of all gradients: of the matrices each as `matrix`, of the others as `other_grad`."""
-        matrices = enumerate(p for _, p in self._matrices)
-        measured = [("matrix", at, p.grad.detach()) for at, p in matrices if p.grad is not None]
-        others = _joined_by_kind(p.grad.detach() for p in self._others if p.grad is not None)
+        """Norms of all gradients: `matrix` for each matrix, `other_grad` for all other parameters."""
+        measured = [("matrix", index, p.grad.detach()) for index, p in enumerate(self._matrices) if p.grad is not None]
+        others = _concatenate_small(p.grad.detach() for p in self._others if p.grad is not None)
         return parts_of([*measured, *(("other_grad", 0, grad) for grad in others)])
 
-    def updated_by(self, parameters: Iterable[Tensor]) -> frozenset[int]:
-        """The matrices among some parameters."""
-        known = {id(p) for p in parameters}
-        return frozenset(at for at, (_, p) in enumerate(self._matrices) if id(p) in known)
-
-    @property
-    def frozen(self) -> list[str]:
-        """The names of the matrices that were not trained at first."""
-        return list(self._frozen)
+    def indices_of(self, parameters: Iterable[Tensor]) -> frozenset[int]:
+        """Indices of the matrices that are among these parameters."""
+        ids = {id(p) for p in parameters}
+        return frozenset(index for index, p in enumerate(self._matrices) if id(p) in ids)
 
     def thawed(self) -> list[int]:
-        """Which of them receive a gradient."""
-        return [at for at, p in enumerate(self._frozen.values()) if p.requires_grad and p.grad is not None]
+        """Indices of the matrices that were frozen at first and now receive a gradient."""
+        return [index for index, p in enumerate(self._frozen.values()) if p.requires_grad and p.grad is not None]
 
     @property
-    def earliest(self) -> Tensor | None:
-        """The gradient of the first matrix, which comes last."""
-        return self._matrices[0][1].grad if self._matrices else None
+    def earliest_gradient(self) -> Tensor | None:
+        """The gradient of the first matrix, which backward computes last."""
+        return self._matrices[0].grad if self._matrices else None
 
-    def prints(self) -> Fetch | None:
-        """Three sums of each matrix, equal for equal matrices: of an even sample, its square, and weighted by place."""
+    def fingerprints(self) -> Fetch | None:
+        """Three sums per matrix that are equal for equal matrices: of an even sample, its squares, and by position."""
         rows = []
-        for _, p in self._matrices:
+        for p in self._matrices:
             flat = _real(_sample(p)).to(accumulate_dtype(p.device))
-            places = torch.linspace(1, 2, len(flat), dtype=flat.dtype, device=flat.device)
-            rows.append(torch.stack([flat.sum(), flat.square().sum(), flat @ places]).cpu())
+            positions = torch.linspace(1, 2, len(flat), dtype=flat.dtype, device=flat.device)
+            rows.append(torch.stack([flat.sum(), flat.square().sum(), flat @ positions]).cpu())
         return Fetch(torch.stack(rows).flatten()) if rows else None
 
-    def first_equals(self, prints: Sequence[float]) -> list[int]:
-        """By matrix, the first one with its shape and numbers; itself for a constant one and a unit matrix."""
-        seen: dict[tuple[object, ...], int] = {}
-        found = []
-        for at, (_, p) in enumerate(self._matrices):
-            total, square, weighted = prints[3 * at : 3 * at + 3]
+    def first_equal(self, fingerprints: Sequence[float]) -> list[int]:
+        """The index of the first equal matrix for each one. Constant and unit matrices equal only themselves."""
+        first_index: dict[tuple[object, ...], int] = {}
+        indices = []
+        for index, p in enumerate(self._matrices):
+            total, square, weighted = fingerprints[3 * index : 3 * index + 3]
             count = min(p.numel(), len(_sample(p)))
-            plain = math.isclose(total * total, square * count, rel_tol=1e-9, abs_tol=1e-30) or total == square
-            found.append(at if plain else seen.setdefault((p.shape, total, square, weighted), at))
-        return found
+            is_constant = math.isclose(total * total, square * count, rel_tol=1e-9, abs_tol=1e-30)
+            if is_constant or total == square:
+                indices.append(index)
+            else:
+                indices.append(first_index.setdefault((p.shape, total, square, weighted), index))
+        return indices
 
     @property
-    def names(self) -> list[str]:
+    def trained_names(self) -> list[str]:
         """The names of the trained parameters."""
-        return [name for name, p in self._named.items() if p.requires_grad]
+        return [name for name, p in self._parameters.items() if p.requires_grad]
 
-    def each(self) -> list[Part]:
+    def parameter_gradients(self) -> list[Part]:
         """Norms of the gradient of each trained parameter, as `parameter_grad`."""
-        grads = ((at, self._named[name].grad) for at, name in enumerate(self.names))
-        return parts_of([("parameter_grad", at, grad.detach()) for at, grad in grads if grad is not None])
+        grads = ((index, self._parameters[name].grad) for index, name in enumerate(self.trained_names))
+        return parts_of([("parameter_grad", index, grad.detach()) for index, grad in grads if grad is not None])
 
-    def version(self) -> int:
-        """Counts the changes that were made in place to one of the gradients."""
-        return next((p.grad._version for p in self._named.values() if p.grad is not None), 0)
+    def gradient_version(self) -> int:
+        """Version counter of the first gradient: it rises when the gradient changes in place."""
+        return next((p.grad._version for p in self._parameters.values() if p.grad is not None), 0)
 
-    def samples(self) -> Samples:
-        """Copies of the matrices, or of an even sample of a large one."""
-        return [(at, p, _sample(p).clone()) for at, p in self._matrices if at != NOWHERE]
+    def samples(self) -> list[Sample]:
+        """Samples of the matrices in blocks."""
+        pairs = zip(self.block_of, self._matrices, strict=True)
+        return [Sample(block, p, _sample(p).clone()) for block, p in pairs if block != NOWHERE]
 
 
-def changes(before: Samples) -> list[Part]:
-    """Norms of what matrices were, as `old`, and of how they have changed since, as `change`."""
-    by_device: dict[torch.device, Samples] = {}
+def update_norms(before: Sequence[Sample]) -> list[Part]:
+    """Norms of matrices before an update, as `old`, and of their changes since, as `change`."""
+    by_device: dict[torch.device, list[Sample]] = {}
     for sample in before:
-        by_device.setdefault(sample[2].device, []).append(sample)
+        by_device.setdefault(sample.values.device, []).append(sample)
     parts = []
     for device, group in by_device.items():
         dtype = torch.float64 if device.type == "cpu" else torch.float32
-        moved = [_real(_sample(p)).to(dtype) - _real(old).to(dtype) for _, p, old in group]
-        targets = [(name, at, old.numel()) for name in ("change", "old") for at, _, old in group]
-        factors = [p.numel() / max(1, old.numel()) for _, p, old in group] * 2
-        parts.append(Part(Fetch(norms([*moved, *(old for *_, old in group)])), targets, factors))
+        old = [sample.values for sample in group]
+        changes = [_real(_sample(sample.matrix)).to(dtype) - _real(sample.values).to(dtype) for sample in group]
+        targets = [(name, sample.block, sample.values.numel()) for name in ("change", "old") for sample in group]
+        factors = [sample.matrix.numel() / max(1, sample.values.numel()) for sample in group] * 2
+        parts.append(Part(Fetch(norms([*changes, *old])), targets, factors))
     return parts
 
 
-def _joined_by_kind(tensors: Iterable[Tensor]) -> list[Tensor]:
-    """Small tensors of one device and dtype joined in one, large ones as they are: fewer kernels."""
+def _concatenate_small(tensors: Iterable[Tensor]) -> list[Tensor]:
+    """Small tensors concatenated by device and dtype, so that they need fewer kernels; large ones as they are."""
     groups: dict[tuple[torch.device, torch.dtype], list[Tensor]] = {}
     single = []
     for tensor in tensors:
@@ -129,7 +139,7 @@ def _joined_by_kind(tensors: Iterable[Tensor]) -> list[Tensor]:
             single.append(tensor)
         else:
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor)
-    return single + [joined(group) for group in groups.values()]
+    return single + [concatenate(group) for group in groups.values()]
 
 
 def _real(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A row of a recording in sentences that hold for any net: what was measured, and no judgement.
+"""Sentences on a row of a recording that hold for any net: measurements without a judgement.
 
 A signal that grows a hundredfold ends some small nets and is usual in large language models, so no size is called good
 or bad.
@@ -10,99 +10,128 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from addnorm.recording import Recording
 
-STEP, LOSS = "{step}", "{loss}"  # whoever shows a sentence fills these in, the loss with three digits
+STEP, LOSS = "{step}", "{loss}"  # placeholders in a sentence, filled in when it is shown; the loss with three digits
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-WRITTEN_OUT = 6  # decades, up and down, from which a number is written with a power of ten
-UNCHANGED_FACTOR = 2.0  # a factor below which a size counts as unchanged, over depth and from site to site
-MIN_NAMES = 5  # among which a prefix is looked for
+WRITTEN_OUT = 6  # decades; numbers further from 1 are written with a power of ten
+UNCHANGED_FACTOR = 2.0  # changes over depth and from site to site below this factor are not reported
+MIN_NAMES = 5  # for a common prefix
 UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|\+00:00)")
-STANDS: dict[str, Any] = {  # how a recording stands; its last line names the first three
+STATUS: dict[str, Any] = {  # of a recording; the first three by the `end` of its last line
     "done": "ended",
     "error": "ended by {reason}",
     "recorder": "the recorder gave up: {reason}",
     "growing": "growing",
     "late": "no row for {time}: paused or killed",
     "unknown": "not ended",
-    "pause": 60.0,  # a row is late after so many seconds,
-    "pauses": 10.0,  # and so many times the mean time from row to row
-    "units": ((0, 60, "min"), (2 * 3600, 3600, "h"), (48 * 3600, 86400, "days")),  # from so many seconds on
+    # A row is late after the longer of `pause` seconds and `pauses` mean times from row to row.
+    "pause": 60.0,
+    "pauses": 10.0,
+    "units": (
+        (0, 60, "min"),
+        (2 * 3600, 3600, "h"),
+        (48 * 3600, 86400, "days"),
+    ),  # from seconds, seconds per unit, name
 }
-IN_WORDS = {"act_rms": ("the signal", "at"), "grad_rms": ("the gradient", "on the way back through")}
-BETWEEN = {"output": "model's output", "loss": "loss"}  # what comes between signal and gradient
+PHRASES = {"act_rms": ("the signal", "at"), "grad_rms": ("the gradient", "on the way back through")}
+AFTER_SIGNAL = {"output": "model's output", "loss": "loss"}  # computed after the signal and before the gradient
+
+
+class NonFinite(NamedTuple):
+    """The first non-finite quantity of a row, and its site or block; empty for a quantity without one."""
+
+    quantity: str
+    place: str
+
+
+class Jump(NamedTuple):
+    """A change from one site to the next; `site` is the second of them in the order of computation."""
+
+    site: str
+    start: float
+    end: float
+
+    @property
+    def factor(self) -> float:
+        """The change as a factor of 1 or more; infinite from or to zero."""
+        return _factor(self.start, self.end)
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number with at most so many significant digits: "0.186", "63,000", "1.6·10¹⁶"."""
+    """A number with up to `digits` significant digits: "0.186", "63,000", "1.6·10¹⁶"."""
     if not math.isfinite(value):
         return str(float(value))
     mantissa, _, exponent = f"{value + 0.0:.{digits - 1}e}".partition("e")
-    power, kept = int(exponent), mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    power = int(exponent)
     if -WRITTEN_OUT <= power < WRITTEN_OUT:
-        plain = f"{float(f'{value:.{digits}g}') + 0.0:,.{max(0, digits - 1 - power)}f}"
-        return plain.rstrip("0").rstrip(".") if "." in plain else plain
-    raised = f"10{str(power).translate(SUPERSCRIPT)}"
-    return {"1": raised, "-1": f"-{raised}"}.get(kept, f"{kept}·{raised}")
+        return _without_trailing_zeros(f"{float(f'{value:.{digits}g}') + 0.0:,.{max(0, digits - 1 - power)}f}")
+    mantissa = _without_trailing_zeros(mantissa)
+    power_of_ten = f"10{str(power).translate(SUPERSCRIPT)}"
+    return {"1": power_of_ten, "-1": f"-{power_of_ten}"}.get(mantissa, f"{mantissa}·{power_of_ten}")
 
 
-def verdict(recording: Recording, at: int) -> str:
-    """One sentence on a row: where it is not finite, or what signal and gradient do over depth."""
+def _without_trailing_zeros(digits: str) -> str:
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
+
+
+def verdict(recording: Recording, row: int) -> str:
+    """One sentence on a row: where it is not finite, or the change of signal and gradient over depth."""
     if not recording.sites:
         return "No sites: only loss and weights were recorded."
-    if (lost := lost_at(recording, at)) is not None:
-        what, place = lost
-        where = f" first at {place}" if place else ""
-        return f"Not finite: the {what} of step {recording.steps[at]}{where}{_left_out(recording, at)}."
-    act, grad = ([value for _, value in measured_by_site(recording, name, at)] for name in IN_WORDS)
-    said = []
+    if (lost := first_non_finite(recording, row)) is not None:
+        where = f" first at {lost.place}" if lost.place else ""
+        return (
+            f"Not finite: the {lost.quantity} of step {recording.steps[row]}{where}{_skipped_update(recording, row)}."
+        )
+    act = [value for _, value in site_values(recording, "act_rms", row)]
+    grad = [value for _, value in site_values(recording, "grad_rms", row)]
+    clauses = []
     if len(act) > 1:
-        said.append(change_in_words("the signal", act[0], act[-1], "over depth"))
+        clauses.append(change_clause("the signal", act[0], act[-1], "over depth"))
     if len(grad) > 1:
-        said.append(change_in_words("its gradient", grad[-1], grad[0], "on the way back"))
-    if not said:
+        clauses.append(change_clause("its gradient", grad[-1], grad[0], "on the way back"))
+    if not clauses:
         return "Too little was measured for a verdict."
-    sentence = ", ".join(said)
-    return f"{sentence[0].upper()}{sentence[1:]}{'' if grad else '; no gradient was measured'}."
+    return f"{capitalised(', '.join(clauses))}{'' if grad else '; no gradient was measured'}."
 
 
-def jumps(recording: Recording, at: int) -> str:
-    """Where signal and gradient of a row change most from one site to the next; empty where neither does much."""
-    found = ((name, largest_jump(recording, name, at)) for name in IN_WORDS)
-    said = [jump_in_words(name, *jump) for name, jump in found if _factor(*jump[1:]) >= UNCHANGED_FACTOR]
-    sentence = "; ".join(said)
-    return sentence and f"{sentence[0].upper()}{sentence[1:]}."
+def jump_sentence(recording: Recording, row: int) -> str:
+    """Where signal and gradient change most from one site to the next; empty if neither changes much."""
+    largest = ((name, largest_jump(recording, name, row)) for name in PHRASES)
+    clauses = [jump_clause(name, jump) for name, jump in largest if jump.factor >= UNCHANGED_FACTOR]
+    return f"{capitalised('; '.join(clauses))}." if clauses else ""
 
 
-def largest_jump(recording: Recording, name: str, at: int) -> tuple[str, float, float]:
-    """Where a series changes most from one site to the next, and both sizes, on the way back for the gradient."""
-    steps = list(_from_site_to_site(recording, name, at))
+def largest_jump(recording: Recording, name: str, row: int) -> Jump:
+    """The largest change of a series from one site to the next; backwards for the gradient."""
+    jumps = list(_jumps(recording, name, row))
     if name == "grad_rms":
-        steps = [(site, end, start) for site, start, end in reversed(steps)]
-    return max(steps, key=lambda step: _factor(*step[1:]), default=("", 0.0, 0.0))
+        jumps = [Jump(site, end, start) for site, start, end in reversed(jumps)]
+    return max(jumps, key=lambda jump: jump.factor, default=Jump("", 0.0, 0.0))
 
 
-def jump_in_words(name: str, site: str, start: float, end: float) -> str:
-    """A jump of `largest_jump`, as a clause."""
-    what, where = IN_WORDS[name]
-    if start == 0 or end == 0:
-        return f"{what} {'rises from' if start == 0 else 'falls to'} exactly 0 {where} {site}"
-    does = "grows" if end > start else "falls"
-    return f"{what} {does} most {where} {site}, by a factor of {number(_factor(start, end))}"
+def jump_clause(name: str, jump: Jump) -> str:
+    """A jump of a series as a clause."""
+    subject, where = PHRASES[name]
+    if jump.start == 0 or jump.end == 0:
+        return f"{subject} {'rises from' if jump.start == 0 else 'falls to'} exactly 0 {where} {jump.site}"
+    verb = "grows" if jump.end > jump.start else "falls"
+    return f"{subject} {verb} most {where} {jump.site}, by a factor of {number(jump.factor)}"
 
 
-def _from_site_to_site(recording: Recording, name: str, at: int) -> Iterator[tuple[str, float, float]]:
-    """Two measured sites of a stream in a row: the name of the second, and both sizes, where these are finite."""
+def _jumps(recording: Recording, name: str, row: int) -> Iterator[Jump]:
+    """The changes between finite values at successive sites of a stream, in order of depth."""
     before = math.nan
-    for site, value in zip(recording.sites, recording.at(name, at), strict=True):
+    for site, value in zip(recording.sites, recording.values_at(name, row), strict=True):
         if site.kind == "start":
             before = math.nan
         if value is not None:
             if 0 <= before < math.inf and 0 <= value < math.inf:
-                yield site.name, before, value
+                yield Jump(site.name, before, value)
             before = value
 
 
@@ -112,101 +141,107 @@ def _factor(start: float, end: float) -> float:
     return max(start / end, end / start) if start and end else math.inf
 
 
-def measured_by_site(recording: Recording, name: str, at: int) -> list[tuple[str, float]]:
-    """The sites where a series was measured in a row, and its numbers there."""
-    row = zip(recording.sites, recording.at(name, at), strict=True)
-    return [(site.name, value) for site, value in row if value is not None]
+def site_values(recording: Recording, name: str, row: int) -> list[tuple[str, float]]:
+    """The sites where a series was measured in a row, each with its value."""
+    pairs = zip(recording.sites, recording.values_at(name, row), strict=True)
+    return [(site.name, value) for site, value in pairs if value is not None]
 
 
-def lost_at(recording: Recording, at: int) -> tuple[str, str] | None:
-    """What is first not finite in a row, in the order of computation, and at which site or block; None if all is."""
+def first_non_finite(recording: Recording, row: int) -> NonFinite | None:
+    """The first non-finite quantity of a row in the order of computation; None if all are finite."""
 
     def lost(name: str) -> list[int]:
-        numbers = enumerate(recording.at(name, at))
-        return [place for place, value in numbers if value is not None and not math.isfinite(value)]
+        values = enumerate(recording.values_at(name, row))
+        return [index for index, value in values if value is not None and not math.isfinite(value)]
 
-    act, grad, weights = lost("act_rms"), lost("grad_rms"), lost("weight_grad_rms")
-    if act:
-        return "signal", recording.sites[act[0]].name
-    if between := [what for name, what in BETWEEN.items() if lost(name)]:
-        return between[0], ""
-    if grad:
-        return "gradient", recording.sites[grad[-1]].name
-    if weights:
-        several = len(weights) == len(recording.blocks)  # as clipping leaves them
-        return ("gradient of all weights", "") if several else ("weights' gradient", recording.blocks[weights[-1]].name)
-    return ("gradient of a bias or gain", "") if lost("grad_norm") else None
-
-
-def _left_out(recording: Recording, at: int) -> str:
-    return "; AMP left its update out" if at in recording.skipped else ""
+    if act := lost("act_rms"):
+        return NonFinite("signal", recording.sites[act[0]].name)
+    for name, quantity in AFTER_SIGNAL.items():
+        if lost(name):
+            return NonFinite(quantity, "")
+    if grad := lost("grad_rms"):
+        return NonFinite("gradient", recording.sites[grad[-1]].name)
+    if weights := lost("weight_grad_rms"):
+        if len(weights) == len(recording.blocks):  # as clipping leaves them
+            return NonFinite("gradient of all weights", "")
+        return NonFinite("weights' gradient", recording.blocks[weights[-1]].name)
+    return NonFinite("gradient of a bias or gain", "") if lost("grad_norm") else None
 
 
-def updates(recording: Recording, at: int) -> str:
-    """Which block the update of a row changed most; empty where it was not measured."""
-    pairs = zip(recording.blocks, recording.at("update_to_weight", at), strict=True)
-    known = [(block.name, value) for block, value in pairs if value is not None and not math.isnan(value)]
-    if not known:
+def _skipped_update(recording: Recording, row: int) -> str:
+    return "; AMP left its update out" if row in recording.skipped else ""
+
+
+def update_sentence(recording: Recording, row: int) -> str:
+    """The block that the update of a row changed most; empty if no update was measured."""
+    pairs = zip(recording.blocks, recording.values_at("update_to_weight", row), strict=True)
+    sizes = [(block.name, value) for block, value in pairs if value is not None and not math.isnan(value)]
+    if not sizes:
         return ""
-    name, size = max(known, key=lambda pair: pair[1])
+    name, size = max(sizes, key=lambda pair: pair[1])
     if size == 0:
-        return f"The update of step {recording.steps[at]} changed no block."
-    return f"The update of step {recording.steps[at]} changed {name} most, by {number(100 * size)}% of its size."
+        return f"The update of step {recording.steps[row]} changed no block."
+    return f"The update of step {recording.steps[row]} changed {name} most, by {number(100 * size)}% of its size."
 
 
-def weights(recording: Recording, at: int) -> str:
-    """How far the blocks' weight gradients of a row lie apart; empty where none was measured."""
-    values = [value for value in recording.at("weight_grad_rms", at) if value is not None]
+def weight_sentence(recording: Recording, row: int) -> str:
+    """The spread of the blocks' weight gradients; empty if none was measured."""
+    values = [value for value in recording.values_at("weight_grad_rms", row) if value is not None]
     if not all(map(math.isfinite, values)):
         return "Some blocks' weight gradients are not finite."
-    alive = [value for value in values if value > 0]
-    if not alive:
+    positive = [value for value in values if value > 0]
+    if not positive:
         return "No block's weights receive a gradient." if values else ""
-    rest = f"; {len(values) - len(alive)} of {len(values)} receive none" if len(alive) < len(values) else ""
-    far = number(_factor(min(alive), max(alive)))
-    return f"The largest of the blocks' weight gradients is {far} times the smallest{rest}."
+    zeros = len(values) - len(positive)
+    others = f"; {zeros} of {len(values)} receive none" if zeros else ""
+    ratio = number(_factor(min(positive), max(positive)))
+    return f"The largest of the blocks' weight gradients is {ratio} times the smallest{others}."
 
 
-def not_finite(recording: Recording, at: int) -> str:
-    """What is first not finite in a row, in a sentence; empty where all is finite."""
-    if (lost := lost_at(recording, at)) is None:
+def non_finite_sentence(recording: Recording, row: int) -> str:
+    """A sentence on the first non-finite quantity of a row; empty if all are finite."""
+    lost = first_non_finite(recording, row)
+    if lost is None:
         return ""
-    where = f"at {lost[1]} in" if lost[1] else "of"
-    left_out = _left_out(recording, at)
-    return f"The first number that is not finite is the {lost[0]} {where} step {recording.steps[at]}{left_out}."
+    where = f"at {lost.place} in" if lost.place else "of"
+    step = f"step {recording.steps[row]}{_skipped_update(recording, row)}"
+    return f"The first number that is not finite is the {lost.quantity} {where} {step}."
 
 
-def how_it_stands(recording: Recording, now: float) -> str:
-    """Whether a recording grows, has ended, or has stopped without its last line. `now`: seconds since 1970."""
+def recording_status(recording: Recording, now: float) -> str:
+    """Whether a recording is growing, has ended, or stopped without its last line. `now`: seconds since 1970."""
     if end := recording.end:
-        return str(STANDS[end["end"]]).replace("{reason}", end["reason"])
+        return str(STATUS[end["end"]]).replace("{reason}", end["reason"])
     seconds = recording.seconds[-1] if recording.seconds else 0.0
-    silent = now - _began(recording) - seconds
-    if recording.problem or not math.isfinite(silent):
-        return str(STANDS["unknown"])
-    if silent <= max(STANDS["pause"], STANDS["pauses"] * seconds / max(1, len(recording))):
-        return str(STANDS["growing"])
-    size, unit = next(one[1:] for one in reversed(STANDS["units"]) if silent >= one[0])
-    return str(STANDS["late"]).replace("{time}", f"{math.floor(silent / size)} {unit}")
+    silence = now - _start_time(recording) - seconds
+    if recording.problem or not math.isfinite(silence):
+        return str(STATUS["unknown"])
+    seconds_per_row = seconds / max(1, len(recording))
+    if silence <= max(STATUS["pause"], STATUS["pauses"] * seconds_per_row):
+        return str(STATUS["growing"])
+    size, unit = next((size, unit) for start, size, unit in reversed(STATUS["units"]) if silence >= start)
+    return str(STATUS["late"]).replace("{time}", f"{math.floor(silence / size)} {unit}")
 
 
-def _began(recording: Recording) -> float:
-    """When a recording began, in seconds since 1970; NaN where its header gives no time in UTC."""
+def _start_time(recording: Recording) -> float:
+    """The creation time in seconds since 1970; NaN if the header gives none in UTC."""
+    match = UTC_TIME.fullmatch(recording.header["created"])
+    if match is None:
+        return math.nan
     try:
-        found = UTC_TIME.fullmatch(recording.header["created"])
         # Python 3.10 reads neither "Z" nor fractions of any length.
-        return datetime.fromisoformat(f"{found[1]}+00:00").timestamp() + float(found[2] or 0) if found else math.nan
+        return datetime.fromisoformat(f"{match[1]}+00:00").timestamp() + float(match[2] or 0)
     except ValueError:
         return math.nan
 
 
-def change_in_words(name: str, start: float, end: float, path: str) -> str:
-    """A change over depth, as a clause."""
+def change_clause(name: str, start: float, end: float, path: str) -> str:
+    """A change over depth as a clause."""
     if start == 0 and end == 0:
         return f"{name} is exactly 0 at both ends"
     if start == 0 or end == 0:
         return f"{name} {'starts at' if start == 0 else 'falls to'} exactly 0 {path}"
-    factor = max(start / end, end / start)
+    factor = _factor(start, end)
     if f"{factor:.3g}" == "1":
         return f"{name} stays the same size {path}"
     if factor < UNCHANGED_FACTOR:
@@ -214,10 +249,14 @@ def change_in_words(name: str, start: float, end: float, path: str) -> str:
     return f"{name} {'grows' if end > start else 'falls'} by a factor of {number(factor)} {path}"
 
 
-def shared_prefix(names: Sequence[str]) -> str:
-    """The modules that all names but the first and the last lie in, with a dot at the end: "transformer.h.".
+def capitalised(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
-    A table says them once, and whole only the names elsewhere. Empty for less than MIN_NAMES.
+
+def common_prefix(names: Sequence[str]) -> str:
+    """The modules shared by all names except the first and the last, with a final dot: "transformer.h.".
+
+    Empty for fewer than MIN_NAMES names. A table prints the prefix once.
     """
     inner = names[1:-1] if len(names) >= MIN_NAMES else [""]
     prefix = inner[0]
@@ -227,8 +266,8 @@ def shared_prefix(names: Sequence[str]) -> str:
     return prefix[: prefix.rfind(".") + 1]
 
 
-def shortened(name: str, width: int) -> str:
-    """A name cut in the middle to fit, without control characters, which a terminal would obey."""
+def truncate(name: str, width: int) -> str:
+    """A name shortened in the middle to `width` characters, without control characters, which a terminal would obey."""
     clean = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
     if len(clean) <= width:
         return clean

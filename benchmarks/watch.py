@@ -90,18 +90,18 @@ SHOWS = {
 
 # By findings, what looks for them, and its method.
 ALONE: tuple[tuple[str, type[Findings] | type[Faults], str], ...] = (
-    ("AN-N1", Findings, "_hear_lost"),
-    ("AN-L1", Findings, "_hear_loss"),
-    ("AN-U1", Findings, "_hear_update"),
-    ("AN-G1", Findings, "_gradient"),
-    ("AN-S1", Findings, "_hear_cosines"),
-    ("AN-I1", Faults, "_hear_copies"),
-    ("AN-N2", Faults, "_hear_batch"),
-    ("AN-G3", Faults, "_hear_left"),
-    ("AN-G2, AN-W1", Faults, "_hear_unreached"),
-    ("AN-C1, AN-C2", Faults, "_hear_clipping"),
-    ("AN-W2", Faults, "_hear_thawed"),
-    ("AN-S2", Faults, "_hear_calls"),
+    ("AN-N1", Findings, "_check_finite"),
+    ("AN-L1", Findings, "_check_loss"),
+    ("AN-U1", Findings, "_check_updates"),
+    ("AN-G1", Findings, "_check_gradient"),
+    ("AN-S1", Findings, "_check_cosines"),
+    ("AN-I1", Faults, "_check_copies"),
+    ("AN-N2", Faults, "_check_batch"),
+    ("AN-G3", Faults, "_check_leftover"),
+    ("AN-G2, AN-W1", Faults, "_check_unreached"),
+    ("AN-C1, AN-C2", Faults, "_check_clipping"),
+    ("AN-W2", Faults, "_check_thawed"),
+    ("AN-S2", Faults, "_check_calls"),
 )
 
 

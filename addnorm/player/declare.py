@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict
 
 from addnorm.player.colour import GREY, HUES, marked_title
-from addnorm.words import STANDS
+from addnorm.words import STATUS
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -589,7 +589,7 @@ def declaration(
         "messages": list(messages),
         "hues": HUES,
         "badge_help": BADGE_HELP,
-        "status_words": STANDS,
+        "status_words": STATUS,
         **defaults,
         **options,
     }

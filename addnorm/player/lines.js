@@ -313,7 +313,7 @@ export class RecordingDecoder {
     this.seconds = seconds
   }
 
-  // The status in words: growing, ended with a reason, silent for some time, or unknown. `words`: STANDS of
+  // The status in words: growing, ended with a reason, silent for some time, or unknown. `words`: STATUS of
   // addnorm/words.py; `time`: Unix time in seconds.
   status(words, time) {
     if (this.ending) return words[this.ending.end].replace("{reason}", () => this.ending.reason)

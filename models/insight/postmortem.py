@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from addnorm.findings import lost_gradient, vanished
+from addnorm.findings import vanished_since, vanishing_sentence
 from models.insight.outcome import gradient_change, stream_change
 from models.insight.reads import all_normed
 from models.insight.theory import he_twice
@@ -63,8 +63,8 @@ def postmortem(cfg: RunConfig, trace: Trace) -> PostMortem:
 def vanished_from(trace: Trace) -> str:
     """From which step on the gradient vanishes on its way back until the end of a log; empty where it does not."""
     ends = trace.grad_rms[:, [-1, 0]].astype(float)
-    start = vanished(*ends.T.tolist())
-    return "" if start is None else lost_gradient(int(trace.step[start]), "the input")
+    start = vanished_since(*ends.T.tolist())
+    return "" if start is None else vanishing_sentence(int(trace.step[start]), "the input")
 
 
 def _last_and_first(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

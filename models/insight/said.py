@@ -5,7 +5,7 @@ A sentence that changes at every step, but only in its numbers, is a template.
 
 from collections.abc import Mapping
 
-from addnorm.said import changed
+from addnorm.sentences import update_sentences
 from addnorm.words import LOSS, STEP
 from models.insight.starts import became
 from models.insight.verdict import (
@@ -69,6 +69,6 @@ def changes(cfg: RunConfig, trace: Trace, rows: range, last: Mapping[str, str]) 
     found: dict[str, list[tuple[int, str]]] = {}
     previous = dict(last)
     for row in rows:
-        for kind, new in changed(previous, said_at(cfg, trace, row), row).items():
+        for kind, new in update_sentences(previous, said_at(cfg, trace, row), row).items():
             found.setdefault(kind, []).extend(new)
     return found

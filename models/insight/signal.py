@@ -10,7 +10,7 @@ from models.generator import generator
 from models.nets import build_model
 from models.spec import TASKS, RunConfig, plan
 from models.spec.tasks import MAX_TOKENS
-from models.training import cross_entropy, statistics_kept, watching
+from models.training import cross_entropy, probe_outputs, statistics_kept
 from models.training.device import resolve_device
 from models.training.modes import dropouts, masked
 
@@ -50,7 +50,7 @@ def _measure(cfg: RunConfig, rows: int) -> tuple[np.ndarray, np.ndarray]:
     with (
         masked(dropouts(model), 0, cfg.seed),
         statistics_kept(model),
-        watching(model.stream.stream_taps, gradients=True) as probe,
+        probe_outputs(model.stream.stream_taps, gradients=True) as probe,
     ):
         loss = cross_entropy(model.read_out(model.stream(x.requires_grad_())), labels)
         loss.backward()

@@ -14,7 +14,7 @@ from addnorm.probe import accumulate_dtype
 from models.answers import Collapse
 from models.instruments.attention import attention_in, attention_of, visible
 from models.nets.branches import Attention
-from models.training import Snapshot, Work, cross_entropy, statistics_kept, watching
+from models.training import Snapshot, Work, cross_entropy, probe_outputs, statistics_kept
 
 SETS = 32  # samples of the batch that are measured, where each is a set
 VECTORS = 256  # tokens that are measured, where the whole batch is one set
@@ -108,7 +108,7 @@ def _pass(snapshot: Snapshot, attentions: list[Attention | None]) -> tuple[list[
     with (
         torch.set_grad_enabled(bool(attentions)),
         statistics_kept(snapshot.model),
-        watching(taps, gradients=False) as probe,
+        probe_outputs(taps, gradients=False) as probe,
     ):
         loss = cross_entropy(snapshot.model(x), y)
         tensors = probe.tensors()

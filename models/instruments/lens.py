@@ -20,7 +20,7 @@ from models.spec.plan import normed_over_batch
 from models.spec.tasks import SYMBOLS
 from models.tasks import alphabet
 from models.tasks.base import NO_LOSS
-from models.training import Snapshot, watching
+from models.training import Snapshot, probe_outputs
 from models.training.modes import evaluating
 
 UNREAD = -1  # stands for a class where there is none
@@ -39,7 +39,7 @@ def lens(snapshot: Snapshot, *, text: str | None = None, sample: int = 0, block:
     readers = [] if attention is None else [chosen["attn"].input_scale]  # type: ignore[index]
     sites = len(net.stream_taps)
     with torch.no_grad(), evaluating(snapshot.model):
-        with watching([*net.stream_taps, *net.branch_taps, *readers], gradients=False) as probe:
+        with probe_outputs([*net.stream_taps, *net.branch_taps, *readers], gradients=False) as probe:
             snapshot.model(x)
             tensors = probe.tensors()
         weights = (

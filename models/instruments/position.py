@@ -16,7 +16,7 @@ from models.nets.branches import Rotary
 from models.nets.embedding import Positions, sinusoids
 from models.spec import TASKS, RunConfig
 from models.tasks.book import codes, split, windows
-from models.training import Snapshot, Work, watching
+from models.training import Snapshot, Work, probe_outputs
 from models.training.modes import evaluating
 
 LEARNED_FROM = 256  # sequences that the decoder learns from
@@ -118,7 +118,7 @@ def beyond(snapshot: Snapshot) -> Work[Beyond]:
 def _stream(snapshot: Snapshot, x: Tensor) -> list[Tensor]:
     """The stream at every site (B, T, D), in float64 where the device has it."""
     taps = snapshot.model.stream.stream_taps
-    with torch.no_grad(), evaluating(snapshot.model), watching(taps, gradients=False) as probe:
+    with torch.no_grad(), evaluating(snapshot.model), probe_outputs(taps, gradients=False) as probe:
         snapshot.model(x)
         return [site.to(accumulate_dtype(x.device)) for site in probe.tensors()]
 

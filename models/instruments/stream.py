@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from addnorm.probe import accumulate_dtype
 from models.answers import Stream
-from models.training import Snapshot, statistics_kept, watching
+from models.training import Snapshot, probe_outputs, statistics_kept
 
 
 def stream(snapshot: Snapshot) -> Stream:
@@ -36,7 +36,7 @@ def passed(snapshot: Snapshot) -> tuple[list[Tensor], list[Tensor]]:
 def watched(snapshot: Snapshot, modules: Sequence[nn.Module]) -> list[Tensor]:
     """The outputs of some modules on the step's batch, in float64 where the device has it."""
     x, _ = snapshot.batch()
-    with torch.no_grad(), statistics_kept(snapshot.model), watching(modules, gradients=False) as probe:
+    with torch.no_grad(), statistics_kept(snapshot.model), probe_outputs(modules, gradients=False) as probe:
         snapshot.model(x)
         return [tensor.to(accumulate_dtype(x.device)) for tensor in probe.tensors()]
 

@@ -1,6 +1,6 @@
 """Training under observation: runs, their rows, frames and divergence, and replays."""
 
-from addnorm.probe import watching
+from addnorm.probe import probe_outputs
 from models.training.batched import SeedRuns
 from models.training.device import available_devices, resolve_device
 from models.training.loss import cross_entropy
@@ -21,9 +21,9 @@ __all__ = [
     "cross_entropy",
     "finished",
     "followed",
+    "probe_outputs",
     "profile_at_init",
     "resolve_device",
     "snapshot_of",
     "statistics_kept",
-    "watching",
 ]

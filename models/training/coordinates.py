@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from addnorm.probe import watching
+from addnorm.probe import probe_outputs
 from models.spec import RunConfig
 from models.training.loss import cross_entropy
 from models.training.run import Run
@@ -17,7 +17,7 @@ def sizes(cfg: RunConfig, steps: int) -> list[list[float]]:
     run, rows = Run(cfg, probe=False, frames=False), []
     x, y = run.next_batch()
     for k in range(steps + 1):
-        with watching(run.model.stream.stream_taps, gradients=False) as probe:
+        with probe_outputs(run.model.stream.stream_taps, gradients=False) as probe:
             logits = run.model(x)
             rows.append([_size(tensor) for tensor in (*probe.tensors(), logits)])
         if k < steps:

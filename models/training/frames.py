@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from addnorm.cosine import mean_cosines
-from addnorm.probe import accumulate_dtype, watching
+from addnorm.probe import accumulate_dtype, probe_outputs
 from models.nets import Net
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch
@@ -125,7 +125,7 @@ class FrameTaker:
     def _pass(self, x: Tensor) -> tuple[OfSubset, Tensor]:
         """What is seen of each run's fixed subset, and the logits of all of x."""
         with (
-            watching([*self.model.stream.stream_taps, self.model.final_norm], gradients=False) as probe,
+            probe_outputs([*self.model.stream.stream_taps, self.model.final_norm], gradients=False) as probe,
             counting_dead(self.model, self._subset) as counted,
         ):
             logits = self.model(x)

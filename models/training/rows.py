@@ -7,7 +7,7 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from addnorm.probe import STACKED, accumulate_dtype, joined
+from addnorm.probe import STACKED, accumulate_dtype, concatenate
 from addnorm.probe import norms_in as norms
 from models.nets import Net
 from models.spec import RunConfig, plan
@@ -48,7 +48,7 @@ class RowWriter:
         """The L2 norm of the whole gradient, (), and the RMS of each block's weight gradients, (depth,)."""
         grads = [grad for block in self.matrices for p in block if (grad := p.grad) is not None]
         # Gains, biases, embedding and head: many small tensors, so one long row is cheaper than a norm each.
-        others = joined([grad for p in self.others if (grad := p.grad) is not None])
+        others = concatenate([grad for p in self.others if (grad := p.grad) is not None])
         others = torch.linalg.vector_norm(others, dim=0, keepdim=True, dtype=self.dtype)
         blocks = others.new_zeros(len(self.matrices))
         if grads:
@@ -91,7 +91,7 @@ def group_norms(tensors: Sequence[Tensor], groups: Sequence[int], dtype: torch.d
     left = iter(tensors)
     sizes = [sum(t.numel() for t in islice(left, count)) for count in groups]
     if max(sizes) <= STACKED and len(set(sizes)) == 1:
-        return torch.linalg.vector_norm(joined(tensors).view(len(groups), -1), dim=1, dtype=dtype)
+        return torch.linalg.vector_norm(concatenate(tensors).view(len(groups), -1), dim=1, dtype=dtype)
     squares = norms(tensors, dtype).square()
     if len(set(groups)) == 1:
         return squares.view(len(groups), -1).sum(1).sqrt()

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from addnorm.probe import watching
+from addnorm.probe import probe_outputs
 from models.nets import Net
 from models.spec import RunConfig
 from models.spec.plan import normed_over_batch, plan
@@ -48,7 +48,7 @@ class Ten:
         return {"ten_names": self.names, "ten_blocks": self.blocks} | travelled(vectors)
 
     def _stream(self, model: Net, x: Tensor) -> Tensor:
-        with watching(model.stream.stream_taps, gradients=False) as probe:
+        with probe_outputs(model.stream.stream_taps, gradients=False) as probe:
             model(x)
             tensors = probe.tensors()
         return torch.stack([tensors[site] for site in self._sites])

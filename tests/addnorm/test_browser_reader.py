@@ -11,7 +11,7 @@ from typing import Any
 from addnorm import recording
 from addnorm.format import FROM_VERSION_1, SCALARS, SERIES
 from addnorm.recording import Reader, Recording
-from addnorm.words import STANDS, how_it_stands, shared_prefix
+from addnorm.words import STATUS, common_prefix, recording_status
 from tests.addnorm.loops import net, recorded
 from tests.addnorm.test_read import END, FAULTS, HEADER, ROW, SITE
 from tests.drawn import run
@@ -48,7 +48,7 @@ return JSON.stringify(files.map(fed))
 def in_browser(files: list[list[bytes]]) -> list[dict[str, Any]]:
     """What the browser's reader makes of some files, each in pieces."""
     sent = [[b64encode(part).decode() for part in parts] for parts in files]
-    text = run(CODE, files=sent, NOWS=NOWS, STANDS=STANDS, KINDS=KINDS)
+    text = run(CODE, files=sent, NOWS=NOWS, STANDS=STATUS, KINDS=KINDS)
     return list(json.loads(text, parse_int=float))  # large numbers are written in fewer digits than integers have
 
 
@@ -56,7 +56,7 @@ def in_python(data: bytes) -> dict[str, Any]:
     reader = Reader()
     reader.feed(data)
     found = reader.finish()
-    old = found.header.get("addnorm") == 1 or not found.said
+    old = found.header.get("addnorm") == 1 or not found.sentence_changes
     rows = [
         {
             "step": step,
@@ -73,7 +73,7 @@ def in_python(data: bytes) -> dict[str, Any]:
     ]
     names, blocks = [site.name for site in found.sites], [block.name for block in found.blocks]
     like = found.sentence("like", 0) if len(found) and not old else ""
-    stands = [how_it_stands(found, now) for now in NOWS] if found.header else []
+    stands = [recording_status(found, now) for now in NOWS] if found.header else []
     seen = {"problem": found.problem, "ended": found.end, "names": names, "blocks": blocks}
     return seen | {"rows": rows, "like": like, "stands": stands}
 
@@ -252,7 +252,7 @@ def test_the_prefix_that_names_share_ends_at_a_dot_and_is_the_same_in_both_langu
     inner = [["x"], ["a.x", "a.y"], ["a.x", "a.y", "a.z"], ["a.b", "a.bc", "a.b.c"], ["h.1", "h.10", "h.11"]]
     cases += [[], *(["start", *names, "end"] for names in inner)]
     found = run("return cases.map((list) => names.commonPrefix([list]))", cases=cases)
-    assert found == [shared_prefix(names) for names in cases]
+    assert found == [common_prefix(names) for names in cases]
     assert found[-6:] == ["", "", "", "a.", "a.", "h."]
 
 
@@ -266,7 +266,7 @@ def test_a_file_that_was_dropped_does_not_grow_on_the_page() -> None:
       return [log.decoder.facts(STANDS).split(", ").at(-1), log.isOver]
     })
     """
-    said = run(code, text=data, STANDS=STANDS)
+    said = run(code, text=data, STANDS=STATUS)
     assert said == [["not ended when it was read", True], ["growing", False]]
 
 

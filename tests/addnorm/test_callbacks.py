@@ -73,7 +73,7 @@ def test_hugging_faces_trainer_records_by_a_callback(parts: int, tmp_path: Path)
         model=model, args=asked, train_dataset=Batches(4 * parts), optimizers=(optimizer, None), callbacks=[callback]
     ).train()
     recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)
-    assert (recording.problem, recording.whole, len(recording)) == ("", True, 4)
+    assert (recording.problem, recording.is_complete, len(recording)) == ("", True, 4)
     assert [site.name for site in recording.sites] == [f"net.{site.name}" for site in expected.sites]
     for name in ("act", "grad", "weight_grad"):
         assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)
@@ -141,7 +141,7 @@ def test_losses_that_are_shares_of_a_steps_add_up(parts: int, tmp_path: Path) ->
 
 
 def same_rows(found: Any, expected: Any) -> None:
-    assert (found.problem, found.whole, len(found)) == ("", True, len(expected))
+    assert (found.problem, found.is_complete, len(found)) == ("", True, len(expected))
     for name in ("act", "grad", "weight_grad"):
         assert found.series[name] == pytest.approx(expected.series[name], rel=1e-5)
     assert found.scalars["loss"] == pytest.approx(expected.scalars["loss"], rel=1e-5)
@@ -227,7 +227,7 @@ def test_lightning_records_by_a_callback(parts: int, tmp_path: Path) -> None:
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False, accelerator="cpu",
     ).fit(Module(), loader)  # fmt: skip
     recording, expected = read(tmp_path / "run.jsonl"), plain(tmp_path, 4, parts)
-    assert (recording.problem, recording.whole, len(recording)) == ("", True, 4)
+    assert (recording.problem, recording.is_complete, len(recording)) == ("", True, 4)
     assert [site.name for site in recording.sites] == [f"net.{site.name}" for site in expected.sites]
     for name in ("act", "grad", "weight_grad"):
         assert recording.series[name] == pytest.approx(expected.series[name], rel=1e-5)

@@ -82,7 +82,7 @@ def test_the_gradient_is_recorded_before_it_is_clipped_too(scaled: bool, tmp_pat
     found = read(recorder.path)
     assert list(found.scalars["grad_norm_unclipped"])[2:] == pytest.approx(norms[2:], rel=1e-4)
     assert list(found.scalars["grad_norm"]) == pytest.approx([0.01] * 5, rel=1e-3)
-    assert not any(recorded(net(), tmp_path).known["grad_norm_unclipped"])
+    assert not any(recorded(net(), tmp_path).masks["grad_norm_unclipped"])
 
 
 def restarted(path: Path, steps: int, before: int, **asked: Any) -> Path:
@@ -113,7 +113,7 @@ def test_a_restarted_training_goes_on_with_its_recording(resume: int, before: in
     assert found.series["act"] == whole.series["act"]
     assert found.seconds[-1] >= found.seconds[0]
     assert path.read_text().count('"addnorm":2') == 1
-    assert found.said == whole.said
+    assert found.sentence_changes == whole.sentence_changes
 
 
 def test_a_recording_of_an_older_recorder_stays_as_it_is(tmp_path: Path) -> None:

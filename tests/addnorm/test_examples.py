@@ -59,7 +59,7 @@ def test_the_trainer_example(tmp_path: Path) -> None:
     blocks = [f"transformer.h.{at}{part}" for at in range(6) for part in (".attn", "")]
     assert (recording.problem, len(recording)) == ("", 3)
     assert [site.name for site in recording.sites] == ["transformer.drop", *blocks]
-    assert all((*recording.known["act"], *recording.known["grad"], *recording.known["loss"]))
+    assert all((*recording.masks["act"], *recording.masks["grad"], *recording.masks["loss"]))
     assert read(SHIPPED / "gpt2.jsonl").sites == recording.sites  # its numbers hang on the number of steps
 
 

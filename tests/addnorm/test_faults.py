@@ -25,7 +25,7 @@ from torch import Tensor, nn
 import addnorm.recorder
 from addnorm import unwatch, watch
 from addnorm.recording import read
-from addnorm.writer import WAITING, Writer
+from addnorm.writer import MAX_WAITING_ROWS, Writer
 from tests.addnorm.loops import Restless, batch, net, recorded, train
 
 ROOT = Path(__file__).parents[2]
@@ -159,11 +159,11 @@ def test_rows_are_dropped_and_counted_when_the_disk_is_slow(tmp_path: Path) -> N
     writer.write(lambda: [{"first": 1}])
     while not writer._lines.empty():  # the thread has taken it and waits for the disk
         time.sleep(0.001)
-    kept = [writer.write(lambda: [{"more": 1}]) for _ in range(WAITING + 5)]
-    assert (sum(kept), writer.dropped) == (WAITING, 5)
+    kept = [writer.write(lambda: [{"more": 1}]) for _ in range(MAX_WAITING_ROWS + 5)]
+    assert (sum(kept), writer.dropped) == (MAX_WAITING_ROWS, 5)
     go.set()
     assert writer.close(lambda: [{"last": 1}])
-    assert len(writer.path.read_text().splitlines()) == WAITING + 2
+    assert len(writer.path.read_text().splitlines()) == MAX_WAITING_ROWS + 2
 
 
 def test_a_killed_writer_leaves_whole_lines(tmp_path: Path) -> None:
@@ -225,11 +225,11 @@ def test_a_model_without_residuals_offers_its_blocks(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="No residual additions were found"):
         recording = recorded(model, tmp_path)
     assert [site.name for site in recording.sites] == ["0", "1", "2"]
-    assert all(recording.known["grad"])
+    assert all(recording.masks["grad"])
 
 
 def test_a_forward_pass_that_is_too_long_to_trace_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("addnorm.trace.LARGEST", 8)
+    monkeypatch.setattr("addnorm.trace.MAX_NODES", 8)
     with pytest.warns(UserWarning, match="too many tensors to trace"):
         recording = recorded(net(), tmp_path)
     assert any("too many tensors" in note for note in recording.header["notes"])
@@ -272,14 +272,14 @@ def test_frozen_parts_and_models_have_no_gradients(tmp_path: Path) -> None:
         part.requires_grad_(False)
     recording = recorded(model, tmp_path)
     assert list(recording.measured("grad", 1)) == [0, 0, 0, 1]
-    assert all(recording.known["act"])
+    assert all(recording.masks["act"])
     assert [block.name for block in recording.blocks] == ["3", "4"]
     frozen = net().requires_grad_(False)
     with watch(frozen, tmp_path / "frozen.jsonl") as recorder:
         frozen(batch(0)[0])
         recorder.step()
     recording = read(recorder.path)
-    assert (len(recording), any(recording.known["grad"]), all(recording.known["act"])) == (1, False, True)
+    assert (len(recording), any(recording.masks["grad"]), all(recording.masks["act"])) == (1, False, True)
 
 
 def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ def test_a_model_that_runs_without_gradients_is_not_recorded_and_that_is_said(tm
             model(batch(0)[0])
         recorder.step()
     assert "without a forward pass of the model with gradients" in str(said[0].message)
-    assert read(recorder.path).whole
+    assert read(recorder.path).is_complete
 
 
 def compiled(how: str) -> tuple[nn.Module, nn.Module]:
@@ -428,7 +428,7 @@ def test_a_compiled_model_stays_compiled_between_the_recorded_steps_and_after_an
     assert ran[-1] == 5
     recording = read(recorder.path)
     assert list(recording.steps) == [0, 2]
-    assert all((*recording.known["act"], *recording.known["grad"]))
+    assert all((*recording.masks["act"], *recording.masks["grad"]))
 
 
 @pytest.mark.parametrize("helped", ["by the optimiser", "by pause"])
@@ -513,7 +513,7 @@ def test_without_an_optimiser_weights_that_stay_the_same_are_no_update(tmp_path:
     with watch(model, tmp_path / "run.jsonl") as recorder:
         for k in range(3):
             recorder.step(model(batch(k)[0]).sum())
-    assert not any(read(recorder.path).known["update"])
+    assert not any(read(recorder.path).masks["update"])
 
 
 def test_the_header_has_every_setting_and_group_of_the_optimiser(tmp_path: Path) -> None:
@@ -654,7 +654,7 @@ def test_a_program_that_ends_without_closing_still_ends_its_recording(tmp_path: 
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
     recording = read(tmp_path / "run.jsonl")
-    assert (recording.whole, len(recording)) == (True, 3)
+    assert (recording.is_complete, len(recording)) == (True, 3)
 
 
 @pytest.mark.full
@@ -675,7 +675,7 @@ def test_a_forked_process_writes_nothing(tmp_path: Path) -> None:
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
     recording = read(tmp_path / "run.jsonl")
-    assert (recording.problem, recording.whole, len(recording)) == ("", True, 3)
+    assert (recording.problem, recording.is_complete, len(recording)) == ("", True, 3)
 
 
 def test_the_package_needs_torch_and_the_standard_library_alone_and_a_reader_not_even_torch() -> None:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import watch
-from addnorm.findings import HELPS, since, stalled, vanished
-from addnorm.law import likeness
+from addnorm.findings import HELPS, find_stall, start_of_last_run, vanished_since
+from addnorm.law import starting_arrangement
 from addnorm.recording import Reader, Recording, read
 from components.recordings.page import LIKE
 from models.insight.baseline import loss_of_guessing
@@ -46,7 +46,7 @@ def test_a_run_that_goes_well_has_no_findings() -> None:
 def test_a_loss_that_has_stalled_is_said_with_the_step(turn: int) -> None:
     draw = random.Random(0)
     losses = [2.0 * 0.98 ** min(at, turn) + draw.gauss(0, 0.01) for at in range(140)]
-    found = stalled(losses)
+    found = find_stall(losses)
     assert found is not None
     place, then, now = found
     assert turn - 5 <= place <= turn + 20
@@ -54,12 +54,12 @@ def test_a_loss_that_has_stalled_is_said_with_the_step(turn: int) -> None:
     said = told([{"loss": loss} for loss in losses]).sentence("findings", 139)
     assert said.startswith(f"Since step {place} the mean loss has fallen by less than 2% (")
     assert told([{"loss": loss} for loss in losses]).sentence("findings", turn) == "", "nothing has stalled by then"
-    assert stalled(losses[:30]) is None, "too few rows to tell"
+    assert find_stall(losses[:30]) is None, "too few rows to tell"
 
 
 def test_a_loss_that_rises_again_has_not_fallen_either() -> None:
     losses = [2.0 - 0.01 * at for at in range(60)] + [1.4 + 0.01 * at for at in range(60)]
-    found = stalled(losses)
+    found = find_stall(losses)
     assert found is not None
     assert found[0] < 60
 
@@ -84,8 +84,8 @@ def test_a_lost_gradient_is_said_with_the_step() -> None:
     assert told(rows).sentence("findings", 5) == "From step 3 on less than 1/30 of the gradient comes back to site 0."
     assert told(rows[3:]).sentence("findings", 2).startswith("From the start less than 1/30 of the gradient ")
     assert told(rows).sentence("findings", 2) == ""
-    assert vanished([1.0, math.inf], [0.01, 0.01]) is None
-    assert [since(holds) for holds in ([], [False], [True, False], [False, True], [True, True])] == [
+    assert vanished_since([1.0, math.inf], [0.01, 0.01]) is None
+    assert [start_of_last_run(holds) for holds in ([], [False], [True, False], [False, True], [True, True])] == [
         None,
         None,
         None,
@@ -187,7 +187,7 @@ def test_what_is_said_to_help_helps_a_net_that_starts_so(like: str, tmp_path: Pa
         loss = nn.functional.cross_entropy(run.model(x).flatten(0, -2), y.flatten())
         loss.backward()
         recorder.step(loss=loss)
-    assert likeness(read(recorder.path)) == like
+    assert starting_arrangement(read(recorder.path)) == like
     assert became(failing) != LEARNS
     assert [became(replace(failing, **change)) for change in changes] == [LEARNS] * len(changes)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from addnorm import watch
-from addnorm.law import alike, law_of, law_of_stream, likeness, stream_of
+from addnorm.law import arrangement_of, law_of, law_of_stream, starting_arrangement, stream_of
 from addnorm.recording import Recording, read
 from components.recordings.page import LIKE
 from models.nets import build_model
@@ -63,14 +63,14 @@ def recorded(kind: str, depth: int, folder: Path) -> Recording:
 @pytest.mark.parametrize("kind", ["post-norm", "residual only", "ReZero", "plain", "plain + norm"])
 def test_a_net_of_a_known_arrangement_is_recognised_by_its_growth(kind: str, depth: int, tmp_path: Path) -> None:
     found = recorded(kind, depth, tmp_path)
-    assert likeness(found) == kind
+    assert starting_arrangement(found) == kind
     assert f"Your net starts like “{kind}”: " in found.sentence("law", 0)
     assert kind in ARRANGEMENTS
 
 
 def test_branches_that_add_little_are_not_taken_for_branches_that_add_nothing(tmp_path: Path) -> None:
     found = recorded("little", 12, tmp_path)
-    assert likeness(found) == "little"
+    assert starting_arrangement(found) == "little"
     said = found.sentence("law", 0)
     assert "Your net starts with a signal and a gradient that hardly change: the branches add little, or " in said
     assert "ReZero" not in said
@@ -114,14 +114,14 @@ def profile(cfg: RunConfig, tmp_path: Path) -> tuple[list[float], list[float], b
     found = read(recorder.path)
     places = stream_of(found.sites)
     act, grad = ([found.row(name, 0)[place] for place in places] for name in ("act", "grad"))
-    assert alike(act, grad, summed=cfg.residual) == likeness(found)
+    assert arrangement_of(act, grad, has_sums=cfg.residual) == starting_arrangement(found)
     return act, grad, cfg.residual
 
 
 @pytest.mark.parametrize("like", LIKE)
 def test_the_small_net_that_is_offered_starts_as_the_recorded_one(like: str, tmp_path: Path) -> None:
     act, grad, summed = profile(replace(LIKE[like], device="cpu"), tmp_path)
-    assert alike(act, grad, summed=summed) == like
+    assert arrangement_of(act, grad, has_sums=summed) == like
 
 
 @pytest.mark.slow
@@ -139,12 +139,14 @@ def test_no_family_of_nets_is_given_the_name_of_another(family: str, tmp_path: P
         configs.append(net(family, depth=6, net="transformer", task="book", width=32))
     nets = [profile(cfg, tmp_path) for cfg in configs]
     allowed, least = FAMILIES[family]
-    given = [alike(*net[:2], summed=net[2]) for net in nets]
+    given = [arrangement_of(*net[:2], has_sums=net[2]) for net in nets]
     assert {*given} <= {*allowed, ""}
     assert sum(map(bool, given)) >= least * len(given)
     draw = random.Random(0)
     noisy = [
-        alike(*([size * math.exp(draw.gauss(0, 0.02)) for size in sizes] for sizes in net[:2]), summed=net[2])
+        arrangement_of(
+            *([size * math.exp(draw.gauss(0, 0.02)) for size in sizes] for sizes in net[:2]), has_sums=net[2]
+        )
         for net in nets
     ]
     assert {*noisy} <= {*allowed, "", "little"}, "noise makes post-norm of what is level, at most"
@@ -155,7 +157,7 @@ def test_a_residual_net_of_tanh_without_a_norm_is_not_taken_for_pre_norm(tmp_pat
     act, grad, _ = profile(net("residual only", depth=48, activation="tanh", layers_per_branch=1), tmp_path)
     assert law_of(act).kind == "root"
     assert grad[0] / grad[-1] > 10
-    assert alike(act, grad, summed=True) == ""
+    assert arrangement_of(act, grad, has_sums=True) == ""
 
 
 def test_pre_norm_of_one_layer_is_not_said_to_grow_exponentially(tmp_path: Path) -> None:

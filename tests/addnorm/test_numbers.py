@@ -68,7 +68,7 @@ def test_activation_and_gradient_are_those_of_plain_hooks_and_the_losses_stay_wh
     seen: list[tuple[list[float], list[float]]] = []
     assert losses(watched=True) == losses(watched=False)
     recording = read(tmp_path / "run.jsonl")
-    assert (recording.whole, recording.problem, len(recording)) == (True, "", 3)
+    assert (recording.is_complete, recording.problem, len(recording)) == (True, "", 3)
     for row, (act, grad) in enumerate(seen, start=1):
         assert recording.row("act", row) == pytest.approx(act, rel=1e-5)
         assert recording.row("grad", row) == pytest.approx(grad, rel=1e-5)
@@ -331,7 +331,7 @@ def test_checkpointing_changes_no_number_of_a_recording(reentrant: bool, tmp_pat
     assert [site.name for site in found.sites] == ["0", "1.inner", "2.inner", "3.inner"]
     assert found.series["act"] == pytest.approx(plain.series["act"], rel=1e-6)
     assert found.series["grad"] == pytest.approx(plain.series["grad"], rel=1e-6)
-    assert all(found.known["grad"])
+    assert all(found.masks["grad"])
 
 
 def test_a_module_used_twice_has_two_sites_with_numbers_of_their_own(tmp_path: Path) -> None:
@@ -452,7 +452,7 @@ def test_an_update_with_a_closure_is_recorded_after_its_passes(tmp_path: Path) -
             optimizer.step(closure)
     recording = read(recorder.path)
     assert list(recording.steps) == [0, 1]
-    assert all((*recording.known["act"], *recording.known["grad"]))
+    assert all((*recording.masks["act"], *recording.masks["grad"]))
 
 
 def test_two_passes_before_one_backward_are_both_in_the_row(tmp_path: Path) -> None:
@@ -494,6 +494,6 @@ def test_losses_are_averaged_over_a_step_and_may_come_before_or_after_it(tmp_pat
         recorder.step(loss=math.nan)
     recording = read(recorder.path)
     assert list(recording.scalars["loss"])[:2] == [2.0, 5.0]
-    assert list(recording.known["loss"]) == [1, 1, 0, 1]
+    assert list(recording.masks["loss"]) == [1, 1, 0, 1]
     assert math.isnan(recording.scalars["loss"][3])
     assert all(a < b for a, b in pairwise(recording.steps))

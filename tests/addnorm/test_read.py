@@ -17,8 +17,8 @@ from addnorm import recording as reading
 from addnorm import watch
 from addnorm.__main__ import main
 from addnorm.recording import Reader, Recording, read
-from addnorm.said import KINDS
-from addnorm.words import how_it_stands, jumps, number
+from addnorm.sentences import KINDS
+from addnorm.words import jump_sentence, number, recording_status
 from tests.addnorm.loops import net, recorded, rms, train
 from tests.waiting import until
 
@@ -53,7 +53,7 @@ def fed(*lines: Any, raw: bytes = b"") -> Recording:
 def test_what_was_written_is_what_is_read(tmp_path: Path) -> None:
     recording = recorded(net(), tmp_path, meta={"seed": 3})
     lines = [json.loads(line) for line in (tmp_path / "run.jsonl").read_text().splitlines()]
-    assert (recording.problem, recording.whole, list(recording.steps)) == ("", True, [0, 1, 2])
+    assert (recording.problem, recording.is_complete, list(recording.steps)) == ("", True, [0, 1, 2])
     assert recording.header["meta"] == {"seed": 3}
     for at, line in enumerate(line for line in lines if "step" in line):
         assert list(recording.row("act_rms", at)) == list(recording.row("act", at)) == line["act_rms"]
@@ -66,13 +66,13 @@ def test_what_was_written_is_what_is_read(tmp_path: Path) -> None:
 def test_what_the_recorder_says_row_by_row_is_what_its_rows_say(tmp_path: Path) -> None:
     said = recorded(net(8), tmp_path, 12)
     silent = fed(raw=b"".join(line for line in (tmp_path / "run.jsonl").open("rb") if b'"said"' not in line))
-    assert (said.said, len(said)) == (read(tmp_path / "run.jsonl").said, 12)
+    assert (said.sentence_changes, len(said)) == (read(tmp_path / "run.jsonl").sentence_changes, 12)
     for kind in KINDS:
         spoken = [said.sentence(kind, at) for at in range(12)]
         assert spoken == [silent.sentence(kind, at) for at in range(12)]
         assert any(spoken) or kind not in ("loss", "update", "verdict", "weight")
     assert said.sentence("loss", 3) == f"Step 3: loss {number(said.scalars['loss'][3])}."
-    assert said._teller is None
+    assert said._narrator is None
 
 
 def test_numbers_by_name_and_numbers_that_were_not_measured_are_told_apart() -> None:
@@ -81,7 +81,7 @@ def test_numbers_by_name_and_numbers_that_were_not_measured_are_told_apart() -> 
     assert all(map(math.isnan, found.row("act", 0)))
     assert list(found.measured("act", 0)) == [1, 0]
     assert list(found.row("grad", 0)) == [math.inf, -math.inf]
-    assert list(found.known["loss"]) == [0]
+    assert list(found.masks["loss"]) == [0]
 
 
 FAULTS: dict[str, tuple[list[Any], bytes, str]] = {
@@ -200,12 +200,12 @@ def test_lines_and_recordings_have_bounds(monkeypatch: pytest.MonkeyPatch, tmp_p
     for _ in range(3):
         endless.feed(b"x" * 400)
     assert endless.recording.problem == "Line 1 is longer than a line of a recording can be."
-    assert not endless._rest
+    assert not endless._incomplete_line
     monkeypatch.setattr(reading, "MAX_NUMBERS", 34)
     found = fed(HEADER, *({**ROW, "step": step} for step in range(9)))
     assert found.problem == "Line 4 is over the limit; the lines before it are shown."
     assert len(found) == 2
-    monkeypatch.setattr(reading, "LARGEST_FILE", 1500)
+    monkeypatch.setattr(reading, "MAX_FILE_BYTES", 1500)
     (tmp_path / "run.jsonl").write_text(
         "\n".join(json.dumps(line) for line in (HEADER, *({**ROW, "step": k} for k in range(9))))
     )
@@ -256,7 +256,7 @@ def test_no_input_makes_the_reader_fail(changes: list[tuple[str, Any]], raw: byt
         found = fed(*lines, raw=raw)
         assert found.problem == "" or found.problem.endswith(".")
         assert len(found.series["act"]) == len(found) * len(found.sites)
-        assert len(found.known["update"]) == len(found) * len(found.blocks)
+        assert len(found.masks["update"]) == len(found) * len(found.blocks)
 
 
 # --- the terminal ---
@@ -288,7 +288,7 @@ def test_growing_ended_and_stopped_recordings_are_told_apart(
 ) -> None:
     rows = [{**ROW, "seconds": 0.1}, {**ROW, "step": 1, "seconds": last}]
     began = datetime.fromisoformat(HEADER["created"]).timestamp()
-    assert how_it_stands(fed(HEADER, *rows, *([end] if end else [])), began + (last or 0) + later) == said
+    assert recording_status(fed(HEADER, *rows, *([end] if end else [])), began + (last or 0) + later) == said
 
 
 def test_a_recording_began_when_it_was_asked_for_though_its_first_pass_comes_late(tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_the_jump_of_a_branch_that_is_made_large_is_what_plain_hooks_measure(tmp
     for block in model[:-1]:
         block.register_forward_hook(lambda _block, _inputs, output: seen.append(rms(output)))
     recording = recorded(model, tmp_path, steps=1)
-    assert jumps(recording, 0).startswith(f"The signal grows most at 4, by a factor of {seen[4] / seen[3]:.3g}")
+    assert jump_sentence(recording, 0).startswith(f"The signal grows most at 4, by a factor of {seen[4] / seen[3]:.3g}")
 
 
 def test_the_terminal_obeys_nothing_that_a_file_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,9 +10,9 @@ import torch
 
 import addnorm
 from addnorm import Diagnostic
-from addnorm.__main__ import FOUND, main
+from addnorm.__main__ import EXIT_FINDINGS, main
 from addnorm.recording import Reader, Recording, read
-from addnorm.rules import RULES, SEVERITIES, worst_first
+from addnorm.rules import RULES, SEVERITIES, sorted_by_severity
 from tests.addnorm.loops import net, recorded, train
 from tests.addnorm.test_findings import told
 from tests.addnorm.test_read import END, HEADER, ROW
@@ -62,10 +62,10 @@ def test_the_file_holds_findings_and_gives_them_back(tmp_path: Path) -> None:
     entries = [json.loads(line) for line in text.splitlines()]
     (entry,) = [one["findings"] for one in entries if "findings" in one]
     assert entry["AN-N1"][0][0] == 1
-    assert found._teller is None, "read, not formed again"
+    assert found._narrator is None, "read, not formed again"
     (finding,) = [one for one in found.findings if one.id == "AN-N1"]
     assert (finding.since, finding.severity, finding.sentence) == (1, "error", found.sentence("lost", 1))
-    assert Reader().feed(b"".join(found.lines())).found == found.found
+    assert Reader().feed(b"".join(found.lines())).finding_changes == found.finding_changes
     older = "".join(line for line in text.splitlines(keepends=True)).replace('"ignored":[],', "")
     again = Reader().feed(older.encode())
     assert [one.sentence for one in again.findings] == [one.sentence for one in found.findings], (
@@ -90,12 +90,12 @@ def test_the_command_line_prints_findings_as_json_and_fails_on_them(
     shown = json.loads(capsys.readouterr().out)
     assert [one["id"] for one in shown["findings"]] == ["AN-N1"]
     assert (shown["step"], shown["rows"], shown["findings"][0]["threshold"]) == (2, 3, 0)
-    assert main(["show", path, "--fail-on", "error"]) == main(["show", path, "--fail-on", "warning"]) == FOUND
+    assert main(["show", path, "--fail-on", "error"]) == main(["show", path, "--fail-on", "warning"]) == EXIT_FINDINGS
     assert main(["show", path, "--fail-on", "warning", "--ignore", "AN-N1"]) == 0
     assert main(["show", path, "--fail-on", "warning", "--step", "0"]) == 0
     (tmp_path / "lost.jsonl").write_bytes(b"".join(told(LOST).lines()))
     assert main(["show", str(tmp_path / "lost.jsonl"), "--fail-on", "error"]) == 0
-    assert main(["show", str(tmp_path / "lost.jsonl"), "--fail-on", "warning"]) == FOUND
+    assert main(["show", str(tmp_path / "lost.jsonl"), "--fail-on", "warning"]) == EXIT_FINDINGS
     assert "\nAN-G1 warning: From step 3 on less than 1/30 " in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["show", path, "--ignore", "AN-X9"])
@@ -128,5 +128,5 @@ def test_what_is_no_finding_is_left_out(entry: Any) -> None:
 
 def test_findings_are_listed_with_the_errors_first() -> None:
     made = [Diagnostic.of(name, 0, "") for name in RULES]
-    order = [one.severity for one in worst_first(reversed(made))]
+    order = [one.severity for one in sorted_by_severity(reversed(made))]
     assert order == sorted(order, key=lambda one: -SEVERITIES.index(one))

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import examples
-from addnorm import live, profile, read, shown, side_by_side, watch
+from addnorm import display, live, profile, read, side_by_side, watch
 from addnorm.__main__ import main
 from addnorm.recording import Reader, Recording
 from addnorm.words import verdict
@@ -38,19 +38,19 @@ def test_numbers_that_are_not_finite_or_not_measured_are_written_again_as_they_w
     one = fed({**HEADER, "meta": {}}, row, {**row, "step": 3, "skipped": True}, END)
     again = fed(raw=b"".join(one.lines()))
     assert again.problem == ""
-    assert (again.known, again.skipped, again.end) == (one.known, one.skipped, one.end)
+    assert (again.masks, again.skipped, again.end) == (one.masks, one.skipped, one.end)
     assert list(map(repr, again.series["act"])) == list(map(repr, one.series["act"]))
     assert fed(raw=b"".join(fed(raw=huge + b"\n").lines())).header["meta"] == {}
 
 
 def test_a_long_recording_is_thinned_to_what_an_output_may_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(SHIPPED / "digits.jsonl")
-    monkeypatch.setattr(shown, "LARGEST_OUTPUT", 90_000)
+    monkeypatch.setattr(display, "MAX_OUTPUT_BYTES", 90_000)
     page = html.unescape(whole._repr_html_() or "")
     assert "one of 4 rows, and those with updates" in page
     part = Reader().feed(b"".join(whole.lines(4)))
     assert (part.steps[0], part.steps[-1]) == (whole.steps[0], whole.steps[-1])
-    assert sum(map(sum, (part.measured("update", at) for at in range(len(part))))) == sum(whole.known["update"])
+    assert sum(map(sum, (part.measured("update", at) for at in range(len(part))))) == sum(whole.masks["update"])
 
 
 def test_a_notebook_gets_the_player_in_a_frame_that_can_do_nothing_else_and_a_terminal_the_table() -> None:
@@ -86,7 +86,7 @@ def test_the_tables_hold_every_number_of_the_file(tmp_path: Path) -> None:
     last = sites[(sites["step"] == 299) & (sites["site"] == "12")]
     assert (last["depth"].item(), last["act_rms"].item()) == (12, one.row("act", 299)[12])
     assert len(blocks) == len(one) * len(one.blocks)
-    assert blocks["update_to_weight"].notna().sum() == sum(one.known["update"])
+    assert blocks["update_to_weight"].notna().sum() == sum(one.masks["update"])
     assert list(steps["loss"]) == list(one.scalars["loss"])
     with pytest.raises(ValueError, match="neither site nor block nor step"):
         one.frame("layer")  # type: ignore[arg-type]
@@ -182,13 +182,13 @@ def trained(folder: Path, *, show: bool, steps: int = 20) -> list[float]:
 def test_in_a_notebook_the_picture_grows_in_place_and_ends_as_the_player(
     tmp_path: Path, notebook: Handle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "PAUSE", 0.0)
+    monkeypatch.setattr(live, "REDRAW_SECONDS", 0.0)
     assert trained(tmp_path / "a", show=True) == trained(tmp_path / "b", show=False)
     *pictures, last = notebook.shown
     assert all(one.startswith("<svg") for one in pictures)
     assert isinstance(last, Recording)
-    assert (len(last), last.whole) == (20, True)
-    monkeypatch.setattr(live, "PAUSE", math.inf)
+    assert (len(last), last.is_complete) == (20, True)
+    monkeypatch.setattr(live, "REDRAW_SECONDS", math.inf)
     notebook.shown.clear()
     trained(tmp_path / "c", show=True)
     assert len(notebook.shown) <= 2, "no picture before the pause is over"
@@ -205,7 +205,7 @@ def test_outside_of_a_notebook_or_where_its_output_fails_training_goes_on(tmp_pa
     sys.modules["IPython"].get_ipython = lambda: None  # type: ignore[attr-defined]
     with pytest.warns(UserWarning, match="draws in a notebook, and this is none"):
         trained(tmp_path / "b", show=True)
-    assert read(tmp_path / "b" / "run.jsonl").whole
+    assert read(tmp_path / "b" / "run.jsonl").is_complete
 
 
 def test_a_recorder_shows_what_it_has_written_so_far(tmp_path: Path) -> None:

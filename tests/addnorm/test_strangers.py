@@ -439,7 +439,7 @@ def test_meta_learning_records_the_gradient_that_the_outer_update_is_made_of(tmp
     assert_rows(watched(step, tmp_path), by_hand(step, [0, 1]))
     recording = watched(backwards, tmp_path)
     assert_rows(recording, by_hand(backwards, [1, 2]))
-    assert all(recording.known["weight_grad"])
+    assert all(recording.masks["weight_grad"])
 
 
 # --- copies and files ---
@@ -561,7 +561,7 @@ def test_the_loss_of_small_batches_is_right_in_both_habits_of_telling_it(
             expected.append(sum(losses) / 4)
     recording = read(recorder.path)
     assert list(recording.scalars["loss"]) == pytest.approx(expected, rel=1e-6)
-    assert recording.summed == ({0: 4, 1: 4, 2: 4} if told == "shares" else {})
+    assert recording.loss_shares == ({0: 4, 1: 4, 2: 4} if told == "shares" else {})
     assert ("the sum of the 4 told" in str(recording)) is (told == "shares")
 
 

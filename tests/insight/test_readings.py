@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from addnorm.probe import watching
+from addnorm.probe import probe_outputs
 from models.nets import build_model
 from models.nets.norms import build_norm
 from models.spec import ARRANGEMENTS, PLACEMENTS, RunConfig
@@ -80,7 +80,7 @@ def test_a_final_norm_after_post_norm_changes_nothing_at_the_start_and_something
     norm = nn.LayerNorm(16)
 
     def moved() -> float:
-        with torch.no_grad(), watching(run.model.stream.stream_taps, gradients=False) as probe:
+        with torch.no_grad(), probe_outputs(run.model.stream.stream_taps, gradients=False) as probe:
             run.model(run.task.held_out[0][:64])
             end = list(probe.tensors())[-1]
         return float((norm(end) - end).detach().abs().max())

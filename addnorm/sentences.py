@@ -1,0 +1,106 @@
+"""The sentences of a recording along its rows, each from the row from which it holds.
+
+The recorder's writer forms them row by row; readers take them from the file. A sentence that changes at every row only
+in its step or its loss is a template.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from addnorm.findings import HELPS, Findings
+from addnorm.law import law_at, law_sentence, starting_arrangement
+from addnorm.rules import Change, Diagnostic, sorted_by_severity
+from addnorm.words import LOSS, STEP, first_non_finite, jump_sentence, update_sentence, verdict, weight_sentence
+
+if TYPE_CHECKING:
+    from addnorm.recording import Recording
+
+KINDS = (
+    "findings", "helps", "ids", "jumps", "kind", "law", "like", "loss", "lost", "update", "verdict", "weight",
+)  # fmt: skip
+HELPED = {"AN-N1", "AN-L1", "AN-U1", "AN-G1", "AN-S1"}  # findings for which HELPS has a remedy
+
+SentenceChanges = dict[str, list[tuple[int, str]]]  # by kind: the step from which a sentence holds, and the sentence
+FindingChanges = dict[str, list[Change]]  # by id
+
+
+class Narrator:
+    """Forms the sentences and findings of a recording, row by row.
+
+    `rows`: the number of rows so far; `findings`: up to the last of them.
+    """
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.findings: tuple[Diagnostic, ...] = ()
+        self._arrangement = ""
+        self._checks = Findings()
+        self._last = dict.fromkeys(KINDS, "")
+
+    def add_row(self, recording: Recording, row: int) -> tuple[SentenceChanges, FindingChanges]:
+        """The sentences and findings that change with the next row of a recording.
+
+        `recording` may consist of that row alone.
+        """
+        if not self.rows:
+            self._arrangement = starting_arrangement(recording)
+        step = recording.steps[row]
+        ignored = recording.header.get("ignored", ())
+        before = {finding.id: finding for finding in self.findings}
+        self.findings = tuple(finding for finding in self._checks.check(recording, row) if finding.id not in ignored)
+        now = {finding.id: finding for finding in self.findings}
+        sentences = self._sentences(recording, row, now)
+        self.rows += 1
+        changes = update_sentences(self._last, sentences, step)
+        if "AN-N1" in now and "AN-N1" not in before:  # shown at earlier rows too
+            changes |= {kind: [(0, sentences[kind])] for kind in ("helps", "lost") if sentences[kind]}
+        return changes, finding_changes(before, now, step)
+
+    def _sentences(self, recording: Recording, row: int, findings: Mapping[str, Diagnostic]) -> dict[str, str]:
+        helps = ""
+        if self._arrangement in HELPS and HELPED & findings.keys():
+            helps = f"Small nets that start like it learn with {HELPS[self._arrangement]}."
+        return {
+            "findings": " ".join(finding.sentence for finding in findings.values() if finding.id != "AN-N1"),
+            "helps": helps,
+            "ids": _id_list(findings.values()),
+            "jumps": jump_sentence(recording, row),
+            "kind": "diverged" if first_non_finite(recording, row) else "",
+            "law": law_sentence(law_at(recording, row), self._arrangement, is_later=self.rows > 0),
+            "like": self._arrangement,
+            "loss": _loss_template(recording, row),
+            "lost": findings["AN-N1"].sentence if "AN-N1" in findings else "",
+            "update": update_sentence(recording, row) or self._last["update"],
+            "verdict": verdict(recording, row),
+            "weight": weight_sentence(recording, row),
+        }
+
+
+def update_sentences(last: dict[str, str], sentences: Mapping[str, str], step: int) -> SentenceChanges:
+    """Replaces the last sentences, and returns those that have changed."""
+    changes = {kind: [(step, sentence)] for kind, sentence in sentences.items() if sentence != last.get(kind)}
+    last |= sentences
+    return changes
+
+
+def finding_changes(before: Mapping[str, Diagnostic], now: Mapping[str, Diagnostic], step: int) -> FindingChanges:
+    """The findings, by id, that are new, have another sentence or no longer hold."""
+    return {
+        rule: [(step, now.get(rule))]
+        for rule in sorted({**before, **now})
+        if rule not in now or rule not in before or before[rule].sentence != now[rule].sentence
+    }
+
+
+def _loss_template(recording: Recording, row: int) -> str:
+    if not recording.measured("loss", row)[0]:
+        return ""
+    return f"Step {STEP}: loss {LOSS}{recording.shares_note(row)}."
+
+
+def _id_list(findings: Iterable[Diagnostic]) -> str:
+    """The ids of findings, by which a user looks them up and switches them off."""
+    listed = ", ".join(f"{finding.id} {finding.severity}" for finding in sorted_by_severity(findings))
+    return f"({listed})" if listed else ""
