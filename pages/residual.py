@@ -3,18 +3,11 @@
 import streamlit as st
 
 from components.labs.parts import part_tabs
-from components.labs.residual import bend as residual_bend
-from components.labs.residual import block as residual_block
-from components.labs.residual import memory as residual_memory
-from components.labs.residual import subspaces as residual_subspaces
-from components.labs.residual import token as residual_token
-from components.labs.residual import trained as residual_trained
-from components.labs.residual import variants as residual_variants
-from components.labs.residual import widths as residual_widths
+from components.labs.residual import bend, block, memory, subspaces, token, trained, variants, widths
 
 st.title("Residual", anchor=False)
 st.markdown("Follow a token through add & norm: what each branch adds to it, and what is left of it at the end.")
-token, block, memory, variants, widths, bend, trained = part_tabs(
+token_tab, block_tab, memory_tab, variants_tab, widths_tab, bend_tab, trained_tab = part_tabs(
     "residual",
     (
         "Add & norm on a token",
@@ -26,18 +19,18 @@ token, block, memory, variants, widths, bend, trained = part_tabs(
         "Trained nets",
     ),
 )
-with token:
-    values = residual_token.draw()
-with block:
-    residual_block.draw()
-with memory:
-    residual_memory.draw()
-    residual_subspaces.draw()
-with variants:
-    residual_variants.draw(values)
-with widths:
-    residual_widths.draw()
-with bend:
-    residual_bend.draw()
-with trained:
-    residual_trained.draw()
+with token_tab:
+    values = token.draw()
+with block_tab:
+    block.draw()
+with memory_tab:
+    memory.draw()
+    subspaces.draw()
+with variants_tab:
+    variants.draw(values)
+with widths_tab:
+    widths.draw()
+with bend_tab:
+    bend.draw()
+with trained_tab:
+    trained.draw()

@@ -81,7 +81,6 @@ def guess_mark(claim: Claim) -> str:
 
 
 def _draw_verdict(claim: Claim, finding: Finding, guess: str) -> None:
-    """Draws the verdict beside the guess, and its sentence."""
     condition = f" {finding.condition}" if finding.answer == PARTLY else ""
     verdict = f"{finding.answer}{condition}."
     is_right = CLAIMS_GUESSED.get()[claim.key]
@@ -90,7 +89,6 @@ def _draw_verdict(claim: Claim, finding: Finding, guess: str) -> None:
 
 
 def _draw_links(claim: Claim) -> None:
-    """Draws a link to the nets of a claim, if it has any."""
     nets = list(claim.nets.values())
     if len(nets) == 1:
         to_playground(nets[0])

@@ -50,7 +50,6 @@ label {{ display: grid; gap: .3rem }}
 
 
 def routes() -> list[BaseRoute]:
-    """The routes, below the server's base path."""
     base = base_path()
     return [Route(f"{base}/join", join), WebSocketRoute(f"{base}/class", channel)]
 
@@ -82,7 +81,6 @@ async def join(request: Request) -> Response:
 
 
 async def channel(websocket: WebSocket) -> None:
-    """Serves a page's connection until it ends."""
     await serve(websocket, CROWD, ClassConnection)
 
 

@@ -44,10 +44,7 @@ COMPARE_NOTES: Key[list[str]] = Key("compare_notes", [])
 class ChangedColumn(Settings):
     """Which column the controls change."""
 
-    target: Annotated[str, Knob(
-        "Change", choices={}, link="change",
-        control="segments"
-    )] = ALL  # fmt: skip
+    target: Annotated[str, Knob("Change", choices={}, link="change", control="segments")] = ALL
 
 
 def adopt() -> list[str]:
@@ -79,7 +76,6 @@ def _default_columns(fallback: list[RunConfig]) -> list[RunConfig]:
 
 
 def title() -> str:
-    """The names of the columns."""
     return " beside ".join(names_of(COLUMNS.get()))
 
 
@@ -152,12 +148,7 @@ def levelling_sentence(columns: Sequence[RunConfig]) -> str:
     if len(columns) != 2 or differing(columns) != ("residual",) or hide.hidden("residual"):
         return ""
     both, norm = sorted(columns, key=lambda cfg: not cfg.residual)
-    nets = {
-        "both": both,
-        "norm": norm,
-        "residual": replace(both, norm="none"),
-        "neither": replace(norm, norm="none"),
-    }
+    nets = {"both": both, "norm": norm, "residual": replace(both, norm="none"), "neither": replace(norm, norm="none")}
     gradients = {name: law(cfg).gradient for name, cfg in nets.items()}
     at_input = {name: float(gradient[0]) for name, gradient in gradients.items() if gradient is not None}
     least, greatest = LEVEL_GRADIENT

@@ -49,7 +49,7 @@ def draw(*, against: bool = False) -> None:
     logs = {letter: trainer().log(cfg, seeds) for letter, cfg in columns.items()}
     traces = {letter: log.traces() if log.trained else [] for letter, log in logs.items()}
     share.check_digests(traces)
-    _draw_findings(columns, logs, traces, seeds, without=clash.keys())
+    _draw_findings(logs, traces, seeds, without=clash.keys())
     panels = _panels(seeds, against=against, without=clash.keys())
     _draw_player(list(columns), panels, seeds)
     if not projector.is_on():
@@ -79,26 +79,20 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
 
 
 def _draw_findings(
-    columns: dict[str, RunConfig],
-    logs: dict[str, RequestedLog],
-    traces: dict[str, list[Trace]],
-    seeds: int,
-    *,
-    without: Collection[str],
+    logs: dict[str, RequestedLog], traces: dict[str, list[Trace]], seeds: int, *, without: Collection[str]
 ) -> None:
-    """Draws which column is ahead at the playhead, and how the sizes compare.
+    """Draws which column is ahead at the playhead, and how the sizes compare; `without` as in `_charts`.
 
     At the end of several seeds it first says how many of them learned. A column that was just added may lack the
-    playhead's step; it is left out. `without`: see `_charts`.
+    playhead's step; it is left out.
     """
     step = playhead(NAME, COLUMNS.get(), seeds).step
-    reached = {
-        letter: traces[letter] for letter, log in logs.items() if log.trained and (log.length > step or log.done)
-    }
+    has_step = {letter: log.trained and (log.length > step or log.done) for letter, log in logs.items()}
+    reached = {letter: column_traces for letter, column_traces in traces.items() if has_step[letter]}
     if hidden("verdict") or len(reached) < 2:
         st.empty()  # clears a sentence about other columns
         return
-    is_over = all(log.done and step >= min(columns[letter].steps, log.length - 1) for letter, log in logs.items())
+    is_over = all(log.done and step >= min(log.cfg.steps, log.length - 1) for log in logs.values())
     task = COLUMNS.get()[0].task
     sentences = []
     if "loss" not in without and is_over and seeds > 1:
@@ -153,11 +147,8 @@ def _charts(configurations: list[RunConfig], seeds: int, *, against: bool, witho
         by_title["Held-out loss"] = figures.losses(labels, held_out=True, **loss_style)
     if projector.is_on():
         by_title = {title: scaled_figure(figure, projector.FACTOR) for title, figure in by_title.items()}
-    charts = [
-        Chart(title, span=HALF, figure=figure, height=CHART_HEIGHT, fit=int(against))
-        for title, figure in by_title.items()
-    ]
-    return [_sample_paths(labels), *charts]
+    style = {"span": HALF, "height": CHART_HEIGHT, "fit": int(against)}
+    return [_sample_paths(labels), *(Chart(title, figure=figure, **style) for title, figure in by_title.items())]
 
 
 def _sample_paths(labels: list[str]) -> SamplePaths:
@@ -181,16 +172,9 @@ def _legend(configurations: list[RunConfig]) -> list[str]:
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
     """A column: its stack, its verdict unless hidden, and a link to the playground."""
-    letter = LETTERS[run]
-    title = (
-        Heading(letter, run, span, 2)
-        if hidden("verdict")
-        else Headline(f"Verdict of {letter}", run, span, 2, label=letter)
-    )
-    return [
-        StackPanel(
-            f"Signal and gradient of {letter}", run, span, 1, blocks=stack_blocks(cfg), label=letter, scale="shared"
-        ),
-        title,
-        Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}"),
-    ]
+    letter, blocks = LETTERS[run], stack_blocks(cfg)
+    stack = StackPanel(f"Signal and gradient of {letter}", run, span, 1, blocks=blocks, label=letter, scale="shared")
+    verdict: Panel = Headline(f"Verdict of {letter}", run, span, 2, label=letter)
+    if hidden("verdict"):
+        verdict = Heading(letter, run, span, 2)
+    return [stack, verdict, Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}")]

@@ -49,7 +49,6 @@ def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], s
 
 
 def seeds_label(seeds: int) -> str:
-    """How many seeds a column has, and how the charts show them."""
     return "1 seed" if seeds == 1 else TEXTS("seeds trained together", seeds=seeds)
 
 

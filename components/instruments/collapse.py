@@ -46,7 +46,7 @@ def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participati
 
 
 def _draw_stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[str, ...]) -> None:
-    """Draws how alike the vectors are at every site."""
+
     value, plural = measured.value, vectors(measured.cfg)
     count = f"{value.vectors} {plural if value.vectors > 1 else plural.removesuffix('s')}"
     compared = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"
@@ -72,10 +72,7 @@ def _draw_attention(panel: InstrumentPanel, measured: Measured[Collapse]) -> Non
     attention = [sublayer for sublayer in plan(measured.cfg).sublayers if sublayer.kind == "attn"]
     rows = [sublayer.block - 1 for sublayer in attention if not sublayer.identity]
     blocks, value = block_names(row + 1 for row in rows), measured.value
-    entropy = [
-        Series("mean of heads", value.entropy[rows]),
-        Series("sharpest head", value.sharpest[rows], "other"),
-    ]
+    entropy = [Series("mean of heads", value.entropy[rows]), Series("sharpest head", value.sharpest[rows], "other")]
     logits = [Series("largest logit", value.max_logit[rows])]
     share = [Series("queries and keys", value.query_key_share[rows])]
     panel.row(

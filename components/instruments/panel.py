@@ -41,12 +41,10 @@ class Instrument:
 
     @property
     def question(self) -> str:
-        """The question that it answers."""
         return self.texts.title
 
     @property
     def help(self) -> str:
-        """An explanation with formulas and sources."""
         return self.texts("explanation")
 
 
@@ -85,12 +83,11 @@ class InstrumentPanel:
 
     @property
     def cfg(self) -> RunConfig:
-        """The configuration shown."""
         return self.view.cfg
 
     @property
     def step(self) -> int:
-        """The step shown: the number of updates to the net."""
+        """The step shown: the number of updates that the net has had."""
         return self.view.row
 
     def key(self, part: str) -> str:
@@ -103,19 +100,14 @@ class InstrumentPanel:
             st.markdown(f"**{text}**" if bold else text)
 
     def chart(
-        self,
-        figure: Figure,
-        title: str = "",
-        height: int = 280,
-        *,
-        on_click: Callable[[Any, Any], None] | None = None,
+        self, figure: Figure, title: str = "", height: int = 280, *, on_click: Callable[[Any, Any], None] | None = None
     ) -> None:
         """Draws a figure, under its own title by default; a click on a point calls `on_click` with x and y."""
         title = title or title_of(figure)
         static_chart(figure, title, self.key(title), height, on_click)
 
     def row(self, *figures: Figure, height: int = 280) -> None:
-        """Draws figures side by side."""
+
         for column, figure in zip(st.columns(len(figures)), figures, strict=True):
             with column:
                 self.chart(figure, height=height)
@@ -224,10 +216,9 @@ def branch_weights(cfg: RunConfig) -> int:
 
 
 def remaining_blocks(cfg: RunConfig) -> list[int]:
-    """The blocks of which a sublayer was left in, counted from 1."""
+    """Blocks that were not taken out whole, counted from 1."""
     return sorted({sublayer.block for sublayer in plan(cfg).sublayers if not sublayer.identity})
 
 
 def block_names(blocks: Iterable[int]) -> tuple[str, ...]:
-    """Names of blocks, for the ticks of a chart."""
     return tuple(block_name(block) for block in blocks)

@@ -67,7 +67,7 @@ def remedy_search(view: View) -> RemedySearch:
 
 
 def _result(trial: Tried) -> str:
-    """The result of a trial in words."""
+
     comparison = ""
     if not trial.learns:
         comparison = ", slightly better than guessing" if trial.better else ", about that of guessing"

@@ -111,7 +111,7 @@ def progress_text() -> str:
 
 
 def draw_text() -> None:
-    """Draws the progress as text to copy, folded."""
+
     with st.expander(TEXTS("your progress"), icon=":material/checklist:"):
         st.caption(TEXTS("kept"))
         st.code(progress_text(), language=None, wrap_lines=True)

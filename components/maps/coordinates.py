@@ -67,7 +67,6 @@ def draw(above: DeltaGenerator) -> None:
 
 
 def _draw_slopes(sizes: Coordinates) -> None:
-    """Draws the slope of every curve, and whether it is flat."""
     table = {"size at": list(sizes.sites)}
     for step in range(sizes.steps + 1):
         table[f"slope, step {step}"] = [f"{sizes.slope(step, site):+.2f}" for site in sizes.sites]

@@ -42,6 +42,11 @@ OWN, COORDINATES = "your own", "coordinates"
 KEY = "map"
 STOP_SECONDS = 2.0  # that a map may take to stop before it is deleted
 CELL = "map_cell"
+TITLES = {key: prepared.title for key, prepared in PREPARED.items()} | {
+    COORDINATES: "Coordinate check: sizes over width or depth",
+    OWN: "Your own map",
+}
+COLOURS = {name: kind.label for name, kind in MEASURES.items()}
 # Fields that the page names where they are equal in all cells.
 SETTING_FIELDS = ("net", "task", "depth", "width", "steps", "batch", "optimizer", "parametrization", "lr", "warmup")
 
@@ -54,14 +59,8 @@ MAP_BASKET: Key[list[Cell]] = Key("map_basket", [])  # cells to compare
 class MapView(Settings):
     """The open map, its colours, and the chosen cell."""
 
-    choice: Annotated[str, Knob(
-        "Map", choices={key: prepared.title for key, prepared in PREPARED.items()}
-        | {COORDINATES: "Coordinate check: sizes over width or depth", OWN: "Your own map"}, link="map",
-        width=360
-    )] = next(iter(PREPARED))  # fmt: skip
-    measure: Annotated[
-        str, Knob("Colour", choices={name: kind.label for name, kind in MEASURES.items()}, link="colour", width=260)
-    ] = next(iter(MEASURES))
+    choice: Annotated[str, Knob("Map", choices=TITLES, link="map", width=360)] = next(iter(PREPARED))
+    measure: Annotated[str, Knob("Colour", choices=COLOURS, link="colour", width=260)] = next(iter(MEASURES))
     cell: Annotated[Cell | None, Knob("Cell", choices={})] = None
 
 
@@ -206,7 +205,6 @@ def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, fl
 
 
 def _draw_panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
-    """Draws a panel for each arrangement, on one colour scale."""
     guessing = chance(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
     per_row = len(spec.arrangements) if len(spec.arrangements) in (1, 2, 4) else 3

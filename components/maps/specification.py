@@ -20,20 +20,10 @@ FIRST = MapSpec(
     ("post-norm", "pre-norm"),
     (("batch", 32), ("steps", 100), ("width", 32)),
 )
+# Base fields with a control.
 BASE = (
-    "net",
-    "task",
-    "depth",
-    "width",
-    "activation",
-    "norm",
-    "init",
-    "optimizer",
-    "parametrization",
-    "lr",
-    "batch",
-    "warmup",
-    "steps",
+    *("net", "task", "depth", "width", "activation", "norm", "init"),
+    *("optimizer", "parametrization", "lr", "batch", "warmup", "steps"),
 )
 MAX_AXIS_CHARS = 1000  # room for the longest numbers
 OF_ARRANGEMENT = "of the arrangement"  # a base field that each arrangement sets

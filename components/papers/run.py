@@ -80,7 +80,6 @@ def _draw_verdict(finding: Finding, badge_name: str) -> None:
 
 
 def _draw_links(paper: Paper) -> None:
-    """Draws links to the nets of a paper and to its map, if it has any."""
     if len(paper.opened) == 1:
         to_playground(paper.opened[0])
     elif paper.opened:

@@ -66,7 +66,7 @@ def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
 
 
 def _current_trace(view: View) -> Trace:
-    """All rows so far."""
+
     trace = view.log.trace() if view.log is not None else None
     return trace if trace is not None else view.trace
 

@@ -123,7 +123,7 @@ def _draw_player(runs: list[RecordingRef | RunConfig], panels: list[Panel], star
 
 
 def _draw_instructions() -> None:
-    """Draws how to get the recorder and use it."""
+
     st.markdown("**Record your own**")
     st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
     st.download_button(
@@ -143,7 +143,7 @@ def _draw_instructions() -> None:
 
 
 def _label(name: str) -> str:
-    """A choice in words."""
+
     if not name.startswith(EXAMPLE):
         return name
     file = name.removeprefix(EXAMPLE).removesuffix(".jsonl")

@@ -35,7 +35,7 @@ class Combination:
 
     @property
     def title(self) -> str:
-        """The title that the page shows."""
+
         return TEXTS(self.name)
 
     @property

@@ -15,10 +15,7 @@ ON_PROJECTOR = {projector.KEY: projector.VALUE}
 CARDS: dict[str, tuple[tuple[Path, str, dict[str, str]], ...]] = {
     "visitors": ((STORY, "the story", {}), (PLAYGROUND, "break a net", {})),
     "students": ((LESSONS, "lessons", {}), (PAGES / "claims.py", "claims", {}), (PAGES / "papers.py", "papers", {})),
-    "teachers": (
-        (STORY, "show the story", ON_PROJECTOR),
-        (PAGES / "teacher.py", "open a class", {}),
-    ),
+    "teachers": ((STORY, "show the story", ON_PROJECTOR), (PAGES / "teacher.py", "open a class", {})),
     "engineers": (
         (PAGES / "recordings.py", "your model", {}),
         (COMPARE, "compare", DEEP),

@@ -68,11 +68,7 @@ def draw() -> None:
     # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,
     # because it also scrolls the page to another scene, and that event may end the script run that the press began.
     st.button(
-        words.TEXTS("to the four nets"),
-        icon=":material/home:",
-        type="tertiary",
-        on_click=STORY_LEFT.put,
-        args=(True,),
+        words.TEXTS("to the four nets"), icon=":material/home:", type="tertiary", on_click=STORY_LEFT.put, args=(True,)
     )
 
 
@@ -137,5 +133,5 @@ def _choose(fields: dict[str, Any]) -> None:
 
 
 def _net(choice: Choice) -> RunConfig:
-    """The default network with the reader's choices."""
+
     return RunConfig(depth=choice.depth, residual=choice.residual, norm=LEVELS.norm if choice.norm else "none")

@@ -48,7 +48,7 @@ class SceneRun:
 
     @property
     def last_frame(self) -> Frame | None:
-        """The last frame of a finished run."""
+
         return self.finished.frames[-1] if self.finished and self.finished.frames else None
 
 
