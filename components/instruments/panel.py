@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -58,9 +58,17 @@ class Measured(Generic[Value]):
     args: dict[str, Any]
 
 
+class MeasurementRequest(NamedTuple):
+    """The net, step and arguments of a measurement that takes long."""
+
+    cfg: RunConfig
+    step: int
+    args: dict[str, Any]
+
+
 # By panel and question, as `InstrumentPanel.key` joins them.
 MEASURED: Key[Measured[Any] | None] = Key("{}_measured", None)
-MEASURING: Key[tuple[RunConfig, int, dict[str, Any]] | None] = Key("{}_wanted", None)  # net, step and arguments
+MEASURING: Key[MeasurementRequest | None] = Key("{}_wanted", None)
 
 
 class InstrumentPanel:
@@ -155,8 +163,8 @@ class InstrumentPanel:
         stored_request = MEASURING.of(self.key(question.name))
         last = MEASURED.of(self.key(question.name)).get()
         pending = stored_request.get()
-        if pending is None or pending[0] != self.cfg:
-            request = (self.cfg, self.step, args)
+        if pending is None or pending.cfg != self.cfg:
+            request = MeasurementRequest(self.cfg, self.step, args)
             if last is not None:
                 self._draw_caption(last.step, "" if (last.cfg, last.args) == (self.cfg, args) else OTHER_SETTINGS)
             st.button(
@@ -168,16 +176,15 @@ class InstrumentPanel:
                 disabled=last is not None and (last.cfg, last.step, last.args) == request,
             )
             return last
-        _, step, args = pending
-        reply = self._request(question, step, args)
+        reply = self._request(question, pending.step, pending.args)
         if not reply.is_waiting:
             stored_request.pop()
-            return self._store(question, reply, step, args) or last
-        reply.show(f"Measuring step {step}")
+            return self._store(question, reply, pending.step, pending.args) or last
+        reply.show(f"Measuring step {pending.step}")
 
         def cancel() -> None:
             stored_request.pop()
-            trainer().cancel(question, self.cfg, step=step, **args)
+            trainer().cancel(question, self.cfg, step=pending.step, **pending.args)
 
         st.button("Cancel", key=self.key(f"{question.name}_cancel"), icon=":material/close:", on_click=cancel)
         return last
