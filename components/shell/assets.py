@@ -29,6 +29,11 @@ def base_path() -> str:
     return f"/{base}" if base else ""
 
 
+def is_download(path: str) -> bool:
+    """Whether a path is a file to download: a page among these stands alone, and needs no script of the app."""
+    return path.startswith(f"{base_path()}/media/")
+
+
 def streamlits(folder: Path = SCRIPTS) -> dict[str, Path]:
     """Streamlit's scripts by their addresses below the server's path."""
     return {f"static/js/{file.name}": file for file in folder.glob("*.js")}
@@ -67,7 +72,7 @@ class Scripts:
                 headers = MutableHeaders(scope=message)
                 if script:
                     headers.add_vary_header("Accept-Encoding")
-                elif headers.get("content-type", "").startswith("text/html"):
+                elif headers.get("content-type", "").startswith("text/html") and not is_download(scope["path"]):
                     headers.append("link", self._link)
             await send(message)
 

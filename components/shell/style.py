@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from components.server.headers import policy
+from components.shell.assets import is_download
 
 BADGES = {"measured": "blue", "formula": "green", "recorded": "gray"}  # the colours of where a number comes from
 CSS = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
@@ -39,6 +40,7 @@ class Styled:
             scope["type"] == "http"
             and scope["method"] == "GET"
             and "text/html" in Headers(scope=scope).get("accept", "")
+            and not is_download(scope["path"])
         )
         if not page:
             await self.inner(scope, receive, send)

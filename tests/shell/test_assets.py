@@ -136,6 +136,7 @@ def test_a_shared_cache_is_told_that_there_are_two_kinds_of_each_script(folder: 
 def test_a_page_names_plotly_for_when_the_browser_has_time(folder: Path) -> None:
     assert answer(app(folder), "/page", **AFAR)[0]["link"].startswith(f'<./{PLOTLY}>; rel="prefetch"')
     assert "link" not in answer(app(folder), "/media/picture.png", **AFAR)[0]
+    assert "link" not in answer(app(folder), "/media/page.html", **AFAR)[0]
 
 
 def test_scripts_are_kept_as_long_as_streamlit_says() -> None:

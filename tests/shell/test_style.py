@@ -60,6 +60,11 @@ def test_a_browser_that_has_the_page_without_them_gets_it_again() -> None:
     assert "etag" not in headers
 
 
+def test_a_page_that_is_downloaded_is_as_it_was() -> None:
+    pages = Starlette(routes=[Route("/{path:path}", lambda _: HTMLResponse(PAGE))])
+    assert answer(Styled(pages, plotly="player/1/plotly.js"), "/media/1.html", **BROWSER)[1] == PAGE.encode()
+
+
 def test_everything_else_is_as_it_was() -> None:
     assert answer(APP, "/words.txt", **BROWSER)[1] == b"</body>"
     assert answer(APP, "/page", "HEAD", accept="text/html")[1] == PAGE.encode()
