@@ -35,7 +35,7 @@ def draw(panel: InstrumentPanel) -> None:
     chosen = np.arange(len(value.what)), value.chosen
     difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
     analytic = value.analytic
-    floor = rounding(value.loss, step)
+    rounding_error = rounding(value.loss, step)
     is_finite = np.isfinite(analytic).all() and np.isfinite(difference).all()
     if is_finite:
         left, right = st.columns(2)
@@ -44,7 +44,9 @@ def draw(panel: InstrumentPanel) -> None:
         with right:
             log = pd.DataFrame(log_rows(measured, panel.view.trace))
             st.dataframe(log, hide_index=True, alt="Log beside float64, table")
-    panel.write(check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=floor))
+    panel.write(
+        check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=rounding_error)
+    )
     if not is_finite:
         return  # the sentence says so, and charts and tables of NaN would add nothing
     if normed_over_batch(measured.cfg):
@@ -57,7 +59,7 @@ def draw(panel: InstrumentPanel) -> None:
         "relative error": [number(error, 2) for error in relative_error(analytic, difference)],
         "step": [number(length, 2) for length in step],
         "kinks within": kinks,
-        "rounding may leave": [number(error, 1) for error in floor],
+        "rounding may leave": [number(error, 1) for error in rounding_error],
     }
     with st.expander("Every slope by autograd and by difference", key=panel.key("slopes")):
         st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")

@@ -46,7 +46,6 @@ def rank_chart(title: str, sites: tuple[str, ...], rank: np.ndarray, participati
 
 
 def _draw_stream(panel: InstrumentPanel, measured: Measured[Collapse], sites: tuple[str, ...]) -> None:
-
     value, plural = measured.value, vectors(measured.cfg)
     count = f"{value.vectors} {plural if value.vectors > 1 else plural.removesuffix('s')}"
     compared = f"{count} within each of {value.sets} samples" if value.within else f"{count} across the batch"

@@ -68,7 +68,6 @@ def _bin_names(centres: np.ndarray) -> list[str]:
 
 
 def _draw_step(panel: InstrumentPanel, measured: Measured[Distributions]) -> None:
-
     value, sites = measured.value, plan(measured.cfg).sites
     histogram = histogram_map(
         title="Histogram by depth", x="block", over=sites, centres=value.centres, shares=value.shares

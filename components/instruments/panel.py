@@ -115,7 +115,6 @@ class InstrumentPanel:
         static_chart(figure, title, self.key(title), height, on_click)
 
     def row(self, *figures: Figure, height: int = 280) -> None:
-
         for column, figure in zip(st.columns(len(figures)), figures, strict=True):
             with column:
                 self.chart(figure, height=height)

@@ -67,7 +67,6 @@ def remedy_search(view: View) -> RemedySearch:
 
 
 def _result(trial: Tried) -> str:
-
     comparison = ""
     if not trial.learns:
         comparison = ", slightly better than guessing" if trial.better else ", about that of guessing"

@@ -33,7 +33,6 @@ def draw(panel: InstrumentPanel) -> None:
 
 
 def _draw_operation(panel: InstrumentPanel) -> None:
-
     args = _chosen_operation(panel)
     measured = None if args is None else _ask(panel, 2, answers.SURGERY, "Operate on the step shown", **args)
     if measured is not None:

@@ -111,7 +111,6 @@ def progress_text() -> str:
 
 
 def draw_text() -> None:
-
     with st.expander(TEXTS("your progress"), icon=":material/checklist:"):
         st.caption(TEXTS("kept"))
         st.code(progress_text(), language=None, wrap_lines=True)

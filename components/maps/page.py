@@ -11,7 +11,7 @@ import streamlit as st
 from components.charts.maps import LOSS, LOSS_CEILING, panel, shared_scale, widths_chart
 from components.controls import form
 from components.maps import coordinates, specification
-from components.shell import session, waiting
+from components.shell import session
 from components.shell.address import put, put_again
 from components.shell.link import help_of
 from components.shell.naming import chance, settings
@@ -19,6 +19,7 @@ from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
 from components.shell.visitor import address, visitor
+from components.shell.waiting import poll_while
 from components.shell.ways_on import to_compare, to_playground
 from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
@@ -83,7 +84,7 @@ def draw() -> None:
     if chosen == OWN and (refusal := refused(spec, this_machine())):
         st.error(refusal)
         return
-    waiting.poll_while(f"map_{spec.digest}", lambda: _draw_map(spec, chosen, measure))
+    poll_while(f"map_{spec.digest}", lambda: _draw_map(spec, chosen, measure))
 
 
 def _setting(spec: MapSpec) -> str:
@@ -194,12 +195,9 @@ def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, fl
     done_estimate = sum(estimates[index] for index in unit_seconds)
     pace = sum(unit_seconds.values()) / done_estimate if done_estimate else 1.0  # actual over estimated time
     seconds_left = (sum(estimates) - done_estimate) * pace / own_jobs()
-    state = {
-        "running": f"computing, about {duration(seconds_left)} left",
-        "waiting": f"waiting for its turn, {counted(standing.ahead, 'other map')} first"
-        if standing.ahead
-        else "starting",
-    }.get(standing.state, "paused")
+    running = f"computing, about {duration(seconds_left)} left"
+    waiting = f"waiting for its turn, {counted(standing.ahead, 'other map')} first" if standing.ahead else "starting"
+    state = {"running": running, "waiting": waiting}.get(standing.state, "paused")
     state = "finished" if done == total else state
     st.progress(done / total, text=f"{done:,} of {total:,} runs · {state} · {badge('measured')}")
 

@@ -79,7 +79,6 @@ def panel_names(cfg: RunConfig) -> tuple[str, ...]:
 
 
 def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int, name: str) -> list[Panel]:
-
     if name == PANELS[0]:
         return _weights_and_samples(cfg, others, fit)
     return _maps(cfg, fit) if name == PANELS[1] else _answers(cfg)
@@ -116,7 +115,6 @@ def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], f
 
 
 def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
-
     sites = plan(cfg).sites
     return [
         Chart(title, span=6, figure=figures.step_map(title, track, sites, cfg.steps), height=220, fit=fit)

@@ -66,7 +66,6 @@ def _draw_downloads(cfg: RunConfig, view: View | None) -> None:
 
 
 def _current_trace(view: View) -> Trace:
-
     trace = view.log.trace() if view.log is not None else None
     return trace if trace is not None else view.trace
 

@@ -60,10 +60,12 @@ class ShownRecordings(Settings):
 
 def draw() -> None:
     """Draws the page below its title."""
+    in_folder = recordings()
+    _rerun_at_changes(set(in_folder))
     is_untouched = st.query_params.get("recording") is None
     above = st.container(horizontal=True, vertical_alignment="bottom")
     with above:
-        first, second = _draw_choices(above)
+        first, second = _draw_choices(above, [*in_folder, *examples()])
     runs: list[RecordingRef | RunConfig] = [RecordingRef(None if first == OWN else first)]
     labels: list[str | None] = [None]
     if second.startswith(TOY):
@@ -84,7 +86,6 @@ def draw() -> None:
             icon=":material/download:",
             on_click="ignore",
         )
-
     picture, instructions = st.columns([5, 3], gap="medium")
     with picture:
         _draw_player(runs, panels, start=first if is_untouched and first != OWN else "")  # an example plays at once
@@ -92,11 +93,8 @@ def draw() -> None:
         _draw_instructions()
 
 
-def _draw_choices(above: DeltaGenerator) -> tuple[str, str]:
+def _draw_choices(above: DeltaGenerator, names: list[str]) -> tuple[str, str]:
     """Draws the choice of a recording and of another to compare it with. Returns both."""
-    in_folder = recordings()
-    names = [*in_folder, *examples()]
-    _rerun_at_changes(set(in_folder))
     usual = ShownRecordings(next(iter(examples()), OWN))
     legal = {"recording": {name: _label(name) for name in (OWN, *names)}}
     first = form.draw(ShownRecordings, NAME, usual, only=["recording"], legal=legal, places=[above]).recording
@@ -123,7 +121,6 @@ def _draw_player(runs: list[RecordingRef | RunConfig], panels: list[Panel], star
 
 
 def _draw_instructions() -> None:
-
     st.markdown("**Record your own**")
     st.code(CODE, language=None, wrap_lines=True)  # highlighting is too pale for small type
     st.download_button(
@@ -143,7 +140,6 @@ def _draw_instructions() -> None:
 
 
 def _label(name: str) -> str:
-
     if not name.startswith(EXAMPLE):
         return name
     file = name.removeprefix(EXAMPLE).removesuffix(".jsonl")

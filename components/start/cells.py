@@ -35,7 +35,6 @@ class Combination:
 
     @property
     def title(self) -> str:
-
         return TEXTS(self.name)
 
     @property

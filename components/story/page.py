@@ -133,5 +133,4 @@ def _choose(fields: dict[str, Any]) -> None:
 
 
 def _net(choice: Choice) -> RunConfig:
-
     return RunConfig(depth=choice.depth, residual=choice.residual, norm=LEVELS.norm if choice.norm else "none")

@@ -48,7 +48,6 @@ class SceneRun:
 
     @property
     def last_frame(self) -> Frame | None:
-
         return self.finished.frames[-1] if self.finished and self.finished.frames else None
 
 
