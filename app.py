@@ -21,9 +21,9 @@ from components.player.route import routes
 from components.server.door import Door
 from components.server.sockets import raise_file_limit
 from components.shell import old_addresses
-from components.shell.assets import Scripts, streamlits
+from components.shell.assets import CompressedScripts, streamlit_scripts
 from components.shell.player_files import ADDRESSES, PLOTLY_ADDRESS, PRELOADED
-from components.shell.style import Styled
+from components.shell.style import HtmlInjector
 from models import log
 from models.lessons.board import board, classes_file
 from models.service.client import close_trainer, trainer
@@ -70,10 +70,10 @@ async def health(_request: Request) -> JSONResponse:
     )
 
 
-compressed = Middleware(Scripts, files=streamlits() | ADDRESSES, prefetch=PLOTLY_ADDRESS)
+compressed = Middleware(CompressedScripts, files=streamlit_scripts() | ADDRESSES, prefetch=PLOTLY_ADDRESS)
 app = st.App(
     MAIN,
     lifespan=lifespan,
     routes=[Route("/healthz", health), *routes(), *classroom.routes(), *old_addresses.routes()],
-    middleware=[Middleware(Door), compressed, Middleware(Styled, modules=PRELOADED, plotly=PLOTLY_ADDRESS)],
+    middleware=[Middleware(Door), compressed, Middleware(HtmlInjector, modules=PRELOADED, plotly=PLOTLY_ADDRESS)],
 )

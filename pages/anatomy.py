@@ -4,19 +4,19 @@ import streamlit as st
 
 from components.anatomy import page
 from components.controls import panel, settled
-from components.shell import hide, link
-from components.shell.drawer import settings
+from components.shell import hidden_parts, link
+from components.shell.drawer import settings_button
+from components.shell.page_links import link_to_playground
 from components.shell.waiting import poll_while
-from components.shell.ways_on import to_playground
 
 st.title("Anatomy of a block", anchor=False)
 st.markdown(
     "Choose one block of the playground's net and change what is in it: the charts show where signal and gradient "
     "break."
 )
-settings()
+settings_button()
 notes = link.adopt()
-hide.adopt()
+hidden_parts.adopt()
 with st.sidebar:
     requested, problem = panel.draw()
 cfg = settled.settle(requested)
@@ -28,4 +28,4 @@ page.draw_views(cfg, block)
 page.draw_history(cfg)
 st.subheader("What becomes of signal and gradient", anchor=False)
 poll_while("anatomy", lambda: page.draw_player(cfg))
-to_playground(cfg, "Train it in the playground")
+link_to_playground(cfg, "Train it in the playground")

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.compare import columns, runs
 from components.shell import projector
-from components.shell.drawer import settings
+from components.shell.drawer import settings_button
 
 notes = columns.adopt()
 if projector.is_on():
@@ -14,7 +14,7 @@ if projector.is_on():
 else:
     st.title("Compare", anchor=False)
     st.markdown("Train two to four networks side by side, on shared axes.")
-    settings()
+    settings_button()
     with st.sidebar:
         problem = columns.draw_controls()
     columns.write_address()

@@ -5,10 +5,10 @@ import streamlit as st
 from components.classroom import following
 from components.lessons import lesson, progress
 from components.lessons.progress import TEXTS
-from components.shell import hide, projector
+from components.shell import hidden_parts, projector
 
 chosen = lesson.chosen_lesson()
-hide.adopt()
+hidden_parts.adopt()
 progress.recall()
 if projector.is_on():
     projector.enlarge()

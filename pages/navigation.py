@@ -7,7 +7,7 @@ from streamlit.navigation.page import StreamlitPage
 
 from components.classroom import following
 from components.lessons import progress
-from components.shell import address, hide, language, memory, projector, tour
+from components.shell import address, hidden_parts, language, memory, projector, tour
 from components.shell.copy_link import copy_link
 from components.shell.drawer import drawer
 from components.shell.waiting import rerun_if_stale
@@ -71,16 +71,16 @@ page = st.navigation(pages, position="top")
 title = NAME if not page.url_path else f"{page.title} · {NAME}"
 st.set_page_config(page_title=title)
 st.logo(str(HERE / "wordmark.svg"))
-address.arrive(page.url_path, language.query() | hide.query() | following.follow(page.url_path))
+address.begin_run(page.url_path, language.query() | hidden_parts.query() | following.follow(page.url_path))
 tour.follow()
 copy_link()
 drawer(page.url_path)
 page.run()
-is_plain_visit = not (following.code() or projector.is_on() or hide.anything())
+is_plain_visit = not (following.code() or projector.is_on() or hidden_parts.hides_anything())
 memory.draw(
-    tour.declared(page.url_path) if is_plain_visit else None,
+    tour.declaration(page.url_path) if is_plain_visit else None,
     asks=progress.needs_memory(page.url_path),
     keeps=not following.shown_state(),
 )
-address.settle()
+address.write_changes()
 rerun_if_stale()

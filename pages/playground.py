@@ -5,12 +5,12 @@ import streamlit as st
 from components.controls import panel, settled
 from components.playground import page
 from components.playground.presets import draw_presets
-from components.shell import hide, link, projector
-from components.shell.drawer import settings
+from components.shell import hidden_parts, link, projector
+from components.shell.drawer import settings_button
 from components.shell.naming import name_of
 
 notes = link.adopt()
-hide.adopt()
+hidden_parts.adopt()
 if projector.is_on():
     projector.enlarge()
     requested, problem = panel.assemble()
@@ -31,7 +31,7 @@ if not projector.is_on():
         help="Set a network and press Train: watch signal, gradient and loss, block by block.",
     )
     with top:
-        settings()
+        settings_button()
         draw_presets(cfg)
 page.draw(cfg)
 if not projector.is_on():

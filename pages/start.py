@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.classroom import answers, board, following
-from components.shell import hide, language, projector, tour
+from components.shell import hidden_parts, language, projector, tour
 from components.start import cells
 from components.start.ways import draw_cards
 from components.start.words import TEXTS, conclusion
@@ -12,17 +12,17 @@ from models.lessons.stops import questions_of
 if projector.is_on():
     projector.enlarge()
 st.title(TEXTS.title, anchor=False)
-hide.adopt()
+hidden_parts.adopt()
 if (state := following.shown_state()) and state.asked:
     board.draw_question(state, TEXTS("question"), cells.draw_shown_cells)
 else:
     if state:
         st.markdown(TEXTS("the class guessed"))
-        right_option = None if hide.hidden("verdict") else answers.right_option
+        right_option = None if hidden_parts.is_hidden("verdict") else answers.right_option
         board.draw_results(following.code(), questions_of(state.stop), right_option, following.member())
     runs = cells.finished_runs()
     if runs:
-        tour.done("start")
+        tour.mark_done("start")
     with st.container(key="start_words"):  # its two texts share one place, so that nothing below moves
         if not (state or projector.is_on()):
             st.markdown(TEXTS("introduction"))
@@ -32,4 +32,4 @@ else:
     cells.draw(runs)
     if not (state or projector.is_on()):
         draw_cards()
-        language.choice()
+        language.draw_choice()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from components.labs.entrance import LEADS
 from components.playground.presets import PRESETS
-from components.shell.hide import PARTS
+from components.shell.hidden_parts import PARTS
 from components.start.cells import CELLS
 from components.start.ways import CARDS
 from models.insight.surgery import OPERATIONS

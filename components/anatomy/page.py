@@ -17,8 +17,8 @@ from components.player.panels import sample_paths_panel
 from components.player.profiles import row_profile
 from components.player.view import failure_sentence, view_at
 from components.shell import session
-from components.shell.address import put, put_again
-from components.shell.hide import any_hidden, hidden
+from components.shell.address import put, reapply_widgets
+from components.shell.hidden_parts import any_hidden, is_hidden
 from models.spec import ACTIVATIONS, ARRANGEMENTS, RunConfig, arrangement_of, plan
 from models.spec.code import block_code, block_parts
 from models.spec.equation import equation
@@ -40,7 +40,7 @@ class ChosenBlock(Settings):
 
 def draw_views(cfg: RunConfig, block: int) -> None:
     """Draws diagram, equation and PyTorch code of a block, all from one plan; nothing where a link hides theory."""
-    if hidden("theory"):
+    if is_hidden("theory"):
         return  # the code would give the equation away
     show_diagram(cfg, block)
     left, right = st.columns(2) if cfg.net == "mlp" else (st.container(), st.container())
@@ -93,14 +93,14 @@ def draw_player(cfg: RunConfig) -> bool:
     for title, (track, says) in PROFILES.items():
         others = [Series("no block changed", getattr(previous, track), "previous")] if previous else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
-        panels.append(Chart(title, span=6, figure=figure, says="" if hidden("verdict") else says))
+        panels.append(Chart(title, span=6, figure=figure, says="" if is_hidden("verdict") else says))
     player("anatomy", [cfg], panels, facts=[f"seed {cfg.seed}, 1 seed"])
     return is_waiting and not refusal
 
 
 def draw_history(cfg: RunConfig) -> None:
     """Draws the paper of the arrangement and the models that use it; nothing where a link hides theory."""
-    if hidden("theory"):
+    if is_hidden("theory"):
         return
     exact_name = arrangement_of(cfg)  # with overrides, because Mix-LN consists of them
     name = exact_name or arrangement_of(replace(cfg, overrides=()))
@@ -165,5 +165,5 @@ def _draw_switch(
 
 def _override(block: int, name: str, value: str | bool | None) -> None:
     """Overrides a field in one block; None removes the override."""
-    put_again()
-    put({"overrides": with_override(session.field("overrides"), block, name, value)})
+    reapply_widgets()
+    put({"overrides": with_override(session.widget_value("overrides"), block, name, value)})

@@ -8,7 +8,7 @@ import streamlit as st
 from components.claims import run
 from components.controls import form
 from components.shell import cards, session, waiting
-from components.shell.text import explained
+from components.shell.text import with_explained_words
 from models.claims.claims import CLAIMS, TOPICS, Claim, matching
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -44,14 +44,14 @@ def draw_grid() -> None:
         return
     by_title = {_title(claim): claim for claim in matches}
     deck = [cards.ChoiceCard(title, claim.topic, mark=run.guess_mark(claim)) for title, claim in by_title.items()]
-    cards.cards("Claim", deck, None, key="claims", choose=lambda title: _open(by_title[title].key))
+    cards.draw_cards("Claim", deck, None, key="claims", choose=lambda title: _open(by_title[title].key))
 
 
 def draw(claim: Claim) -> None:
     """Draws claim and experiment; the truth appears after a guess and the run."""
-    cards.leave("claim", list(CLAIMS), claim.key, _open)
+    cards.draw_navigation("claim", list(CLAIMS), claim.key, _open)
     st.subheader(f"“{claim.title}”", anchor=False)
-    st.markdown(f"**Experiment.** {explained(claim.question)}")
+    st.markdown(f"**Experiment.** {with_explained_words(claim.question)}")
     waiting.poll_while(f"claim_{claim.key}", lambda: run.draw(claim))
 
 

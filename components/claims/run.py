@@ -6,9 +6,9 @@ import streamlit as st
 
 from components.charts.diagram import show_blocks
 from components.player import experiment
+from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
-from components.shell.text import badge, explained, explanation
-from components.shell.ways_on import to_compare, to_playground
+from components.shell.text import badge, draw_explanation, with_explained_words
 from models.claims.claims import Claim
 from models.claims.judging import FAILS, HOLDS, PARTLY
 from models.experiment import Finding
@@ -69,7 +69,7 @@ def _draw_experiment(claim: Claim) -> tuple[bool, Finding | None]:
     CLAIMS_GUESSED.mutable()[claim.key] = GUESSES.get(str(guess)) == finding.answer
     _draw_verdict(claim, finding, str(guess))
     with st.expander("What is true"):
-        explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
+        draw_explanation(claim.why, "recorded" if claim.nets else "formula", claim.papers)
     _draw_links(claim)
     return False, finding
 
@@ -85,12 +85,12 @@ def _draw_verdict(claim: Claim, finding: Finding, guess: str) -> None:
     verdict = f"{finding.answer}{condition}."
     is_right = CLAIMS_GUESSED.get()[claim.key]
     scored = f"You were right: {verdict}" if is_right else f"You guessed “{guess}”. Not quite: {verdict}"
-    st.markdown(f"{ICONS[finding.answer]} **{scored}** {explained(finding.sentence)} {badge(claim.badge)}")
+    st.markdown(f"{ICONS[finding.answer]} **{scored}** {with_explained_words(finding.sentence)} {badge(claim.badge)}")
 
 
 def _draw_links(claim: Claim) -> None:
     nets = list(claim.nets.values())
     if len(nets) == 1:
-        to_playground(nets[0])
+        link_to_playground(nets[0])
     elif nets:
-        to_compare(nets[:MAX_COLUMNS])
+        link_to_compare(nets[:MAX_COLUMNS])

@@ -117,7 +117,9 @@ def listen(code: str, state: Now | None, listener: str, *, keys: bool = False) -
 
     The ticket is valid for this class alone, so that nobody learns from it which other classes are open.
     """
-    ticket = TICKETS.issue(Requester(visitor.visitor(), CLASS_SCREEN, listener, frozenset({code}), visitor.address()))
+    ticket = TICKETS.issue(
+        Requester(visitor.visitor_id(), CLASS_SCREEN, listener, frozenset({code}), visitor.address())
+    )
     data = {"code": code, "ticket": ticket, "version": state.version if state else 0, "keys": keys}
     name = f"classroom_{listener}"
     _component(

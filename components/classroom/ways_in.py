@@ -10,7 +10,7 @@ from components.shell.qr import qr_code
 
 def join_html(code: str, extra_html: str) -> str:
     """HTML of the QR code beside the address and `extra_html`, on a page whose address is known."""
-    picture, instruction = _qr_code_and_address(code, address.HERE.get())
+    picture, instruction = _qr_code_and_address(code, address.CURRENT_PAGE.get())
     return f'<div class="class-join">{picture}<div>{instruction}{extra_html}</div></div>'
 
 
@@ -20,6 +20,6 @@ def draw_join_overlay(code: str, page: str) -> None:
 
 
 def _qr_code_and_address(code: str, page: str) -> tuple[str, str]:
-    base = address.base(page)
+    base = address.app_url(page)
     join = escape(f"{base.partition('://')[2]}/join")
     return qr_code(f"{base}/join?c={code}"), f"<p><b>{join}</b> with the code <b>{code}</b></p>"

@@ -8,9 +8,9 @@ import streamlit as st
 
 from components.controls import form, panel, settled
 from components.controls.settled import LAST_GOOD
-from components.shell import address, compare_link, hide, link, session
+from components.shell import address, compare_link, hidden_parts, link, session
 from components.shell.address import RESTORED
-from components.shell.naming import names_of, settings
+from components.shell.naming import names_of, settings_text
 from components.shell.session import Key
 from components.shell.text import badge
 from models.content import Texts
@@ -52,7 +52,7 @@ def adopt() -> list[str]:
 
     Returns notes on what was corrected in a link.
     """
-    hide.adopt()
+    hidden_parts.adopt()
     query = _query_of_columns()
     with address.adopting(*compare_link.KEYS, *query) as fresh:
         if fresh or not session.has_value(SEEDS):
@@ -63,7 +63,7 @@ def adopt() -> list[str]:
             COLUMNS.put(columns)
             session.set_widget(SEEDS, seeds)
             if "digest" in st.query_params:  # a new run is to be compared with it
-                compare_link.begin()
+                compare_link.request_play()
             COMPARE_NOTES.put(notes)
             COLUMN_DRAWN.put(None)
     return COMPARE_NOTES.get()
@@ -71,7 +71,7 @@ def adopt() -> list[str]:
 
 def _default_columns(fallback: list[RunConfig]) -> list[RunConfig]:
     """The columns before a visitor chooses: the playground's net and its opposite, if this visit had one."""
-    COMPARE_DEFAULT.put(opposite(settled.last())[0] if LAST_GOOD.there else fallback)
+    COMPARE_DEFAULT.put(opposite(settled.last())[0] if LAST_GOOD.is_set else fallback)
     return COMPARE_DEFAULT.get()
 
 
@@ -85,15 +85,15 @@ def write_address() -> None:
     columns, seeds = COLUMNS.get(), session.widget_value(SEEDS)
     has_changed = compare_link.from_query(old_query)[:2] != (columns, seeds)
     old_keys = [*compare_link.KEYS, *old_query, *(["digest"] if has_changed else [])]
-    address.change(dict.fromkeys(old_keys) | compare_link.to_query(columns, seeds))
-    address.settle()  # now, because another press may cut short the long rest of the script
+    address.collect_changes(dict.fromkeys(old_keys) | compare_link.to_query(columns, seeds))
+    address.write_changes()  # now, because another press may cut short the long rest of the script
 
 
 def draw_controls() -> str:
     """Draws the controls of one column or of all. Returns why a change was refused, or an empty string.
 
     The address names the column. A browser that still shows another column sends the old address, by which
-    `address.put_again` recognises that its values belong to that one.
+    `address.reapply_widgets` recognises that its values belong to that one.
     """
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
@@ -129,7 +129,7 @@ def _differing_values(columns: Sequence[RunConfig]) -> dict[str, str]:
 
 def draw_messages(notes: list[str], problem: str) -> None:
     """Draws where column A comes from, what was corrected in a link, and why a change was refused."""
-    if LAST_GOOD.there and COLUMNS.get() == opposite(settled.last())[0]:
+    if LAST_GOOD.is_set and COLUMNS.get() == opposite(settled.last())[0]:
         st.caption("A is the network from the playground.")
     if sentence := levelling_sentence(COLUMNS.get()):
         st.caption(f"{sentence} {badge('formula')}")
@@ -145,7 +145,7 @@ def levelling_sentence(columns: Sequence[RunConfig]) -> str:
     Empty unless two columns differ in the residual alone, all four nets of residual x norm have a law, and the norm
     levels the gradient.
     """
-    if len(columns) != 2 or differing(columns) != ("residual",) or hide.hidden("residual"):
+    if len(columns) != 2 or differing(columns) != ("residual",) or hidden_parts.is_hidden("residual"):
         return ""
     both, norm = sorted(columns, key=lambda cfg: not cfg.residual)
     nets = {"both": both, "norm": norm, "residual": replace(both, norm="none"), "neither": replace(norm, norm="none")}
@@ -177,7 +177,7 @@ def draw_column_buttons() -> bool:
 def draw_warnings() -> None:
     """Draws a note if no column differs, or if the link hides a difference."""
     names = differing(COLUMNS.get())
-    shown = [name for name in names if not hide.hidden(name)]
+    shown = [name for name in names if not hidden_parts.is_hidden(name)]
     if len(shown) < len(names):
         st.caption(TEXTS("hides the rest") if shown else TEXTS("hides all"))
     if not names:
@@ -189,7 +189,7 @@ def draw_differences() -> None:
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
     names = differing(columns)
-    shown = [name for name in names if not hide.hidden(name)]
+    shown = [name for name in names if not hidden_parts.is_hidden(name)]
     with st.expander("What differs and what is equal"):
         if shown:
             lines = ["| differs | " + " | ".join(letters) + " |", "|---|" + "---|" * len(letters)]
@@ -197,9 +197,9 @@ def draw_differences() -> None:
                 values = " | ".join(f"**{value_in_words(getattr(cfg, name))}**" for cfg in columns)
                 lines.append(f"| {knobs()[name][1].label} | {values} |")
             st.markdown("\n".join(lines))
-        equal = [name for name in MAIN_FIELDS if name not in names and not hide.hidden(name)]
+        equal = [name for name in MAIN_FIELDS if name not in names and not hidden_parts.is_hidden(name)]
         if equal:
-            st.caption(f"Equal in all: {settings(columns[0], equal)}")
+            st.caption(f"Equal in all: {settings_text(columns[0], equal)}")
 
 
 def _query_of_columns() -> dict[str, str]:

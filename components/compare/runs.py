@@ -14,9 +14,9 @@ from components.compare.columns import COLUMNS, LETTERS, NAME, SEEDS
 from components.player.page import player, playhead
 from components.player.panels import TEXT_NOTE, is_language_model, stack_blocks, text_panel
 from components.shell import compare_link, link, projector, session
-from components.shell.hide import hidden
-from components.shell.naming import names_of, settings
-from components.shell.text import explained
+from components.shell.hidden_parts import is_hidden
+from components.shell.naming import names_of, settings_text
+from components.shell.text import with_explained_words
 from models.insight.compared import ahead, learners, sizes
 from models.service.client import RequestedLog, key_of, trainer
 from models.spec import RunConfig, plan
@@ -70,7 +70,7 @@ def _draw_player(letters: list[str], panels: list[Panel], seeds: int) -> None:
         reports="rest",
         scope=" all",
         names=letters,
-        start=compare_link.begun(),
+        start=compare_link.play_request(),
         restore=True,
         facts=[share.seeds_label(seeds)],
         keys=projector.HINT if projector.is_on() else "",
@@ -89,7 +89,7 @@ def _draw_findings(
     step = playhead(NAME, COLUMNS.get(), seeds).step
     has_step = {letter: log.trained and (log.length > step or log.done) for letter, log in logs.items()}
     reached = {letter: column_traces for letter, column_traces in traces.items() if has_step[letter]}
-    if hidden("verdict") or len(reached) < 2:
+    if is_hidden("verdict") or len(reached) < 2:
         st.empty()  # clears a sentence about other columns
         return
     is_over = all(log.done and step >= min(log.cfg.steps, log.length - 1) for log in logs.values())
@@ -101,7 +101,7 @@ def _draw_findings(
         sentences.append(f"**{ahead(reached, step, task)}**")
     if "depth" not in without:
         sentences.append(sizes(reached, step))
-    st.markdown(explained(" ".join(sentences)))
+    st.markdown(with_explained_words(" ".join(sentences)))
 
 
 def _panels(seeds: int, *, against: bool, without: Collection[str]) -> list[Panel]:
@@ -159,15 +159,15 @@ def _sample_paths(labels: list[str]) -> SamplePaths:
         span=HALF if count == 2 else SPANNED,
         runs=tuple(range(count)),
         labels=tuple(labels if max(map(len, labels)) <= MAX_LABEL_CHARS else LETTERS[:count]),
-        shows_outcome=not hidden("verdict"),
+        shows_outcome=not is_hidden("verdict"),
         height=PATHS_HEIGHT,
     )
 
 
 def _legend(configurations: list[RunConfig]) -> list[str]:
     """By column, the values that differ; the names of the networks where more than two fields differ, or none."""
-    names = [name for name in differing(configurations) if not hidden(name)]
-    return [settings(cfg, names) for cfg in configurations] if 0 < len(names) <= 2 else names_of(configurations)
+    names = [name for name in differing(configurations) if not is_hidden(name)]
+    return [settings_text(cfg, names) for cfg in configurations] if 0 < len(names) <= 2 else names_of(configurations)
 
 
 def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
@@ -175,6 +175,6 @@ def _column(cfg: RunConfig, run: int, span: int) -> list[Panel]:
     letter, blocks = LETTERS[run], stack_blocks(cfg)
     stack = StackPanel(f"Signal and gradient of {letter}", run, span, 1, blocks=blocks, label=letter, scale="shared")
     verdict: Panel = Headline(f"Verdict of {letter}", run, span, 2, label=letter)
-    if hidden("verdict"):
+    if is_hidden("verdict"):
         verdict = Heading(letter, run, span, 2)
     return [stack, verdict, Link("Open in the playground", run, span, 3, href=f"playground?{key_of(cfg)}")]

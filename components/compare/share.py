@@ -9,7 +9,7 @@ from addnorm.player.declare import Panel
 from components.player.file import player_file
 from components.player.share import download_button, player_download, show_comparison, show_link, torch_version
 from components.shell import compare_link
-from components.shell.hide import hidden
+from components.shell.hidden_parts import is_hidden
 from components.shell.naming import names_of
 from models.content import Texts
 from models.export import about_html, compare, comparison_csv, comparison_json, digest_of, title_of
@@ -27,7 +27,7 @@ def draw_export(columns: dict[str, RunConfig], traces: dict[str, list[Trace]], s
 
     `traces` holds a trace for each seed of a column, none before its first step.
     """
-    if hidden("export"):
+    if is_hidden("export"):
         return
     with st.expander("Export and share", icon=":material/download:", key=KEY, on_change="rerun") as panel:
         if not panel.open:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.controls import form
 from components.shell import session
-from components.shell.link import help_of
+from components.shell.link import field_help
 from models.content import phrase
 from models.spec import knobs
 from models.spec.settings import of_run
@@ -26,7 +26,7 @@ def widget(
     if knob.rules is not None:
         plain: list[float | str] = [*before, 0.5, 1.0, 2.0, *knob.rules]
         options = plain if value in plain else [value, *plain]
-        fixed: dict[str, Any] = {"key": key, "help": help_of(name)} | more
+        fixed: dict[str, Any] = {"key": key, "help": field_help(name)} | more
         st.selectbox(phrase(knob.label), options, accept_new_options=True, **fixed)
         return
     choices = None if knob.choices is None else dict.fromkeys([*before, *knob.choices])

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from components.shell import address, session
-from components.shell.link import tip
+from components.shell.link import help_text
 from models.content import phrase
 from models.spec.knob import Knob
 from models.spec.query import Near
@@ -86,7 +86,7 @@ def put(key: str, *, of: str = "", **values: Any) -> None:
 
 def control(key: str, name: str, kinds: tuple[type, ...], knob: Knob, **more: Any) -> None:
     """Draws the control of a field: a toggle, choices, a text or a number."""
-    fixed: dict[str, Any] = {"key": key, "persist_state": "session", "help": tip(name, knob)}
+    fixed: dict[str, Any] = {"key": key, "persist_state": "session", "help": help_text(name, knob)}
     fixed |= ({"width": knob.width} if knob.width else {}) | more
     label = phrase(knob.label)
     number: Any = int if int in kinds else float

@@ -78,7 +78,7 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
         st.error(TEXTS("results of before", problem=str(problem)))
     good = TABLE_GOOD.of(key).get()
     link = _text(good, default)
-    address.change({name: link if _fits(link) else None})
+    address.collect_changes({name: link if _fits(link) else None})
     if not _fits(link):
         st.caption(TEXTS("no link"))
     with st.popover("Paste a table", icon=":material/content_paste:"):
@@ -105,9 +105,9 @@ def _adopt(key: str, default: np.ndarray, name: str) -> None:
     """Before the table is drawn: takes it over from the address, or from a default that has changed."""
     text, good, refused = st.query_params.get(name), TABLE_GOOD.of(key), TABLE_NOT_TAKEN.of(key)
     kept = TABLE_DEFAULT.of(key)
-    before = kept.get() if kept.there else default
+    before = kept.get() if kept.is_set else default
     with address.adopting(name) as fresh:
-        if good.there and (not fresh or _stands(_text(good.get(), before), text)):
+        if good.is_set and (not fresh or _stands(_text(good.get(), before), text)):
             if text is None and not np.array_equal(before, default):
                 put(key, default)
         else:

@@ -9,12 +9,12 @@ from streamlit.delta_generator import DeltaGenerator
 from components.controls.field import parsed, widget
 from components.player.view import as_sentence
 from components.shell import address, session
-from components.shell.address import put, put_again
-from components.shell.hide import any_hidden, hidden
-from components.shell.link import defined, help_of
-from components.shell.naming import ARRANGED
+from components.shell.address import put, reapply_widgets
+from components.shell.hidden_parts import any_hidden, is_hidden
+from components.shell.link import field_help, with_glossary_link
+from components.shell.naming import ARRANGEMENT_FIELDS
 from components.shell.session import Key
-from components.shell.sources import cited
+from components.shell.sources import with_links
 from models.insight.theory import keeping_gain
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
@@ -50,11 +50,11 @@ def draw(
     _fields(st.container(), ("depth", "residual", "placement", "norm"), differ)
     menu = st.container()
     _fields(st.container(), ("net", "task"), differ)
-    arrived = DRAWN_ON.get() != address.HERE.get()
-    DRAWN_ON.put(address.HERE.get())
+    arrived = DRAWN_ON.get() != address.CURRENT_PAGE.get()
+    DRAWN_ON.put(address.CURRENT_PAGE.get())
     rest = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED[1:]}
     for group, names in {FOLDED[0]: ["width", "activation", "init"], **rest}.items():
-        if all(hidden(name) for name in names):
+        if all(is_hidden(name) for name in names):
             continue
         key = f"open_{group}"
         if arrived or not session.has_value(key):
@@ -64,18 +64,18 @@ def draw(
                 _fields(st.container(), names, differ)
         UNFOLDED.put(UNFOLDED.get() - {group} | ({group} if folded.open else set()))
     cfg, problem = assemble()
-    shown = arranges(ARRANGED)
+    shown = arranges(ARRANGEMENT_FIELDS)
     MADE.put((arrangement_of(cfg) if cfg and shown else None) or CUSTOM)
     if shown:
         with menu:
-            several = not differ.keys().isdisjoint(ARRANGED)
+            several = not differ.keys().isdisjoint(ARRANGEMENT_FIELDS)
             _arrangement_menu(SEVERAL if several else MADE.get(), arrange or _arrange)
     return cfg, problem
 
 
 def arranges(fields: Iterable[str]) -> bool:
     """Whether a picker that sets these fields at once may be shown: no link hides pickers or any of the fields."""
-    return not hidden("arrangement") and not any_hidden(fields)
+    return not is_hidden("arrangement") and not any_hidden(fields)
 
 
 def excepted(overrides: Iterable[Override]) -> set[str]:
@@ -93,21 +93,21 @@ def assemble() -> tuple[RunConfig | None, str]:
 
 def values() -> dict[str, Any]:
     """The fields as the widgets hold them, whether or not their combination is legal."""
-    return {name: parsed(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
+    return {name: parsed(name, session.widget_value(name, getattr(RunConfig, name))) for name in knobs()}
 
 
 def _fields(place: DeltaGenerator, names: Iterable[str], differ: Mapping[str, str]) -> None:
-    net = str(session.field("net", "mlp"))
+    net = str(session.widget_value("net", "mlp"))
     with place:
         for name in names:
             _, knob = knobs()[name]
-            if hidden(name) or (name == "net" and any_hidden(SCENERY)):
+            if is_hidden(name) or (name == "net" and any_hidden(SCENERY)):
                 continue
             if name in differ:
                 st.caption(f"{knob.label}: {differ[name]}")
             elif net in knob.nets and name != "overrides":
                 _field(name, knob)
-            elif name == "overrides" and (exceptions := session.field("overrides")):
+            elif name == "overrides" and (exceptions := session.widget_value("overrides")):
                 st.caption(f"Exceptions for single blocks: {len(exceptions)}")
                 if not any_hidden(excepted(exceptions)):
                     st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
@@ -117,10 +117,10 @@ def _field(name: str, knob: Knob) -> None:
     """Draws the widget of a field under the field's name; its state survives not being drawn."""
     more: dict[str, Any] = {"persist_state": "session", "disabled": _idle(name)}
     if name == "task":
-        more["help"] = f"{as_sentence(TASKS[str(session.field('task'))].reading)} {help_of(name)}"
+        more["help"] = f"{as_sentence(TASKS[str(session.widget_value('task'))].reading)} {field_help(name)}"
     if name in FOLLOWED:
         more["on_change"] = FOLLOWED[name]
-    widget(name, session.field(name, 1.0), key=name, control=knob.control, **more)
+    widget(name, session.widget_value(name, 1.0), key=name, control=knob.control, **more)
     if name == "init_gain" and (cfg := assemble()[0]) and (gain := keeping_gain(cfg)):
         st.button(
             f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=({name: float(f"{gain:.4g}")},)
@@ -129,26 +129,26 @@ def _field(name: str, knob: Knob) -> None:
 
 def _idle(name: str) -> bool:
     """Whether a control has no effect at the moment."""
-    return (name in {"skip_scale", "skip_repeats"} and not session.field("residual", True)) or (
-        name in {"placement", "eps", "affine"} and session.field("norm") == "none"
+    return (name in {"skip_scale", "skip_repeats"} and not session.widget_value("residual", True)) or (
+        name in {"placement", "eps", "affine"} and session.widget_value("norm") == "none"
     )
 
 
 def _follow_net() -> None:
     """Sets the scene of a new net: a task, a depth and an optimiser that suit it."""
-    put_again()
-    net = str(session.field("net"))
+    reapply_widgets()
+    net = str(session.widget_value("net"))
     put(NET_DEFAULTS[net] | SCENES[net])
     _follow_depth()
 
 
 def _follow_depth() -> None:
     """Makes the exceptions of a mixed arrangement for the new depth; else drops those of blocks that are gone."""
-    arrangement, depth = MADE.get(), int(session.field("depth"))
+    arrangement, depth = MADE.get(), int(session.widget_value("depth"))
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
         put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
     else:
-        put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
+        put({"overrides": tuple(one for one in session.widget_value("overrides", ()) if one[0] <= depth)})
 
 
 FOLLOWED = {"net": _follow_net, "depth": _follow_depth}  # what a change of a field also sets
@@ -158,18 +158,18 @@ def _arrangement_menu(made: str, arrange: Callable[[], None]) -> None:
     """Draws the menu of arrangements, last of all: it is called by the name of what the other controls make."""
     own = ARRANGEMENTS.get(made)
     unnamed = "The columns differ." if made == SEVERAL else "What is set has no name."
-    read = f"{own.reading} ({cited(own.source)})" if own else unnamed
+    read = f"{own.reading} ({with_links(own.source)})" if own else unnamed
     tip = f"{read} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
     st.menu_button(
         f"Arrangement: {made}",
         list(ARRANGEMENTS),
         key=MENU,
         on_click=arrange,
-        help=defined(tip, ARRANGEMENT),
+        help=with_glossary_link(tip, ARRANGEMENT),
         width="stretch",
     )
 
 
 def _arrange() -> None:
-    put_again()
-    put(architecture_fields(str(session.widget_value(MENU)), int(session.field("depth"))))
+    reapply_widgets()
+    put(architecture_fields(str(session.widget_value(MENU)), int(session.widget_value("depth"))))

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.controls import panel
 from components.shell import link
-from components.shell.hide import any_hidden
+from components.shell.hidden_parts import any_hidden
 from components.shell.session import Key
 from models.spec import RunConfig, knobs
 from models.spec.budget import affordable, fitted, over_budget
@@ -22,7 +22,7 @@ def settle(cfg: RunConfig | None) -> RunConfig:
     """
     if cfg is not None and over_budget(cfg) is None:
         LAST_GOOD.put(cfg)
-    if not LAST_GOOD.there:
+    if not LAST_GOOD.is_set:
         LAST_GOOD.put(fitted(cfg or RunConfig()))
     return last()
 

@@ -10,7 +10,7 @@ import streamlit as st
 from components.controls import form
 from components.shell import session
 from components.shell.link import PAGES
-from components.shell.sources import cited
+from components.shell.sources import with_links
 from models.lessons.glossary import ENTRIES, GlossaryEntry, Term, key_of, near, search
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -44,7 +44,7 @@ def meaning(sense: Term) -> str:
     """A sense as Markdown: category, text, formula, and source with links to the papers."""
     category = f"*{sense.of}* · " if sense.of else ""
     formula = f" ${sense.formula}$" if sense.formula else ""
-    source = cited(_escaped(sense.source))
+    source = with_links(_escaped(sense.source))
     return f"{category}{_escaped(sense.text)}{formula}" + (f" ({source})" if source else "")
 
 

@@ -23,8 +23,8 @@ from components.instruments.stream import STREAM
 from components.instruments.surgery import SURGERY
 from components.player.view import View
 from components.server.tickets import Playhead
-from components.shell.cards import ChoiceCard, cards
-from components.shell.hide import hidden
+from components.shell.cards import ChoiceCard, draw_cards
+from components.shell.hidden_parts import is_hidden
 from components.shell.text import badge
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -55,11 +55,11 @@ class OpenInstrument(Settings):
 
 def draw_instruments(view: View, playhead: Playhead, player: str) -> bool:
     """Draws a player's instruments as cards, and the open one. Returns whether it waits for an answer."""
-    names = [name for name in INSTRUMENTS if not (name in HIDDEN_WITH and hidden(HIDDEN_WITH[name]))]
+    names = [name for name in INSTRUMENTS if not (name in HIDDEN_WITH and is_hidden(HIDDEN_WITH[name]))]
     chosen = form.keep(OpenInstrument, "", legal={"instrument": names}).instrument
     st.subheader("Instruments", anchor=False, help="Each measures the net at the step shown.")
     deck = [ChoiceCard(name, INSTRUMENTS[name].question, INSTRUMENTS[name].unfit(view)) for name in names]
-    cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=OPEN, brief=True)
+    draw_cards("Instruments", deck, chosen, key="instruments", choose=_toggle, opens=OPEN, brief=True)
     if chosen is None:
         return False
     instrument = INSTRUMENTS[chosen]

@@ -71,7 +71,7 @@ def _ask(panel: InstrumentPanel) -> Measured[Lens] | None:
             return panel.ask(answers.LENS, sample=int(sample), block=block)
         is_text = TASKS[cfg.task].kind == "text"
         key = _text_key(panel)
-        session.begin(key, PROMPTS[cfg.task])
+        session.set_initial(key, PROMPTS[cfg.task])
         ways = "characters, ↵ for a new line" if is_text else "symbols as numbers with spaces between"
         text = st.text_input(WORDS("text", tokens=cfg.tokens, ways=ways), key=key, max_chars=MAX_TEXT_CHARS)
     return panel.ask(answers.LENS, text=text.replace("↵", "\n"), block=block)

@@ -12,10 +12,10 @@ from components.charts.parts import Figure, site_word, title_of
 from components.player.answer import Reply, answer
 from components.player.view import View
 from components.server.tickets import Playhead
-from components.shell.hide import hidden
+from components.shell.hidden_parts import is_hidden
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
-from components.shell.visitor import address, visitor
+from components.shell.visitor import address, visitor_id
 from models.answers import Question, Value
 from models.content import Texts
 from models.service.client import Requester, trainer
@@ -104,7 +104,7 @@ class InstrumentPanel:
 
     def write(self, text: str, *, bold: bool = True) -> None:
         """Writes a finding, unless a link hides the verdict; the panel's first sentence is bold."""
-        if not hidden("verdict"):
+        if not is_hidden("verdict"):
             st.markdown(f"**{text}**" if bold else text)
 
     def chart(
@@ -190,7 +190,7 @@ class InstrumentPanel:
 
     def owner(self, question: str) -> Requester:
         """The requester of a question: this visitor and screen, because the trainer serves one screen at a time."""
-        return Requester(visitor(), self.screen, f"{self.name} {question}", address=address())
+        return Requester(visitor_id(), self.screen, f"{self.name} {question}", address=address())
 
     def _request(self, question: Question[Value], step: int, args: dict[str, Any]) -> Reply[Value]:
         reply = answer(question, self.cfg, owner=self.owner(question.name), step=step, **args)

@@ -12,7 +12,7 @@ from components.instruments import remedies
 from components.instruments.panel import Instrument, InstrumentPanel
 from components.player.view import View
 from components.shell import compare_link, link
-from components.shell.hide import hidden
+from components.shell.hidden_parts import is_hidden
 from models.content import Texts
 from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNT
@@ -41,7 +41,7 @@ def draw(panel: InstrumentPanel) -> None:
         st.markdown(f"{verdict(view.cfg, trace, view.row).sentence} {vanished_from(trace)}")
     else:
         _draw_divergence(panel, trace, trace.divergence)
-    if not hidden("export"):  # it also hides the way to Compare
+    if not is_hidden("export"):  # it also hides the way to Compare
         _draw_remedies(panel)
 
 
@@ -98,7 +98,7 @@ def _step_labels(rows: np.ndarray) -> list[str]:
 
 def _compare(cfg: RunConfig, other: RunConfig) -> None:
     """Opens the comparison of two runs and plays it."""
-    compare_link.begin()
+    compare_link.request_play()
     st.switch_page(link.COMPARE, query_params=compare_link.to_query([cfg, other], seeds=1))
 
 

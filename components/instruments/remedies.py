@@ -6,8 +6,8 @@ from typing import Any
 from components.instruments.panel import INSTRUMENT
 from components.player.answer import answer
 from components.player.view import View
-from components.shell.hide import hidden
-from components.shell.visitor import address, visitor
+from components.shell.hidden_parts import is_hidden
+from components.shell.visitor import address, visitor_id
 from models import answers
 from models.answers import Tried
 from models.content import Texts
@@ -42,13 +42,13 @@ def remedy_search(view: View) -> RemedySearch:
     cfg, trace = view.cfg, view.trace
     lost = trace.divergence.step if trace.divergence else -1
     first = postmortem(cfg, trace).first if trace.divergence else ()
-    without = [name for name in knobs() if hidden(name)]
+    without = [name for name in knobs() if is_hidden(name)]
     remedies = candidates(cfg, first, without)
     if not remedies:
         return RemedySearch([])
     args: dict[str, Any] = {"first": list(first), "without": without, "lost": lost}
     # On the open instrument's screen, because a question from another screen would end that instrument's questions.
-    owner = Requester(visitor(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
+    owner = Requester(visitor_id(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **args)
     if reply.value is None:
         sentence = WORDS("trying", share=reply.share) if reply.is_waiting else literal(reply.refusal)

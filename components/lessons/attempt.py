@@ -15,8 +15,8 @@ from components.lessons.progress import TEXTS
 from components.player.page import player
 from components.player.view import as_sentence
 from components.shell import waiting
+from components.shell.page_links import link_to_playground
 from components.shell.session import Key
-from components.shell.ways_on import to_playground
 from models.lessons.challenges import check, out_of_bounds
 from models.lessons.lessons import Lesson
 from models.service.client import RequestedLog, trainer
@@ -34,7 +34,7 @@ ATTEMPT_FINISHED: Key[RunConfig | None] = Key("{}_watched", None)
 def draw(lesson: Lesson) -> None:
     """Draws the challenge and the attempt at it."""
     challenge, name = lesson.challenge, f"attempt_{lesson.key}"
-    if not ATTEMPT.of(name).there:
+    if not ATTEMPT.of(name).is_set:
         ATTEMPT.of(name).put(challenge.base)
     left, right = st.columns([2, 3], gap="medium")
     with left:
@@ -78,7 +78,7 @@ def _draw_fields(lesson: Lesson) -> None:
             on_click=ATTEMPT.of(name).put,
             args=(challenge.base,),
         )
-        to_playground(cfg, TEXTS("playground"), lesson=lesson.key)
+        link_to_playground(cfg, TEXTS("playground"), lesson=lesson.key)
 
 
 def _change_field(key: str, knob: str, value: Any) -> None:

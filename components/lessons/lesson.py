@@ -11,8 +11,8 @@ from components.controls import form
 from components.lessons import attempt, progress, runs, source
 from components.lessons.progress import TEXTS
 from components.shell import address, projector, session, waiting
-from components.shell.hide import hidden
-from components.shell.text import explained, explanation
+from components.shell.hidden_parts import is_hidden
+from components.shell.text import draw_explanation, with_explained_words
 from models.experiment import Finding
 from models.lessons.board import Now
 from models.lessons.board import board as board_of_class
@@ -40,14 +40,14 @@ def chosen_lesson() -> Lesson:
 
 def draw_list(lesson: Lesson) -> None:
     """Draws a list of all lessons and the progress; nothing where the link shows one lesson only."""
-    if hidden("lessons") or following.shown_state():
+    if is_hidden("lessons") or following.shown_state():
         return
     numbered = enumerate(LESSONS.items(), start=1)
     titles = {key: f"{number}. {entry.title} {progress.symbol(key)}" for number, (key, entry) in numbered}
     address.put({BOX: lesson.key})
 
     def change() -> None:
-        address.put_again()
+        address.reapply_widgets()
         session.set_widget(CHOICE, session.widget_value(BOX))
 
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -68,7 +68,7 @@ def draw(lesson: Lesson) -> None:
     number = list(LESSONS).index(lesson.key) + 1
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        st.markdown(f"**{number}. {lesson.title}.** {explained(lesson.question)}")
+        st.markdown(f"**{number}. {lesson.title}.** {with_explained_words(lesson.question)}")
         has_guess = _draw_guess(lesson)
     finding = runs.visible_finding(lesson) if has_guess else None
     with right:
@@ -79,9 +79,9 @@ def draw(lesson: Lesson) -> None:
     if has_guess:
         _draw_runs(lesson, finding)
     lesson_progress = progress.progress_of(lesson.key)
-    if lesson_progress.watched and lesson_progress.right is not None and not hidden("answers"):
+    if lesson_progress.watched and lesson_progress.right is not None and not is_hidden("answers"):
         with st.expander(TEXTS("why"), expanded=True):
-            explanation(lesson.why, "formula", lesson.papers, TEXTS("read more"))
+            draw_explanation(lesson.why, "formula", lesson.papers, TEXTS("read more"))
         attempt.draw(lesson)
         _draw_code(lesson)
 
@@ -142,7 +142,7 @@ def _draw_blocks(lesson: Lesson) -> None:
 
 def draw_neighbours(lesson: Lesson) -> None:
     """Draws buttons to the previous and the next lesson; none where the link shows one lesson only."""
-    if hidden("lessons") or following.shown_state():
+    if is_hidden("lessons") or following.shown_state():
         return
     lessons = list(LESSONS.values())
     index = lessons.index(lesson)

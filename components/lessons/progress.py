@@ -7,7 +7,7 @@ import streamlit as st
 
 from components.classroom import following
 from components.shell import memory, tour
-from components.shell.hide import hidden
+from components.shell.hidden_parts import is_hidden
 from components.shell.session import Key
 from models.content import Texts
 from models.lessons.lessons import LESSONS, Lesson
@@ -45,12 +45,12 @@ def needs_memory(page: str) -> bool:
 
 def recall() -> None:
     """Adopts the browser's memory once it has arrived, before the page is drawn; not in a class."""
-    if following.shown_state() or not memory.heard() or LESSONS_RECALLED.get():
+    if following.shown_state() or not memory.has_answered() or LESSONS_RECALLED.get():
         return
     LESSONS_RECALLED.put(True)
     for key, lesson in LESSONS.items():
         if progress_of(key) == LessonProgress():
-            LESSONS_DONE.mutable()[key] = _from_memory(lesson, memory.recalled(ENTRY.format(key)))
+            LESSONS_DONE.mutable()[key] = _from_memory(lesson, memory.recall(ENTRY.format(key)))
 
 
 def remember() -> None:
@@ -58,10 +58,10 @@ def remember() -> None:
     if following.shown_state():
         return
     for key in LESSONS:
-        if progress_of(key) != LessonProgress() or memory.recalled(ENTRY.format(key)):
-            memory.keep(ENTRY.format(key), asdict(progress_of(key)))
+        if progress_of(key) != LessonProgress() or memory.recall(ENTRY.format(key)):
+            memory.remember(ENTRY.format(key), asdict(progress_of(key)))
     if any(progress_of(key).guess for key in LESSONS):
-        tour.done("lesson")
+        tour.mark_done("lesson")
 
 
 def _from_memory(lesson: Lesson, stored: object) -> LessonProgress:
@@ -102,7 +102,7 @@ def progress_text() -> str:
     for number, (key, lesson) in enumerate(LESSONS.items(), start=1):
         progress = progress_of(key)
         verdict = {None: "run not finished", True: "right", False: "not quite"}[progress.right]
-        verdict = "answer hidden by the link" if hidden("answers") else verdict
+        verdict = "answer hidden by the link" if is_hidden("answers") else verdict
         guess = f"Guess: {progress.guess} ({verdict})" if progress.guess else "No guess yet"
         solution = "" if progress.passed is None else urlencode(progress.passed) or "the default network"
         challenge = "open" if progress.passed is None else f"passed with {solution}"

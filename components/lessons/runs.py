@@ -14,10 +14,10 @@ from components.lessons.progress import TEXTS
 from components.player.page import panels_below, player
 from components.player.view import view_at
 from components.shell import projector
-from components.shell.hide import any_hidden, hidden
+from components.shell.hidden_parts import any_hidden, is_hidden
+from components.shell.page_links import link_to_compare
 from components.shell.session import Key
-from components.shell.text import badge, explained
-from components.shell.ways_on import to_compare
+from components.shell.text import badge, with_explained_words
 from models.experiment import Finding
 from models.lessons.lessons import Lesson
 from models.service.client import RequestedLog, trainer
@@ -52,7 +52,7 @@ def draw_player(lesson: Lesson, start: str = "") -> bool:
         facts=["1 seed, same batches"],
     ).step
     if not any_hidden(("export", "answers")):  # Compare shows the verdicts
-        to_compare(nets)
+        link_to_compare(nets)
     lesson_progress = progress.progress_of(lesson.key)
     logs = [trainer().log(cfg) for cfg in nets]
     if not lesson_progress.watched and is_at_end(step, logs):
@@ -141,18 +141,18 @@ def draw_finding(lesson: Lesson, finding: Finding | None, *, in_class: bool = Fa
     if not progress.progress_of(lesson.key).guess and not in_class:
         return
     is_over = _is_over(lesson)
-    if hidden("answers"):
+    if is_hidden("answers"):
         if is_over:
             st.info(TEXTS("answer hidden"))
     elif finding:
         _draw_answer(lesson, TEXTS("what happened") if is_over else TEXTS("before training"), finding)
-    if not (is_over or in_class or hidden("answers")):  # nets of a class play by themselves
+    if not (is_over or in_class or is_hidden("answers")):  # nets of a class play by themselves
         st.caption(TEXTS("train to see") if lesson.early else TEXTS("train to check"))
 
 
 def visible_finding(lesson: Lesson) -> Finding | None:
     """Finding of the nets at what this visitor has watched; None while they show nothing, or where a link hides it."""
-    return None if hidden("answers") else answers.finding(lesson, trained=progress.progress_of(lesson.key).watched)
+    return None if is_hidden("answers") else answers.finding(lesson, trained=progress.progress_of(lesson.key).watched)
 
 
 def _is_over(lesson: Lesson) -> bool:
@@ -175,4 +175,4 @@ def _draw_answer(lesson: Lesson, heading: str, finding: Finding) -> None:
         sentence = TEXTS("wrong", guess=lesson.word(guess), answer=answer)
     st.subheader(heading, anchor=False)
     st.markdown(sentence)
-    st.markdown(f"**{explained(finding.sentence)}** {badge('measured')}")
+    st.markdown(f"**{with_explained_words(finding.sentence)}** {badge('measured')}")

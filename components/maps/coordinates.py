@@ -10,10 +10,10 @@ from addnorm.coordinate_check import FLAT, Coordinates
 from components.charts.maps import rms_panel, rms_range
 from components.charts.parts import site_word
 from components.controls import form
-from components.shell.naming import settings
+from components.shell.naming import settings_text
+from components.shell.page_links import link_to_playground
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table
-from components.shell.ways_on import to_playground
 from models.content import Texts
 from models.insight.words import counted
 from models.maps.coordinates import FIELDS, CoordinateCheck
@@ -57,13 +57,13 @@ def draw(above: DeltaGenerator) -> None:
                 title, key = f"Sizes over the {sizes.over} {when}", f"check_{view.over}_{step}"
                 static_chart(rms_panel(sizes, step, y_range), title, key, height=260)
     _draw_slopes(sizes)
-    setting = settings(check.cfg, [name for name in SETTING_FIELDS if name != check.field])
+    setting = settings_text(check.cfg, [name for name in SETTING_FIELDS if name != check.field])
     st.caption(TEXTS("check setting", setting=setting, seeds=counted(check.seeds, "seed")))
     if check.cfg.parametrization != "standard":
         st.caption(TEXTS("drawn head"))
     origin = {"day": recorded.day, "torch": recorded.torch, "python": recorded.python}
     st.caption(TEXTS("check recorded", command=f"`{_command(check)}`", **origin))
-    to_playground(check.config(check.values[-1], 0), "Open the largest of these nets in the playground")
+    link_to_playground(check.config(check.values[-1], 0), "Open the largest of these nets in the playground")
 
 
 def _draw_slopes(sizes: Coordinates) -> None:

@@ -12,15 +12,15 @@ from components.charts.maps import LOSS, LOSS_CEILING, panel, shared_scale, widt
 from components.controls import form
 from components.maps import coordinates, specification
 from components.shell import session
-from components.shell.address import put, put_again
-from components.shell.link import help_of
-from components.shell.naming import chance, settings
+from components.shell.address import put, reapply_widgets
+from components.shell.link import field_help
+from components.shell.naming import guessing_loss, settings_text
+from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
 from components.shell.text import badge, named_table, number
-from components.shell.visitor import address, visitor
+from components.shell.visitor import address, visitor_id
 from components.shell.waiting import poll_while
-from components.shell.ways_on import to_compare, to_playground
 from models.content import Texts
 from models.insight.baseline import loss_of_guessing, name_of_guessing
 from models.insight.words import counted, signed
@@ -91,7 +91,7 @@ def _setting(spec: MapSpec) -> str:
     """The fields that are equal in all cells, and the seeds."""
     nets = [spec.config(name, spec.x.values[0], spec.y.values[0]) for name in spec.arrangements]
     equal = [name for name in SETTING_FIELDS if name not in (spec.x.field, spec.y.field, *differing(nets))]
-    return f"In all cells: {settings(nets[0], equal)}; {counted(spec.seeds, 'seed')}"
+    return f"In all cells: {settings_text(nets[0], equal)}; {counted(spec.seeds, 'seed')}"
 
 
 def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
@@ -101,7 +101,7 @@ def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
     recorded = None if chosen == OWN else recording(chosen)
     is_wanted = MAP_WANTED.get() == spec.digest and len(computed) < spec.runs
     if is_wanted:
-        works().want(spec, visitor(), address())
+        works().want(spec, visitor_id(), address())
     standing = works().standing(spec)
     if standing.state == "failed":
         MAP_WANTED.put("")
@@ -129,7 +129,7 @@ def _draw_map(spec: MapSpec, chosen: str, measure: str) -> bool:
     _draw_cell(spec, cell)
     if rate_axis(spec):
         _draw_sensitivity(spec, outcomes)
-    deletes = bool(computed) and not is_wanted and works().deletes(spec, visitor())
+    deletes = bool(computed) and not is_wanted and works().deletes(spec, visitor_id())
     _draw_downloads(spec, outcomes, deletes=deletes)
     return is_wanted
 
@@ -142,7 +142,7 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
     def compute() -> None:
         MAP_WANTED.put(spec.digest)
         MAPS_BEGUN.mutable().add(spec.digest)
-        works().begin(spec, visitor(), address())
+        works().begin(spec, visitor_id(), address())
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if is_wanted:
@@ -171,12 +171,12 @@ def _draw_buttons(spec: MapSpec, is_wanted: bool, done: int, *, resumes: bool) -
 
 def _pause(spec: MapSpec) -> None:
     MAP_WANTED.put("")
-    works().leave(spec, visitor())
+    works().leave(spec, visitor_id())
 
 
 def _delete(spec: MapSpec) -> None:
     _pause(spec)
-    if not works().delete(spec, visitor(), STOP_SECONDS):
+    if not works().delete(spec, visitor_id(), STOP_SECONDS):
         st.toast(TEXTS("somebody's"), icon=":material/info:")
 
 
@@ -203,7 +203,7 @@ def _draw_progress(spec: MapSpec, standing: Standing, unit_seconds: dict[int, fl
 
 
 def _draw_panels(spec: MapSpec, outcomes: Sequence[Outcome], measure: str, cell: Cell) -> None:
-    guessing = chance(configs(spec, cells(spec)[0])[0])
+    guessing = guessing_loss(configs(spec, cells(spec)[0])[0])
     scale = shared_scale(spec, outcomes, measure, guessing)
     per_row = len(spec.arrangements) if len(spec.arrangements) in (1, 2, 4) else 3
     for first in range(0, len(spec.arrangements), per_row):  # row by row, so that phones keep the order
@@ -285,14 +285,14 @@ def _draw_cell(spec: MapSpec, cell: Cell) -> None:
     left, middle, right = st.columns(3)
 
     def choose(name: str) -> None:
-        put_again()
+        reapply_widgets()
         parts = (session.widget_value(f"map_cell_{part}") for part in ("arrangement", "x", "y"))
         session.set_widget(CELL, Cell(*parts))
 
     for column, part, label, tip, options in (
         (left, "arrangement", "Cell: arrangement", None, spec.arrangements),
-        (middle, "x", knobs()[spec.x.field][1].label, help_of(spec.x.field), spec.x.values),
-        (right, "y", knobs()[spec.y.field][1].label, help_of(spec.y.field), spec.y.values),
+        (middle, "x", knobs()[spec.x.field][1].label, field_help(spec.x.field), spec.x.values),
+        (right, "y", knobs()[spec.y.field][1].label, field_help(spec.y.field), spec.y.values),
     ):
         put({f"map_cell_{part}": getattr(cell, part)})
         column.selectbox(label, options, key=f"map_cell_{part}", help=tip, on_change=choose, args=(part,))
@@ -302,10 +302,10 @@ def _draw_cell(spec: MapSpec, cell: Cell) -> None:
         MAP_BASKET.put([*basket, cell][-MAX_COLUMNS:])
 
     with st.container(horizontal=True, vertical_alignment="center"):
-        to_playground(configs(spec, cell)[0], "Open this run in the playground")
+        link_to_playground(configs(spec, cell)[0], "Open this run in the playground")
         st.button("Add to a comparison", key="map_add", icon=":material/add:", on_click=add, disabled=cell in basket)
         if len(basket) > 1:
-            to_compare([configs(spec, chosen)[0] for chosen in basket], f"Compare {len(basket)} runs")
+            link_to_compare([configs(spec, chosen)[0] for chosen in basket], f"Compare {len(basket)} runs")
         elif basket:
             st.caption(TEXTS("one selected"))
 

@@ -71,7 +71,7 @@ def draw_controls() -> MapSpec:
         st.error(f"{problem}. Below is still the last valid map.")
         spec = last_spec
     MAP_OWN.put(spec)
-    address.change({KEY: None if spec == FIRST else spec.to_json(compact=True)})
+    address.collect_changes({KEY: None if spec == FIRST else spec.to_json(compact=True)})
     return spec
 
 
@@ -93,7 +93,7 @@ def _adopt() -> None:
     """Adopts the map in the address; a map that cannot be read is replaced by the default, with a note."""
     text = st.query_params.get(KEY)
     with address.adopting(KEY) as fresh:
-        if fresh or not MAP_OWN.there:
+        if fresh or not MAP_OWN.is_set:
             MAP_REFUSED.put("")
             try:
                 put(FIRST if text is None else MapSpec.from_json(text))

@@ -44,12 +44,12 @@ def draw_grid() -> None:
         cards.ChoiceCard(title, f"{paper.paper} · {paper.topic}", mark=run.verdict_mark(paper))
         for title, paper in by_title.items()
     ]
-    cards.cards("Paper", deck, None, key="papers", choose=lambda title: _open(by_title[title].key))
+    cards.draw_cards("Paper", deck, None, key="papers", choose=lambda title: _open(by_title[title].key))
 
 
 def draw(paper: Paper) -> None:
     """Draws a result and its source, and the set-up beside its outcome."""
-    cards.leave("paper", list(PAPERS), paper.key, _open)
+    cards.draw_navigation("paper", list(PAPERS), paper.key, _open)
     st.subheader(paper.title, anchor=False)
     links = ", ".join(f"[{name}]({url})" for name, url in paper.papers.items())
     st.caption(TEXTS("paper", paper=paper.paper, papers=links))

@@ -5,9 +5,9 @@ import streamlit as st
 from components.charts.diagram import show_blocks
 from components.player import experiment
 from components.shell.link import MAPS
+from components.shell.page_links import link_to_compare, link_to_playground
 from components.shell.session import Key
-from components.shell.text import badge, explained, typed
-from components.shell.ways_on import to_compare, to_playground
+from components.shell.text import badge, with_badge, with_explained_words
 from models.content import Texts
 from models.experiment import Finding
 from models.papers.judging import HOLDS, MIN_SEEDS, NOT_HERE, PARTLY
@@ -47,8 +47,8 @@ def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
     def press(running: bool) -> None:
         PAPER_RUNNING.of(paper.key).put(running)
 
-    st.markdown(TEXTS("claim", result=explained(paper.result)))
-    st.markdown(TEXTS("set-up", setup=explained(paper.question)))
+    st.markdown(TEXTS("claim", result=with_explained_words(paper.result)))
+    st.markdown(TEXTS("set-up", setup=with_explained_words(paper.question)))
     running, values = False, None
     if not PAPER_RUNNING.of(paper.key).get():
         icon = ":material/play_arrow:"
@@ -62,10 +62,10 @@ def _draw_experiment(paper: Paper) -> tuple[bool, Finding | None]:
     if finding is not None:
         PAPER_VERDICTS.mutable()[paper.key] = finding.answer
         _draw_verdict(finding, "recorded" if paper.recorded else "measured")
-    st.markdown(TEXTS("cannot", cannot=explained(paper.cannot)))
+    st.markdown(TEXTS("cannot", cannot=with_explained_words(paper.cannot)))
     if finding is not None:
         with st.expander(TEXTS("why")):
-            st.markdown(explained(typed(paper.why, "recorded")))
+            st.markdown(with_explained_words(with_badge(paper.why, "recorded")))
     _draw_links(paper)
     return running, finding
 
@@ -74,16 +74,16 @@ def _draw_verdict(finding: Finding, badge_name: str) -> None:
     """Draws the verdict, the statements that did not hold, and the numbers with their badge."""
     verdict = finding.answer[0].upper() + finding.answer[1:]
     missed = TEXTS("not so", missed=finding.condition) if finding.condition else ""
-    sentence = f"{missed} {explained(finding.sentence)}".strip()
+    sentence = f"{missed} {with_explained_words(finding.sentence)}".strip()
     text = TEXTS("verdict", verdict=verdict, sentence=sentence)
     st.markdown(f"{ICONS[finding.answer]} {text} {badge(badge_name)}")
 
 
 def _draw_links(paper: Paper) -> None:
     if len(paper.opened) == 1:
-        to_playground(paper.opened[0])
+        link_to_playground(paper.opened[0])
     elif paper.opened:
-        to_compare(paper.opened, seeds=MIN_SEEDS)
+        link_to_compare(paper.opened, seeds=MIN_SEEDS)
     if paper.map:
         label = TEXTS("again" if paper.recorded else "map")
         st.page_link(MAPS, label=label, icon=":material/grid_on:", query_params={"map": paper.map})

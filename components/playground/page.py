@@ -17,12 +17,12 @@ from components.player.view import View, failure_sentence, view_at
 from components.playground import picture, take_home
 from components.playground.presets import preset_hint
 from components.shell import link, projector, session, tour
-from components.shell.hide import any_hidden, hidden
+from components.shell.hidden_parts import any_hidden, is_hidden
 from components.shell.link import LINK_RERUN
-from components.shell.naming import ARRANGED
+from components.shell.naming import ARRANGEMENT_FIELDS
+from components.shell.page_links import link_to_compare
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from components.shell.ways_on import to_compare
 from models.insight.remedy import failed
 from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of
@@ -67,7 +67,7 @@ def _draw_fragment(cfg: RunConfig) -> bool:
         _store_previous(last_view, cfg)
     position = playhead(NAME, [cfg])
     if position.step and cfg != RunConfig():
-        tour.done("break")
+        tour.mark_done("break")
     view, is_late = view_at(cfg, position.step)
     others = _comparison_profiles(cfg)
     remedy_place = _draw_player(cfg, others)
@@ -77,10 +77,10 @@ def _draw_fragment(cfg: RunConfig) -> bool:
     VIEW.put(view)
     take_home.check_digest(view)
     with remedy_place:
-        is_measuring = not hidden("verdict") and _draw_remedy(view)
+        is_measuring = not is_hidden("verdict") and _draw_remedy(view)
     if not projector.is_on():
         _draw_panels(cfg, others)
-        is_measuring |= not hidden("instruments") and draw_instruments(view, position, NAME)
+        is_measuring |= not is_hidden("instruments") and draw_instruments(view, position, NAME)
     _rerun_for_export(view)
     return (is_late or is_measuring) and not is_refused
 
@@ -93,7 +93,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
     large, fit = projector.is_on(), FIT.get()
     toggles = not any_hidden(("overrides", "residual"))
     stack = picture.stack_panel(cfg, fit, toggles=toggles, height=projector.STACK if large else picture.STACK_HEIGHT)
-    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
+    verdict: list[Panel] = [] if is_hidden("verdict") else [Headline(help=thresholds(), hint=preset_hint(cfg))]
     panels_below(NAME, "over", [stack, *verdict], on_toggle=_toggle_residual)
     player(
         NAME,
@@ -123,15 +123,15 @@ def _toggle_residual(_run: int, block: int) -> None:
 
 def draw_details(cfg: RunConfig) -> None:
     """Draws the equation, from the plan that the model is built from, links to other pages, and export."""
-    if not hidden("theory"):
+    if not is_hidden("theory"):
         name = arrangement_of(cfg)
         st.subheader(f"This network: {name}" if name else "This network", anchor=False)
         st.latex(equation(cfg))
-    if hidden("export"):
+    if is_hidden("export"):
         return
     with st.container(horizontal=True):
         columns, name = opposite(cfg)
-        to_compare(columns, "Compare with..." if any_hidden(ARRANGED) else f"Compare with {name}")
+        link_to_compare(columns, "Compare with..." if any_hidden(ARRANGEMENT_FIELDS) else f"Compare with {name}")
         st.page_link(
             link.ANATOMY, label="Take the block apart", icon=":material/account_tree:", query_params=cfg.to_query()
         )

@@ -15,7 +15,7 @@ from components.player.panels import (
 )
 from components.player.profiles import RowProfile
 from components.shell import projector
-from components.shell.hide import hidden
+from components.shell.hidden_parts import is_hidden
 from models.insight.verdict import thresholds
 from models.insight.words import vectors
 from models.spec import TASKS, RunConfig, plan
@@ -37,7 +37,7 @@ ANSWERS = {  # title and height of a net's answers, by kind of task
 
 def stack_panel(cfg: RunConfig, fit: int = 0, *, toggles: bool = False, height: int = STACK_HEIGHT) -> StackPanel:
     """The stack; its blocks open unless a link hides theory."""
-    blocks: dict[str, Any] = {"blocks": stack_blocks(cfg)} if hidden("theory") else blocks_with_diagrams(cfg)
+    blocks: dict[str, Any] = {"blocks": stack_blocks(cfg)} if is_hidden("theory") else blocks_with_diagrams(cfg)
     return StackPanel(toggles=toggles, fit=fit, height=height, **blocks)
 
 
@@ -46,7 +46,7 @@ def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     return Chart(
         "Loss",
         figure=_sized(figures.player_loss(cfg), large),
-        says="" if large or hidden("verdict") else "loss",
+        says="" if large or is_hidden("verdict") else "loss",
         height=projector.LOSS if large else LOSS_HEIGHT,
         fit=fit,
         scrubs=True,
@@ -86,7 +86,7 @@ def panel_charts(cfg: RunConfig, others: list[tuple[str, RowProfile]], fit: int,
 
 def file_panels(cfg: RunConfig) -> tuple[list[Panel], ...]:
     """The panels over, in and under the player of a file: those of the page, with every panel open."""
-    verdict: list[Panel] = [] if hidden("verdict") else [Headline(help=thresholds())]
+    verdict: list[Panel] = [] if is_hidden("verdict") else [Headline(help=thresholds())]
     below = charts(cfg, [], 0, large=False)
     for name in panel_names(cfg):
         below += panel_charts(cfg, [], 0, name)
@@ -107,7 +107,7 @@ def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], f
     cosine_title = f"{vectors(cfg).removesuffix('s').capitalize()} cosine by depth"
     weights = figures.profile(title, "weight_grad_rms", blocks, others=_series(others, "weight_grad_rms"))
     samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=cosine_title)
-    has_sentences = not hidden("verdict")
+    has_sentences = not is_hidden("verdict")
     return [
         Chart(title, span=6, figure=weights, says="weight" if has_sentences else "", fit=fit),
         Chart(cosine_title, span=6, figure=samples, says="cosine" if has_sentences else "", fit=fit),

@@ -4,7 +4,7 @@ import streamlit as st
 
 from components.controls import panel
 from components.shell import session
-from components.shell.address import put, put_again
+from components.shell.address import put, reapply_widgets
 from models.content import Texts
 from models.spec import RunConfig, knobs
 
@@ -35,7 +35,7 @@ def draw_presets(cfg: RunConfig) -> None:
 
 
 def _adopt() -> None:
-    put_again()
+    reapply_widgets()
     preset = PRESETS.get(str(session.widget_value(KEY)))
     if preset is not None:
         put({name: getattr(preset, name) for name in knobs()})

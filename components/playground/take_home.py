@@ -8,7 +8,7 @@ from components.player.file import player_file
 from components.player.view import View
 from components.playground import picture
 from components.shell import link
-from components.shell.hide import any_hidden
+from components.shell.hidden_parts import any_hidden
 from components.shell.link import LINK_NOTES
 from components.shell.session import Key
 from models.export import (

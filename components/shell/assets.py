@@ -1,7 +1,7 @@
 """Sends scripts compressed, and has browsers prefetch plotly.
 
-Streamlit 1.67 sends its scripts uncompressed. Here each, and each of the player's, is compressed once, for all
-visitors. Without the prefetch a browser would ask for plotly only at the first chart.
+Streamlit 1.67 sends its scripts uncompressed. This middleware compresses them and the player's once, for all visitors.
+Without the prefetch, a browser would request plotly only for the first chart.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from components.shell.streamlits_own import SCRIPTS
 
 THIS_MACHINE = {"localhost", "127.0.0.1", "[::1]"}
-GZIP_LEVEL = 5  # of gzip: 6 takes 20% longer and saves 1%
-PIECE = 2**16
-KEPT = "public, immutable, max-age=31536000"  # for files whose address holds a hash of their content
+GZIP_LEVEL = 5  # 6 takes 20% longer and saves 1%
+PIECE_BYTES = 2**16
+CACHE_FOREVER = "public, immutable, max-age=31536000"  # for files whose address holds a hash of their content
 
 
 def base_path() -> str:
@@ -34,78 +34,78 @@ def is_download(path: str) -> bool:
     return path.startswith(f"{base_path()}/media/")
 
 
-def streamlits(folder: Path = SCRIPTS) -> dict[str, Path]:
+def streamlit_scripts(folder: Path = SCRIPTS) -> dict[str, Path]:
     """Streamlit's scripts by their addresses below the server's path."""
     return {f"static/js/{file.name}": file for file in folder.glob("*.js")}
 
 
-class Scripts:
-    """Middleware that answers requests for `files`, by address, with gzip, and names `prefetch` to every page.
+class CompressedScripts:
+    """Middleware that compresses `files`, by address, and has every page prefetch the address `prefetch`.
 
-    Not `modulepreload`, which compiles the script at once and delays the controls.
+    `modulepreload` would also compile the script at once, and delay the controls.
     """
 
     def __init__(self, inner: ASGIApp, files: Mapping[str, Path], prefetch: str) -> None:
         self.inner = inner
         self._files = files
-        self._packed: dict[str, asyncio.Task[bytes]] = {}
+        self._compressions: dict[str, asyncio.Task[bytes]] = {}  # by address
         self._link = f'<./{prefetch}>; rel="prefetch"; as="script"; crossorigin="anonymous"'
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Sends a compressed script, or the app's own answer with its headers completed."""
+        """Sends a compressed script, or the app's answer with added headers."""
         if scope["type"] != "http":
             await self.inner(scope, receive, send)
             return
         name = _address(scope["path"])
-        script = name in self._files
-        if script and scope["method"] in {"GET", "HEAD"} and _worth_packing(Headers(scope=scope)):
-            body = await self._pack(name)
+        is_script = name in self._files
+        if is_script and scope["method"] in {"GET", "HEAD"} and _should_compress(Headers(scope=scope)):
+            body = await self._compressed(name)
             if body is not None:
-                headers = {"content-encoding": "gzip", "content-length": str(len(body)), "cache-control": KEPT}
+                headers = {"content-encoding": "gzip", "content-length": str(len(body)), "cache-control": CACHE_FOREVER}
                 headers["vary"] = "Accept-Encoding"
                 script_response = StreamingResponse(_pieces(body), headers=headers, media_type="text/javascript")
                 await script_response(scope, receive, send)
                 return
 
-        async def complete(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                if script:
+                if is_script:
                     headers.add_vary_header("Accept-Encoding")
                 elif headers.get("content-type", "").startswith("text/html") and not is_download(scope["path"]):
                     headers.append("link", self._link)
             await send(message)
 
-        await self.inner(scope, receive, complete)
+        await self.inner(scope, receive, send_with_headers)
 
-    async def _pack(self, name: str) -> bytes | None:
+    async def _compressed(self, name: str) -> bytes | None:
         """A script, compressed in a thread at the first request for it; None if that fails."""
-        if name not in self._packed:
-            self._packed[name] = asyncio.create_task(asyncio.to_thread(_packed, self._files[name]))
+        if name not in self._compressions:
+            self._compressions[name] = asyncio.create_task(asyncio.to_thread(_compress, self._files[name]))
         try:
-            return await asyncio.shield(self._packed[name])  # one client's disconnect must not cancel it for others
+            return await asyncio.shield(self._compressions[name])  # one client's disconnect must not cancel it
         except (OSError, RuntimeError):  # no such file, or no more threads
-            self._packed.pop(name, None)
+            self._compressions.pop(name, None)
             return None
 
 
 def _address(path: str) -> str:
-    """A path below the server's own; empty for any other path."""
+    """The address of a path below the server's base path; empty for any other path."""
     base = f"{base_path()}/"
     return path.removeprefix(base) if path.startswith(base) else ""
 
 
-def _worth_packing(asked: Headers) -> bool:
-    """Whether to compress for this request; on this machine the plain file is faster."""
-    host = re.sub(r":\d+$", "", asked.get("host", ""))
-    return host not in THIS_MACHINE and "gzip" in asked.get("accept-encoding", "") and "range" not in asked
+def _should_compress(headers: Headers) -> bool:
+    """Whether to compress the answer to a request; on the same machine the plain file is faster."""
+    host = re.sub(r":\d+$", "", headers.get("host", ""))
+    return host not in THIS_MACHINE and "gzip" in headers.get("accept-encoding", "") and "range" not in headers
 
 
-def _packed(file: Path) -> bytes:
+def _compress(file: Path) -> bytes:
     return gzip.compress(file.read_bytes(), GZIP_LEVEL, mtime=0)
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    """The body in pieces, so that a slow browser does not keep a whole copy in the server's buffers."""
-    for start in range(0, len(body), PIECE):
-        yield body[start : start + PIECE]
+    """The body in pieces, so that the server's buffers do not hold a whole copy for a slow browser."""
+    for start in range(0, len(body), PIECE_BYTES):
+        yield body[start : start + PIECE_BYTES]

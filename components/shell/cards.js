@@ -1,32 +1,34 @@
-// Cards as radio buttons: Tab leads to one of them, the arrow keys to the others.
+// Cards as radio buttons: Tab reaches one of them, the arrow keys the others.
 
-const WAYS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 } // to the next or the previous card
 
-const PATIENCE = 5000 // milliseconds in which what a card opens is brought into sight, unless the visitor moves first
-const OWN_WILL = ["wheel", "touchstart", "keydown", "pointerdown"]
+const SCROLL_MILLISECONDS = 5000 // for which the page scrolls to an opened container as it grows
+const VISITOR_EVENTS = ["wheel", "touchstart", "keydown", "pointerdown"] // that end the scrolling
 
-let end // of bringing something into sight
+let stopScrolling
 
-// Scrolls to what a card has opened, under the key `opens`, and again while the page grows.
-const bring = (opens, name) => {
-  end?.()
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches
-  const grown = new ResizeObserver(() => {
-    const opened = document.querySelector(`.st-key-${opens}`)
-    if (opened?.querySelector("h3")?.textContent.includes(name))
-      opened.scrollIntoView({ behavior: still ? "auto" : "smooth", block: "start" })
+// Scrolls to the container with the key `opens` once it shows `name`, and again while the page grows.
+const scrollTo = (opens, name) => {
+  stopScrolling?.()
+  const { matches: reducesMotion } = matchMedia("(prefers-reduced-motion: reduce)")
+  const growth = new ResizeObserver(() => {
+    const container = document.querySelector(`.st-key-${opens}`)
+    if (container?.querySelector("h3")?.textContent.includes(name))
+      container.scrollIntoView({ behavior: reducesMotion ? "auto" : "smooth", block: "start" })
   })
-  grown.observe(document.querySelector(".stMainBlockContainer > *"))
-  const listening = new AbortController()
-  end = () => {
-    grown.disconnect()
-    listening.abort()
+  growth.observe(document.querySelector(".stMainBlockContainer > *"))
+  const listeners = new AbortController()
+  stopScrolling = () => {
+    growth.disconnect()
+    listeners.abort()
   }
-  setTimeout(end, PATIENCE)
-  for (const kind of OWN_WILL) window.addEventListener(kind, end, { capture: true, signal: listening.signal })
+  setTimeout(stopScrolling, SCROLL_MILLISECONDS)
+  for (const kind of VISITOR_EVENTS)
+    window.addEventListener(kind, stopScrolling, { capture: true, signal: listeners.signal })
 }
 
-const made = (card) => {
+const newCard = () => {
+  const card = document.createElement("button")
   for (const part of ["name", "mark", "text"]) {
     const el = card.appendChild(document.createElement("span"))
     el.className = `card-${part}`
@@ -38,36 +40,38 @@ export default ({ data, parentElement, setTriggerValue }) => {
   const group = parentElement.querySelector(".cards")
   group.setAttribute("aria-label", data.label)
   group.classList.toggle("brief", data.brief)
-  // Keeps the buttons: a new one would not have the focus.
+  // Reuses the buttons, so that the focus stays.
   while (group.children.length > data.cards.length) group.lastChild.remove()
-  data.cards.forEach(({ name, text, unfit, mark }, at) => {
-    const card = group.children[at] ?? group.appendChild(made(document.createElement("button")))
-    const on = name === data.chosen
-    const [title, corner, about] = card.children
+  data.cards.forEach(({ name, text, unfit, mark }, index) => {
+    const card = group.children[index] ?? group.appendChild(newCard())
+    const isChosen = name === data.chosen
+    const [title, corner, description] = card.children
     const choose = () => {
-      if (data.opens && !on) bring(data.opens, name)
+      if (data.opens && !isChosen) scrollTo(data.opens, name)
       setTriggerValue("chosen", name)
     }
     Object.assign(card, { type: "button", disabled: Boolean(unfit), onclick: choose })
     card.setAttribute("role", "radio")
-    card.setAttribute("aria-checked", String(on))
+    card.setAttribute("aria-checked", String(isChosen))
     card.setAttribute("aria-label", name)
-    about.id = `${data.label} ${at}`.replace(/\W+/g, "-")
-    card.setAttribute("aria-describedby", about.id)
+    description.id = `${data.label} ${index}`.replace(/\W+/g, "-")
+    card.setAttribute("aria-describedby", description.id)
     title.textContent = name
     corner.textContent = mark
-    about.textContent = unfit || text
-    card.title = data.brief ? about.textContent : ""
+    description.textContent = unfit || text
+    card.title = data.brief ? description.textContent : ""
   })
-  const open = [...group.children].filter((card) => !card.disabled)
-  const first = open.find((card) => card.ariaChecked === "true") ?? open[0]
-  for (const card of open) card.tabIndex = card === first ? 0 : -1
+  const enabled = [...group.children].filter((card) => !card.disabled)
+  const setTabStop = (tabStop) => {
+    for (const card of enabled) card.tabIndex = card === tabStop ? 0 : -1
+  }
+  setTabStop(enabled.find((card) => card.ariaChecked === "true") ?? enabled[0])
   group.onkeydown = (event) => {
-    const way = WAYS[event.key]
-    if (!way) return
+    const step = STEPS[event.key]
+    if (!step) return
     event.preventDefault()
-    const next = open[(open.indexOf(document.activeElement) + way + open.length) % open.length]
-    for (const card of open) card.tabIndex = card === next ? 0 : -1
+    const next = enabled[(enabled.indexOf(document.activeElement) + step + enabled.length) % enabled.length]
+    setTabStop(next)
     next.focus()
   }
 }

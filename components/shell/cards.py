@@ -1,4 +1,4 @@
-"""Cards of which one or none is chosen: each has a name and a text, or why it cannot be chosen."""
+"""Cards of which at most one is chosen: each has a name and a text, or the reason why it cannot be chosen."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ _component = component(__file__, '<div class="cards" role="radiogroup"></div>')
 
 @dataclass(frozen=True)
 class ChoiceCard:
-    """A card; `unfit`: why it cannot be chosen, empty if it can; `mark`: a word in its corner."""
+    """A card. `unfit`: why it cannot be chosen; empty if it can. `mark`: a word in its corner."""
 
     name: str
     text: str
@@ -21,9 +21,9 @@ class ChoiceCard:
     mark: str = ""
 
 
-def cards(
+def draw_cards(
     label: str,
-    offered: Sequence[ChoiceCard],
+    cards: Sequence[ChoiceCard],
     chosen: str | None,
     *,
     key: str,
@@ -33,30 +33,30 @@ def cards(
 ) -> None:
     """Draws the cards; a click calls `choose`, a callback, with a card's name.
 
-    `opens`: the key of the container that it opens on this page, which is brought into sight. `brief`: names alone,
-    whose text is said on hovering and to a screen reader.
+    `opens`: the key of a container on this page that the cards open, and to which the browser scrolls. `brief`: shows
+    only names; a tooltip and a screen reader give the texts.
     """
 
-    def pressed() -> None:
+    def pass_on() -> None:
         name = getattr(session.widget_value(key), "chosen", None)
-        if any(name == card.name and not card.unfit for card in offered):  # it comes from a browser
+        if any(name == card.name and not card.unfit for card in cards):  # it comes from a browser
             choose(str(name))
 
     data = {
         "label": label,
-        "cards": [asdict(card) for card in offered],
+        "cards": [asdict(card) for card in cards],
         "chosen": chosen,
         "opens": opens,
         "brief": brief,
     }
-    _component(key=key, data=data, on_chosen_change=pressed)
+    _component(key=key, data=data, on_chosen_change=pass_on)
 
 
-def leave(what: str, keys: Sequence[str], chosen: str, choose: Callable[[str | None], None]) -> None:
-    """Buttons above the chosen card's page: back to all cards, and on to the next one. `choose`: a callback."""
-    after = keys[keys.index(chosen) + 1 :]
+def draw_navigation(noun: str, keys: Sequence[str], chosen: str, choose: Callable[[str | None], None]) -> None:
+    """Buttons above the page of a chosen card: back to all cards, and on to the next. `choose`: a callback."""
+    later = keys[keys.index(chosen) + 1 :]
     with st.container(horizontal=True):
-        st.button(f"All {what}s", icon=":material/grid_view:", type="tertiary", on_click=choose, args=(None,))
-        if after:
+        st.button(f"All {noun}s", icon=":material/grid_view:", type="tertiary", on_click=choose, args=(None,))
+        if later:
             icon = ":material/arrow_forward:"
-            st.button(f"Next {what}", icon=icon, type="tertiary", on_click=choose, args=(after[0],))
+            st.button(f"Next {noun}", icon=icon, type="tertiary", on_click=choose, args=(later[0],))

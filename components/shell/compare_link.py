@@ -1,4 +1,4 @@
-"""A comparison in the address bar: a key per column, which holds the link of that column."""
+"""A comparison in the address bar: one key a column, which holds the link of that column."""
 
 import secrets
 from collections.abc import Mapping, Sequence
@@ -11,18 +11,18 @@ from models.spec.pairings import MAX_COLUMNS, PAIRINGS
 LETTERS = "abcd"
 KEYS = (*LETTERS, "seeds")  # of the address
 MAX_SEEDS = 10
-FIRST = "residual on and off"
+DEFAULT_PAIRING = "residual on and off"
 
 COMPARE_BEGUN = Key("compare_begun", "")  # the last request to play the comparison
 
 
-def begin() -> None:
+def request_play() -> None:
     """Makes the comparison play once, as soon as it is shown."""
     COMPARE_BEGUN.put(secrets.token_hex(8))
 
 
-def begun() -> str:
-    """The text of the last request to play the comparison; empty without one."""
+def play_request() -> str:
+    """The token of the last request to play the comparison; empty if there was none."""
     return COMPARE_BEGUN.get()
 
 
@@ -40,9 +40,9 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
         cfg, warnings = RunConfig.from_query(dict(parse_qsl(query[letter][:4000], keep_blank_values=True)[:60]))
         columns.append(cfg)
         notes += [f"column {letter.upper()}: {note}" for note in warnings]
-    extra = [key for key in query if len(key) == 1 and key.isalpha() and key not in LETTERS]
-    if extra:
-        notes.append(f"a comparison has at most {MAX_COLUMNS} columns: {len(extra)} more were ignored")
+    ignored = [key for key in query if len(key) == 1 and key.isalpha() and key not in LETTERS]
+    if ignored:
+        notes.append(f"a comparison has at most {MAX_COLUMNS} columns: {len(ignored)} more were ignored")
     if len(columns) == 1:
         columns.append(RunConfig())
         notes.append("a comparison needs two columns: the second is the default network")
@@ -50,4 +50,4 @@ def from_query(query: Mapping[str, str]) -> tuple[list[RunConfig], int, list[str
     seeds = min(max(int(text), 1), MAX_SEEDS) if text.isdecimal() and len(text) < 6 else 1
     if text != str(seeds):
         notes.append(f"seeds became {seeds}; legal is 1 to {MAX_SEEDS}")
-    return columns or list(PAIRINGS[FIRST].make()), seeds, notes
+    return columns or list(PAIRINGS[DEFAULT_PAIRING].make()), seeds, notes

@@ -1,4 +1,4 @@
-"""A small component of the app's own."""
+"""Streamlit components whose script and style stand beside their module."""
 
 from pathlib import Path
 from typing import Any
@@ -7,15 +7,13 @@ import streamlit as st
 
 
 def component(module: str, html: str = "") -> Any:
-    """A component whose script stands beside a module (its `__file__`), under the same name, as does its style if it
-    has one. It is registered under that name.
-    """
-    place = Path(module)
-    style = place.with_suffix(".css")
+    """The component of a module (its `__file__`), whose script and optional style have the same name."""
+    path = Path(module)
+    style = path.with_suffix(".css")
     return st.components.v2.component(
-        place.stem,
+        path.stem,
         html=html,
         css=style.read_text(encoding="utf-8") if style.exists() else None,
-        js=place.with_suffix(".js").read_text(encoding="utf-8"),
+        js=path.with_suffix(".js").read_text(encoding="utf-8"),
         isolate_styles=False,
     )

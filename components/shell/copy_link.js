@@ -1,61 +1,61 @@
-// Copies the address, and shows it as a frame for a page of one's own. Where copying is denied, as in another site's frame
-// or over http, it shows the address too, selected, to copy by hand.
+// Copies the address, and shows an iframe that embeds it. If copying is denied, as in another site's frame or over http,
+// it also shows the address, selected, to copy by hand.
 
-const SHOWN_MILLISECONDS = 2000
+const CONFIRMATION_MILLISECONDS = 2000
 
-// The address, without the key that proves whose a class is.
-const shared = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
+// The address, without the secret key of a class's teacher.
+const publicAddress = () => location.href.replace(/([?&])key=[^&#]*(&|$)/, (_, before, after) => (after ? before : ""))
 
 const quoted = (text) => `"${text.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}"`
 
-const frame = () =>
-  `<iframe src=${quoted(shared())} title=${quoted(document.title)} width="100%" height="700"></iframe>`
+const iframe = () =>
+  `<iframe src=${quoted(publicAddress())} title=${quoted(document.title)} width="100%" height="700"></iframe>`
 
-// A frame's own policy, where the browser tells it: to try and be denied is an error in its console.
-const allowed = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true
+// Asks the frame's policy first, if the browser has that: a denied attempt would log an error.
+const mayCopy = () => /** @type {any} */ (document).featurePolicy?.allowsFeature("clipboard-write") ?? true
 
 export default ({ data, parentElement }) => {
   const button = parentElement.querySelector(".copy-link")
   const box = parentElement.querySelector(".copy-box")
   const [link, embed] = box.querySelectorAll("input")
-  const [usual, title, afterwards, ...names] = data.words
-  const say = (words) => {
-    button.textContent = words
+  const [label, title, confirmation, ...names] = data.words
+  const setLabel = (text) => {
+    button.textContent = text
   }
-  const show = (denied) => {
-    link.value = shared()
-    embed.value = frame()
-    link.parentElement.hidden = !denied
+  const showBox = (isDenied) => {
+    link.value = publicAddress()
+    embed.value = iframe()
+    link.parentElement.hidden = !isDenied
     box.hidden = false
-    if (denied) link.select()
+    if (isDenied) link.select()
   }
-  const copied = async () => {
-    if (!allowed()) return false
-    return navigator.clipboard.writeText(shared()).then(
+  const copy = async () => {
+    if (!mayCopy()) return false
+    return navigator.clipboard.writeText(publicAddress()).then(
       () => true,
       () => false,
     )
   }
-  const away = ({ target }) => {
+  const hideUnlessInside = ({ target }) => {
     if (!box.contains(target) && !button.contains(target)) box.hidden = true
   }
-  if (button.title !== title) say(usual) // in a new language; else it may have just copied
+  if (button.title !== title) setLabel(label) // only in a new language: the button may just confirm a copy
   button.title = title
-  for (const [at, name] of box.querySelectorAll("span").entries()) name.textContent = names[at]
+  for (const [index, name] of box.querySelectorAll("span").entries()) name.textContent = names[index]
   button.onclick = async () => {
-    const done = await copied()
-    show(!done)
-    if (!done) return
-    say(afterwards)
-    setTimeout(say, SHOWN_MILLISECONDS, usual)
+    const hasCopied = await copy()
+    showBox(!hasCopied)
+    if (!hasCopied) return
+    setLabel(confirmation)
+    setTimeout(setLabel, CONFIRMATION_MILLISECONDS, label)
   }
   embed.onfocus = () => embed.select()
-  box.onfocusout = ({ relatedTarget }) => relatedTarget && away({ target: relatedTarget })
+  box.onfocusout = ({ relatedTarget }) => relatedTarget && hideUnlessInside({ target: relatedTarget })
   button.onkeydown = box.onkeydown = ({ key }) => {
     if (key !== "Escape" || box.hidden) return
     button.focus()
     box.hidden = true
   }
-  document.addEventListener("pointerdown", away)
-  return () => document.removeEventListener("pointerdown", away)
+  document.addEventListener("pointerdown", hideUnlessInside)
+  return () => document.removeEventListener("pointerdown", hideUnlessInside)
 }

@@ -8,11 +8,11 @@ HTML = """<button type="button" class="copy-link"></button>
   <label><span></span><input type="text" readonly></label>
   <label><span></span><input type="text" readonly></label>
 </div>"""
-# What the button says, what it is for, what it says once it has copied, and the names of its two lines.
+# The button's label, its tooltip, its label after copying, and the names of its two lines.
 WORDS = ("Copy link", "Copy a link to what is shown", "Copied", "Copy this link:", "Embed it:")
 _component = component(__file__, HTML)
 
 
 def copy_link() -> None:
-    """Draws the button into Streamlit's header; it takes no room on the page."""
+    """Draws the button in Streamlit's header, where it takes no room on the page."""
     _component(key="copy_link", data={"words": [phrase(english) for english in WORDS]})

@@ -1,17 +1,20 @@
-const OPENING = 300 // milliseconds in which the drawer slides in
+// Closes the drawer when another page is shown, and opens it at the settings on request.
 
-let shown, settings
+const OPENING_MILLISECONDS = 300 // in which the drawer slides in
+
+let page // that was shown last
+let request // for the settings that came last
 export default function ({ data }) {
-  if (data.page !== shown) {
-    shown = data.page
+  if (data.page !== page) {
+    page = data.page
     // Streamlit closes a drawer that covers the page at a press beside it.
     document.querySelector("[data-testid=stMain]")?.dispatchEvent(new MouseEvent("mousedown", { bubbles: true }))
   }
-  const asked = settings !== undefined && data.settings !== settings
-  settings = data.settings
-  if (!asked) return
+  const isNewRequest = request !== undefined && data.settings !== request
+  request = data.settings
+  if (!isNewRequest) return
   const opener = /** @type {HTMLElement | null} */ (document.querySelector("[data-testid=stExpandSidebarButton]"))
   opener?.click()
   const content = () => document.querySelector("[data-testid=stSidebarUserContent]")
-  setTimeout(() => content()?.scrollIntoView({ block: "start" }), OPENING)
+  setTimeout(() => content()?.scrollIntoView({ block: "start" }), OPENING_MILLISECONDS)
 }

@@ -1,7 +1,7 @@
 """The drawer over a narrow page, in which Streamlit puts its navigation and, below it, the page's settings.
 
-It is closed when another page is shown: Streamlit does so only in browsers that call themselves a phone, not on a
-tablet or in a narrow window, and an open drawer also covers the first page of the next visit.
+This component closes it when another page is shown. Streamlit does so only in browsers that identify as a phone, not on
+a tablet or in a narrow window, and an open drawer would also cover the first page of the next visit.
 """
 
 import secrets
@@ -17,14 +17,14 @@ SETTINGS = Key("settings_asked", "")  # the last request to open the drawer at t
 
 
 def drawer(page: str) -> None:
-    """Closes the drawer if it covers the page, once for every page that is opened; opens it for `settings`."""
+    """Closes the drawer once for every page that is opened; opens it for `settings_button`."""
     _component(key="drawer", data={"page": page, "settings": SETTINGS.get()}, height=0)
 
 
-def settings() -> None:
-    """A button, on a narrow page only, that opens the drawer at the page's settings, which a wide one has beside it."""
-    st.button("Settings", key="settings", icon=":material/tune:", on_click=_ask)
+def settings_button() -> None:
+    """A button, on a narrow page only, that opens the drawer at the page's settings."""
+    st.button("Settings", key="settings", icon=":material/tune:", on_click=_request)
 
 
-def _ask() -> None:
+def _request() -> None:
     SETTINGS.put(secrets.token_hex(8))

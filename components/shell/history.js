@@ -1,21 +1,21 @@
-// Streamlit adds a history entry for every change of the address, and two for a page whose address is restored. Here a
-// click or a key makes one entry at most: later changes replace it, so that Back leads to where the visitor was before.
-// It stands in the page's own HTML, before Streamlit's scripts: whatever is pressed, it is there.
+// Streamlit adds a history entry for every change of the address, and two for a page whose address is restored. With
+// this script a click or a key press makes at most one entry: later changes replace it, so that Back leads to where the
+// visitor was before. It runs from the page's HTML, before Streamlit's scripts and any click.
 {
-  let pressed = false
+  let hasPressed = false // since the last entry
   for (const kind of ["pointerdown", "keydown"]) {
     window.addEventListener(
       kind,
       () => {
-        pressed = true
+        hasPressed = true
       },
       true,
     )
   }
   const push = history.pushState.bind(history)
   history.pushState = (...entry) => {
-    if (pressed) push(...entry)
+    if (hasPressed) push(...entry)
     else history.replaceState(...entry)
-    pressed = false
+    hasPressed = false
   }
 }

@@ -1,4 +1,4 @@
-"""The language of a visit, `?lang=`: an edition, which is a folder of `content/`. What it lacks is English."""
+"""The language of a visit, `?lang=`: an edition of `content/`, which falls back to English."""
 
 import streamlit as st
 
@@ -8,29 +8,29 @@ from models import content
 
 KEY = "lang"
 LANGUAGE = Key("language", content.FOLDER.name)
-LANGUAGE_ASKED: Key[str | None] = Key("language_asked", None)  # what the address said last
+LAST_REQUEST: Key[str | None] = Key("language_asked", None)  # the language last seen in the address
 
 content.edition = lambda: LANGUAGE.get() if session_id() else content.FOLDER.name
 
 
 def adopt() -> None:
-    """Once per script run, before the page: takes the language of the address, where it has changed."""
-    asked = st.query_params.get(KEY)
-    if asked != LANGUAGE_ASKED.get():
-        LANGUAGE_ASKED.put(asked)
-        if asked in content.editions():
-            LANGUAGE.put(asked)
+    """Once per script run, before the page: takes the language of the address if it has changed."""
+    requested = st.query_params.get(KEY)
+    if requested != LAST_REQUEST.get():
+        LAST_REQUEST.put(requested)
+        if requested in content.editions():
+            LANGUAGE.put(requested)
 
 
 def query() -> dict[str, str]:
-    """What the address says of it on every page of the visit."""
-    if not LANGUAGE.there:
+    """The language for the address of every page of the visit; empty until the visitor has chosen one."""
+    if not LANGUAGE.is_set:
         return {}
-    LANGUAGE_ASKED.put(LANGUAGE.get())  # because the address says it from now on
+    LAST_REQUEST.put(LANGUAGE.get())  # the address has it from now on
     return {KEY: LANGUAGE.get()}
 
 
-def choice() -> None:
+def draw_choice() -> None:
     """A button for every other language."""
     with st.container(horizontal=True):
         for language, name in content.editions().items():

@@ -1,8 +1,8 @@
-// A plain link names a page and what it shows there, not the language of the visit, which every page of it has to say. A
-// link to the app that is about to be followed, in this tab or a new one, gets the language of this page's address.
+// Plain links between pages lack the language of the visit, which every page's address carries. This script adds the
+// language of this page's address to a link of the app just before it is followed, in this tab or a new one.
 {
   const KEY = "lang"
-  const follow = ({ target }) => {
+  const addLanguage = ({ target }) => {
     const link = target instanceof Element ? target.closest("a[href]:not([download])") : null
     const language = new URL(location.href).searchParams.get(KEY)
     if (!link || !language) return
@@ -12,6 +12,6 @@
     link.setAttribute("href", address.href)
   }
   for (const kind of ["pointerdown", "keydown", "click", "contextmenu"]) {
-    window.addEventListener(kind, follow, true)
+    window.addEventListener(kind, addLanguage, true)
   }
 }

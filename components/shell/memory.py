@@ -1,7 +1,7 @@
-"""What a visitor's browser remembers: what was guessed and solved, and the steps of the tour that are done.
+"""The memory of a visitor's browser: guesses and solved challenges, and finished steps of the tour.
 
-It stays in that browser, as entries of JSON by name. The session has those that it has put, and those that the browser
-was asked for; nothing of it is kept on the server.
+It stays in that browser, as entries of JSON by name; the server stores none of it. The session has the entries that it
+has put, and those that the browser has sent.
 """
 
 import json
@@ -12,61 +12,63 @@ from components.shell.component import component
 from components.shell.session import Key
 
 NAME = "memory"
-MOST, LONGEST = 64, 16_384  # entries, and characters of JSON, that a browser keeps
+MAX_ENTRIES, MAX_CHARACTERS = 64, 16_384  # of the JSON that a browser stores
 HTML = (
     '<nav class="tour" aria-label="Five-minute tour" hidden><span></span><a></a><button type="button"></button></nav>'
 )
 
 MEMORY: Key[dict[str, Any]] = Key("memory_entries", {})
-MEMORY_NEW: Key[dict[str, Any]] = Key("memory_new", {})  # what this session has put
-MEMORY_HEARD = Key("memory_heard", False)  # whether the browser has said what it remembers
-MEMORY_GO = Key("memory_go", "")  # the step of the tour that was asked for
+MEMORY_NEW: Key[dict[str, Any]] = Key("memory_new", {})  # entries that this session has put
+MEMORY_HEARD = Key("memory_heard", False)  # whether the browser has sent its entries
+MEMORY_GO = Key("memory_go", "")  # the step of the tour that the visitor follows
 
 _component = component(__file__, HTML)
 
 
-def recalled(name: str) -> Any:
-    """An entry, which comes from a browser and is checked like any input; None without one."""
+def recall(name: str) -> Any:
+    """An entry, which comes from a browser and must be checked like any input; None if there is none."""
     return MEMORY.get().get(name)
 
 
-def keep(name: str, value: Any) -> None:
-    """Has the browser keep an entry."""
-    if recalled(name) != value:
+def remember(name: str, value: Any) -> None:
+    """Has the browser store an entry."""
+    if recall(name) != value:
         MEMORY.mutable()[name] = MEMORY_NEW.mutable()[name] = value
 
 
-def heard() -> bool:
-    """Whether the browser has said what it remembers."""
+def has_answered() -> bool:
+    """Whether the browser has sent its entries."""
     return MEMORY_HEARD.get()
 
 
 def draw(tour: dict[str, Any] | None, *, asks: bool, keeps: bool) -> None:
-    """Once at the end of a page: tells the browser what to keep, if it `keeps`; if it `asks`, hears what was kept.
+    """Once at the end of a page: sends the browser new entries (`keeps`) and requests its own (`asks`).
 
-    `tour`: what its line is told; None where there is none.
+    `tour`: the data of the tour's line; None for a page without it.
     """
     data = {
         "entries": MEMORY_NEW.get() if keeps else {},
-        "asks": asks and not heard(),
-        "most": MOST,
-        "longest": LONGEST,
+        "asks": asks and not has_answered(),
+        "maxEntries": MAX_ENTRIES,
+        "maxCharacters": MAX_CHARACTERS,
         "tour": tour,
     }
-    _component(key=NAME, data=data, on_kept_change=_hear, on_go_change=_go)
+    _component(key=NAME, data=data, on_kept_change=_receive_entries, on_go_change=_receive_step)
 
 
-def _said(what: str) -> Any:
-    return getattr(session.widget_value(NAME), what, None)
+def _widget_attribute(name: str) -> Any:
+    return getattr(session.widget_value(NAME), name, None)
 
 
-def _hear() -> None:
-    """Takes over what the browser remembers, except for what this session knows better."""
-    message = _said("kept")
-    if isinstance(message, dict) and len(message) <= MOST and len(json.dumps(message, ensure_ascii=False)) <= LONGEST:
-        MEMORY.put(message | MEMORY_NEW.get())
+def _receive_entries() -> None:
+    """Takes the browser's entries, except those that this session has put."""
+    entries = _widget_attribute("kept")
+    if not isinstance(entries, dict) or len(entries) > MAX_ENTRIES:
+        return
+    if len(json.dumps(entries, ensure_ascii=False)) <= MAX_CHARACTERS:
+        MEMORY.put(entries | MEMORY_NEW.get())
         MEMORY_HEARD.put(True)
 
 
-def _go() -> None:
-    MEMORY_GO.put(str(_said("go")))
+def _receive_step() -> None:
+    MEMORY_GO.put(str(_widget_attribute("go")))

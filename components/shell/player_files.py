@@ -1,4 +1,4 @@
-"""The player's scripts and plotly, served as files that a browser may keep for ever."""
+"""The player's scripts and plotly, served as files that a browser may cache for ever."""
 
 from hashlib import sha256
 
@@ -6,11 +6,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from addnorm.player import FOLDER, PLOTLY
-from components.shell.assets import KEPT
+from components.shell.assets import CACHE_FOREVER
 
 
 def _version(*bodies: bytes) -> str:
-    """Part of an address: a new version is a new file."""
+    """The part of an address that changes with the content."""
     return sha256(b"".join(bodies)).hexdigest()[:12]
 
 
@@ -27,10 +27,10 @@ CSS = (FOLDER / "player.css").read_text(encoding="utf-8")
 HTML = (FOLDER / "player.html").read_text(encoding="utf-8")
 
 
-async def module(request: Request) -> Response:
-    """Serves a script by its name. An old page that asks for another version gets the newest, which is not cached."""
+async def serve_module(request: Request) -> Response:
+    """Serves a script by its name. An old page that requests another version gets the newest, uncached."""
     version, body = SCRIPTS.get(request.path_params["name"], ("", b""))
     if not version:
         return PlainTextResponse("There is no such script.", 404)
-    headers = {"cache-control": KEPT if request.path_params["version"] == version else "no-cache"}
+    headers = {"cache-control": CACHE_FOREVER if request.path_params["version"] == version else "no-cache"}
     return Response(body, media_type="text/javascript", headers=headers)

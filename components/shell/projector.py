@@ -1,22 +1,22 @@
-"""The projector view, `?view=projector`: large type and few things. The player has the keys that move the playhead."""
+"""The projector view, `?view=projector`: large type and few elements. Keys move the playhead."""
 
 from pathlib import Path
 
 import streamlit as st
 
 KEY, VALUE = "view", "projector"
-FACTOR = 1.45  # by which the type of charts is larger
+FACTOR = 1.45  # by which the type of charts is enlarged
 HEIGHT = 320  # pixels of a chart, which with all above it fills 720
 STACK, LOSS, BELOW_STACK = 116, 196, 174  # pixels of the stack, the loss in the player and the charts below them
 CURVE = 145  # pixels of a small loss: a fifth of a screen of 720
 
-SPEED = "25 steps/s"  # of the player, until somebody chooses another
+SPEED = "25 steps/s"  # of the player, until the visitor chooses another
 HINT = "Space plays and pauses, → steps, R resets."
 SCENES = "→, N or Page Down goes on, ←, B or Page Up goes back, Space plays."
 
-# `:root` overrides the size that Streamlit sets for `html`, in which all of Streamlit is measured. The other rules make
-# room, so that player, sentence and charts fit on 1280x720 without scrolling, and fill a larger screen; `.stApp` makes
-# them stronger than the page's own.
+# `:root` overrides the font size that Streamlit sets for `html`, the unit of all its sizes. The other rules fit player,
+# sentence and charts on 1280x720 without scrolling, and let them fill a larger screen; `.stApp` makes these rules more
+# specific than the page's own.
 STYLE = f"<style>\n{Path(__file__).with_suffix('.css').read_text(encoding='utf-8')}</style>"
 
 
@@ -26,5 +26,5 @@ def is_on() -> bool:
 
 
 def enlarge() -> None:
-    """Sets large type on this page, until it is left."""
+    """Sets large type on this page."""
     st.html(STYLE)

@@ -1,6 +1,6 @@
-"""The session of a visitor: keys, each owned by the room that keeps something under it, and widgets.
+"""The session of a visitor: typed keys, each owned by one module, and the values of widgets.
 
-Widgets keep their values under their own keys, which their pages choose: `widget_value` and `set_widget`.
+Widgets store their values under keys that their pages choose; `widget_value` and `set_widget` access these.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import streamlit as st
 
 Value = TypeVar("Value")
 
-_owners: dict[str, str] = {}  # by name of a key, the module that made it
+_owners: dict[str, str] = {}  # by name of a key, the module that defines it
 
 
 class Key(Generic[Value]):
-    """A key of the session and its default. A `{}` in its name is filled in by `of`.
+    """A key of the session and its default. `of` fills a `{}` in its name.
 
     ValueError if another module has a key of this name.
     """
@@ -29,42 +29,41 @@ class Key(Generic[Value]):
         self.name, self.default = name, default
 
     def of(self, part: object) -> Key[Value]:
-        """The key of one of several, by its name."""
-        filled = copy(self)
-        filled.name = self.name.format(part)
-        return filled
+        """The key for one part, whose name has the part in place of `{}`."""
+        key = copy(self)
+        key.name = self.name.format(part)
+        return key
 
     @property
-    def there(self) -> bool:
-        """Whether it has a value."""
+    def is_set(self) -> bool:
+        """Whether the session has a value under this key."""
         return self.name in st.session_state
 
     def get(self) -> Value:
-        """Its value, or the default; not to be changed in place."""
+        """The value, or the default; do not change it in place."""
         value: Value = st.session_state.get(self.name, self.default)
         return value
 
     def mutable(self) -> Value:
-        """Its value, to be changed in place; at first a copy of the default."""
+        """The value, to be changed in place; at first a copy of the default."""
         value: Value = st.session_state.setdefault(self.name, copy(self.default))
         return value
 
     def put(self, value: Value) -> None:
-        """Sets its value."""
         st.session_state[self.name] = value
 
     def pop(self) -> Value:
-        """Removes and returns its value, or the default."""
+        """Removes and returns the value, or the default."""
         value: Value = st.session_state.pop(self.name, self.default)
         return value
 
 
 def widget_value(widget: str, default: Any = None) -> Any:
-    """The value of a widget, by its key; the default if it has not been drawn."""
+    """The value of a widget by its key, which for a configuration's field is the field's name.
+
+    The default if the widget has neither been drawn nor set.
+    """
     return st.session_state.get(widget, default)
-
-
-field = widget_value  # the widget of a configuration's field has the field's name as its key
 
 
 def has_value(widget: str) -> bool:
@@ -72,8 +71,8 @@ def has_value(widget: str) -> bool:
     return widget in st.session_state
 
 
-def begin(widget: str, value: Any) -> None:
-    """Sets a widget that has not been drawn yet."""
+def set_initial(widget: str, value: Any) -> None:
+    """Sets a widget unless it has a value."""
     st.session_state.setdefault(widget, value)
 
 

@@ -1,4 +1,4 @@
-"""Sources as links: a paper's number leads to arXiv, and to the card that runs its result here."""
+"""Links for sources: from a paper's arXiv number to arXiv, and to the card that runs its result here."""
 
 import re
 
@@ -9,12 +9,12 @@ TEXTS = Texts("papers")
 NUMBER = re.compile(r"\b(\d{4}\.\d{4,5})\b")
 
 
-def cited(source: str) -> str:
-    """A source as Markdown, its numbers at arXiv as links."""
-    return NUMBER.sub(_linked, source)
+def with_links(source: str) -> str:
+    """A source as Markdown, with its arXiv numbers as links."""
+    return NUMBER.sub(_link, source)
 
 
-def _linked(number: re.Match[str]) -> str:
+def _link(number: re.Match[str]) -> str:
     card = by_number(number[1])
-    here = f", [{TEXTS('run here')}](papers?paper={card.key})" if card else ""
-    return f"[{number[1]}](https://arxiv.org/abs/{number[1]}){here}"
+    card_link = f", [{TEXTS('run here')}](papers?paper={card.key})" if card else ""
+    return f"[{number[1]}](https://arxiv.org/abs/{number[1]}){card_link}"

@@ -1,4 +1,4 @@
-"""A chart without a player, drawn by the player's scripts: it keeps its zoom when its data changes, and has a table."""
+"""A chart without a player. The player's scripts draw it, so that it keeps its zoom with new data, and has a table."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +18,9 @@ _component = st.components.v2.component(
 def static_chart(
     figure: Figure, title: str, key: str, height: int = 280, on_click: Callable[[Any, Any], None] | None = None
 ) -> None:
-    """Draws a figure under its accessible name and a fixed key. Its height is reserved before plotly is loaded.
+    """Draws a figure with its accessible name. `height`, in pixels, is reserved before plotly is loaded.
 
-    `on_click` is called with x and y of a clicked point, as the browser sends them.
+    `on_click` gets x and y of a clicked point, as the browser sends them.
     """
     data = {
         "version": VERSION,
@@ -35,13 +35,13 @@ def static_chart(
     _component(
         key=key,
         data=data,
-        on_clicked_change=lambda: _clicked(key, on_click),
+        on_clicked_change=lambda: _pass_on_click(key, on_click),
         height=height,
     )
 
 
-def _clicked(key: str, on_click: Callable[[Any, Any], None] | None) -> None:
-    """Passes on where a chart was clicked, if it is a pair: it comes from a browser."""
+def _pass_on_click(key: str, on_click: Callable[[Any, Any], None] | None) -> None:
+    """Calls back with a clicked point, if the browser has sent a pair."""
     point = getattr(session.widget_value(key), "clicked", None)
     if on_click is not None and isinstance(point, list | tuple) and len(point) == 2:
         on_click(*point)

@@ -1,6 +1,6 @@
-"""Every name of Streamlit's that it does not promise to keep: why its version is pinned exactly.
+"""Every use of a private name of Streamlit, for which its version is pinned exactly.
 
-Nothing else in the app uses one (`tests/project/test_architecture.py`); `tests/shell/test_streamlits_own.py` says of
+Nothing else in the app uses one (`tests/project/test_architecture.py`). `tests/shell/test_streamlits_own.py` says for
 each what a visitor would miss without it.
 """
 
@@ -27,26 +27,26 @@ def from_history() -> bool:
     return context is not None and context.is_history_navigation
 
 
-def left_part_asked_for() -> bool:
-    """Whether the browser has meanwhile asked for a part of another page than the one that runs."""
+def is_old_part_requested() -> bool:
+    """Whether a request waits for a fragment of another page than the one that runs."""
     context = get_script_run_ctx()
     if context is None or context.script_requests is None:
         return False
-    waiting, asked = context.script_requests._state, context.script_requests._rerun_data
-    left = bool(asked.fragment_id_queue) and asked.page_script_hash != context.page_script_hash
-    return waiting is ScriptRequestType.RERUN and left
+    state, request = context.script_requests._state, context.script_requests._rerun_data
+    is_old_part = bool(request.fragment_id_queue) and request.page_script_hash != context.page_script_hash
+    return state is ScriptRequestType.RERUN and is_old_part
 
 
-def part_alone() -> bool:
-    """Whether only parts of the page run, not the page from its beginning."""
+def is_fragment_run() -> bool:
+    """Whether only fragments of the page run, not the whole page."""
     context = get_script_run_ctx()
     return context is not None and bool(context.fragment_ids_this_run)
 
 
-def ask_again(seconds: float) -> None:
-    """Makes the browser ask for the fragment that runs, every so many seconds, until its page runs again.
+def rerun_fragment_after(seconds: float) -> None:
+    """Makes the browser rerun this fragment every `seconds` until its page runs again.
 
-    `run_every` sends the same message, but its interval must be known before the fragment runs.
+    `run_every` sends the same message, but needs the interval before the fragment runs.
     """
     context, fragment = get_script_run_ctx(), ThreadState.get().fragment_id
     if context is None or fragment is None:

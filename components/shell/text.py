@@ -1,4 +1,4 @@
-"""Small pieces of the labs: numbers as text and as LaTeX, badges, figures, tables."""
+"""Text of the labs: numbers as text and LaTeX, badges, glossary links, tables."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from models.content import phrase
 from models.insight import words
 from models.lessons.glossary import ENTRIES
 
-# How a word that readers may not know is spelled, and its term of the glossary.
-NEW_WORDS = {
+# Patterns of words that readers may not know, and their terms in the glossary.
+EXPLAINED_WORDS = {
     "held-out": "held-out",
     "RMS": "rms",
     "(?:mean|sample) cosine": "sample cosine",
@@ -26,49 +26,46 @@ NEW_WORDS = {
     "seeds?": "seed",
 }
 LINK = r'\[[^\]]*\]\([^\s)]*(?: "[^"]*")?\)'
-WRITTEN = {
+STATED_HELP = {
     "formula": "Written here from a formula; a test computes it.",
     "recorded": "Measured when this was written; a test measures it again.",
 }
 
 
 def badge(kind: str, by: str = "") -> str:
-    """A badge (a key of BADGES) as Markdown: hovering says by what a number was made, a press leads to the glossary."""
+    """A badge (a key of BADGES) as Markdown: its tooltip says how a number was made, its link leads to the glossary."""
     return f'[:{BADGES[kind]}-badge[{phrase(kind)}]](glossary?word={kind} "{by or BADGE_HELP[kind]}")'
 
 
-def typed(text: str, kind: str) -> str:
-    """A text with results that were typed in, not computed here: it gets a badge if it holds a number with decimals.
-
-    Tests compute such results again.
-    """
+def with_badge(text: str, kind: str) -> str:
+    """A text with stated results, which tests compute again: it gets a badge if it has a number with decimals."""
     without_papers = re.sub(r"\d{4}\.\d{5}", "", text)
-    return f"{text} {badge(kind, WRITTEN[kind])}" if re.search(r"\d\.\d|\de-\d", without_papers) else text
+    return f"{text} {badge(kind, STATED_HELP[kind])}" if re.search(r"\d\.\d|\de-\d", without_papers) else text
 
 
-def explained(text: str) -> str:
-    """A text whose NEW_WORDS carry the glossary's sentence where they first stand, outside of code and formulas."""
+def with_explained_words(text: str) -> str:
+    """A text whose EXPLAINED_WORDS link to the glossary at their first occurrence outside of code and formulas."""
     parts = re.split(rf"(`[^`]*`|\$[^$]*\$|{LINK})", text)
-    for spelled, word in NEW_WORDS.items():
-        says = ENTRIES[word].senses[0].text.replace('"', "'")
-        link = rf'[\g<0>](glossary?word={quote(word)} "{says}")'
-        for at in range(0, len(parts), 2):
-            parts[at], replaced = re.subn(rf"\b{spelled}\b", link, parts[at], count=1)
-            if replaced:
-                # A later word must not be looked for in this link's text.
-                parts[at : at + 1] = re.split(f"({LINK})", parts[at])
+    for pattern, term in EXPLAINED_WORDS.items():
+        explanation = ENTRIES[term].senses[0].text.replace('"', "'")
+        link = rf'[\g<0>](glossary?word={quote(term)} "{explanation}")'
+        for index in range(0, len(parts), 2):
+            parts[index], replacements = re.subn(rf"\b{pattern}\b", link, parts[index], count=1)
+            if replacements:
+                # Splits the link off, so that no later word is replaced inside it.
+                parts[index : index + 1] = re.split(f"({LINK})", parts[index])
                 break
     return "".join(parts)
 
 
-def explanation(text: str, kind: str, papers: Mapping[str, str], more: str = "Read more") -> None:
-    """Why an experiment comes out as it does, and what to read about it."""
-    st.markdown(explained(typed(text, kind)))
-    st.caption(f"{more}: " + ", ".join(f"[{name}]({address})" for name, address in papers.items()))
+def draw_explanation(text: str, kind: str, papers: Mapping[str, str], label: str = "Read more") -> None:
+    """Draws why an experiment comes out as it does, and links to papers."""
+    st.markdown(with_explained_words(with_badge(text, kind)))
+    st.caption(f"{label}: " + ", ".join(f"[{name}]({address})" for name, address in papers.items()))
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number as everywhere, with one digit more: the labs' numbers are worked out by hand."""
+    """A number as on all pages but with one more digit, because visitors work out the labs' numbers by hand."""
     return words.number(value, digits)
 
 
@@ -78,7 +75,7 @@ def vector(values: np.ndarray | Sequence[float], digits: int = 4) -> str:
 
 
 def latex(value: float, digits: int = 3) -> str:
-    """A number as LaTeX, with a power of ten if it is very large or small."""
+    """A number as LaTeX, in scientific notation if it is very large or small."""
     mantissa, _, power = f"{value + 0.0:.{digits}g}".partition("e")
     if value in (np.inf, -np.inf):
         return r"\infty" if value > 0 else r"-\infty"
@@ -86,6 +83,6 @@ def latex(value: float, digits: int = 3) -> str:
 
 
 def named_table(title: str, rows: dict[str, Any] | pd.DataFrame, height: int | str = "auto") -> None:
-    """Draws a table under its accessible name."""
+    """Draws a table with its accessible name."""
     frame = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(rows)
     st.dataframe(frame, alt=f"{title}, table", hide_index=True, height=height)  # type: ignore[arg-type]

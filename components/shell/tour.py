@@ -1,4 +1,4 @@
-"""The tour: five minutes for whoever comes alone. Each of its pages names the next step in one line."""
+"""The tour: five minutes for a visitor who comes alone. Each of its pages names the next step in one line."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from models.content import phrase
 
 @dataclass(frozen=True)
 class Stop:
-    """A step of the tour: its page, the part of the address that opens it, and what one does there."""
+    """A step of the tour: its page, what the visitor does there, and the query that opens it."""
 
     page: Path
     does: str
@@ -22,7 +22,7 @@ class Stop:
 
     @property
     def path(self) -> str:
-        """The address of its page, below the app's."""
+        """The path of its page below the app's URL."""
         return "" if self.page == START else self.page.stem
 
 
@@ -32,7 +32,7 @@ STOPS = {
     "break": Stop(PLAYGROUND, "break a net"),
     "lesson": Stop(LESSONS, "one lesson"),
 }
-# What its line says: on the tour's first page, on any other, of the next step, after a break, and to leave it.
+# Texts of its line: the position on the first page and on others; links to the next step, after a break, and to leave.
 WORDS = {
     "first": "Five-minute tour, {} of {}",
     "where": "Tour, {} of {}",
@@ -40,12 +40,15 @@ WORDS = {
     "again": "Continue: {}",
     "leave": "Leave the tour",
 }
-SEEN = 4  # the scene of the story with which its step is done
+STORY_SCENE = 4  # the scene at which the story's step is done
 ENTRY = "tour.{}"  # of the browser's memory: a step that is done
 
 
-def declared(page: str) -> dict[str, Any] | None:
-    """What the browser is told on a page of the tour; None on any other."""
+def declaration(page: str) -> dict[str, Any] | None:
+    """The data of the tour's line on a page of the tour; None for any other page."""
+    paths = [stop.path for stop in STOPS.values()]
+    if page not in paths:
+        return None
     steps = [
         {
             "entry": ENTRY.format(name),
@@ -54,17 +57,16 @@ def declared(page: str) -> dict[str, Any] | None:
         }
         for name, stop in STOPS.items()
     ]
-    at = next((at for at, stop in enumerate(STOPS.values()) if stop.path == page), None)
     words = {name: phrase(english) for name, english in WORDS.items()}
-    return None if at is None else {"at": at, "steps": steps, "names": list(STOPS), "words": words}
+    return {"at": paths.index(page), "steps": steps, "names": list(STOPS), "words": words}
 
 
-def done(name: str) -> None:
+def mark_done(name: str) -> None:
     """Has the browser remember that a step is done."""
-    memory.keep(ENTRY.format(name), True)
+    memory.remember(ENTRY.format(name), True)
 
 
 def follow() -> None:
-    """Once per script run, before the page: opens the step that was asked for."""
+    """Once per script run, before the page: opens the step whose link the visitor has clicked."""
     if stop := STOPS.get(memory.MEMORY_GO.pop()):
         st.switch_page(stop.page, query_params=stop.query)

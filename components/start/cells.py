@@ -11,9 +11,9 @@ from components.charts.parts import scaled_figure
 from components.player.page import panels_below, player, playhead
 from components.player.panels import blocks_with_diagrams
 from components.shell import projector
-from components.shell.hide import hidden
+from components.shell.hidden_parts import is_hidden
 from components.shell.link import PLAYGROUND
-from components.shell.naming import chance
+from components.shell.naming import guessing_loss
 from components.shell.session import Key
 from components.start.words import TEXTS, FinishedRun
 from models.insight.outcome import BLOWS_UP
@@ -62,7 +62,7 @@ def finished_runs() -> list[FinishedRun]:
     is_done = all(log.done for log in logs)
     is_watched = is_done and step > 0 and (START_WATCHED.get() or step >= max(log.rest for log in logs))
     START_WATCHED.put(is_watched)
-    if not is_watched or hidden("verdict"):
+    if not is_watched or is_hidden("verdict"):
         return []
     traces = zip(CELLS, (log.trace() for log in logs), strict=True)
     return [FinishedRun(cell.title, cell.cfg, trace) for cell, trace in traces if trace is not None]
@@ -107,7 +107,7 @@ def _sample_paths(cells: Sequence[int], runs: Sequence[int], *, asks: Sequence[i
         question=TEXTS("your guess"),
         options=PATH_OUTCOMES,
         shows_outcome=True,
-        reveals=not hidden("verdict"),
+        reveals=not is_hidden("verdict"),
         height=height,
     )
 
@@ -118,9 +118,9 @@ def _open_playground(run: int) -> None:
 
 def _loss_panels(run: int, cell: Combination, outcome: str, *, large: bool) -> list[Panel]:
     """A cell's title with its outcome, and its loss curve; they stand under its digits."""
-    diverged = "" if hidden("verdict") else BLOWS_UP
+    diverged = "" if is_hidden("verdict") else BLOWS_UP
     height = projector.CURVE if large else 80
-    curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=chance(cell.cfg), height=height)
+    curve = Curve(f"Loss, {cell.title.lower()}", run, SPAN, 1, level=guessing_loss(cell.cfg), height=height)
     return [RunHeading(cell.title, run, SPAN, 0, outcome=outcome, divergence=diverged), curve]
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from components.shell.naming import chance
+from components.shell.naming import guessing_loss
 from models.content import Texts, phrase
 from models.insight import path_outcome
 from models.insight.outcome import LEARNS, outcome
@@ -24,7 +24,7 @@ class FinishedRun:
     @cached_property
     def outcome(self) -> str:
         """One of OUTCOMES."""
-        return outcome(self.trace, chance(self.cfg))
+        return outcome(self.trace, guessing_loss(self.cfg))
 
     @cached_property
     def path_outcome(self) -> str:

@@ -10,12 +10,12 @@ from components.classroom import following
 from components.player.page import last_scene, player
 from components.player.panels import block_panel, stack_blocks
 from components.player.view import view_at
-from components.shell import address, hide, projector, tour
+from components.shell import address, hidden_parts, projector, tour
 from components.shell.link import START
-from components.shell.naming import chance
+from components.shell.naming import guessing_loss
+from components.shell.page_links import link_to_playground
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from components.shell.ways_on import to_playground
 from components.story import words
 from models.lessons import stops
 from models.lessons.board import board
@@ -44,7 +44,7 @@ STORY_CHOICE: Key[Choice | None] = Key("story_own", None)  # the reader's own ne
 
 def draw() -> None:
     """Draws the scenes, and links to other pages."""
-    hide.adopt()
+    hidden_parts.adopt()
     if STORY_LEFT.pop():
         st.switch_page(START)
     choice = _own_choice()
@@ -58,13 +58,13 @@ def draw() -> None:
     scenes[-1] = replace(scenes[-1], choice=choice, after=words.outcome_sentence(runs[-1]))
     keys = "" if not projector.is_on() else words.TEXTS("in class") if following.teacher_key() else projector.SCENES
     player(NAME, configurations, [], scenes=scenes, keys=keys, scene=_scene(), on_scene=_go_to_scene, on_choice=_choose)
-    if last_scene(NAME) >= tour.SEEN:
-        tour.done("story")
+    if last_scene(NAME) >= tour.STORY_SCENE:
+        tour.mark_done("story")
     poll_while(
         "story_numbers",
         lambda: any(view_at(cfg)[0] is None for cfg in configurations) and trainer().status().state != "failed",
     )
-    to_playground(_net(choice), words.TEXTS("to the playground"))
+    link_to_playground(_net(choice), words.TEXTS("to the playground"))
     # Not a page link: Start has an empty address, which in a new tab would open this page again. The press is stored,
     # because it also scrolls the page to another scene, and that event may end the script run that the press began.
     st.button(
@@ -78,7 +78,9 @@ def _panels(cfg: RunConfig, run: int) -> list[Panel]:
     On a projector the block has the whole width.
     """
     half, is_first, large = COLUMNS // 2, run == 0, projector.is_on()
-    curve = Curve("Loss", run, half, level=chance(cfg), height=projector.CURVE if large else 92 if is_first else 110)
+    curve = Curve(
+        "Loss", run, half, level=guessing_loss(cfg), height=projector.CURVE if large else 92 if is_first else 110
+    )
     span = COLUMNS if is_first else half
     block = block_panel(cfg, "One block", run, COLUMNS if large else span)
     stack = StackPanel(run=run, span=span, blocks=stack_blocks(cfg), height=84 if is_first else 90, scale="shared")
@@ -101,7 +103,7 @@ def _go_to_scene(scene: int) -> None:
     if not 1 <= scene <= len(PLAYBACK):
         return
     STORY_SCENE.put(scene)
-    address.change({"scene": str(scene)})
+    address.collect_changes({"scene": str(scene)})
     if key := following.teacher_key():
         board().show(following.code(), key, f"{stops.STORY}-{scene}")
 
@@ -129,7 +131,7 @@ def _choose(fields: dict[str, Any]) -> None:
     STORY_CHOICE.put(Choice(depth, MAX_BLOCKS, residual, norm))
     flags = {True: "true", False: "false"}
     scene = str(len(PLAYBACK))
-    address.change({"scene": scene, "depth": str(depth), "residual": flags[residual], "norm": flags[norm]})
+    address.collect_changes({"scene": scene, "depth": str(depth), "residual": flags[residual], "norm": flags[norm]})
 
 
 def _net(choice: Choice) -> RunConfig:

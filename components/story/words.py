@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from components.player.view import View
-from components.shell.naming import chance
+from components.shell.naming import guessing_loss
 from models.content import Texts
 from models.insight.baseline import LEARNT
 from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share
@@ -119,7 +119,7 @@ def outcome_sentence(run: SceneRun) -> str:
         return ""
     if run.finished.divergence:
         return TEXTS("overflows", step=run.finished.divergence.step)
-    loss, chance_loss = final_loss(run.finished), chance(run.cfg)
+    loss, chance_loss = final_loss(run.finished), guessing_loss(run.cfg)
     result = outcome(run.finished, chance_loss)
     if result == LEARNS:
         return TEXTS("has learned", loss=loss, chance=chance_loss)
@@ -131,7 +131,7 @@ def outcome_sentence(run: SceneRun) -> str:
 
 
 def _learning_text(run: SceneRun) -> str:
-    learns = run.finished is not None and outcome(run.finished, chance(run.cfg)) == LEARNS
+    learns = run.finished is not None and outcome(run.finished, guessing_loss(run.cfg)) == LEARNS
     return TEXTS("learns") if learns else TEXTS("does not learn")
 
 

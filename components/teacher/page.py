@@ -17,7 +17,7 @@ import streamlit as st
 from components.classroom import answers, board, following, ways_in
 from components.classroom.route import students_present
 from components.controls import form, settled
-from components.shell import address, hide, projector, qr, session, visitor
+from components.shell import address, hidden_parts, projector, qr, session, visitor
 from components.shell.session import Key
 from models.content import Texts
 from models.lessons import board as classes
@@ -89,7 +89,7 @@ def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
     seat = visitor.cookie(SEAT)
     if seat and seat != new_class:
         query = urlencode({CLASS: new_class or new_code(), PLAN: ",".join(plan)}, safe=",")
-        link = f"{address.base('teacher')}/teacher?{query}"
+        link = f"{address.app_url('teacher')}/teacher?{query}"
         st.link_button("Open a class", link, icon=":material/groups:", type="primary")
         st.caption(TEXTS("new tab"))
         return "", ""
@@ -123,7 +123,7 @@ def _current_class() -> tuple[str, str]:
             TEACHER_CLASS.put((code, key))
     code, key = TEACHER_CLASS.get()
     if code and key:
-        address.change({CLASS: code, OPENED: key})
+        address.collect_changes({CLASS: code, OPENED: key})
     return code, key
 
 
@@ -189,7 +189,7 @@ def _draw_lead_buttons(code: str, key: str, state: Now) -> None:
         on_click=class_board.move,
         args=(code, key, -1),
     )
-    url = f"{address.base('teacher')}/join?{urlencode({'c': code, 'key': key})}"
+    url = f"{address.app_url('teacher')}/join?{urlencode({'c': code, 'key': key})}"
     st.link_button("Open the projector", url, icon=":material/present_to_all:", help=following.HINT)
     label = "Call back" if state.loose else "On your own now"
     st.button(label, key="teacher_loose", on_click=class_board.let_go, args=(code, key, not state.loose))
@@ -243,7 +243,7 @@ def _draw_plan(code: str, key: str, state: Now | None, plan: Sequence[str]) -> N
     )
     st.caption(TEXTS("address"))
     if state is not None:
-        session.begin(SHOWN, None)
+        session.set_initial(SHOWN, None)
         stop = st.selectbox(
             "Show something else", all_stops, index=None, key=SHOWN, format_func=title_of, placeholder="Choose what"
         )
@@ -253,9 +253,9 @@ def _draw_plan(code: str, key: str, state: Now | None, plan: Sequence[str]) -> N
 
 
 def _change_plan(code: str, key: str) -> None:
-    address.put_again()
+    address.reapply_widgets()
     plan = ",".join(session.widget_value(PLANNED, []))
-    address.change({PLAN: plan or None})
+    address.collect_changes({PLAN: plan or None})
     TEACHER_PLAN.put(plan)
     classes.board().set_plan(code, key, _current_plan())
 
@@ -268,7 +268,7 @@ def _current_plan() -> tuple[str, ...]:
             TEACHER_PLAN.put(",".join(stops.plan_from(text)))
     plan = TEACHER_PLAN.get()
     if plan:
-        address.change({PLAN: plan})
+        address.collect_changes({PLAN: plan})
     return stops.plan_from(plan) or stops.USUAL
 
 
@@ -284,7 +284,7 @@ def _draw_handout() -> None:
     key = f"teacher_{target in LESSONS}{'_page' * (target in ('start', 'story'))}"
     legal = {"hide": {name: _part_label(name) for name in names}}
     hidden = form.draw(Handout, key, usual, only=["hide"], legal=legal).hide
-    base, cfg = address.base("teacher"), settled.last()
+    base, cfg = address.app_url("teacher"), settled.last()
     link = f"{base}/{link_to(target, cfg, hidden)}"
     left, right = st.columns(2)
     with left:
@@ -299,13 +299,13 @@ def _draw_handout() -> None:
             st.link_button("Open it on a projector", url, icon=":material/open_in_new:")
     with right:
         if base:
-            qr.draw(link)
+            qr.draw_qr(link)
 
 
 def link_to(target: str, cfg: RunConfig, hidden: Sequence[str], *, large: bool = False) -> str:
     """Path and query of a link to a lesson (by its key), PLAYGROUND with a configuration, or another key of PAGES."""
     query = {"lesson": target} if target in LESSONS else cfg.to_query() if target == PLAYGROUND else {}
-    query |= {hide.KEY: ",".join(hidden)} if hidden else {}
+    query |= {hidden_parts.KEY: ",".join(hidden)} if hidden else {}
     query |= {projector.KEY: projector.VALUE} if large else {}
     path = "lessons" if target in LESSONS else PAGES[target][0]
     return f"{path}?{urlencode(query, safe=',')}" if query else path
@@ -313,7 +313,7 @@ def link_to(target: str, cfg: RunConfig, hidden: Sequence[str], *, large: bool =
 
 def _part_label(name: str) -> str:
     """The name of a part or field in the link, and what it hides."""
-    return f"{name}: {TEXTS(name) if name in hide.PARTS else knobs()[name][1].label}"
+    return f"{name}: {TEXTS(name) if name in hidden_parts.PARTS else knobs()[name][1].label}"
 
 
 def _draw_target() -> str:
@@ -328,7 +328,7 @@ def _draw_target() -> str:
 
 def _draw_reachability() -> None:
     """Draws, if only this computer can open the links, how others can."""
-    link = urlsplit(address.base("teacher"))
+    link = urlsplit(address.app_url("teacher"))
     if link.hostname not in OWN_HOSTS:
         return
     port = link.port or 80

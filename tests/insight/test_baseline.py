@@ -58,7 +58,7 @@ def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
     cfg = RunConfig(task=task, net="transformer", depth=1, width=8, batch=2, steps=4, device="cpu")
     trace = profile_at_init(cfg)
     guessing = loss_of_guessing(task)
-    assert naming.chance(cfg) == guessing
+    assert naming.guessing_loss(cfg) == guessing
     name = "chance" if task == "digits" else "best constant guess"  # the digits are about equally frequent
     assert figures.loss(cfg)["layout"]["bind"]["levels"] == [{"name": name, "at": guessing}]
     assert f"{name} is {guessing:.2f}" in progress_sentence(cfg, trace)

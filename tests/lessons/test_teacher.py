@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.charts.parts import scaled_figure
 from components.lessons.runs import lesson_chart
-from components.shell.hide import MOST, PARTS, from_text
+from components.shell.hidden_parts import MAX_NAMES, PARTS, parse_names
 from components.shell.qr import qr_code
 from components.teacher.page import PLAYGROUND
 from models.lessons.lessons import LESSONS
@@ -81,18 +81,18 @@ def drawn(page: AppTest) -> set[str | None]:
 
 @given(st.text(max_size=200))
 def test_whatever_a_link_wants_hidden_only_known_names_are_and_the_rest_is_said_harmlessly(text: str) -> None:
-    known, notes = from_text(text)
+    known, notes = parse_names(text)
     assert known <= set(PARTS) | set(knobs())
     assert all(set(note) <= PLAIN | set(",:()") for note in notes)
 
 
 @given(st.lists(st.sampled_from([*PARTS, *knobs()]), max_size=20))
 def test_every_name_of_a_list_is_hidden_spaces_or_not(names: list[str]) -> None:
-    assert from_text(" , ".join(names)) == (frozenset(names), [])
+    assert parse_names(" , ".join(names)) == (frozenset(names), [])
 
 
 def test_a_list_without_end_is_read_to_a_limit() -> None:
-    assert len(from_text("x," * 10**5)[1]) == MOST
+    assert len(parse_names("x," * 10**5)[1]) == MAX_NAMES
 
 
 def test_a_hidden_control_is_not_there_keeps_its_value_and_the_others_stay() -> None:

@@ -369,7 +369,7 @@ def test_a_comparison_that_another_page_starts_is_started_by_a_word_of_its_own(m
     for _ in range(2):
         with monkeypatch.context() as patch:
             patch.setattr("streamlit.session_state", page.session_state)
-            compare_link.begin()
+            compare_link.request_play()
         said.append(declared(sound(page.run()))["start"])
     assert said[0] == ""
     assert len(set(said)) == 3

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.glossary.page import SCRIPTS, meaning
-from components.shell.link import defined, help_of
+from components.shell.link import field_help, with_glossary_link
 from models.lessons.glossary import ENTRIES, SYNONYMS, key_of, near, search
 from models.spec import knobs
 from models.spec.placement import PLACEMENTS
@@ -147,9 +147,9 @@ def test_every_control_of_the_playground_leads_to_its_word(net):
 
 
 def test_the_link_is_relative_so_that_it_holds_under_a_base_path():
-    address = LINK.search(help_of("skip_scale"))[1]
+    address = LINK.search(field_help("skip_scale"))[1]
     assert urljoin("https://host/base/playground?depth=3", address) == "https://host/base/glossary?word=skip%20weight"
-    assert linked(defined("Tip.", "1/sqrt(2)")) == "1/sqrt(2)"
+    assert linked(with_glossary_link("Tip.", "1/sqrt(2)")) == "1/sqrt(2)"
 
 
 # --- the page ---

@@ -7,7 +7,7 @@ from components.charts import figures
 from components.player.page import player
 from components.player.panels import stack_blocks
 from components.shell.static_chart import static_chart
-from components.shell.visitor import visitor
+from components.shell.visitor import visitor_id
 from models.spec import RunConfig, plan
 
 st.set_page_config(layout="wide")
@@ -87,4 +87,4 @@ st.caption(
 )
 st.text_input("A field")
 st.button("Again")
-assert visitor()
+assert visitor_id()

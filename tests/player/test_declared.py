@@ -255,7 +255,7 @@ def test_a_click_that_no_browser_of_ours_would_report_is_not_handed_on(monkeypat
 
 def asked(name: str, version: str = player_files.VERSION) -> Response:
     scope = {"type": "http", "method": "GET", "headers": [], "path_params": {"name": name, "version": version}}
-    return asyncio.run(player_files.module(Request(scope)))
+    return asyncio.run(player_files.serve_module(Request(scope)))
 
 
 def test_every_script_is_served_and_kept_by_its_version():

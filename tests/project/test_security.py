@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from components.controls.number_table import MAX_CELLS, parsed
 from components.labs.autoregression.text import reading_notes
 from components.lessons.attempt import parse_link
-from components.shell import compare_link, hide
+from components.shell import compare_link, hidden_parts
 from models.export import configuration_from, configuration_json
 from models.lessons.board import valid
 from models.spec import RunConfig, knobs
@@ -71,10 +71,10 @@ OTHERS = ("lesson", "hide", "view", "class", "key", "plan", "digest", "arrangeme
 def test_a_hostile_link_gives_legal_configurations_and_harmless_words_wherever_it_is_read(query):
     cfg, notes = RunConfig.from_query(query)
     columns, seeds, said = compare_link.from_query(query)
-    names, unknown = hide.from_text(",".join(query.values()))
+    names, unknown = hidden_parts.parse_names(",".join(query.values()))
     assert [RunConfig(**vars(one)) for one in (cfg, *columns)] == [cfg, *columns]
     assert 1 <= seeds <= compare_link.MAX_SEEDS
-    assert names <= {*knobs(), *hide.PARTS}
+    assert names <= {*knobs(), *hidden_parts.PARTS}
     assert all(harmless(note) for note in (*notes, *said, *unknown))
 
 

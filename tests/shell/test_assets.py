@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from components.shell import assets
-from components.shell.assets import Scripts, streamlits
+from components.shell.assets import CompressedScripts, streamlit_scripts
 
 CODE = "export const answer = 42\n" * 100_000  # several pieces
 PLOTLY = "player/abc/plotly.js"
@@ -33,9 +33,11 @@ async def _inside(request: Any) -> Response:
     return HTMLResponse("a page") if "page" in request.url.path else PlainTextResponse("as it is")
 
 
-def app(folder: Path) -> Scripts:
-    return Scripts(
-        Starlette(routes=[Route("/{path:path}", _inside, methods=["GET", "HEAD", "POST"])]), streamlits(folder), PLOTLY
+def app(folder: Path) -> CompressedScripts:
+    return CompressedScripts(
+        Starlette(routes=[Route("/{path:path}", _inside, methods=["GET", "HEAD", "POST"])]),
+        streamlit_scripts(folder),
+        PLOTLY,
     )
 
 
@@ -77,15 +79,15 @@ def test_a_script_is_sent_compressed_and_may_be_kept(
     headers, body = answer(app(folder), path, **AFAR)
     assert headers["content-encoding"] == "gzip"
     assert headers["content-type"].startswith("text/javascript")
-    assert (headers["vary"], headers["cache-control"]) == ("Accept-Encoding", assets.KEPT)
+    assert (headers["vary"], headers["cache-control"]) == ("Accept-Encoding", assets.CACHE_FOREVER)
     assert answer(app(folder), path, "HEAD", **AFAR)[0] == headers
     assert int(headers["content-length"]) == len(body) < len(CODE) / 10
     assert gzip.decompress(body).decode() == CODE
 
 
 def test_a_class_that_comes_at_once_has_it_compressed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    packed, honest = [], assets._packed
-    monkeypatch.setattr(assets, "_packed", lambda file: packed.append(file.name) or honest(file))
+    packed, honest = [], assets._compress
+    monkeypatch.setattr(assets, "_compress", lambda file: packed.append(file.name) or honest(file))
 
     async def arrive() -> list[tuple[dict[str, str], bytes]]:
         served = app(folder)
@@ -142,4 +144,4 @@ def test_a_page_names_plotly_for_when_the_browser_has_time(folder: Path) -> None
 def test_scripts_are_kept_as_long_as_streamlit_says() -> None:
     from streamlit.web.server.starlette import starlette_static_routes as streamlit
 
-    assert f"public, immutable, max-age={streamlit.STATIC_ASSET_CACHE_MAX_AGE_SECONDS}" == assets.KEPT
+    assert f"public, immutable, max-age={streamlit.STATIC_ASSET_CACHE_MAX_AGE_SECONDS}" == assets.CACHE_FOREVER

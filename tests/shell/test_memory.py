@@ -22,7 +22,7 @@ def told(page):
 
 
 def component(page):
-    (found,) = [one.proto for one in page.get("bidi_component") if '"longest"' in one.proto.json]
+    (found,) = [one.proto for one in page.get("bidi_component") if '"maxCharacters"' in one.proto.json]
     return found
 
 
@@ -82,7 +82,7 @@ def test_what_is_guessed_again_stays_so():
         {ENTRY.format(LESSON): {"guess": [GUESS], "passed": []}},
         {ENTRY.format("nonsense"): {"guess": GUESS}},
         {str(number): {} for number in range(1000)},
-        {ENTRY.format(LESSON): {"guess": GUESS}} | {"long": "x" * memory.LONGEST},
+        {ENTRY.format(LESSON): {"guess": GUESS}} | {"long": "x" * memory.MAX_CHARACTERS},
     ],
 )
 def test_what_cannot_be_remembered_is_left_out(said):
@@ -130,5 +130,5 @@ def test_all_that_can_be_remembered_has_room():
         ENTRY.format(key): {"guess": max(one.options, key=len), "watched": True, "right": False, "passed": {}}
         for key, one in LESSONS.items()
     }
-    assert len(most) + len(tour.STOPS) + 1 <= memory.MOST
-    assert 4 * len(json.dumps(most)) < memory.LONGEST
+    assert len(most) + len(tour.STOPS) + 1 <= memory.MAX_ENTRIES
+    assert 4 * len(json.dumps(most)) < memory.MAX_CHARACTERS

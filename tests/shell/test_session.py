@@ -29,14 +29,14 @@ def test_what_one_visitor_changes_in_place_is_not_there_for_the_next(visit):
     key.mutable().add("mine")
     assert key.get() == {"first", "mine"}
     visit()
-    assert not key.there
+    assert not key.is_set
     assert key.get() == key.default == {"first"}
 
 
 def test_what_is_taken_is_gone(visit):
     key, state = Key("refused", ""), visit()
     key.put("no")
-    assert (state, key.there, key.pop(), key.there, key.get()) == ({}, True, "no", False, "")
+    assert (state, key.is_set, key.pop(), key.is_set, key.get()) == ({}, True, "no", False, "")
 
 
 def test_several_of_a_kind_have_places_of_their_own(visit):
@@ -55,9 +55,9 @@ def test_a_key_of_another_module_is_not_made_twice():
 
 def test_a_widget_that_was_drawn_is_not_set_again_by_what_it_begins_with(visit):
     state = visit()
-    session.begin("prompt", "Call me")
+    session.set_initial("prompt", "Call me")
     session.set_widget("prompt", "Ishmael")
-    session.begin("prompt", "Call me")
+    session.set_initial("prompt", "Call me")
     assert state == {"prompt": session.widget_value("prompt")} == {"prompt": "Ishmael"}
     assert session.has_value("prompt")
     assert session.widget_value("other", 3) == 3

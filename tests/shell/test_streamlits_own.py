@@ -14,8 +14,8 @@ from components.shell import streamlits_own
 from components.shell.streamlits_own import (
     SCRIPTS,
     from_history,
-    left_part_asked_for,
-    part_alone,
+    is_fragment_run,
+    is_old_part_requested,
     session_id,
 )
 
@@ -51,10 +51,10 @@ def test_a_run_hears_that_the_browser_asks_for_a_part_of_the_page_before(asked_o
     requests = ScriptRequests()
     run = SimpleNamespace(script_requests=requests, page_script_hash="this page")
     monkeypatch.setattr(streamlits_own, "get_script_run_ctx", lambda **_: run)
-    assert not left_part_asked_for()
+    assert not is_old_part_requested()
     data = requests._rerun_data
     requests.request_rerun(type(data)(fragment_id="part", page_script_hash=asked_of))
-    assert left_part_asked_for() is left
+    assert is_old_part_requested() is left
 
 
 @pytest.mark.parametrize(("parts", "alone"), [(["a part"], True), (None, False)])
@@ -63,23 +63,23 @@ def test_a_run_says_whether_it_is_of_parts_of_the_page_alone(parts, alone, monke
     assert "fragment_ids_this_run" in {field.name for field in fields(ScriptRunContext)}
     run = SimpleNamespace(fragment_ids_this_run=parts)
     monkeypatch.setattr(streamlits_own, "get_script_run_ctx", lambda **_: run)
-    assert part_alone() is alone
+    assert is_fragment_run() is alone
 
 
 def page_that_waits() -> None:
     import streamlit as st
     from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-    from components.shell.streamlits_own import ask_again
+    from components.shell.streamlits_own import rerun_fragment_after
 
     sent = []
     get_script_run_ctx().enqueue = sent.append
 
     @st.fragment
     def part() -> None:
-        ask_again(0.5)
+        rerun_fragment_after(0.5)
 
-    ask_again(0.25)
+    rerun_fragment_after(0.25)
     part()
     del get_script_run_ctx().enqueue
     kinds = [message.WhichOneof("type") for message in sent]

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from components.shell.style import CSS, EARLY, SCRIPTS, Styled
+from components.shell.style import CSS, PLOTLY_PRELOAD, SCRIPTS, HtmlInjector
 from tests.shell.test_assets import answer
 
 PAGE = "<html><head><style>its own</style></head><body>" + "a page " * 200 + "</body></html>"
@@ -26,7 +26,7 @@ async def _inside(request: Request) -> Response:
 
 
 ROUTES = [Route("/{path:path}", _inside)]
-APP = Styled(Starlette(routes=ROUTES, middleware=[Middleware(GZipMiddleware)]))
+APP = HtmlInjector(Starlette(routes=ROUTES, middleware=[Middleware(GZipMiddleware)]))
 
 
 def test_a_page_has_the_rules_after_its_own() -> None:
@@ -38,7 +38,7 @@ def test_a_page_has_the_rules_after_its_own() -> None:
 
 
 def test_a_page_loads_the_players_modules_at_once() -> None:
-    body = answer(Styled(Starlette(routes=ROUTES), modules=["player/1/log.js"]), "/page", **BROWSER)[1]
+    body = answer(HtmlInjector(Starlette(routes=ROUTES), modules=["player/1/log.js"]), "/page", **BROWSER)[1]
     assert b'<link rel="modulepreload" href="./player/1/log.js"><style>' in body
 
 
@@ -47,8 +47,8 @@ def test_a_page_loads_the_players_modules_at_once() -> None:
 )
 def test_a_page_with_charts_runs_plotly_before_the_first_and_its_policy_allows_that(path: str, early: bool) -> None:
     pages = Starlette(routes=[Route("/{path:path}", lambda _: HTMLResponse(PAGE))])
-    headers, body = answer(Styled(pages, plotly="player/1/plotly.js"), path, **BROWSER)
-    script = EARLY.format("player/1/plotly.js").encode()
+    headers, body = answer(HtmlInjector(pages, plotly="player/1/plotly.js"), path, **BROWSER)
+    script = PLOTLY_PRELOAD.format("player/1/plotly.js").encode()
     assert (body.count(b"<script>" + script + b"</script>") == 1) is early
     named = f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
     assert (named in headers["content-security-policy"]) is early

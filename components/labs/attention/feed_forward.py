@@ -14,8 +14,8 @@ from components.instruments.panel import InstrumentPanel
 from components.labs.examples import numbered_names
 from components.labs.parts import draw_charts, draw_finding, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
+from components.shell.page_links import link_to_playground
 from components.shell.text import named_table
-from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Sublayers
 from models.content import Texts
@@ -76,7 +76,7 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
         named_table("With and without", columns)
         draw_charts(KEY, cut_chart(numbered_names("block", cfg.depth), whole, cfg.task))
         st.caption(TEXTS("trained and cut"))
-    to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
+    link_to_playground(panels["no feed-forward"].cfg, "The net without feed-forward nets in the playground")
 
 
 def configuration(task: str, without: str, depth: int, steps: int) -> RunConfig:

@@ -16,8 +16,8 @@ from components.labs.attention.positions import distance_chart, distance_sentenc
 from components.labs.maps import signed_map
 from components.labs.parts import draw_charts, draw_finding, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
+from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number
-from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import PositionProbe
 from models.content import Texts
@@ -60,7 +60,7 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
     _draw_longer_texts(panels[WITH_RESIDUALS])
     with st.container(horizontal=True):
         for name, view in views.items():
-            to_playground(view.cfg, f"The net {name} in the playground")
+            link_to_playground(view.cfg, f"The net {name} in the playground")
 
 
 def _draw_positions(nets: dict[str, Measured[PositionProbe]]) -> None:

@@ -17,8 +17,8 @@ from components.labs.autoregression.text import KEY, choose_position
 from components.labs.examples import numbered_names
 from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.shell.link import PAGES
+from components.shell.page_links import link_to_playground
 from components.shell.static_chart import static_chart
-from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import Change, Refinement
 from models.content import Texts
@@ -78,7 +78,7 @@ def draw_refinement(panel: InstrumentPanel, text: str) -> None:
     with st.expander("This token, site by site"):
         _draw_sites(value, sites, position)
     with st.container(horizontal=True):
-        to_playground(cfg, "This net in the playground")
+        link_to_playground(cfg, "This net in the playground")
         label = "Scaled and recursive skips, and DLCL, by hand"
         st.page_link(PAGES / "residual.py", label=label, icon=":material/add:")
 

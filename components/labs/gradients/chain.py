@@ -13,7 +13,7 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose_example, numbered_names
 from components.labs.parts import draw_charts, line_chart, number_cells
-from components.shell.text import badge, latex, named_table, typed
+from components.shell.text import badge, latex, named_table, with_badge
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
@@ -76,7 +76,7 @@ def draw() -> None:
         example, note = _choose_example(), st.container()
         factors = _draw_factors(PRESETS[example])
         if np.array_equal(factors, PRESETS[example]):
-            note.caption(typed(reading(example), "formula"))
+            note.caption(with_badge(reading(example), "formula"))
         plain, residual = arriving(factors)[0], arriving(with_skip(factors))[0]
         outcome = residual_verdict(plain, residual)
         sentence = TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=outcome)

@@ -14,11 +14,11 @@ from components.controls import form
 from components.labs.parts import draw_charts
 from components.player.answer import initial_traces
 from components.player.view import PROFILE_SECONDS
+from components.shell.page_links import link_to_playground
 from components.shell.session import Key
 from components.shell.text import badge, number
 from components.shell.visitor import owner
 from components.shell.waiting import poll_while
-from components.shell.ways_on import to_playground
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments
 from models.insight.theory import CENTRED, Law, branch_gains, law, weight_variance
@@ -92,7 +92,7 @@ def _draw_comparison(cfg: RunConfig, traces: Sequence[Trace]) -> None:
     lines = zip((SIGNAL, GRADIENT), anchored_lines(traces, predicted).items(), strict=True)
     draw_charts(KEY, *(net_chart(title, hue, traces, *pair) for hue, (title, pair) in lines))
     st.caption(TEXTS("measured and formula", measured=badge("measured"), formula=badge("formula")))
-    to_playground(cfg, "Train it in the playground")
+    link_to_playground(cfg, "Train it in the playground")
 
 
 def anchored_lines(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -13,8 +13,8 @@ from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.normalization.table import LabTable
 from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
+from components.shell.page_links import link_to_compare
 from components.shell.text import badge, named_table
-from components.shell.ways_on import to_compare
 from models.content import Texts
 from models.labs.batch_estimates import BATCHES, SIZES, Estimates, errors, estimates, expected_errors
 from models.labs.recurrent import FEATURES, RecurrentStatistics, read
@@ -58,7 +58,9 @@ def draw_batches(table: LabTable) -> None:
     st.markdown(f"{results_sentence(batches, size, table.names[row])} {badge('measured')}")
     st.caption(TEXTS("drawn batches", batches=BATCHES))
     if size > 1:
-        to_compare([RunConfig(norm=norm, batch=size) for norm in ("batch norm", "layer norm")], TEXTS("train batches"))
+        link_to_compare(
+            [RunConfig(norm=norm, batch=size) for norm in ("batch norm", "layer norm")], TEXTS("train batches")
+        )
 
 
 def draw_recurrent_cell(_table: LabTable) -> None:

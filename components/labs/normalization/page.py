@@ -14,7 +14,7 @@ from components.labs.normalization.parts import PARTS
 from components.labs.normalization.picture import draw_picture
 from components.labs.normalization.steps import draw_steps
 from components.labs.normalization.table import LabTable, draw_result
-from components.shell.text import badge, number, typed
+from components.shell.text import badge, number, with_badge
 from models.content import Texts
 from models.labs.normalization import (
     ACROSS_TOKENS,
@@ -114,7 +114,7 @@ def _choose_example() -> ExampleTable:
 
     example = TABLES[choose_example(KEY, TABLES, load, first=FIRST_EXAMPLE, with_reset=True)]
     if example.note:
-        st.info(typed(example.note, "formula"))
+        st.info(with_badge(example.note, "formula"))
     if example is TABLES[WILD]:
         form.draw(Norming, KEY, only=["wilder"], on_change=load_wilder)
     return example

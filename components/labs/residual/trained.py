@@ -14,9 +14,9 @@ from components.instruments.panel import InstrumentPanel
 from components.labs.parts import number_cells
 from components.labs.several import compare_nets
 from components.player.view import View
-from components.shell.naming import chance
+from components.shell.naming import guessing_loss
+from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table
-from components.shell.ways_on import to_playground
 from models.content import Texts
 from models.spec import RunConfig, plan
 from models.spec.knob import Knob
@@ -90,14 +90,14 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
         "task": [names[task] for task in views],
         "step": [view.row for view in views.values()],
         "loss": number_cells((view.trace.loss[view.row] for view in views.values()), 3),
-        "best constant guess": number_cells((chance(view.cfg) for view in views.values()), 3),
+        "best constant guess": number_cells((guessing_loss(view.cfg) for view in views.values()), 3),
     }
     cells = {name: number_cells(map(rms, by_task.values()), 3) for name, by_task in measured.items()}
     named_table("The three nets", columns | cells)
     st.caption(TEXTS("measured shares", measured=badge("measured")))
     with st.container(horizontal=True):
         for task, view in views.items():
-            to_playground(view.cfg, f"{names[task].capitalize()} in the playground")
+            link_to_playground(view.cfg, f"{names[task].capitalize()} in the playground")
 
 
 def configuration(net: str, task: str, depth: int, kind: str = "mlp") -> RunConfig:

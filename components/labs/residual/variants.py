@@ -12,8 +12,8 @@ from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding
+from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number, vector
-from components.shell.ways_on import to_playground
 from models.content import Texts
 from models.insight.words import counted
 from models.labs.residual import EPS, average_weights, combined, cosine, layer_norm, recursive_skip, scaled_skip
@@ -53,7 +53,7 @@ def draw(values: np.ndarray) -> None:
         _draw_dlcl(x, branches)
     with st.container(horizontal=True):
         for name in ARRANGEMENTS:
-            to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
+            link_to_playground(RunConfig.arranged(name), f"{name[0].upper()}{name[1:]} in a net")
 
 
 def _draw_cosines(x: np.ndarray, branches: np.ndarray, weight: float, repeats: int) -> None:

@@ -1,0 +1,61 @@
+"""The controls (by field) and parts of pages (by name) that a teacher's link hides with `?hide=`.
+
+They stay hidden for the visit on start, playground, compare, anatomy and lessons, until a link with an empty `hide=` or
+a new tab. Labs, maps, claims, the glossary and a lesson's challenge have nets and controls of their own, which nothing
+hides. This keeps a class from looking ahead, but is no lock: anybody can edit the address.
+"""
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from components.shell.session import Key
+from models.spec import knobs
+from models.spec.query import harmless
+
+KEY = "hide"
+PARTS = ("arrangement", "verdict", "theory", "instruments", "export", "answers", "lessons")
+MAX_NAMES = 60  # further names are ignored
+
+HIDDEN: Key[frozenset[str]] = Key("hidden", frozenset())  # fields and parts that the link hides
+
+
+def parse_names(text: str) -> tuple[frozenset[str], list[str]]:
+    """The known names in a comma-separated list, and a note on every unknown one."""
+    names = [name.strip() for name in text[:2000].split(",")[:MAX_NAMES]]
+    hidden = frozenset(name for name in names if name in PARTS or name in knobs())
+    return hidden, [
+        f"there is nothing called {harmless(name)} to hide: ignored" for name in names if name and name not in hidden
+    ]
+
+
+def adopt() -> None:
+    """Once per script run, before anything is drawn: hides what the address names, and notes unknown names."""
+    text = st.query_params.get(KEY)
+    if text is None:
+        return
+    hidden, notes = parse_names(text)
+    HIDDEN.put(hidden)
+    if notes:
+        st.info("From the link: " + "; ".join(notes[:3]) + (" ..." if len(notes) > 3 else "") + ".")
+
+
+def query() -> dict[str, str]:
+    """The hidden names of this visit for the address, because a reload starts a new visit."""
+    hidden_names = HIDDEN.get()
+    return {KEY: ",".join(sorted(hidden_names))} if hidden_names else {}
+
+
+def is_hidden(name: str) -> bool:
+    """Whether a field or a part is hidden in this visit."""
+    return name in HIDDEN.get()
+
+
+def hides_anything() -> bool:
+    """Whether this visit hides anything."""
+    return bool(HIDDEN.get())
+
+
+def any_hidden(names: Iterable[str]) -> bool:
+    """Whether any of the names is hidden: then a control that sets them together must be hidden too."""
+    return any(is_hidden(name) for name in names)
