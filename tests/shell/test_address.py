@@ -215,7 +215,7 @@ def test_a_choice_whose_run_was_cut_short_is_not_taken_back(monkeypatch: pytest.
     page.menu_button(key="arrangement").click("plain")
     said = page._tree.get_widget_states()
     with monkeypatch.context() as patch:
-        patch.setattr("components.shell.address.settle", lambda: None)
+        patch.setattr("components.shell.address.write_changes", lambda: None)
         sound(page.run())
     page = sound(page._run(said))
     assert configuration(page).norm == "none"

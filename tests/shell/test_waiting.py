@@ -26,7 +26,7 @@ def test_a_press_arrives_though_the_wait_is_over_in_the_run_that_answers_it() ->
 
 @pytest.mark.parametrize(("alone", "runs"), [(True, 3), (False, 2)])
 def test_the_page_runs_again_when_a_part_that_runs_alone_finds_its_wait_over(alone, runs, monkeypatch) -> None:
-    monkeypatch.setattr(waiting, "part_alone", lambda: alone)
+    monkeypatch.setattr(waiting, "is_fragment_run", lambda: alone)
     page = AppTest.from_function(page_with_a_part_that_waits).run()
     page.session_state["waiting"] = False
     page.run()
