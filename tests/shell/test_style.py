@@ -62,7 +62,7 @@ def test_a_browser_that_has_the_page_without_them_gets_it_again() -> None:
 
 def test_a_page_that_is_downloaded_is_as_it_was() -> None:
     pages = Starlette(routes=[Route("/{path:path}", lambda _: HTMLResponse(PAGE))])
-    assert answer(Styled(pages, plotly="player/1/plotly.js"), "/media/1.html", **BROWSER)[1] == PAGE.encode()
+    assert answer(HtmlInjector(pages, plotly="player/1/plotly.js"), "/media/1.html", **BROWSER)[1] == PAGE.encode()
 
 
 def test_everything_else_is_as_it_was() -> None:
