@@ -93,11 +93,11 @@ def assemble() -> tuple[RunConfig | None, str]:
 
 def values() -> dict[str, Any]:
     """The fields as the widgets hold them, whether or not their combination is legal."""
-    return {name: parsed(name, session.widget_value(name, getattr(RunConfig, name))) for name in knobs()}
+    return {name: parsed(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
 
 
 def _fields(place: DeltaGenerator, names: Iterable[str], differ: Mapping[str, str]) -> None:
-    net = str(session.widget_value("net", "mlp"))
+    net = str(session.field("net", "mlp"))
     with place:
         for name in names:
             _, knob = knobs()[name]
@@ -107,7 +107,7 @@ def _fields(place: DeltaGenerator, names: Iterable[str], differ: Mapping[str, st
                 st.caption(f"{knob.label}: {differ[name]}")
             elif net in knob.nets and name != "overrides":
                 _field(name, knob)
-            elif name == "overrides" and (exceptions := session.widget_value("overrides")):
+            elif name == "overrides" and (exceptions := session.field("overrides")):
                 st.caption(f"Exceptions for single blocks: {len(exceptions)}")
                 if not any_hidden(excepted(exceptions)):
                     st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
@@ -117,10 +117,10 @@ def _field(name: str, knob: Knob) -> None:
     """Draws the widget of a field under the field's name; its state survives not being drawn."""
     more: dict[str, Any] = {"persist_state": "session", "disabled": _idle(name)}
     if name == "task":
-        more["help"] = f"{as_sentence(TASKS[str(session.widget_value('task'))].reading)} {field_help(name)}"
+        more["help"] = f"{as_sentence(TASKS[str(session.field('task'))].reading)} {field_help(name)}"
     if name in FOLLOWED:
         more["on_change"] = FOLLOWED[name]
-    widget(name, session.widget_value(name, 1.0), key=name, control=knob.control, **more)
+    widget(name, session.field(name, 1.0), key=name, control=knob.control, **more)
     if name == "init_gain" and (cfg := assemble()[0]) and (gain := keeping_gain(cfg)):
         st.button(
             f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=({name: float(f"{gain:.4g}")},)
@@ -129,26 +129,26 @@ def _field(name: str, knob: Knob) -> None:
 
 def _idle(name: str) -> bool:
     """Whether a control has no effect at the moment."""
-    return (name in {"skip_scale", "skip_repeats"} and not session.widget_value("residual", True)) or (
-        name in {"placement", "eps", "affine"} and session.widget_value("norm") == "none"
+    return (name in {"skip_scale", "skip_repeats"} and not session.field("residual", True)) or (
+        name in {"placement", "eps", "affine"} and session.field("norm") == "none"
     )
 
 
 def _follow_net() -> None:
     """Sets the scene of a new net: a task, a depth and an optimiser that suit it."""
     reapply_widgets()
-    net = str(session.widget_value("net"))
+    net = str(session.field("net"))
     put(NET_DEFAULTS[net] | SCENES[net])
     _follow_depth()
 
 
 def _follow_depth() -> None:
     """Makes the exceptions of a mixed arrangement for the new depth; else drops those of blocks that are gone."""
-    arrangement, depth = MADE.get(), int(session.widget_value("depth"))
+    arrangement, depth = MADE.get(), int(session.field("depth"))
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
         put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
     else:
-        put({"overrides": tuple(one for one in session.widget_value("overrides", ()) if one[0] <= depth)})
+        put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
 
 
 FOLLOWED = {"net": _follow_net, "depth": _follow_depth}  # what a change of a field also sets
@@ -172,4 +172,4 @@ def _arrangement_menu(made: str, arrange: Callable[[], None]) -> None:
 
 def _arrange() -> None:
     reapply_widgets()
-    put(architecture_fields(str(session.widget_value(MENU)), int(session.widget_value("depth"))))
+    put(architecture_fields(str(session.widget_value(MENU)), int(session.field("depth"))))

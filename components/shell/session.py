@@ -59,11 +59,11 @@ class Key(Generic[Value]):
 
 
 def widget_value(widget: str, default: Any = None) -> Any:
-    """The value of a widget by its key, which for a configuration's field is the field's name.
-
-    The default if the widget has neither been drawn nor set.
-    """
+    """The value of a widget by its key; the default if the widget has neither been drawn nor set."""
     return st.session_state.get(widget, default)
+
+
+field = widget_value  # for a configuration's field, whose widget has the field's name as its key
 
 
 def has_value(widget: str) -> bool:
