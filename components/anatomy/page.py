@@ -115,7 +115,7 @@ def draw_history(cfg: RunConfig) -> None:
 
 
 def _draw_removal(block: int, identity: str | bool) -> None:
-    """Draws what of a transformer block is taken out: nothing, one sublayer or all; nothing where a link hides it."""
+    """Draws the choice of what to take out of a transformer block; nothing where a link hides it."""
     if any_hidden(("overrides", "identity")):
         return
     key = "anatomy_taken_out"

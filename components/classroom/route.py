@@ -168,7 +168,7 @@ class ClassConnection(PageConnection):
 
 
 def _news_of(loop: asyncio.AbstractEventLoop, class_board: Board) -> News:
-    """What wakes the connections of a loop when a class of the board changes."""
+    """The news of a loop, which wakes its connections when a class of the board changes."""
     followed_board, news = _news.get(loop, (None, None))
     if news is None or followed_board is not class_board:
         news = News(loop)

@@ -38,9 +38,9 @@ def draw(panel: InstrumentPanel) -> None:
 def histogram_map(
     *, title: str, x: str, over: Sequence[str], centres: np.ndarray, shares: np.ndarray, ticks: int = 5
 ) -> Figure:
-    """N histograms side by side: log10 of shares (N, bins) as colour.
+    """N histograms side by side, as colours: log10 of `shares`, (N, bins).
 
-    The axis `x` has the names `over` (N,), the other axis values in units of the RMS, whose bins have these `centres`.
+    The horizontal axis `x` has the N names of `over`, the vertical one the `centres` of the bins in units of the RMS.
     """
     layout = layout_of(title, x=x, y="value / RMS", legend=False, hue=SIGNAL)
     layout["xaxis"] |= {"ticks": ""}

@@ -65,18 +65,16 @@ def slice_map(axis: np.ndarray, loss: np.ndarray) -> Figure:
     arm = CROSS_ARM * float(np.abs(axis).max(initial=0))
     horizontal = {"type": "line", "x0": -arm, "x1": arm, "y0": 0, "y1": 0}
     vertical = {"type": "line", "x0": 0, "x1": 0, "y0": -arm, "y1": arm}
-    layers = zip(
-        outlined(horizontal), outlined(vertical), strict=True
-    )  # the outlines of both lines lie below the lines
+    layers = zip(outlined(horizontal), outlined(vertical), strict=True)  # both outlines lie below both lines
     layout["shapes"] = [shape for layer in layers for shape in layer]
     return figure_of([fixed_map(trace | axes, cells, log=log) for trace in (heat, contours)], layout)
 
 
-def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, edge: np.ndarray) -> Figure:
+def sharpness_chart(steps: np.ndarray, sharpness: np.ndarray, stability_edge: np.ndarray) -> Figure:
     """The largest Hessian eigenvalue by step, (K,), and the edge of stability, (K,), if there is one."""
     series = [Series("largest eigenvalue", sharpness)]
-    if np.isfinite(edge).any():
-        series.append(Series("edge of stability", edge, "formula"))
+    if np.isfinite(stability_edge).any():
+        series.append(Series("edge of stability", stability_edge, "formula"))
     return depth_profile(title="Sharpness by step", unit="eigenvalue", hue=LOSS, sites=steps, series=series, x="step")
 
 

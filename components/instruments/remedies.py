@@ -24,17 +24,13 @@ WORDS = Texts("instruments/postmortem")
 
 @dataclass(frozen=True)
 class RemedySearch:
-    """State of the search for changes that help a run.
-
-    `waiting`: whether trials are still running. `sentence`: what the search says without offers. `cause`: the single
-    change that makes a diverged run go on.
-    """
+    """State of the search for changes that help a run."""
 
     offers: list[tuple[Remedy, str]]  # changes that help, best first, each with the result of its trial
-    sentence: str = ""
-    waiting: bool = False
+    sentence: str = ""  # the state of the search, or its failure, where nothing is offered
+    waiting: bool = False  # whether trials are still running
     failed: tuple[str, ...] = ()  # labels of changes that did not help
-    cause: str = ""
+    cause: str = ""  # a sentence on the single change that makes a diverged run go on
 
 
 def remedy_search(view: View) -> RemedySearch:

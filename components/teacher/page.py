@@ -77,7 +77,7 @@ def draw() -> None:
 
 
 def _draw_opening(plan: Sequence[str]) -> tuple[str, str]:
-    """Code and key of this page's class; without an open class, draws the button that opens one and returns ""s."""
+    """Code and key of this page's class. Without an open class both are empty, and a button that opens one is drawn."""
     code, key = _current_class()
     refusal = TEACHER_REFUSED.pop()
     if key:
