@@ -298,7 +298,7 @@ const fillTrace = (declared, { hue, places }, moment) => {
   if (!bind?.kind) return trace
   const log = moment.logs[bind.run]
   if (!log?.header && !DECLARED.includes(bind.kind)) return { ...trace, x: trace.x ?? [], values: [] }
-  if (bind.alike && modelOf(log) !== modelOf(moment.logs[0])) {
+  if (bind.same_model && modelOf(log) !== modelOf(moment.logs[0])) {
     const entry = legendEntry(trace, "another task")
     return { ...entry, name: entry.name.replace("{name}", shorten(log.name, 30)) }
   }
@@ -343,7 +343,7 @@ export const fillFigure = ({ data, layout }, moment, layoutState) => {
     ...(bind.depth && depthAxis(bound, moment.logs, declared.xaxis)),
   }
   const axis = Y_AXES[bind.axis ?? ""](bound, bind, layoutState)
-  if (bind.reaches) xaxis.range = [0, Math.max(1, ...moment.logs.map((log) => log.last))]
+  if (bind.all_steps) xaxis.range = [0, Math.max(1, ...moment.logs.map((log) => log.last))]
   const limits = formatLimits(bind.limits ?? [], axis.yaxis ?? { range: [0, 0] })
   const annotations = [...(declared.annotations ?? []), ...(axis.annotations ?? []), ...limits.annotations]
   const traces = plotlyTraces(axis.traces, bind.scale, annotations)

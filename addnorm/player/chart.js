@@ -163,7 +163,7 @@ export class Chart {
     this.el.style.setProperty("--height", `${panel.height}px`)
     this.el.setAttribute("aria-label", translate(`${panel.title}, chart`))
     this.table.setAttribute("aria-label", translate(`${panel.title}, table`))
-    this.sentence.hidden = !panel.says
+    this.sentence.hidden = !panel.sentence
     this.updateSwitch()
   }
 
@@ -190,7 +190,7 @@ export class Chart {
       this.place.closest(".player-panel").hidden = !isAvailable
       if (!isAvailable) return
     }
-    if (panel.says) this.updateSentence(moment, log)
+    if (panel.sentence) this.updateSentence(moment, log)
     const figure = panel.figure ?? (hasStarted(moment) && log?.frame(moment.shown)?.picture)
     // The picture of the last net stays, faded, until the first row of another net arrives.
     const isAwaited = Boolean(this.figure) && moment.logs.length > 0 && !moment.logs.some((some) => some.length)
@@ -218,10 +218,10 @@ export class Chart {
   }
 
   updateSentence(moment, log) {
-    const { says, explains_end: explainsEnd, placeholder } = this.panel
+    const { sentence, explains_end: explainsEnd, placeholder } = this.panel
     const step = log?.sentenceStep(moment)
     const endReason = explainsEnd && log?.endReason(step)
-    setText(this.sentence, endReason || log?.sentence(says, step) || placeholder)
+    setText(this.sentence, endReason || log?.sentence(sentence, step) || placeholder)
     this.sentence.classList.toggle("lost", Boolean(endReason))
   }
 

@@ -53,8 +53,10 @@ def recorded_depth(
     layout = layout_of(title, x="layer" if track in STREAMS else "block", y=unit, hue=hue, legend=legend)
     layout["xaxis"] |= {"tickangle": 0}
     layout["margin"]["r"] = 24  # room for half of the last name
-    name = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
-    traces = [with_binding({"name": label or name, "role": run}, binding(track, run)) for run, label in enumerate(runs)]
+    trace_name = STEP if len(runs) == 1 else f"{{name}}, {STEP}"
+    traces = [
+        with_binding({"name": label or trace_name, "role": run}, binding(track, run)) for run, label in enumerate(runs)
+    ]
     limits = [{"at": value, "name": name} for value, name in LIMITS if track in STREAMS]
     return figure_of(traces, layout, "not measured", hue=hue, axis="log", depth=1, limits=limits)
 
@@ -66,13 +68,13 @@ def recorded_loss(runs: Sequence[str | None]) -> Figure:
     """
     layout = layout_of("Loss", x="step", y="loss", legend=len(runs) > 1, hue=LOSS)
     traces = [
-        with_binding({"name": label or "{name}", "role": run}, Past("loss", run, alike=True))
+        with_binding({"name": label or "{name}", "role": run}, Past("loss", run, same_model=True))
         for run, label in enumerate(runs)
     ]
     traces += [
         with_binding(crosses_of(run, label or "this run"), Crosses("loss", run)) for run, label in enumerate(runs)
     ]
-    return figure_of(traces, layout, "no loss was recorded", axis="loss", line="line", hue=LOSS, reaches=1)
+    return figure_of(traces, layout, "no loss was recorded", axis="loss", line="line", hue=LOSS, all_steps=1)
 
 
 def recorded_map(title: str, track: str, run: int) -> Figure:
@@ -129,11 +131,11 @@ def panels_of(runs: Sequence[str | None], names: Sequence[str] = ORDINALS) -> li
     for title, track in (("Signal by depth", "act_rms"), ("Gradient by depth", "grad_rms")):
         panels.append(Chart(title, span=HALF, figure=recorded_depth(title, Row, track, runs), height=HEIGHT))
     for run in detailed:
-        for name, says in (("Findings", "findings"), ("Growth", "law"), ("Notes", "notes")):
-            panels.append(Sentence(f"{name} {run + 1}", run, says=says))
+        for name, sentence in (("Findings", "findings"), ("Growth", "law"), ("Notes", "notes")):
+            panels.append(Sentence(f"{name} {run + 1}", run, sentence=sentence))
 
-    def chart(title: str, says: str, figure: Figure, span: int = HALF) -> Chart:
-        return Chart(title, span=span, figure=figure, says=says if alone else "")
+    def chart(title: str, sentence: str, figure: Figure, span: int = HALF) -> Chart:
+        return Chart(title, span=span, figure=figure, sentence=sentence if alone else "")
 
     weight, update = "Weight gradient by block", "Update to weight by block"
     changes = recorded_depth(update, AtFrame, "update_to_weight", runs, unit="change over weights")

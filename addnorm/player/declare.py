@@ -193,11 +193,11 @@ class Row(Folded):
 class Past(Folded):
     """A scalar over the steps, up to the furthest step this viewer has seen; decimated, but exact at a marked step.
 
-    `alike`: leave the trace out if the run is not of the same model as the first.
+    `same_model`: leave the trace out if the run is not of the same model as the first.
     """
 
     log: bool = False
-    alike: bool = False
+    same_model: bool = False
 
     kind: ClassVar[str] = "past"
     tracks: ClassVar[tuple[str, ...]] = SCALARS
@@ -316,7 +316,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart(Panel):
-    """A figure with its table, and above it a sentence of the kind `says` (one of SENTENCES, or none).
+    """A figure with its table, and above it a sentence of the kind `sentence` (one of SENTENCES, or none).
 
     `placeholder`: the sentence before the first row. `explains_end`: if the run stops early, the sentence says why.
     `figure` None: draw the net's answers in the last frame. The axes only grow; another net or a new `fit` resets them,
@@ -326,7 +326,7 @@ class Chart(Panel):
     """
 
     figure: Figure | None = None
-    says: str = ""
+    sentence: str = ""
     placeholder: str = ""
     explains_end: bool = False
     span: int = 4
@@ -340,8 +340,8 @@ class Chart(Panel):
 
     def to_json(self, runs: int, seeds: int) -> dict[str, Any]:
         """The panel for the browser; ValueError for an unknown kind of sentence, or an absent run or seed."""
-        if self.says not in ("", *SENTENCES, *SENTENCES_OF_RECORDINGS):
-            raise ValueError(f"says {self.says!r}: one of {', '.join(SENTENCES + SENTENCES_OF_RECORDINGS)}")
+        if self.sentence not in ("", *SENTENCES, *SENTENCES_OF_RECORDINGS):
+            raise ValueError(f"sentence {self.sentence!r}: one of {', '.join(SENTENCES + SENTENCES_OF_RECORDINGS)}")
         if self.figure is not None:
             check_bindings(self.figure, runs, seeds)
         return super().to_json(runs, seeds)
@@ -461,9 +461,9 @@ class Link(Panel):
 
 @dataclass(frozen=True)
 class Sentence(Panel):
-    """The sentence of a recording of the kind `says`; hidden if there is none."""
+    """The sentence of a recording of the kind `sentence`; hidden if there is none."""
 
-    says: str = ""
+    sentence: str = ""
 
     kind: ClassVar[str] = "sentence"
 

@@ -233,7 +233,7 @@ export class RecordingDecoder {
     this.updateState()
   }
 
-  // Call it once a file will grow no more.
+  // Checks the end of a file that will not grow.
   finish() {
     if (!this.problem && this.remainder.length) {
       this.line += 1
@@ -261,8 +261,8 @@ export class RecordingDecoder {
     }
   }
 
-  stop(fault) {
-    this.problem = `Line ${this.line} ${fault}.`
+  stop(message) {
+    this.problem = `Line ${this.line} ${message}.`
   }
 
   readHeader(entry) {

@@ -486,7 +486,7 @@ class Player {
     const { playhead } = this
     if (this.scene?.plays && isOver && playable && prefersCalm() && !this.hasArrived) {
       this.hasArrived = true
-      playhead.seek(playable) // with reduced motion shows the end at once
+      playhead.seek(playable) // with reduced motion, show the end at once
       playhead.ended = true
     }
     const { shown: before, playing } = playhead

@@ -27,7 +27,7 @@ class RunDecoder {
     log.rows = new Float32Array(0)
   }
 
-  // What a connection request for. `have`: rows that need not be sent; 0 while the rows here are the app's recorded ones.
+  // The request to a server. `have`: rows it need not send; 0 while the rows here are recorded ones that come with the app.
   get request() {
     const { link, seeds, length, state } = this.log
     return { link, seeds, have: state.recorded ? 0 : length }

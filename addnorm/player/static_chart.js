@@ -17,7 +17,7 @@ class StaticChart {
   declare({ data, setTriggerValue }, { plotly }) {
     setHues(data.hues)
     this.clicked = data.clicks && ((x, y) => setTriggerValue("clicked", [x, y]))
-    this.chart.declare({ ...data, run: 0, says: "", fit: 0 })
+    this.chart.declare({ ...data, run: 0, sentence: "", fit: 0 })
     this.chart.layoutState = {} // new data gets new axes
     this.draw()
     loadPlotly(plotly)

@@ -92,8 +92,8 @@ export class Sentence {
 
   /** @param {Moment} moment */
   draw(moment) {
-    const { run, says } = this.panel
-    const text = moment.logs[run]?.sentence(says, moment.shown) ?? ""
+    const { run, sentence } = this.panel
+    const text = moment.logs[run]?.sentence(sentence, moment.shown) ?? ""
     setText(this.el, text)
     this.el.parentElement.hidden = !text
   }

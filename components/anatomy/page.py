@@ -93,7 +93,7 @@ def draw_player(cfg: RunConfig) -> bool:
     for title, (track, says) in PROFILES.items():
         others = [Series("no block changed", getattr(previous, track), "previous")] if previous else []
         figure = figures.profile(title, track, plan(cfg).sites, others=others)
-        panels.append(Chart(title, span=6, figure=figure, says="" if is_hidden("verdict") else says))
+        panels.append(Chart(title, span=6, figure=figure, sentence="" if is_hidden("verdict") else says))
     player("anatomy", [cfg], panels, facts=[f"seed {cfg.seed}, 1 seed"])
     return is_waiting and not refusal
 

@@ -46,7 +46,7 @@ def loss_chart(cfg: RunConfig, fit: int, *, large: bool) -> Panel:
     return Chart(
         "Loss",
         figure=_sized(figures.player_loss(cfg), large),
-        says="" if large or is_hidden("verdict") else "loss",
+        sentence="" if large or is_hidden("verdict") else "loss",
         height=projector.LOSS if large else LOSS_HEIGHT,
         fit=fit,
         scrubs=True,
@@ -109,8 +109,8 @@ def _weights_and_samples(cfg: RunConfig, others: list[tuple[str, RowProfile]], f
     samples = figures.cosine(plan(cfg).sites, others=_series(others, "sample_cosine"), title=cosine_title)
     has_sentences = not is_hidden("verdict")
     return [
-        Chart(title, span=6, figure=weights, says="weight" if has_sentences else "", fit=fit),
-        Chart(cosine_title, span=6, figure=samples, says="cosine" if has_sentences else "", fit=fit),
+        Chart(title, span=6, figure=weights, sentence="weight" if has_sentences else "", fit=fit),
+        Chart(cosine_title, span=6, figure=samples, sentence="cosine" if has_sentences else "", fit=fit),
     ]
 
 
@@ -124,4 +124,4 @@ def _maps(cfg: RunConfig, fit: int) -> list[Panel]:
 
 def _answers(cfg: RunConfig) -> list[Panel]:
     title, height = ANSWERS[TASKS[cfg.task].kind]
-    return [Chart(title, span=COLUMNS, says="answers", height=height)]
+    return [Chart(title, span=COLUMNS, sentence="answers", height=height)]

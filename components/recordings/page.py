@@ -162,7 +162,7 @@ def _panels(labels: list[str | None]) -> list[Panel]:
     panels: list[Panel] = []
     for panel in panels_of(labels):
         panels.append(panel)
-        if isinstance(panel, Sentence) and panel.says == "law":
+        if isinstance(panel, Sentence) and panel.sentence == "law":
             panels += _toy_links(panel.run)
     return panels
 

@@ -156,7 +156,7 @@ def test_the_page_shows_the_candidates_before_anything_is_said_or_trained(page):
     assert len(chosen(page)) == 12
     assert "Earlier tokens never change" in words(page)
     assert {"Change by token", "Lens by site and token", "Attention by block"} <= set(charts(page))
-    assert panels(page, "chart")["Loss of the transformer"]["says"] == "loss"
+    assert panels(page, "chart")["Loss of the transformer"]["sentence"] == "loss"
 
 
 def test_generate_says_as_many_as_asked_for_and_the_same_as_one_by_one(page):

@@ -140,7 +140,7 @@ def test_a_hidden_part_is_not_there_and_without_the_link_it_is(part: str, there:
 
 def said(page: AppTest) -> set[str]:
     """The kinds of sentences that stand over the charts of the player."""
-    return {panel["says"] for panel in panels(page, "chart").values()}
+    return {panel["sentence"] for panel in panels(page, "chart").values()}
 
 
 def groups(page: AppTest) -> list[str]:
@@ -197,7 +197,7 @@ def test_what_a_link_has_hidden_stays_hidden_on_a_walk_through_the_pages() -> No
     assert not {"norm", "anatomy_norm"} & keys(page)
     assert [one.value for one in (*page.latex, *page.code)] == []
     assert not any(word in words(page) for word in ("**Equation**", "**pre-norm.**"))
-    assert not any(one.get("says") for one in panels(page, "chart").values())
+    assert not any(one.get("sentence") for one in panels(page, "chart").values())
     assert {"anatomy_residual", "anatomy_identity", "depth"} <= keys(page)
 
 

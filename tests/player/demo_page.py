@@ -49,13 +49,13 @@ charts: list[Panel]
 if len(runs) == 1:
     charts = [
         *block(cfg, 0),
-        Chart("Signal by depth", figure=figures.profile("Signal by depth", "act_rms", sites), says="activation"),
-        Chart("Gradient by depth", figure=figures.profile("Gradient by depth", "grad_rms", sites), says="gradient"),
-        Chart("Loss", figure=figures.loss(cfg), says="loss"),
+        Chart("Signal by depth", figure=figures.profile("Signal by depth", "act_rms", sites), sentence="activation"),
+        Chart("Gradient by depth", figure=figures.profile("Gradient by depth", "grad_rms", sites), sentence="gradient"),
+        Chart("Loss", figure=figures.loss(cfg), sentence="loss"),
     ]
     if own["below"]:
         charts += [
-            Chart("Sample cosine by depth", figure=figures.cosine(sites), says="cosine", span=6),
+            Chart("Sample cosine by depth", figure=figures.cosine(sites), sentence="cosine", span=6),
             Chart(
                 "Gradient by layer and step",
                 figure=figures.step_map("Gradient by layer and step", "grad_rms", sites, cfg.steps),

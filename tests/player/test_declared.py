@@ -99,13 +99,13 @@ def test_a_chart_can_say_every_kind_of_sentence():
         Headline(run=1),
         Chart("Loss", figure=figures.loss(SMALL, run=1)),
         Chart("Activation", figure=figures.profiles("Activation", "act_rms", SITES, ["A", "B"])),
-        Chart("Loss", figure=figures.loss(SMALL), says="everything"),
+        Chart("Loss", figure=figures.loss(SMALL), sentence="everything"),
         Chart("Loss", figure=figures.loss(SMALL), span=13),
         Chart("Loss", figure={"data": [with_binding({"name": "a"}, Past("loss", seed=1))], "layout": {}}),
     ],
 )
 def test_a_panel_of_what_is_not_on_the_page_is_refused(panel):
-    with pytest.raises(ValueError, match=r"run 1|says 'everything'|spans 13|seed 1"):
+    with pytest.raises(ValueError, match=r"run 1|sentence 'everything'|spans 13|seed 1"):
         panel.to_json(1, 1)
 
 
@@ -203,7 +203,7 @@ from addnorm.player.declare import Heading, Link, Text, Chart
 from components.player.page import player
 from models.spec import RunConfig, plan
 cfg = RunConfig(depth=3, width=16, batch=16, steps=25, seed=2, device="cpu")
-at = player("one", [cfg], [Chart("Loss", figure=figures.loss(cfg), says="loss")])
+at = player("one", [cfg], [Chart("Loss", figure=figures.loss(cfg), sentence="loss")])
 import streamlit as st
 st.write(f"at {at.step}")
 """

@@ -80,7 +80,7 @@ def draw_results(cfg: RunConfig) -> bool:
     loss_chart = Chart(
         LOSS_TITLE,
         figure=figures.loss(cfg),
-        says="loss",
+        sentence="loss",
         placeholder=untrained,
         explains_end=True,
         span=COLUMNS,
