@@ -7,12 +7,11 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import Series, depth_profile
 from components.charts.parts import Figure
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs.examples import numbered_names
-from components.labs.parts import draw_charts, draw_finding, number_cells
+from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
 from components.shell.page_links import link_to_playground
 from components.shell.text import named_table
@@ -94,11 +93,11 @@ def weights_in_blocks(cfg: RunConfig) -> int:
 
 def cut_chart(blocks: list[str], value: Sublayers, task: str) -> Figure:
     """Held-out loss by the block whose attention or feed-forward net is skipped, and that of the intact net."""
-    series = [
-        Series("feed-forward skipped", value.without["ffn"].loss),
-        Series("attention skipped", value.without["attn"].loss, "other"),
-        Series("intact", np.full(len(blocks), value.loss), "previous"),
-        Series(label_of_guessing(task), np.full(len(blocks), loss_of_guessing(task)), "formula"),
-    ]
-    title, unit = "Held-out loss by cut sublayer", "cross-entropy"
-    return depth_profile(title=title, sites=blocks, unit=unit, hue=LOSS, series=series)
+    lines = {
+        "feed-forward skipped": value.without["ffn"].loss,
+        "attention skipped": value.without["attn"].loss,
+        "intact": np.full(len(blocks), value.loss),
+        label_of_guessing(task): np.full(len(blocks), loss_of_guessing(task)),
+    }
+    roles = ("now", "other", "previous", "formula")
+    return line_chart("Held-out loss by cut sublayer", blocks, lines, roles, unit="cross-entropy", hue=LOSS)

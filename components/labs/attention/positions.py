@@ -7,14 +7,13 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import SIGNAL
-from components.charts.depth import linear_profile, named_series
 from components.charts.parts import Figure
 from components.controls import form
 from components.labs.attention import placed_words
 from components.labs.attention.head import MAX_WRITTEN_TERMS
 from components.labs.examples import choose_example, numbered_names
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts, draw_finding, number_cells
+from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.labs import positions as encodings
@@ -260,9 +259,9 @@ def distance_chart(scores: np.ndarray) -> Figure:
     """Mean, minimum and maximum of scores (n, n) by distance."""
     dots = encodings.by_distance(scores)
     lines = {"mean": dots.mean, "minimum": dots.least, "maximum": dots.greatest}
-    series, sites = named_series(lines, ("now", "previous", "pinned")), dots.distance.tolist()
-    title, x = "Score by distance", "distance: position of the key minus that of the query"
-    return linear_profile(title=title, x=x, sites=sites, unit="dot product", hue=SIGNAL, series=series)
+    x = "distance: position of the key minus that of the query"
+    axes: dict[str, Any] = {"axis": "linear", "x": x, "unit": "dot product", "hue": SIGNAL}
+    return line_chart("Score by distance", dots.distance.tolist(), lines, ("now", "previous", "pinned"), **axes)
 
 
 def _position_step(count: int) -> int:

@@ -10,10 +10,9 @@ import streamlit as st
 
 from addnorm.player.declare import figure_of, layout_of
 from components.charts.colour import SIGNAL
-from components.charts.depth import Series, depth_profile, linear_profile, named_series
 from components.charts.parts import Figure, numbers
 from components.controls import form
-from components.labs.parts import draw_charts, draw_finding, number_cells
+from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
 from components.shell.text import named_table, number
 from models.content import Texts
 from models.labs.attention import DRAWS, FACES, KEYS, Sampled, dice_draws, dice_shares, sampled_over, score_draws
@@ -142,16 +141,16 @@ def histogram(values: np.ndarray, x: str, totals: range | None = None) -> Figure
 
 def variance_chart(samples: dict[str, list[Sampled]], mean: float = 0.0) -> Figure:
     """Variance over d_k, on a log axis, and the formula."""
-    series = named_series({name: [draws.variance for draws in by_size] for name, by_size in samples.items()}, ROLES)
-    name = f"formula: {number(1 + 2 * mean**2)} d_k" if mean else "formula: d_k"
-    series.append(Series(name, np.array(KEY_SIZES, float) * (1 + 2 * mean**2), "formula"))
-    title, unit = "Variance of the scores", "variance"
-    return depth_profile(title=title, x="d_k", sites=KEY_SIZES, unit=unit, hue=SIGNAL, series=series)
+    lines = {name: [draws.variance for draws in by_size] for name, by_size in samples.items()}
+    factor = 1 + 2 * mean**2
+    lines[f"formula: {number(factor)} d_k" if mean else "formula: d_k"] = [factor * size for size in KEY_SIZES]
+    roles = (*ROLES, "formula")
+    return line_chart("Variance of the scores", KEY_SIZES, lines, roles, x="d_k", unit="variance", hue=SIGNAL)
 
 
 def entropy_chart(samples: dict[str, list[Sampled]]) -> Figure:
     """Mean entropy of the weights over d_k, below that of equal weights."""
-    series = named_series({name: [draws.entropy for draws in by_size] for name, by_size in samples.items()}, ROLES)
-    title, x = "Entropy of the weights", f"d_k; dotted: {KEYS} equal weights"
-    guides = (0.0, float(np.log(KEYS)))
-    return linear_profile(title=title, x=x, sites=KEY_SIZES, unit="nats", hue=SIGNAL, series=series, guides=guides)
+    lines = {name: [draws.entropy for draws in by_size] for name, by_size in samples.items()}
+    guides, x = (0.0, float(np.log(KEYS))), f"d_k; dotted: {KEYS} equal weights"
+    axes: dict[str, Any] = {"axis": "linear", "x": x, "unit": "nats", "hue": SIGNAL, "guides": guides}
+    return line_chart("Entropy of the weights", KEY_SIZES, lines, ROLES, **axes)

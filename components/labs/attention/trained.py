@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS, SIGNAL
-from components.charts.depth import SHARE_BOUNDS, Series, linear_profile, named_series
+from components.charts.depth import SHARE_BOUNDS
 from components.charts.parts import Figure, site_word, vertical_guide
 from components.controls import form
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.attention.positions import distance_chart, distance_sentence
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts, draw_finding, number_cells
+from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
 from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number
@@ -135,9 +135,9 @@ def beyond_sentence(loss: np.ndarray, tokens: int, step: int) -> str:
 
 def position_chart(sites: Sequence[str], accuracy: Mapping[str, np.ndarray], chance: float) -> Figure:
     """Share of positions read correctly, by site, beside that of guessing."""
-    title, unit = "Position read from the stream", "share read correctly"
-    axis: dict[str, Any] = {"guides": (chance,), "levels": [{"name": "chance", "at": chance}], "bounds": SHARE_BOUNDS}
-    return linear_profile(title=title, sites=sites, unit=unit, hue=SIGNAL, series=named_series(accuracy), **axis)
+    axes: dict[str, Any] = {"axis": "linear", "unit": "share read correctly", "hue": SIGNAL, "bounds": SHARE_BOUNDS}
+    axes |= {"guides": (chance,), "levels": [{"name": "chance", "at": chance}]}
+    return line_chart("Position read from the stream", sites, accuracy, **axes)
 
 
 def table_map(table: np.ndarray) -> Figure:
@@ -149,8 +149,8 @@ def table_map(table: np.ndarray) -> Figure:
 
 def beyond_chart(loss: np.ndarray, tokens: int) -> Figure:
     """Loss by position, with a vertical line at the training length."""
-    title, x, unit = "Loss by position", "token; vertical line: training length", "cross-entropy, nats"
-    sites, series = range(1, len(loss) + 1), [Series("loss", loss)]
-    figure = linear_profile(title=title, x=x, sites=sites, unit=unit, hue=LOSS, series=series)
+    axes: dict[str, Any] = {"axis": "linear", "unit": "cross-entropy, nats", "hue": LOSS}
+    axes["x"] = "token; vertical line: training length"
+    figure = line_chart("Loss by position", range(1, len(loss) + 1), {"loss": loss}, **axes)
     figure["layout"]["shapes"] = [vertical_guide(tokens - 0.5, dash="dot")]  # the axis counts from 0
     return figure

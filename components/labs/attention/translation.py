@@ -8,13 +8,13 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import LOSS
-from components.charts.depth import guessing_level, linear_profile, named_series
+from components.charts.depth import guessing_level
 from components.charts.parts import Figure
 from components.charts.tokens import token_map
 from components.controls import form
 from components.labs.examples import numbered_names
 from components.labs.long import run_on_button
-from components.labs.parts import draw_charts, draw_finding
+from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.labs.several import TRANSFORMER
 from components.player.view import as_sentence
 from components.shell.text import named_table
@@ -108,7 +108,7 @@ def attention_map(pair: Translation, measurement: int, block: int, head: int) ->
 def loss_chart(pair: Translation, task: str) -> Figure:
     """Training and held-out loss by step, and that of guessing."""
     training = np.asarray(pair.loss, float)[np.minimum(pair.steps, len(pair.loss) - 1)]
-    series = named_series({"training": training, "held-out": pair.held_out}, ("now", "other"))
-    title, sites = "Loss of the pair", pair.steps.tolist()
-    axis: dict[str, Any] = {"levels": guessing_level(task), "guides": (0.0, loss_of_guessing(task))}
-    return linear_profile(title=title, x="step", sites=sites, unit="nats", hue=LOSS, series=series, **axis)
+    lines = {"training": training, "held-out": pair.held_out}
+    axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "nats", "hue": LOSS}
+    axes |= {"levels": guessing_level(task), "guides": (0.0, loss_of_guessing(task))}
+    return line_chart("Loss of the pair", pair.steps.tolist(), lines, **axes)

@@ -1,8 +1,8 @@
 """A prompt that the net continues, one token or many at a time, with the candidates for each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import streamlit as st
@@ -38,8 +38,6 @@ STOP_HEADINGS = {  # by the trainer's word for the reason
     "unasked": "stopped without a loss",
     "not finite": "stopped by numbers",
 }
-
-ButtonType = Literal["primary", "secondary"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,6 @@ class GeneratedToken:
 
     @property
     def chosen_p(self) -> float:
-        """The probability of the generated token."""
         return float(self.p[self.index])
 
     @property
@@ -208,22 +205,13 @@ def _draw_buttons(
         written.stop_reason = ""
         written.request = None
 
-    def button(
-        label: str,
-        name: str,
-        icon: str,
-        on_click: Callable[[], None],
-        *,
-        disabled: bool,
-        kind: ButtonType = "secondary",
-    ) -> None:
-        icon = f":material/{icon}:"
-        st.button(label, key=f"{KEY}_{name}", icon=icon, on_click=on_click, disabled=disabled, type=kind)
-
     with st.container(horizontal=True):
-        button("Next token", "next", "keyboard_tab", append_next, disabled=not can_append, kind="primary")
-        button("Generate", "generate", "fast_forward", generate, disabled=not can_append)
-        button("Back to the prompt", "again", "undo", clear, disabled=not written.tokens)
+        icon, disabled = ":material/keyboard_tab:", not can_append
+        st.button("Next token", f"{KEY}_next", icon=icon, on_click=append_next, disabled=disabled, type="primary")
+        icon = ":material/fast_forward:"
+        st.button("Generate", f"{KEY}_generate", icon=icon, on_click=generate, disabled=disabled)
+        icon, disabled = ":material/undo:", not written.tokens
+        st.button("Back to the prompt", f"{KEY}_again", icon=icon, on_click=clear, disabled=disabled)
     if panel.playhead.playing:
         st.caption(TEXTS("pause"))
 

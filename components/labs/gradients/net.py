@@ -102,8 +102,8 @@ def anchored_lines(traces: Sequence[Trace], predicted: Law) -> dict[str, tuple[n
     act = np.stack([trace.act_rms[0] for trace in traces])
     grad = np.stack([trace.grad_rms[0] for trace in traces])
     return {
-        "Signal of the net": (act, np.sqrt(predicted.mean_square) * _mean(act[:, 0])),
-        "Gradient of the net": (grad, predicted.product * _mean(grad[:, -1])),
+        "Signal of the net": (act, np.sqrt(predicted.mean_square) * _geometric_mean(act[:, 0])),
+        "Gradient of the net": (grad, predicted.product * _geometric_mean(grad[:, -1])),
     }
 
 
@@ -112,7 +112,7 @@ def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarra
     ends = np.array([decades(float(gradient[-1]), float(gradient[0])) for gradient in measured])
     change = decades(float(product[-1]), float(product[0]))
     seeds = "one seed" if len(ends) == 1 else f"{len(ends)} seeds, geometric mean"
-    formula = _fall("it", change, cfg.depth)
+    formula = _change_text("it", change, cfg.depth)
     if not np.isfinite(ends).all():
         lost = "exactly 0" if (ends < 0).any() else "a number beyond float32"
         return TEXTS("beyond float32", seeds=seeds, lost=lost, formula=formula)
@@ -120,7 +120,7 @@ def comparison_sentence(cfg: RunConfig, measured: np.ndarray, product: np.ndarra
     apart = 10 ** ((mean - change) / cfg.depth) - 1
     larger, size = "larger" if apart > 0 else "smaller", abs(apart)
     verdict = TEXTS("agree", apart=size) if size < MAX_AGREEING else TEXTS("differ", apart=size, larger=larger)
-    fall, reason = _fall("the gradient", mean, cfg.depth), deviation_reason(cfg, len(ends))
+    fall, reason = _change_text("the gradient", mean, cfg.depth), deviation_reason(cfg, len(ends))
     return TEXTS("compared", seeds=seeds, measured=fall, formula=formula, verdict=verdict, reason=reason)
 
 
@@ -147,9 +147,9 @@ def expectation_sentence(cfg: RunConfig) -> str:
         outcome = "explodes" if change > EXPLODES_DECADES else outcome
         passed = (1 + backward) ** 0.5
         more = TEXTS("residual alone", backward=backward, passed=passed, depth=cfg.depth, outcome=outcome)
-        return f"{branch} {more} {_doubling(cfg, forward, predicted)}"
+        return f"{branch} {more} {_doubling_sentence(cfg, forward, predicted)}"
     if cfg.residual and cfg.placement == "post-norm":
-        return f"{branch} {TEXTS('post-norm')} {_balance(change)}"
+        return f"{branch} {TEXTS('post-norm')} {_balance_sentence(change)}"
     if cfg.residual:
         return f"{branch} {TEXTS('pre-norm')}"
     if cfg.norm != "none":
@@ -170,13 +170,13 @@ def net_chart(title: str, hue: str, traces: Sequence[Trace], measured: np.ndarra
     return depth_profile(title=title, unit="RMS", hue=hue, sites=traces[0].sites, series=series)
 
 
-def _mean(values: np.ndarray) -> float:
+def _geometric_mean(values: np.ndarray) -> float:
     """The geometric mean of all finite positive values; NaN if there are none."""
     positive = values[np.isfinite(values) & (values > 0)].astype(float)
     return float(np.exp(np.log(positive).mean())) if len(positive) else float("nan")
 
 
-def _doubling(cfg: RunConfig, added: float, predicted: Law) -> str:
+def _doubling_sentence(cfg: RunConfig, added: float, predicted: Law) -> str:
     """The depth in which a stream without a norm doubles, from what the first branch adds, or that its mean adds up."""
     if cfg.layers_per_branch == 1 and abs(moments(cfg.activation).mean) > CENTRED:
         square = predicted.mean_square
@@ -186,7 +186,7 @@ def _doubling(cfg: RunConfig, added: float, predicted: Law) -> str:
     return TEXTS("doubling", added=added)
 
 
-def _balance(change: float) -> str:
+def _balance_sentence(change: float) -> str:
     """Whether the branches make up for what the norms take, from the change of the product in decades."""
     if abs(change) < UNCHANGED_DECADES:
         return TEXTS("balanced")
@@ -195,7 +195,7 @@ def _balance(change: float) -> str:
     return TEXTS("branches return more", change=times_larger(change))
 
 
-def _fall(name: str, change: float, depth: int) -> str:
+def _change_text(name: str, change: float, depth: int) -> str:
     """A change over all layers, given in decades, in words with the factor per layer."""
     words = change_in_words(name, change, "from the end back to the input")
     return f"{words}, a factor of {number(10 ** (change / depth), 3)} per layer"
