@@ -35,8 +35,18 @@ def part_tabs(key: str, titles: Sequence[str]) -> Sequence[DeltaGenerator]:
 
 
 def draw_finding(text: str, kind: str = "formula") -> None:
-    """Draws the conclusion of a part in bold, with the badge that says how its numbers were made."""
+    """Draws a conclusion or a heading in bold, with the badge that says how its numbers were made."""
     st.markdown(f"**{text}** {badge(kind)}")
+
+
+def draw_sentence(text: str, kind: str = "formula") -> None:
+    """Draws a sentence with the badge that says how its numbers were made."""
+    st.markdown(f"{text} {badge(kind)}")
+
+
+def draw_note(text: str, kind: str = "formula") -> None:
+    """Draws small print with the badge that says how its numbers were made."""
+    st.caption(f"{text} {badge(kind)}")
 
 
 def draw_charts(

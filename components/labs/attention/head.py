@@ -13,9 +13,9 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.attention import head_learning, heads, two_layers
 from components.labs.examples import choose_example, numbered_names
-from components.labs.parts import draw_charts, draw_finding, draw_matrix, last_fitting, number_cells
+from components.labs.parts import draw_charts, draw_finding, draw_matrix, draw_sentence, last_fitting, number_cells
 from components.shell.session import Key
-from components.shell.text import badge, named_table, number, vector
+from components.shell.text import named_table, number, vector
 from models.content import Texts
 from models.labs.attention import Head, attend, entropy, straightness, variance, visible
 from models.labs.attention_examples import PRINTED_Q, PROJECTIONS, ROWS, Projection
@@ -78,7 +78,7 @@ def draw() -> None:
         _draw_numbers(head, x, w_q, settings.token, direct=direct)
     _draw_scaling(scaled, raw)
     apart = straightness(x, x[::-1] * 0.5, (w_q, w_k, w_v), scaled.divisor)
-    st.markdown(f"**Is attention linear?** {linearity_sentence(*apart)} {badge('formula')}")
+    draw_sentence(f"**Is attention linear?** {linearity_sentence(*apart)}")
     st.subheader("Look closer", anchor=False)
     closer = form.draw(ShownHead, KEY, only=["closer"], label_visibility="collapsed").closer
     if closer:
@@ -155,7 +155,7 @@ def _draw_numbers(head: Head, x: np.ndarray, w_q: np.ndarray, token: int, *, dir
 
 def _draw_scaling(scaled: Head, raw: Head) -> None:
     """What the division does to the spread of scores and weights."""
-    st.markdown(f"**What the division by √d_k does** {badge('formula')}")
+    draw_finding("What the division by √d_k does")
     alive = scaled.seen.any(1)
     if not alive.any():
         st.caption(TEXTS("nothing to compare"))

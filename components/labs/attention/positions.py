@@ -13,8 +13,8 @@ from components.labs.attention import placed_words
 from components.labs.attention.head import MAX_WRITTEN_TERMS
 from components.labs.examples import choose_example, numbered_names
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
-from components.shell.text import badge, named_table, number, vector
+from components.labs.parts import draw_charts, draw_finding, draw_sentence, line_chart, number_cells
+from components.shell.text import named_table, number, vector
 from models.content import Texts
 from models.labs import positions as encodings
 from models.labs.attention_examples import PRINTED_POSITION
@@ -81,10 +81,10 @@ def draw() -> None:
     if kind == SINUSOIDAL:
         position = form.draw(ShownPositions, KEY, only=["place"], legal={"place": range(count)}).place
         st.latex(r"p_{t,2i}=\sin\frac{t}{10000^{2i/D}},\qquad p_{t,2i+1}=\cos\frac{t}{10000^{2i/D}}")
-        st.markdown(f"{row_text(position, width)} {badge('formula')}")
+        draw_sentence(row_text(position, width))
     if len(encodings.bias(kind, count)):
         st.latex(rf"s_{{ij}}={POSITIONS[kind].formula}")
-        st.markdown(f"{bias_sentence(kind, count)} {badge('formula')}")
+        draw_sentence(bias_sentence(kind, count))
     left, right = st.columns(2)
     with left:
         draw_charts(KEY, table_map(kind, count, width, seed), height=340)
@@ -95,7 +95,7 @@ def draw() -> None:
             st.caption(closest_rows_sentence(table))
     with right:
         _draw_scores_by_distance(kind, count, width, seed)
-    st.markdown(f"**A longer text.** {longer_text_sentence(kind, count, width)} {badge('formula')}")
+    draw_sentence(f"**A longer text.** {longer_text_sentence(kind, count, width)}")
     st.caption(TEXTS("see trained nets"))
     _draw_shuffling(seed)
 
@@ -118,7 +118,7 @@ def _draw_scores_by_distance(kind: str, count: int, width: int, seed: int) -> No
 
 
 def _draw_shuffling(seed: int) -> None:
-    st.markdown(f"**Shuffled tokens** {badge('formula')}")
+    draw_finding("Shuffled tokens")
     differences = shuffling_differences(seed)
     st.markdown(order_sentence(differences))
     columns = {

@@ -11,8 +11,8 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.attention.head import weights_text
 from components.labs.examples import choose_example, numbered_names
-from components.labs.parts import number_cells
-from components.shell.text import badge, named_table, number, vector
+from components.labs.parts import draw_sentence, number_cells
+from components.shell.text import named_table, number, vector
 from models.content import Texts
 from models.labs.attention import entropy, softmax
 from models.labs.attention_examples import ROWS, SCORES, WEIGHTS, AttentionRow
@@ -47,7 +47,7 @@ def draw() -> None:
         st.caption(TEXTS("rows left out", rows=1 + len(others)))
     settings = form.draw(ShownRow, KEY, ShownRow(example.kind, example.by, bool(example.values)))
     are_scores, divisor = settings.kind == SCORES, settings.by
-    st.markdown(f"{row_sentence(numbers, settings.kind, divisor)} {badge('formula')}")
+    draw_sentence(row_sentence(numbers, settings.kind, divisor))
     weights = softmax(numbers / divisor) if are_scores else numbers
     tokens = example.words if len(example.words) == len(numbers) else tuple(numbered_names("", len(numbers)))
     if are_scores:
@@ -71,7 +71,7 @@ def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
         st.error(TEXTS("values do not fit", numbers=len(weights), rows=len(values)))
         return
     terms = " + ".join(f"{number(weight, 3)}·{vector(row, 3)}" for weight, row in zip(weights, values, strict=True))
-    st.markdown(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}** {badge('formula')}")
+    draw_sentence(f"Weighted sum: {terms} = **{vector((weights @ values).round(4))}**")
 
 
 def _choose_example() -> AttentionRow:

@@ -9,8 +9,9 @@ import pandas as pd
 import streamlit as st
 
 from components.controls import form
+from components.labs.parts import draw_finding
 from components.player.view import as_sentence
-from components.shell.text import badge, named_table
+from components.shell.text import named_table
 from models.content import Texts
 from models.labs.attention import Shape, Sizes, many_heads, two_sequences
 from models.spec.knob import Knob
@@ -36,7 +37,7 @@ def draw() -> None:
     sizes = Sizes(**asdict(form.draw(ShapeSizes, KEY)))
     reset = partial(form.put, KEY, **asdict(ShapeSizes()))
     st.button("Reset to 5 tokens, 8 heads, values of 64", key=f"{KEY}_again", on_click=reset)
-    st.markdown(f"**Many heads** {badge('formula')}")
+    draw_finding("Many heads")
     try:
         shapes = dict(many_heads(sizes))
     except ValueError as problem:
@@ -45,7 +46,7 @@ def draw() -> None:
     st.markdown(heads_sentence(sizes, shapes))
     columns = {"what": list(shapes), "shape": list(map(str, shapes.values()))}
     named_table("Shapes of many heads", columns, "content")
-    st.markdown(f"**Between two sequences** {badge('formula')}")
+    draw_finding("Between two sequences")
     st.markdown(TEXTS("between two sequences", n=sizes.tokens, m=sizes.others, d_k=sizes.d_k, d_v=sizes.d_v))
     table = pd.DataFrame(two_sequences(sizes)).map(str)
     named_table("Shapes of self-attention and cross-attention", table.reset_index(names="one head of"), "content")

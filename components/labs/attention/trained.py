@@ -14,10 +14,10 @@ from components.controls import form
 from components.instruments.panel import InstrumentPanel, Measured
 from components.labs.attention.positions import distance_chart, distance_sentence
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
+from components.labs.parts import draw_charts, draw_finding, draw_sentence, line_chart, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
-from components.shell.page_links import link_to_playground
-from components.shell.text import badge, named_table, number
+from components.shell.text import named_table, number
+from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import PositionProbe
 from models.content import Texts
@@ -78,8 +78,8 @@ def _draw_positions(nets: dict[str, Measured[PositionProbe]]) -> None:
     table = np.asarray(probe.table, float)
     if residual.cfg.position == LEARNED and len(table):
         dots = table @ table.T
-        sentence = f"**The learned table of the net with residuals.** {distance_sentence(LEARNED, by_distance(dots))}"
-        st.markdown(f"{sentence} {badge('measured')}")
+        distance = distance_sentence(LEARNED, by_distance(dots))
+        draw_sentence(f"**The learned table of the net with residuals.** {distance}", "measured")
         draw_charts(KEY, table_map(table), distance_chart(dots), height=320)
 
 

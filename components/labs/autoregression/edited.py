@@ -13,7 +13,6 @@ from components.labs.autoregression.inside import change_chart
 from components.labs.autoregression.text import KEY, join_text, reading_notes
 from components.labs.parts import draw_charts, draw_finding
 from components.player.answer import answer
-from components.shell.text import badge
 from models import answers
 from models.answers import Change
 from models.content import Texts
@@ -97,7 +96,7 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
     st.code(join_text(panel.cfg, prompt, value.said), language=None, wrap_lines=True)
     wrote = counted(len(value.said), "token")
     slip = {"slip": shown(text[position]), "place": position + 1, "wrote": wrote, "step": panel.step}
-    st.markdown(f"**{TEXTS('the slip stays', **slip)}** {badge('measured')}")
+    draw_finding(TEXTS("the slip stays", **slip), "measured")
 
 
 def replacement_sentence(causal: Change, unmasked: Change, position: int) -> str:

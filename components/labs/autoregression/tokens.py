@@ -9,7 +9,7 @@ import streamlit as st
 from components.controls import form
 from components.instruments.panel import InstrumentPanel
 from components.labs.autoregression.text import KEY, choose_position
-from components.labs.parts import draw_finding, number_cells
+from components.labs.parts import draw_finding, draw_sentence, number_cells
 from components.shell.text import badge, named_table, vector
 from models.answers import LOOKUP, Lookup
 from models.content import Texts
@@ -46,7 +46,7 @@ def draw_lookup(panel: InstrumentPanel, text: str) -> None:
         return
     value = answer.value
     position = choose_position(answer, text, "row")
-    st.markdown(f"{lookup_text(value, position)} {badge('measured')}")
+    draw_sentence(lookup_text(value, position), "measured")
     symbol = int(value.ids[position])
     nearest, cosines = nearest_rows(value.table, symbol)
     named_table(

@@ -12,8 +12,8 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose_example, numbered_names
-from components.labs.parts import draw_charts, line_chart, number_cells
-from components.shell.text import badge, latex, named_table, with_badge
+from components.labs.parts import draw_charts, draw_sentence, line_chart, number_cells
+from components.shell.text import latex, named_table, typed
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (
@@ -78,9 +78,8 @@ def draw() -> None:
         if np.array_equal(factors, PRESETS[example]):
             note.caption(with_badge(reading(example), "formula"))
         plain, residual = arriving(factors)[0], arriving(with_skip(factors))[0]
-        outcome = residual_verdict(plain, residual)
-        sentence = TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=outcome)
-        st.markdown(f"{sentence} {badge('formula')}")
+        verdict = residual_verdict(plain, residual)
+        draw_sentence(TEXTS("comes back", layers=len(factors), bare=plain, with_residual=residual, verdict=verdict))
     with picture:
         draw_charts(KEY, chain_chart(factors), height=320)
     with st.expander("The products with their numbers"):
@@ -119,8 +118,8 @@ def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:
     product = f"{_product(factors, plus_one=True)}={latex(residual)}"
     st.latex(_aligned(r"\text{with a residual}\quad\prod_l(1+f_l)", product))
     random = arriving(with_skip_at_random(factors))[0]
-    st.markdown(f"{TEXTS('random branches', product=random)} {badge('formula')}")
-    st.markdown(f"{paths_sentence(factors)} {badge('formula')}")
+    draw_sentence(TEXTS("random branches", product=random))
+    draw_sentence(paths_sentence(factors))
 
 
 def _draw_weight(weights: np.ndarray) -> None:
@@ -132,7 +131,7 @@ def _draw_weight(weights: np.ndarray) -> None:
     plain, residual = (derivatives(weights, settings.input, settings.target, phi, skip=skip) for skip in (False, True))
     for chain, is_residual in ((plain, False), (residual, True)):
         st.latex(_weight_latex(chain, weights, settings, is_residual=is_residual))
-    st.markdown(f"{updates_sentence(weights, lr, plain.by_weight, residual.by_weight)} {badge('formula')}")
+    draw_sentence(updates_sentence(weights, lr, plain.by_weight, residual.by_weight))
     columns: dict[str, Any] = {"layer": layers, "weight": weights}
     for chain, suffix in ((plain, ""), (residual, " with residual")):
         columns |= {

@@ -11,8 +11,8 @@ from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import GRADIENT, SIGNAL
 from components.charts.parts import numbers, vertical_guide
 from components.controls import form
-from components.labs.parts import draw_charts, number_cells
-from components.shell.text import badge, named_table, number
+from components.labs.parts import draw_charts, draw_sentence, number_cells
+from components.shell.text import named_table, number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
 from models.spec.knob import Knob
@@ -41,8 +41,8 @@ def draw() -> None:
     shown, z, spread = settings.shown, settings.z, settings.spread
     draw_charts(KEY, curve_chart("Activation φ(z)", shown, False, z), curve_chart("Derivative φ'(z)", shown, True, z))
     (steepest_z, steepest_slope), square = steepest("sigmoid"), moments("sigmoid", spread**2).slope
-    bound = TEXTS("bound", most=steepest_slope, at=steepest_z, spread=spread, square=square, passed=square**0.5)
-    st.markdown(f"{bound} {badge('formula')}")
+    steep = {"most": steepest_slope, "at": steepest_z}
+    draw_sentence(TEXTS("bound", spread=spread, square=square, passed=square**0.5, **steep))
     _draw_table(shown, z, spread)
 
 

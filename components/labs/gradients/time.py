@@ -9,8 +9,8 @@ import streamlit as st
 from components.charts.colour import GRADIENT
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import draw_charts, draw_finding, line_chart
-from components.shell.text import badge, number
+from components.labs.parts import draw_charts, draw_finding, draw_note, line_chart
+from components.shell.text import number
 from models.content import Texts
 from models.insight.words import decades
 from models.labs.through_time import FEATURES, by_distance, past_attention
@@ -49,7 +49,7 @@ def draw() -> None:
     draw_finding(gradient_sentence(lines))
     st.latex(CELL_FORMULAS)
     st.latex(GRADIENT_FORMULA)
-    st.caption(f"{TEXTS('random recurrent cell', features=FEATURES)} {badge('formula')}")
+    draw_note(TEXTS("random recurrent cell", features=FEATURES))
 
 
 def gradient_sentence(lines: dict[str, np.ndarray]) -> str:

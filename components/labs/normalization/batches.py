@@ -12,9 +12,9 @@ from components.charts.parts import numbers
 from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.normalization.table import LabTable
-from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
-from components.shell.page_links import link_to_compare
-from components.shell.text import badge, named_table
+from components.labs.parts import draw_charts, draw_finding, draw_note, draw_sentence, line_chart, number_cells
+from components.shell.text import named_table
+from components.shell.ways_on import to_compare
 from models.content import Texts
 from models.labs.batch_estimates import BATCHES, SIZES, Estimates, errors, estimates, expected_errors
 from models.labs.recurrent import FEATURES, RecurrentStatistics, read
@@ -55,7 +55,7 @@ def draw_batches(table: LabTable) -> None:
     error_chart = line_chart("Error of the mean by batch size", SIZES, lines, ("now", "formula"), **axes)
     draw_charts(KEY, statistics_chart(batches), error_chart, neighbours_chart(batches))
     draw_finding(statistics_sentence(batches, size), "measured")
-    st.markdown(f"{results_sentence(batches, size, table.names[row])} {badge('measured')}")
+    draw_sentence(results_sentence(batches, size, table.names[row]), "measured")
     st.caption(TEXTS("drawn batches", batches=BATCHES))
     if size > 1:
         link_to_compare(
@@ -80,7 +80,7 @@ def draw_recurrent_cell(_table: LabTable) -> None:
     lines = {"batch norm": statistics.batch_size, "layer norm": statistics.layer_size}
     axes: dict[str, Any] = {"axis": "linear", "x": "step", "unit": "RMS", "hue": SIGNAL, "guides": (0, 1)}
     draw_charts(KEY, line_chart("Size after the norm by step", steps, lines, **axes))
-    st.caption(f"{TEXTS('random cell', features=FEATURES)} {badge('formula')}")
+    draw_note(TEXTS("random cell", features=FEATURES))
 
 
 def statistics_sentence(batches: Estimates, size: int) -> str:

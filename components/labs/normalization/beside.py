@@ -13,8 +13,8 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import numbered_names
 from components.labs.normalization.table import LabTable, draw_coloured
-from components.labs.parts import draw_charts
-from components.shell.text import badge, named_table, number
+from components.labs.parts import draw_charts, draw_finding, draw_note
+from components.shell.text import named_table, number
 from models.content import Texts
 from models.insight.words import counted
 from models.labs import cube
@@ -80,7 +80,7 @@ def draw_two_norms(lab: LabTable) -> None:
         return
     columns = {"": ASPECTS} | {method: aspect_cells(of_norm) for method, of_norm in measured.items()}
     named_table("Two norms beside each other", columns)
-    st.caption(f"{TEXTS('five aspects')} {badge('formula')}")
+    draw_note(TEXTS("five aspects"))
 
 
 def draw_block() -> None:
@@ -118,7 +118,7 @@ def draw_block() -> None:
     height = FRAME_PIXELS + ROW_PIXELS * size.tokens
     draw_charts(CUBE, shared_map, moves_map, height=height, on_click=choose_value)
     count, others = int(shared.sum()), int((np.abs(moves) > 1e-9).sum())
-    st.markdown(f"**{TEXTS('in the block', shares=count, of=x.size, moves=others)}** {badge('formula')}")
+    draw_finding(TEXTS("in the block", shares=count, of=x.size, moves=others))
     st.caption(TEXTS("block and images"))
 
 

@@ -15,7 +15,7 @@ from components.labs.examples import numbered_names
 from components.labs.normalization.table import LabTable
 from components.labs.parts import draw_charts, draw_finding, line_chart
 from components.player.answer import answer
-from components.shell.text import badge, number
+from components.shell.text import number
 from components.shell.waiting import poll_while
 from models import answers
 from models.content import Texts
@@ -113,7 +113,7 @@ def draw_learned_rows(lab: LabTable) -> None:
     index = ["gamma", "beta", *token_names, *(f"target of {name}" for name in token_names)]
     cells = np.vstack([gain, bias, gain * normed + bias, target])
     frame = pd.DataFrame(cells, index, numbered_names("feature", values.shape[1])).map(number)
-    st.markdown(f"**After {step} steps** {badge('formula')}")
+    draw_finding(f"After {step} steps")
     st.dataframe(frame, alt="Gain, bias and results after the step shown, table")
 
 

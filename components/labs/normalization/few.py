@@ -11,8 +11,8 @@ from components.charts.parts import Figure
 from components.controls import form
 from components.labs.long import run_on_button
 from components.labs.normalization.table import LabTable
-from components.labs.parts import draw_charts, line_chart, number_cells
-from components.shell.text import badge, named_table
+from components.labs.parts import draw_charts, draw_sentence, line_chart, number_cells
+from components.shell.text import named_table
 from models import answers
 from models.answers import Overfitting
 from models.content import Texts
@@ -51,11 +51,11 @@ def draw_overfitting(_table: LabTable) -> None:
 
 def _draw_results(result: Overfitting) -> None:
     held_out, accuracy = result.held_out[..., -1], result.accuracy[..., -1]
-    st.markdown(f"**Overfitting.** {generalises(NORMS, held_out, accuracy)} {badge('measured')}")
+    draw_sentence(f"**Overfitting.** {generalises(NORMS, held_out, accuracy)}", "measured")
     steps = [int(step) for step in result.steps]
     losses = {"Loss on the samples": result.train, "Held-out loss": result.held_out}
     draw_charts(KEY, *(loss_chart(title, steps, loss) for title, loss in losses.items()))
-    st.markdown(f"**Landscape.** {flatter(NORMS, result.rise)} {badge('measured')}")
+    draw_sentence(f"**Landscape.** {flatter(NORMS, result.rise)}", "measured")
     named_table(
         "With and without a norm",
         {

@@ -9,8 +9,8 @@ import streamlit as st
 
 from components.controls import form
 from components.controls import number_table as table
+from components.labs.parts import draw_note
 from components.shell.session import Key
-from components.shell.text import badge
 from models.content import Texts
 from models.labs.normalization import MOMENTUM, Running, fresh, normalised, remembered
 from models.spec.knob import Knob
@@ -74,6 +74,5 @@ def _draw_shift(values: np.ndarray, running: Running) -> np.ndarray:
     for method, statistics in (("batch norm", running), ("layer norm", None)):
         before, after = (normalised(table, method, running=statistics).values for table in (values, shifted))
         moves[method] = np.abs(after - before).max()
-    sentence = TEXTS("shift", shift=shift, batch=moves["batch norm"], layer=moves["layer norm"])
-    st.caption(f"{sentence} {badge('formula')}")
+    draw_note(TEXTS("shift", shift=shift, batch=moves["batch norm"], layer=moves["layer norm"]))
     return shifted

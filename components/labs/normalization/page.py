@@ -14,7 +14,8 @@ from components.labs.normalization.parts import PARTS
 from components.labs.normalization.picture import draw_picture
 from components.labs.normalization.steps import draw_steps
 from components.labs.normalization.table import LabTable, draw_result
-from components.shell.text import badge, number, with_badge
+from components.labs.parts import draw_finding, draw_sentence
+from components.shell.text import number, typed
 from models.content import Texts
 from models.labs.normalization import (
     ACROSS_TOKENS,
@@ -81,8 +82,8 @@ def draw() -> None:
             draw_picture(values, normed, method, arguments)
             if example is TABLES[WILD]:
                 sentence = largest_sentence(values, normed, method, names, arguments["eps"])
-                st.markdown(f"**{sentence}** {badge('formula')}")
-            st.markdown(f"{about(method)} {badge('formula')}")
+                draw_finding(sentence)
+            draw_sentence(about(method))
         with after:
             draw_result(normed, method, names, features)
     with st.expander("Formula, and one token step by step"):

@@ -16,8 +16,8 @@ from components.labs.normalization.few import draw_overfitting
 from components.labs.normalization.scale import draw_outlier, draw_saturation, draw_scale_and_descent
 from components.labs.normalization.shift import draw_covariate_shift
 from components.labs.normalization.table import LabTable
-from components.labs.parts import draw_charts, line_chart, number_cells
-from components.shell.text import badge, number
+from components.labs.parts import draw_charts, draw_note, line_chart, number_cells
+from components.shell.text import number
 from models.content import Texts
 from models.labs.normalization import normalised
 from models.labs.normalization_laws import TINY_EPS, jacobian, sized, told
@@ -48,7 +48,7 @@ def draw_guarantees(lab: LabTable) -> None:
         st.caption(TEXTS("equal features"))
         return
     draw_charts(KEY, spread_chart(x, lab.eps))
-    st.caption(f"{TEXTS('small tokens', eps=TINY_EPS)} {badge('formula')}")
+    draw_note(TEXTS("small tokens", eps=TINY_EPS))
 
 
 def spread_chart(x: np.ndarray, eps: float) -> Figure:
@@ -87,7 +87,7 @@ def draw_discarded_directions(lab: LabTable) -> None:
         with st.popover("The Jacobian", key=f"{KEY}_jacobian_{method}", icon=":material/table:"):
             frame = pd.DataFrame(matrix, numbered_names("y", len(x)), numbered_names("x", len(x)))
             st.dataframe(frame, alt=f"The Jacobian of {method}, table")
-    st.caption(f"{TEXTS('discarded')} {badge('formula')}")
+    draw_note(TEXTS("discarded"))
 
 
 def directions(x_D: np.ndarray, method: str) -> dict[str, np.ndarray]:
@@ -114,7 +114,7 @@ def draw_dependencies(lab: LabTable) -> None:
     counts = {method: int((moved > 0).sum()) for method, moved in moves.items()}
     lines = [f"**{method}** moves {count} of {len(lab.names)} tokens" for method, count in counts.items()]
     st.markdown("  \n".join(lines))
-    st.caption(f"{TEXTS('which tokens')} {badge('formula')}")
+    draw_note(TEXTS("which tokens"))
 
 
 # The sections of each part under their headings.

@@ -11,8 +11,8 @@ from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.normalization.bowl import draw_bowl
 from components.labs.normalization.table import LabTable
-from components.labs.parts import draw_charts, draw_finding, line_chart, number_cells
-from components.shell.text import badge, named_table
+from components.labs.parts import draw_charts, draw_finding, draw_note, draw_sentence, line_chart, number_cells
+from components.shell.text import named_table
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.normalization import normalised
@@ -79,7 +79,7 @@ def draw_scale_and_descent(lab: LabTable) -> None:
     st.markdown(error_shares_sentence(samples, standard))
     title, x, sites = "Steps to converge", "ratio of the features' scales", [f"{scale}x" for scale in RATIOS]
     draw_charts(KEY, line_chart(title, sites, lines, x=x, unit="steps", hue=LOSS))
-    st.caption(f"{TEXTS('descent', most=MAX_STEPS)} {badge('measured')}")
+    draw_note(TEXTS("descent", most=MAX_STEPS), "measured")
 
 
 def draw_outlier(lab: LabTable) -> None:
@@ -118,13 +118,13 @@ def draw_outlier(lab: LabTable) -> None:
             "range of the others, with the outlier": number_cells([*after.values(), robust[1]]),
         },
     )
-    st.markdown(f"{outlier_sentence(values, moved, row, feature, lab.names[row])} {badge('formula')}")
+    draw_sentence(outlier_sentence(values, moved, row, feature, lab.names[row]))
     by_distance = [ranges(with_outlier(values, row, feature, distance)) for distance in DISTANCES]
     lines = {method: [by_method[method] for by_method in by_distance] for method in METHODS}
     title, sites = "Range of the others by outlier", [f"{distance:g}" for distance in DISTANCES]
     axes = {"x": "distance in ranges of the feature", "unit": "maximum minus minimum", "hue": SIGNAL}
     draw_charts(KEY, line_chart(title, sites, lines, **axes))
-    st.caption(f"{TEXTS('range of the others')} {badge('formula')}")
+    draw_note(TEXTS("range of the others"))
 
 
 def draw_saturation(lab: LabTable) -> None:
@@ -164,7 +164,7 @@ def draw_saturation(lab: LabTable) -> None:
         ("now", "other", "initial", "formula"),
     )
     draw_charts(KEY, line_chart(title, sites, lines, roles, x="table times", unit="RMS of the slope", hue=GRADIENT))
-    st.caption(f"{bounds_sentence(lab.values.shape[1])} {badge('formula')}")
+    draw_note(bounds_sentence(lab.values.shape[1]))
 
 
 def error_shares_sentence(samples: np.ndarray, standard: np.ndarray) -> str:

@@ -7,7 +7,8 @@ import numpy as np
 import streamlit as st
 
 from components.labs.normalization.table import letter
-from components.shell.text import badge, vector
+from components.labs.parts import draw_sentence
+from components.shell.text import vector
 from models.content import Texts
 from models.labs.normalization import ACROSS_TOKENS, CELL, METHODS, NormedTable
 
@@ -31,7 +32,7 @@ def draw_steps(values: np.ndarray, normed: NormedTable, method: str, row: int, s
             st.caption(TEXTS("sets written out", shown=MAX_WRITTEN, sets=len(sets)))
     for column in range(min(MAX_WRITTEN, values.shape[1])):
         st.latex(cell_line(values, normed, method, (row, column), settings))
-    st.markdown(f"Out: **{vector(normed.values[row] + 0.0)}** {badge('formula')}")
+    draw_sentence(f"Out: **{vector(normed.values[row] + 0.0)}**")
 
 
 def set_lines(

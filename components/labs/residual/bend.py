@@ -9,8 +9,7 @@ import streamlit as st
 from components.charts.colour import LOSS, SIGNAL
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import draw_charts, draw_finding, line_chart
-from components.shell.text import badge
+from components.labs.parts import draw_charts, draw_finding, draw_sentence, line_chart
 from models.content import Texts
 from models.labs.bend import POINTS, Learned, initial, learn, target
 from models.spec.knob import Knob
@@ -40,7 +39,7 @@ def draw() -> None:
     draw_charts(KEY, function_chart(bend, nets, settings.step), loss_chart(nets), height=300)
     draw_finding(bend_sentence(bend, nets))
     branches = {f"layer {layer}": size for layer, size in enumerate(nets["residual"].branches, start=1)}
-    st.markdown(f"{TEXTS('branches learned', branches=branches)} {badge('formula')}")
+    draw_sentence(TEXTS("branches learned", branches=branches))
 
 
 def bend_sentence(bend: float, nets: dict[str, Learned]) -> str:

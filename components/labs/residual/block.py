@@ -13,10 +13,10 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import numbered_choices, numbered_names
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts, draw_finding, last_fitting, number_cells
+from components.labs.parts import draw_charts, draw_finding, draw_sentence, last_fitting, number_cells
 from components.shell.session import Key
 from components.shell.static_chart import static_chart
-from components.shell.text import badge, number
+from components.shell.text import number
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs import block as blocks
@@ -95,7 +95,7 @@ def _draw_block(inputs: dict[str, np.ndarray]) -> None:
     height = 90 + ROW_PIXELS * before.values["x"].size
     draw_charts(f"{KEY}_back", *map(share_map, shares), height=height)
     for share in shares:
-        st.markdown(f"{share_sentence(share)} {badge('formula')}")
+        draw_sentence(share_sentence(share))
 
 
 def _draw_inputs() -> dict[str, np.ndarray]:
@@ -149,7 +149,7 @@ def _draw_terms(block: ComputedBlock, tokens: Mapping[int, str]) -> None:
     terms = terms_text(blocks.terms(block, chosen.operation, chosen.row, chosen.column))
     reads = " and ".join(_page_name(name) for name in block.operations[chosen.operation].reads)
     place = {"operation": operations[chosen.operation], "token": chosen.row + 1, "column": chosen.column + 1}
-    st.markdown(f"{TEXTS('terms', terms=terms, reads=reads, **place)} {badge('formula')}")
+    draw_sentence(TEXTS("terms", terms=terms, reads=reads, **place))
 
 
 def shape_mismatch(tables: Mapping[str, np.ndarray]) -> str:

@@ -9,8 +9,8 @@ import streamlit as st
 from components.charts.colour import SIGNAL
 from components.charts.parts import Figure
 from components.controls import form
-from components.labs.parts import draw_charts, line_chart
-from components.shell.text import badge, number, vector
+from components.labs.parts import draw_charts, draw_sentence, line_chart
+from components.shell.text import number, vector
 from models.content import Texts
 from models.labs.residual import WALKS, cosine, walk
 from models.spec.knob import Knob
@@ -45,8 +45,7 @@ def draw() -> None:
     ends = {name: line[-1] for name, line in cosines.items()}
     without = f"{number(ends['no residual'], 3)} without a residual" if size else TEXTS("nothing left")
     times = "" if size == 1 else f"{number(size)} times "
-    sentence = TEXTS("many blocks", blocks=BLOCKS, times=times, cosine=ends, without=without)
-    st.markdown(f"{sentence} {badge('formula')}")
+    draw_sentence(TEXTS("many blocks", blocks=BLOCKS, times=times, cosine=ends, without=without))
     with st.expander("One block, with its numbers"):
         _draw_one_block(np.array(EXAMPLE.token), size * np.array(EXAMPLE.branches[0]), size)
 
@@ -60,11 +59,10 @@ def _draw_one_block(x: np.ndarray, branch: np.ndarray, size: float) -> None:
     st.latex(r"\overline{(x+F)^2}=\overline{x^2}+2\,\overline{xF}+\overline{F^2}")
     st.markdown(sizes_sentence(x, branch))
     if size == 0:
-        sentence = TEXTS("identity", erased=written)
-    else:
-        without, with_residual = cosine(branch, x), cosine(total, x)
-        sentence = TEXTS("no identity", branch=written, without=without, with_residual=with_residual)
-    st.markdown(f"{sentence} {badge('formula')}")
+        draw_sentence(TEXTS("identity", erased=written))
+        return
+    without, with_residual = cosine(branch, x), cosine(total, x)
+    draw_sentence(TEXTS("no identity", branch=written, without=without, with_residual=with_residual))
 
 
 def stream_cosines(width: int, blocks: int, size: float, seed: int) -> dict[str, np.ndarray]:

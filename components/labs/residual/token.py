@@ -12,8 +12,8 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose_example, numbered_names
 from components.labs.maps import signed_map
-from components.labs.parts import draw_charts
-from components.shell.text import badge, named_table, number, vector
+from components.labs.parts import draw_charts, draw_sentence
+from components.shell.text import named_table, number, vector
 from models.content import Texts
 from models.labs.residual import EPS, WALKED, WALKS, NormedToken, Step, Walk, layer_norm, left_over, walk
 from models.spec.knob import Knob
@@ -55,7 +55,7 @@ def draw() -> np.ndarray:
         return values
     with picture:
         draw_charts(KEY, walk_map(steps, values[0]), height=min(110 + FEATURE_PIXELS * values.shape[1], 420))
-        st.markdown(f"{end_sentence(steps, skip)} {badge('formula')}")
+        draw_sentence(end_sentence(steps, skip))
     with st.expander("Step by step, with every sum and norm"):
         formula = PLACEMENTS[placement].formula
         if skip != 1:

@@ -11,8 +11,7 @@ from addnorm.player.declare import Figure, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
-from components.labs.parts import draw_charts, draw_finding
-from components.shell.page_links import link_to_playground
+from components.labs.parts import draw_charts, draw_finding, draw_sentence
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.insight.words import counted
@@ -25,6 +24,7 @@ from models.spec.settings import Settings
 TEXTS = Texts("labs/residual")
 KEY = "residual_variants"
 DLCL = "DLCL, read by the head"
+DEEP_SUBLAYERS = 200
 NAMES_PIXELS = 150  # the width of the names beside the picture
 ARRANGEMENTS = ("scaled skip", "recursive skip", "DeepNorm", "DLCL")  # by their names in the playground
 
@@ -86,19 +86,13 @@ def _draw_recursive_skip(x: np.ndarray, branch: np.ndarray, repeats: int) -> Non
     st.markdown("  \n".join(["**Recursive skip**", *lines]))
     weight = effective_weight(x, branch, repeats)
     scaled = vector(scaled_skip(x, branch, weight).values.round(3))
-    st.markdown(f"{TEXTS('recursive', weight=weight, scaled=scaled)} {badge('formula')}")
+    draw_sentence(TEXTS("recursive", weight=weight, scaled=scaled))
 
 
 def _draw_deepnorm(sublayers: int) -> None:
-    sentence = TEXTS(
-        "DeepNorm",
-        sublayers=counted(sublayers, "sublayer"),
-        weight=scale_value("deepnorm", sublayers),
-        gain=deepnorm_gain(sublayers),
-        weight_deep=scale_value("deepnorm", 200),
-        gain_deep=deepnorm_gain(200),
-    )
-    st.markdown(f"{sentence} {badge('formula')}")
+    here = {"weight": scale_value("deepnorm", sublayers), "gain": deepnorm_gain(sublayers)}
+    deep = {"weight_deep": scale_value("deepnorm", DEEP_SUBLAYERS), "gain_deep": deepnorm_gain(DEEP_SUBLAYERS)}
+    draw_sentence(TEXTS("DeepNorm", sublayers=counted(sublayers, "sublayer"), **here, **deep))
 
 
 def _draw_dlcl(x: np.ndarray, branches: np.ndarray) -> None:
