@@ -315,7 +315,7 @@ def test_given_vectors_begin_at_their_dot_products_with_words_on_the_axes(page):
     assert "here they have 6, 1 and 6" in words(page)
     put(page, "attention_head_w_k_given", "1 2\n3 4\n1 2\n3 4\n1 2\n3 4")
     assert "a query has 3 entries, a key 2" in words(page)
-    page.toggle(key="attention_head_given").set_value(False)
+    page.toggle(key="attention_head_direct").set_value(False)
     sound(page.run())
     assert "x W_Q" in words(page)
 

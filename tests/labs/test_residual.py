@@ -346,10 +346,10 @@ const one = new runlog.RunLog({ link: "", seeds: 1, last: 1 })
 const { branch_rms, act_rms } = vectors
 const tracks = [["loss", 0, 1], ["branch_rms", 1, branch_rms.length], ["act_rms", 1 + branch_rms.length, act_rms.length]]
 const width = 1 + branch_rms.length + act_rms.length
-one.describe({ last: 1, seeds: 1, width, tracks: tracks.map(([name, start, width]) => ({ name, start, width })) })
-one.put(0, Float32Array.from([1, ...branch_rms, ...act_rms]))
+one.setHeader({ last: 1, seeds: 1, width, tracks: tracks.map(([name, start, width]) => ({ name, start, width })) })
+one.setRows(0, Float32Array.from([1, ...branch_rms, ...act_rms]))
 const now = { ...STILL, logs: [one], shown: 0, position: 0, furthest: 0 }
-return bind.filled(figure, now, {}).data[0].y
+return bind.fillFigure(figure, now, {}).data[0].y
 """
 
 
