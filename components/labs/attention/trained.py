@@ -16,8 +16,8 @@ from components.labs.attention.positions import distance_chart, distance_sentenc
 from components.labs.maps import signed_map
 from components.labs.parts import draw_charts, draw_finding, draw_sentence, line_chart, number_cells
 from components.labs.several import TRANSFORMER, ask_all, compare_nets
+from components.shell.page_links import link_to_playground
 from components.shell.text import named_table, number
-from components.shell.ways_on import to_playground
 from models import answers
 from models.answers import PositionProbe
 from models.content import Texts

@@ -13,7 +13,7 @@ from components.controls import form
 from components.controls import number_table as table
 from components.labs.examples import choose_example, numbered_names
 from components.labs.parts import draw_charts, draw_sentence, line_chart, number_cells
-from components.shell.text import latex, named_table, typed
+from components.shell.text import latex, named_table, with_badge
 from models.content import Texts
 from models.insight.gaussian import ACTIVATIONS
 from models.labs.chain import (

@@ -13,8 +13,8 @@ from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.normalization.table import LabTable
 from components.labs.parts import draw_charts, draw_finding, draw_note, draw_sentence, line_chart, number_cells
+from components.shell.page_links import link_to_compare
 from components.shell.text import named_table
-from components.shell.ways_on import to_compare
 from models.content import Texts
 from models.labs.batch_estimates import BATCHES, SIZES, Estimates, errors, estimates, expected_errors
 from models.labs.recurrent import FEATURES, RecurrentStatistics, read

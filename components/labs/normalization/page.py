@@ -15,7 +15,7 @@ from components.labs.normalization.picture import draw_picture
 from components.labs.normalization.steps import draw_steps
 from components.labs.normalization.table import LabTable, draw_result
 from components.labs.parts import draw_finding, draw_sentence
-from components.shell.text import number, typed
+from components.shell.text import number, with_badge
 from models.content import Texts
 from models.labs.normalization import (
     ACROSS_TOKENS,

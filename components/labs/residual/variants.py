@@ -12,6 +12,7 @@ from components.charts.colour import SIGNAL
 from components.charts.parts import numbers
 from components.controls import form
 from components.labs.parts import draw_charts, draw_finding, draw_sentence
+from components.shell.page_links import link_to_playground
 from components.shell.text import badge, named_table, number, vector
 from models.content import Texts
 from models.insight.words import counted
