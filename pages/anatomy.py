@@ -3,7 +3,7 @@
 import streamlit as st
 
 from components.anatomy import page
-from components.controls import panel, settled
+from components.controls import panel, shown_config
 from components.shell import hidden_parts, link
 from components.shell.drawer import settings_button
 from components.shell.page_links import link_to_playground
@@ -19,9 +19,9 @@ notes = link.adopt()
 hidden_parts.adopt()
 with st.sidebar:
     requested, problem = panel.draw()
-cfg = settled.settle(requested)
+cfg = shown_config.config_to_show(requested)
 link.write(requested or cfg)
-settled.say(cfg, notes, problem)
+shown_config.draw_messages(cfg, notes, problem)
 st.subheader("Choose a block, and change it", anchor=False)
 block = page.draw_block_controls(cfg)
 page.draw_views(cfg, block)

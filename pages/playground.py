@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from components.controls import panel, settled
+from components.controls import panel, shown_config
 from components.playground import page
 from components.playground.presets import draw_presets
 from components.shell import hidden_parts, link, projector
@@ -14,15 +14,15 @@ hidden_parts.adopt()
 if projector.is_on():
     projector.enlarge()
     requested, problem = panel.assemble()
-    cfg = settled.settle(requested)
+    cfg = shown_config.config_to_show(requested)
     st.title(name_of(cfg) or "Playground", anchor=False)
 else:
     top = st.container(horizontal=True, vertical_alignment="center", key="top")
     with st.sidebar:
         requested, problem = panel.draw()
-    cfg = settled.settle(requested)
+    cfg = shown_config.config_to_show(requested)
 link.write(requested or cfg)
-settled.say(cfg, notes, problem)
+shown_config.draw_messages(cfg, notes, problem)
 if not projector.is_on():
     top.title(
         "Playground",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.controls.panel import FOLDED
+from components.controls.panel import FOLDED_GROUPS
 from models.service.worker_process import ROOT
 from models.spec import RunConfig, knobs
 from tests import player_page
@@ -40,7 +40,7 @@ def sound(page: AppTest) -> AppTest:
 
 def unfolded(page: AppTest) -> AppTest:
     """The page with all folded controls open."""
-    for group in FOLDED:
+    for group in FOLDED_GROUPS:
         page.session_state[f"open_{group}"] = True
     return sound(page.run())
 

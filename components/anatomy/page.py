@@ -11,7 +11,7 @@ from components.charts import figures
 from components.charts.depth import Series
 from components.charts.diagram import show_diagram
 from components.controls import form
-from components.controls.panel import excepted
+from components.controls.panel import exception_fields
 from components.player.page import player
 from components.player.panels import sample_paths_panel
 from components.player.profiles import row_profile
@@ -58,7 +58,7 @@ def draw_block_controls(cfg: RunConfig) -> int:
     block = form.keep(ChosenBlock, "anatomy", usual, legal=legal).block
     stack_row(cfg, key="stack_row", chosen_key="anatomy_block")
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    form.draw(ChosenBlock, "anatomy", usual, legal=legal, kept=True, places=[line])
+    form.draw(ChosenBlock, "anatomy", usual, legal=legal, bound=True, places=[line])
     with line:
         sublayer = plan(cfg).left_of_block(block)[0]
         overrides = {key: value for number, key, value in cfg.overrides if number == block}
@@ -73,7 +73,7 @@ def draw_block_controls(cfg: RunConfig) -> int:
             _draw_removal(block, overrides.get("identity", False))
         else:
             _draw_switch("Take this block out", block, "identity", sublayer.identity, False)
-        if cfg.overrides and not any_hidden(excepted(cfg.overrides)):
+        if cfg.overrides and not any_hidden(exception_fields(cfg.overrides)):
             st.button("Restore all blocks", on_click=put, args=({"overrides": ()},), key="anatomy_back")
     return block
 

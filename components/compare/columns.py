@@ -6,8 +6,8 @@ from typing import Annotated
 
 import streamlit as st
 
-from components.controls import form, panel, settled
-from components.controls.settled import LAST_GOOD
+from components.controls import form, panel, shown_config
+from components.controls.shown_config import LAST_GOOD
 from components.shell import address, compare_link, hidden_parts, link, session
 from components.shell.address import RESTORED
 from components.shell.naming import names_of, settings_text
@@ -71,7 +71,7 @@ def adopt() -> list[str]:
 
 def _default_columns(fallback: list[RunConfig]) -> list[RunConfig]:
     """The columns before a visitor chooses: the playground's net and its opposite, if this visit had one."""
-    COMPARE_DEFAULT.put(opposite(settled.last())[0] if LAST_GOOD.is_set else fallback)
+    COMPARE_DEFAULT.put(opposite(shown_config.last_good())[0] if LAST_GOOD.is_set else fallback)
     return COMPARE_DEFAULT.get()
 
 
@@ -97,7 +97,7 @@ def draw_controls() -> str:
     """
     columns = COLUMNS.get()
     letters = list(LETTERS[: len(columns)])
-    if panel.arranges(knobs()):
+    if panel.shows_arrangements(knobs()):
         choices = ["choose one", *PAIRINGS]
         st.selectbox("Prepared comparison", choices, key=PAIRING, on_change=_take_pairing, help=_questions())
     target = form.draw(ChangedColumn, "compare", legal={"target": [ALL, *letters]}).target
@@ -129,7 +129,7 @@ def _differing_values(columns: Sequence[RunConfig]) -> dict[str, str]:
 
 def draw_messages(notes: list[str], problem: str) -> None:
     """Draws where column A comes from, what was corrected in a link, and why a change was refused."""
-    if LAST_GOOD.is_set and COLUMNS.get() == opposite(settled.last())[0]:
+    if LAST_GOOD.is_set and COLUMNS.get() == opposite(shown_config.last_good())[0]:
         st.caption("A is the network from the playground.")
     if sentence := levelling_sentence(COLUMNS.get()):
         st.caption(f"{sentence} {badge('formula')}")
@@ -162,7 +162,7 @@ def draw_column_buttons() -> bool:
     columns = COLUMNS.get()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         is_full = len(columns) >= MAX_COLUMNS
-        if panel.arranges(set(knobs()) - set(FIELDS_FROM_A)):
+        if panel.shows_arrangements(set(knobs()) - set(FIELDS_FROM_A)):
             st.selectbox("Arrangement to add", list(ARRANGEMENTS), key=ADDED, width=200, disabled=is_full)
             tip = TEXTS("most columns", most=MAX_COLUMNS)
             st.button("Add a column", on_click=_add_column, key="compare_add_now", disabled=is_full, help=tip)

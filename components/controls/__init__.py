@@ -1,1 +1,1 @@
-"""Controls made from the fields of a configuration, and tables of numbers that one edits."""
+"""Controls made from the fields of a configuration, and editable tables of numbers."""

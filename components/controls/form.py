@@ -1,4 +1,4 @@
-"""The controls of a form, made from its Settings: drawn, kept in the address, and taken from there."""
+"""The controls of a form, made from its Settings: drawn, kept in the address, and restored from there."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -15,123 +15,134 @@ from models.spec.query import Near
 from models.spec.settings import Settings
 
 Form = TypeVar("Form", bound=Settings)
-Legal = Knob | Mapping[Any, object] | Sequence[Any] | range  # what replaces a field's choices, bounds or whole knob
+# Replaces a field's choices (a mapping gives their words), the bounds of its number, or its whole knob.
+Legal = Knob | Mapping[Any, object] | Sequence[Any] | range
 
 
 def draw(
     kind: type[Form],
     key: str,
-    usual: Form | None = None,
+    defaults: Form | None = None,
     *,
-    of: str = "",
-    kept: bool = False,
+    variant: str = "",
+    bound: bool = False,
     places: Sequence[DeltaGenerator] = (),
     only: Collection[str] | None = None,
-    idle: Collection[str] = (),
+    disabled: Collection[str] = (),
     legal: Mapping[str, Legal] | None = None,
-    **more: Any,
+    **options: Any,
 ) -> Form:
-    """Draws the controls of a form, and returns what they hold.
+    """Draws the controls of a form, and returns their values.
 
-    `usual`: the defaults, where they depend on other things; so does what is `legal`, by field: choices (a mapping
-    gives their words), the bounds of a number, or another knob. `places`: where the controls stand, in order, if not in
-    the columns of the form; `of`: which of several forms of this kind it is, as one for each task; `only`: the fields
-    to draw, if not all; `kept`: `keep` was called before; `idle`: those without an effect now; `more`: arguments of
-    every widget.
+    `defaults`: if they are not those of the class. `variant`: tells apart forms of one kind, such as one for each task.
+    `bound`: `keep` was called before. `places`: containers of the controls, in order, instead of the form's columns.
+    `only`: the fields to draw, if not all. `disabled`: fields without an effect now. `legal`: choices or bounds by
+    field. `options`: arguments of every widget.
     """
-    form = held(kind, key, usual, of=of) if kept else keep(kind, key, usual, of=of, only=only, legal=legal)
+    if bound:
+        form = read(kind, key, defaults, variant=variant)
+    else:
+        form = keep(kind, key, defaults, variant=variant, only=only, legal=legal)
     names = [name for name in kind.knobs() if only is None or name in only]
     for name, place in zip(names, places or _places(kind, names), strict=True):
         kinds, knob = _knob(kind, name, legal)
         with place:
-            control(_widget(key, name, of), name, kinds, knob, disabled=name in idle, **more)
+            draw_control(_widget(key, name, variant), name, kinds, knob, disabled=name in disabled, **options)
     return form
 
 
 def keep(
     kind: type[Form],
     key: str,
-    usual: Form | None = None,
+    defaults: Form | None = None,
     *,
-    of: str = "",
+    variant: str = "",
     only: Collection[str] | None = None,
     legal: Mapping[str, Legal] | None = None,
     near: Near = None,
 ) -> Form:
-    """As `draw`, but draws no controls: the settings are kept in the address and taken from there."""
+    """Keeps the settings of a form in the address, as `draw` does, but draws no controls."""
     for name in kind.knobs():
         if only is None or name in only:
             kinds, knob = _knob(kind, name, legal)
-            link = "-".join(filter(None, (knob.link or name, of)))
-            address.keep(_widget(key, name, of), link, kinds, knob, getattr(usual or kind(), name), near=near)
-    return held(kind, key, usual, of=of)
+            link = "-".join(filter(None, (knob.link or name, variant)))
+            default = getattr(defaults or kind(), name)
+            address.keep(_widget(key, name, variant), link, kinds, knob, default, near=near)
+    return read(kind, key, defaults, variant=variant)
 
 
-def held(kind: type[Form], key: str, usual: Form | None = None, *, of: str = "") -> Form:
-    """What the controls of a form hold, drawn or not."""
-    usual = usual or kind()
-    found = {}
+def read(kind: type[Form], key: str, defaults: Form | None = None, *, variant: str = "") -> Form:
+    """The values of a form's controls, whether or not they are drawn."""
+    defaults = defaults or kind()
+    values = {}
     for name, (kinds, knob) in kind.knobs().items():
-        value = session.widget_value(_widget(key, name, of), getattr(usual, name))
-        number = isinstance(value, int | float) and not isinstance(value, bool) and len(kinds) == 1
-        found[name] = tuple(value) if knob.many else kinds[0](value) if number else value
-    return kind(**found)
+        value = session.widget_value(_widget(key, name, variant), getattr(defaults, name))
+        is_number = isinstance(value, int | float) and not isinstance(value, bool) and len(kinds) == 1
+        values[name] = tuple(value) if knob.many else kinds[0](value) if is_number else value
+    return kind(**values)
 
 
-def put(key: str, *, of: str = "", **values: Any) -> None:
+def put(key: str, *, variant: str = "", **values: Any) -> None:
     """Sets controls of a form by field, before they are drawn or in a callback."""
     for name, value in values.items():
-        session.set_widget(_widget(key, name, of), list(value) if isinstance(value, tuple) else value)
+        session.set_widget(_widget(key, name, variant), list(value) if isinstance(value, tuple) else value)
 
 
-def control(key: str, name: str, kinds: tuple[type, ...], knob: Knob, **more: Any) -> None:
+def draw_control(key: str, name: str, kinds: tuple[type, ...], knob: Knob, **options: Any) -> None:
     """Draws the control of a field: a toggle, choices, a text or a number."""
-    fixed: dict[str, Any] = {"key": key, "persist_state": "session", "help": help_text(name, knob)}
-    fixed |= ({"width": knob.width} if knob.width else {}) | more
+    arguments: dict[str, Any] = {"key": key, "persist_state": "session", "help": help_text(name, knob)}
+    arguments |= ({"width": knob.width} if knob.width else {}) | options
     label = phrase(knob.label)
-    number: Any = int if int in kinds else float
-    low, high, step = number(knob.low), number(knob.high), number(knob.step) or None
     if kinds == (bool,):
-        st.toggle(label, **fixed)
+        st.toggle(label, **arguments)
     elif knob.choices is not None:
-        words = {one: said if isinstance(said, str) else str(one) for one, said in knob.choices.items()}
-        options, fixed = list(words), {"format_func": lambda one: words.get(one, str(one))} | fixed
-        if knob.many:
-            st.multiselect(label, options, **fixed)
-        elif knob.control == "segments":
-            st.segmented_control(label, options, required=type(None) not in kinds, **fixed)
-        elif knob.control == "steps":
-            st.select_slider(label, options, **fixed)
-        else:
-            st.selectbox(label, options, **fixed)
+        _draw_choices(label, kinds, knob, arguments)
     elif kinds == (str,):
-        st.text_input(label, max_chars=int(knob.high), **fixed)
-    elif knob.control == "slider":
-        st.slider(label, low, high, step=step, **fixed)
+        st.text_input(label, max_chars=int(knob.high), **arguments)
     else:
-        fixed |= {"format": "%g"} if float in kinds else {}
-        st.number_input(label, low, high, step=step, **fixed)
+        number: Any = int if int in kinds else float
+        low, high, step = number(knob.low), number(knob.high), number(knob.step) or None
+        if knob.control == "slider":
+            st.slider(label, low, high, step=step, **arguments)
+        else:
+            arguments |= {"format": "%g"} if float in kinds else {}
+            st.number_input(label, low, high, step=step, **arguments)
 
 
-def _widget(key: str, name: str, of: str) -> str:
-    return "_".join(filter(None, (key, name, of)))
+def _draw_choices(label: str, kinds: tuple[type, ...], knob: Knob, arguments: dict[str, Any]) -> None:
+    choices = knob.choices or {}
+    words = {choice: word if isinstance(word, str) else str(choice) for choice, word in choices.items()}
+    arguments = {"format_func": lambda choice: words.get(choice, str(choice))} | arguments
+    if knob.many:
+        st.multiselect(label, list(words), **arguments)
+    elif knob.control == "segments":
+        st.segmented_control(label, list(words), required=type(None) not in kinds, **arguments)
+    elif knob.control == "steps":
+        st.select_slider(label, list(words), **arguments)
+    else:
+        st.selectbox(label, list(words), **arguments)
+
+
+def _widget(key: str, name: str, variant: str) -> str:
+    return "_".join(filter(None, (key, name, variant)))
 
 
 def _knob(kind: type[Settings], name: str, legal: Mapping[str, Legal] | None) -> tuple[tuple[type, ...], Knob]:
-    """The types and the knob of a field, with what is legal now."""
+    """The types and the knob of a field, with its currently legal choices or bounds."""
     kinds, knob = kind.knobs()[name]
-    now = (legal or {}).get(name)
-    if now is None:
+    replacement = (legal or {}).get(name)
+    if replacement is None:
         return kinds, knob
-    if isinstance(now, Knob):
-        return kinds, replace(now, place=knob.place)
+    if isinstance(replacement, Knob):
+        return kinds, replace(replacement, place=knob.place)
     if knob.choices is None:
-        return kinds, replace(knob, low=min(now), high=max(now))
-    return kinds, replace(knob, choices=now if isinstance(now, Mapping) else dict.fromkeys(now))
+        return kinds, replace(knob, low=min(replacement), high=max(replacement))
+    choices = replacement if isinstance(replacement, Mapping) else dict.fromkeys(replacement)
+    return kinds, replace(knob, choices=choices)
 
 
 def _places(kind: type[Settings], names: Sequence[str]) -> list[DeltaGenerator]:
-    """Where the controls of these fields stand, by the form's columns; a toggle stands on the line of its row."""
+    """The containers of these fields' controls, by the form's columns. A row with a toggle is aligned at the bottom."""
     if len(names) == 1:
         return [st.container()]
     if not kind.columns:
@@ -139,9 +150,9 @@ def _places(kind: type[Settings], names: Sequence[str]) -> list[DeltaGenerator]:
     places: list[DeltaGenerator] = []
     rows = list(kind.columns)
     while len(places) < len(names):
-        across = rows.pop(0) if len(rows) > 1 else rows[0]
-        toggles = any(kind.knobs()[name][0] == (bool,) for name in names[len(places) :][:across])
-        places += (
-            st.columns(across, vertical_alignment="bottom" if toggles else "top") if across > 1 else [st.container()]
-        )
+        columns = rows.pop(0) if len(rows) > 1 else rows[0]
+        row_names = names[len(places) : len(places) + columns]
+        has_toggle = any(kind.knobs()[name][0] == (bool,) for name in row_names)
+        alignment: Any = "bottom" if has_toggle else "top"
+        places += st.columns(columns, vertical_alignment=alignment) if columns > 1 else [st.container()]
     return places[: len(names)]

@@ -1,4 +1,4 @@
-"""A table of numbers that a visitor edits or pastes; while something is wrong with it, the last good one is used."""
+"""A table of numbers that a visitor edits or pastes; while it is invalid, pages use its last valid version."""
 
 import math
 import re
@@ -18,21 +18,21 @@ from models.spec.query import literal
 
 TEXTS = Texts("table")
 MAX_CELLS = 400
-LARGEST = 1e9
-LONGEST = 1500  # characters of a table in the address
-MAX_PASTE = 25 * MAX_CELLS
-Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any number
+MAX_VALUE = 1e9
+MAX_LINK_LENGTH = 1500  # characters of a table in the address
+MAX_PASTE_LENGTH = 25 * MAX_CELLS  # characters
+Names = Sequence[str] | Callable[[int], Sequence[str]]  # of rows or columns; a function gives them for any count
 
 TABLE_VERSION = Key("{}_version", -1)
 TABLE_BASE: Key[np.ndarray] = Key("{}_base", np.empty((0, 0)))  # the editor's initial values
-TABLE_GOOD: Key[np.ndarray] = Key("{}_good", np.empty((0, 0)))  # the last good values
+TABLE_GOOD: Key[np.ndarray] = Key("{}_good", np.empty((0, 0)))  # the last valid values
 TABLE_DEFAULT: Key[np.ndarray] = Key("{}_default", np.empty((0, 0)))  # those of the chosen example
 TABLE_NAMES: Key[tuple[Any, Any]] = Key("{}_names", ((), ()))  # of rows and columns
-TABLE_NOT_TAKEN = Key("{}_not_taken", "")  # what was wrong with the table of the address
+TABLE_LINK_ERROR = Key("{}_not_taken", "")  # why the table of the address was not used
 
 
-def parsed(text: str) -> np.ndarray:
-    """The table (rows, columns) in a text: a row per line, cells separated by commas, semicolons, tabs or spaces.
+def parse_table(text: str) -> np.ndarray:
+    """The table (rows, columns) in a text: one row a line, cells separated by commas, semicolons, tabs or spaces.
 
     ValueError with a sentence for text, NaN, infinity, rows of different lengths, one column, too many cells.
     """
@@ -46,23 +46,23 @@ def parsed(text: str) -> np.ndarray:
     lengths = sorted({len(row) for row in cells})
     if len(lengths) > 1:
         raise ValueError(TEXTS("ragged", least=lengths[0], most=lengths[-1]))
-    return checked(np.array([[_number(cell) for cell in row] for row in cells]))
+    return validated(np.array([[_number(cell) for cell in row] for row in cells]))
 
 
-def checked(values: np.ndarray) -> np.ndarray:
-    """The table, if it can be computed with; ValueError with a sentence otherwise."""
+def validated(values: np.ndarray) -> np.ndarray:
+    """The table, if all computations accept it; ValueError with a sentence otherwise."""
     if values.ndim != 2 or values.shape[1] < 2:
         raise ValueError(TEXTS("one feature"))
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0] + 1
         raise ValueError(TEXTS("not finite", row=row, column=column))
-    if np.abs(values).max() > LARGEST:
-        raise ValueError(TEXTS("too large", most=LARGEST, here=number(np.abs(values).max())))
+    if np.abs(values).max() > MAX_VALUE:
+        raise ValueError(TEXTS("too large", most=MAX_VALUE, here=number(np.abs(values).max())))
     return values
 
 
-def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns: Names = ()) -> np.ndarray:
-    """Draws the table and returns its last good values (rows, columns); `name`: its key in the address."""
+def draw_table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns: Names = ()) -> np.ndarray:
+    """Draws the table and returns its last valid values (rows, columns); `name`: its key in the address."""
     default = np.asarray(default, float)
     _adopt(key, default, name)
     widget = f"{key}_cells_{TABLE_VERSION.of(key).get()}"
@@ -70,22 +70,23 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
         TABLE_BASE.of(key).put(TABLE_GOOD.of(key).get())
     base = TABLE_BASE.of(key).get()
     TABLE_NAMES.of(key).put((rows, columns))
-    frame = pd.DataFrame(base, _named(rows, len(base), "token"), _named(columns, base.shape[1], "feature"))
+    row_names = _names_or_numbers(rows, len(base), "token")
+    frame = pd.DataFrame(base, row_names, _names_or_numbers(columns, base.shape[1], "feature"))
     edited = st.data_editor(frame, key=widget, width="stretch", num_rows="fixed", alt="Table to edit, table")
     try:
-        TABLE_GOOD.of(key).put(checked(np.asarray(edited, dtype=float)))
+        TABLE_GOOD.of(key).put(validated(np.asarray(edited, dtype=float)))
     except ValueError as problem:
         st.error(TEXTS("results of before", problem=str(problem)))
     good = TABLE_GOOD.of(key).get()
-    link = _text(good, default)
-    address.collect_changes({name: link if _fits(link) else None})
-    if not _fits(link):
+    link = _link_text(good, default)
+    address.collect_changes({name: link if _fits_in_link(link) else None})
+    if not _fits_in_link(link):
         st.caption(TEXTS("no link"))
     with st.popover("Paste a table", icon=":material/content_paste:"):
         text = st.text_area(
             "Numbers, one row per line",
             key=f"{key}_paste",
-            max_chars=MAX_PASTE,
+            max_chars=MAX_PASTE_LENGTH,
             placeholder="1, 2, -1\n3, 1, 0.5",
             help=TEXTS("paste", most=MAX_CELLS),
         )
@@ -97,56 +98,56 @@ def table(key: str, default: np.ndarray, *, name: str, rows: Names = (), columns
 def put(key: str, values: np.ndarray) -> None:
     """Replaces the table, before it is drawn or in a callback."""
     TABLE_GOOD.of(key).put(np.asarray(values, float))
-    TABLE_NOT_TAKEN.of(key).put("")
+    TABLE_LINK_ERROR.of(key).put("")
     TABLE_VERSION.of(key).put(TABLE_VERSION.of(key).get() + 1)
 
 
 def _adopt(key: str, default: np.ndarray, name: str) -> None:
-    """Before the table is drawn: takes it over from the address, or from a default that has changed."""
-    text, good, refused = st.query_params.get(name), TABLE_GOOD.of(key), TABLE_NOT_TAKEN.of(key)
-    kept = TABLE_DEFAULT.of(key)
-    before = kept.get() if kept.is_set else default
-    with address.adopting(name) as fresh:
-        if good.is_set and (not fresh or _stands(_text(good.get(), before), text)):
+    """Before the table is drawn: adopts it from the address, or from a changed default."""
+    text, good, link_error = st.query_params.get(name), TABLE_GOOD.of(key), TABLE_LINK_ERROR.of(key)
+    last_default = TABLE_DEFAULT.of(key)
+    before = last_default.get() if last_default.is_set else default
+    with address.adopting(name) as is_new:
+        if good.is_set and (not is_new or _is_same_table(_link_text(good.get(), before), text)):
             if text is None and not np.array_equal(before, default):
                 put(key, default)
         else:
             try:
-                put(key, default if text is None else _read(text))
+                put(key, default if text is None else _parse_link(text))
             except ValueError as problem:
                 put(key, default)
-                refused.put(TEXTS("link not used", name=name, problem=str(problem)))
-        kept.put(default)
-    if refused.get() and np.array_equal(good.get(), default):
-        st.info(refused.get())
+                link_error.put(TEXTS("link not used", name=name, problem=str(problem)))
+        last_default.put(default)
+    if link_error.get() and np.array_equal(good.get(), default):
+        st.info(link_error.get())
 
 
-def _stands(here: str | None, text: str | None) -> bool:
-    """Whether the address stands for this session's table, of which it holds ten digits a number, or no room at all."""
-    return here == text if _fits(here) else text is None and RESTORED.get()
+def _is_same_table(link: str | None, text: str | None) -> bool:
+    """Whether the text in the address is this session's table, or lacks it because it is too long for a link."""
+    return link == text if _fits_in_link(link) else text is None and RESTORED.get()
 
 
-def _text(values: np.ndarray, default: np.ndarray) -> str | None:
-    """The table as written in an address, with semicolons between rows; None for the default."""
+def _link_text(values: np.ndarray, default: np.ndarray) -> str | None:
+    """The table as written in an address, ten digits a number, semicolons between rows; None for the default."""
     if np.array_equal(values, default):
         return None
     return ";".join(",".join(f"{cell:.10g}" for cell in row) for row in values)
 
 
-def _fits(text: str | None) -> bool:
-    return len(text or "") <= LONGEST
+def _fits_in_link(text: str | None) -> bool:
+    return len(text or "") <= MAX_LINK_LENGTH
 
 
-def _read(text: str) -> np.ndarray:
+def _parse_link(text: str) -> np.ndarray:
     """Parses the table of an address; ValueError with a sentence."""
-    if not _fits(text):
-        raise ValueError(TEXTS("too long", characters=len(text), most=LONGEST))
-    return parsed(text.replace(";", "\n"))
+    if not _fits_in_link(text):
+        raise ValueError(TEXTS("too long", characters=len(text), most=MAX_LINK_LENGTH))
+    return parse_table(text.replace(";", "\n"))
 
 
 def _use(key: str, text: str) -> None:
     try:
-        values = parsed(text)
+        values = parse_table(text)
     except ValueError as problem:
         st.error(TEXTS("unchanged", problem=str(problem)))
         return
@@ -154,11 +155,11 @@ def _use(key: str, text: str) -> None:
     st.rerun()
 
 
-def names(key: str) -> tuple[list[str], list[str]]:
-    """The names of the table's rows and columns, once it was drawn."""
+def axis_names(key: str) -> tuple[list[str], list[str]]:
+    """The names of the table's rows and columns, once it has been drawn."""
     values = TABLE_GOOD.of(key).get()
     rows, columns = TABLE_NAMES.of(key).get()
-    return _named(rows, len(values), "token"), _named(columns, values.shape[1], "feature")
+    return _names_or_numbers(rows, len(values), "token"), _names_or_numbers(columns, values.shape[1], "feature")
 
 
 def _number(cell: str) -> float:
@@ -171,7 +172,7 @@ def _number(cell: str) -> float:
     return number
 
 
-def _named(given: Names, count: int, word: str) -> list[str]:
-    """The given names if there are as many as needed, else numbered ones."""
-    listed = list(given(count) if callable(given) else given)
-    return listed if len(listed) == count else [f"{word} {at + 1}" for at in range(count)]
+def _names_or_numbers(names: Names, count: int, noun: str) -> list[str]:
+    """The names if their number is `count`, else the noun with numbers."""
+    listed = list(names(count) if callable(names) else names)
+    return listed if len(listed) == count else [f"{noun} {number}" for number in range(1, count + 1)]

@@ -1,4 +1,4 @@
-"""The controls of a configuration, one widget per field."""
+"""The controls of a configuration, one widget a field."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from components.controls.field import parsed, widget
+from components.controls.field import draw_widget, parse_value
 from components.player.view import as_sentence
 from components.shell import address, session
 from components.shell.address import put, reapply_widgets
@@ -23,68 +23,74 @@ from models.spec.knob import Knob
 from models.spec.overrides import Override
 
 CUSTOM = "custom"
-SEVERAL = "several"  # what the menu of arrangements is called where the columns of a comparison differ
-# What a change of the net sets: a scene in which that net has something to show within seconds.
+SEVERAL = "several"  # name of the menu of arrangements if the columns of a comparison differ
+# Fields that a change of the net sets, so that the net shows something within seconds.
 SCENES: dict[str, dict[str, object]] = {
     "mlp": {"task": "digits", "depth": 32, "batch": 64},
     "transformer": {"task": "book", "depth": 8, "batch": 32},
 }
-# The fields that a change of the net also sets: if one of them is hidden, so is the net's control.
-SCENERY = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
+# All these fields: if one of them is hidden, so is the net's control.
+SCENE_FIELDS = {name for net in SCENES for name in NET_DEFAULTS[net] | SCENES[net]}
 MENU = "arrangement"
-MADE: Key[str] = Key("arrangement_made", CUSTOM)  # the name of what the controls make
-FOLDED = ("network", "training", "expert")  # groups of controls
-DRAWN_ON = Key("controls_drawn_on", "")  # the page
-UNFOLDED: Key[set[str]] = Key("groups_unfolded", set())  # those that this visit has opened, on whichever page
+CURRENT_ARRANGEMENT: Key[str] = Key("arrangement_made", CUSTOM)  # the name of the controls' arrangement
+FOLDED_GROUPS = ("network", "training", "expert")  # groups of controls in expanders
+LAST_PAGE = Key("controls_drawn_on", "")  # the page on which the controls were last drawn
+UNFOLDED: Key[set[str]] = Key("groups_unfolded", set())  # groups that this visit has opened, on any page
 
 
 def draw(
     differ: Mapping[str, str] | None = None, arrange: Callable[[], None] | None = None
 ) -> tuple[RunConfig | None, str]:
-    """Draws all controls; returns their configuration, or None and a sentence on what is not legal.
+    """Draws all controls; returns their configuration, or None and a sentence on why it is illegal.
 
-    `differ`: the values of fields in which several configurations differ, which stand in place of their controls;
-    `arrange`: what happens when an arrangement is chosen in the menu, in place of setting the controls.
+    `differ`: texts of fields in which several configurations differ, shown instead of their controls. `arrange`:
+    callback of the menu of arrangements, instead of setting the controls.
     """
     differ = differ or {}
-    _fields(st.container(), ("depth", "residual", "placement", "norm"), differ)
+    _draw_fields(st.container(), ("depth", "residual", "placement", "norm"), differ)
     menu = st.container()
-    _fields(st.container(), ("net", "task"), differ)
-    arrived = DRAWN_ON.get() != address.CURRENT_PAGE.get()
-    DRAWN_ON.put(address.CURRENT_PAGE.get())
-    rest = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED[1:]}
-    for group, names in {FOLDED[0]: ["width", "activation", "init"], **rest}.items():
-        if all(is_hidden(name) for name in names):
-            continue
-        key = f"open_{group}"
-        if arrived or not session.has_value(key):
-            session.set_widget(key, group in UNFOLDED.get())
-        with st.expander(group.capitalize(), key=key, on_change="rerun") as folded:
-            if folded.open:
-                _fields(st.container(), names, differ)
-        UNFOLDED.put(UNFOLDED.get() - {group} | ({group} if folded.open else set()))
+    _draw_fields(st.container(), ("net", "task"), differ)
+    _draw_folded_groups(differ)
     cfg, problem = assemble()
-    shown = arranges(ARRANGEMENT_FIELDS)
-    MADE.put((arrangement_of(cfg) if cfg and shown else None) or CUSTOM)
-    if shown:
+    has_menu = shows_arrangements(ARRANGEMENT_FIELDS)
+    CURRENT_ARRANGEMENT.put((arrangement_of(cfg) if cfg and has_menu else None) or CUSTOM)
+    if has_menu:
         with menu:
             several = not differ.keys().isdisjoint(ARRANGEMENT_FIELDS)
-            _arrangement_menu(SEVERAL if several else MADE.get(), arrange or _arrange)
+            _draw_arrangement_menu(SEVERAL if several else CURRENT_ARRANGEMENT.get(), arrange or _arrange)
     return cfg, problem
 
 
-def arranges(fields: Iterable[str]) -> bool:
+def _draw_folded_groups(differ: Mapping[str, str]) -> None:
+    """Draws the expanders, open as the visitor left them on any page."""
+    is_new_page = LAST_PAGE.get() != address.CURRENT_PAGE.get()
+    LAST_PAGE.put(address.CURRENT_PAGE.get())
+    groups = {group: [name for name, (_, knob) in knobs().items() if knob.group == group] for group in FOLDED_GROUPS}
+    groups["network"] = ["width", "activation", "init"]
+    for group, names in groups.items():
+        if all(is_hidden(name) for name in names):
+            continue
+        key = f"open_{group}"
+        if is_new_page or not session.has_value(key):
+            session.set_widget(key, group in UNFOLDED.get())
+        with st.expander(group.capitalize(), key=key, on_change="rerun") as expander:
+            if expander.open:
+                _draw_fields(st.container(), names, differ)
+        UNFOLDED.put(UNFOLDED.get() - {group} | ({group} if expander.open else set()))
+
+
+def shows_arrangements(fields: Iterable[str]) -> bool:
     """Whether a picker that sets these fields at once may be shown: no link hides pickers or any of the fields."""
     return not is_hidden("arrangement") and not any_hidden(fields)
 
 
-def excepted(overrides: Iterable[Override]) -> set[str]:
-    """The fields that the exceptions of single blocks set, and that removing them would therefore change."""
+def exception_fields(overrides: Iterable[Override]) -> set[str]:
+    """The fields that change when the exceptions of single blocks are removed."""
     return {"overrides", *(key for _, key, _ in overrides)}
 
 
 def assemble() -> tuple[RunConfig | None, str]:
-    """The configuration in the widgets' state, or None and why it is not legal."""
+    """The configuration in the widgets' state, or None and a sentence on why it is illegal."""
     try:
         return RunConfig(**values()), ""
     except ValueError as error:
@@ -92,76 +98,77 @@ def assemble() -> tuple[RunConfig | None, str]:
 
 
 def values() -> dict[str, Any]:
-    """The fields as the widgets hold them, whether or not their combination is legal."""
-    return {name: parsed(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
+    """The fields as the widgets have them, whether or not their combination is legal."""
+    return {name: parse_value(name, session.field(name, getattr(RunConfig, name))) for name in knobs()}
 
 
-def _fields(place: DeltaGenerator, names: Iterable[str], differ: Mapping[str, str]) -> None:
+def _draw_fields(container: DeltaGenerator, names: Iterable[str], differ: Mapping[str, str]) -> None:
     net = str(session.field("net", "mlp"))
-    with place:
+    with container:
         for name in names:
             _, knob = knobs()[name]
-            if is_hidden(name) or (name == "net" and any_hidden(SCENERY)):
+            if is_hidden(name) or (name == "net" and any_hidden(SCENE_FIELDS)):
                 continue
             if name in differ:
                 st.caption(f"{knob.label}: {differ[name]}")
             elif net in knob.nets and name != "overrides":
-                _field(name, knob)
+                _draw_field(name, knob)
             elif name == "overrides" and (exceptions := session.field("overrides")):
                 st.caption(f"Exceptions for single blocks: {len(exceptions)}")
-                if not any_hidden(excepted(exceptions)):
+                if not any_hidden(exception_fields(exceptions)):
                     st.button("Remove the exceptions", on_click=put, args=({"overrides": ()},))
 
 
-def _field(name: str, knob: Knob) -> None:
-    """Draws the widget of a field under the field's name; its state survives not being drawn."""
-    more: dict[str, Any] = {"persist_state": "session", "disabled": _idle(name)}
+def _draw_field(name: str, knob: Knob) -> None:
+    """Draws the widget of a field under the field's name; its state survives while it is not drawn."""
+    options: dict[str, Any] = {"persist_state": "session", "disabled": _has_no_effect(name)}
     if name == "task":
-        more["help"] = f"{as_sentence(TASKS[str(session.field('task'))].reading)} {field_help(name)}"
-    if name in FOLLOWED:
-        more["on_change"] = FOLLOWED[name]
-    widget(name, session.field(name, 1.0), key=name, control=knob.control, **more)
+        options["help"] = f"{as_sentence(TASKS[str(session.field('task'))].reading)} {field_help(name)}"
+    if name in ON_CHANGE:
+        options["on_change"] = ON_CHANGE[name]
+    draw_widget(name, session.field(name, 1.0), key=name, control=knob.control, **options)
     if name == "init_gain" and (cfg := assemble()[0]) and (gain := keeping_gain(cfg)):
-        st.button(
-            f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=({name: float(f"{gain:.4g}")},)
-        )
+        change = {name: float(f"{gain:.4g}")}
+        st.button(f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=(change,))
 
 
-def _idle(name: str) -> bool:
-    """Whether a control has no effect at the moment."""
-    return (name in {"skip_scale", "skip_repeats"} and not session.field("residual", True)) or (
-        name in {"placement", "eps", "affine"} and session.field("norm") == "none"
-    )
+def _has_no_effect(name: str) -> bool:
+    if name in {"skip_scale", "skip_repeats"}:
+        return not session.field("residual", True)
+    return name in {"placement", "eps", "affine"} and session.field("norm") == "none"
 
 
-def _follow_net() -> None:
-    """Sets the scene of a new net: a task, a depth and an optimiser that suit it."""
+def _adapt_to_net() -> None:
+    """Sets a task, a depth and an optimiser that suit the new net."""
     reapply_widgets()
     net = str(session.field("net"))
     put(NET_DEFAULTS[net] | SCENES[net])
-    _follow_depth()
+    _adapt_to_depth()
 
 
-def _follow_depth() -> None:
-    """Makes the exceptions of a mixed arrangement for the new depth; else drops those of blocks that are gone."""
-    arrangement, depth = MADE.get(), int(session.field("depth"))
+def _adapt_to_depth() -> None:
+    """Sets the exceptions of a mixed arrangement for the new depth; otherwise drops those of removed blocks."""
+    arrangement, depth = CURRENT_ARRANGEMENT.get(), int(session.field("depth"))
     if arrangement in ARRANGEMENTS and ARRANGEMENTS[arrangement].mixed:
-        put({"overrides": architecture_fields(arrangement, depth)["overrides"]})
+        overrides = architecture_fields(arrangement, depth)["overrides"]
     else:
-        put({"overrides": tuple(one for one in session.field("overrides", ()) if one[0] <= depth)})
+        overrides = tuple(override for override in session.field("overrides", ()) if override[0] <= depth)
+    put({"overrides": overrides})
 
 
-FOLLOWED = {"net": _follow_net, "depth": _follow_depth}  # what a change of a field also sets
+ON_CHANGE = {"net": _adapt_to_net, "depth": _adapt_to_depth}  # callbacks that set further fields
 
 
-def _arrangement_menu(made: str, arrange: Callable[[], None]) -> None:
-    """Draws the menu of arrangements, last of all: it is called by the name of what the other controls make."""
-    own = ARRANGEMENTS.get(made)
-    unnamed = "The columns differ." if made == SEVERAL else "What is set has no name."
-    read = f"{own.reading} ({with_links(own.source)})" if own else unnamed
-    tip = f"{read} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
+def _draw_arrangement_menu(name: str, arrange: Callable[[], None]) -> None:
+    """Draws the menu of arrangements, labelled with the name of the controls' arrangement."""
+    arrangement = ARRANGEMENTS.get(name)
+    if arrangement:
+        reading = f"{arrangement.reading} ({with_links(arrangement.source)})"
+    else:
+        reading = "The columns differ." if name == SEVERAL else "What is set has no name."
+    tip = f"{reading} An arrangement of the menu sets residual, placement, norm, scales and initialisation at once."
     st.menu_button(
-        f"Arrangement: {made}",
+        f"Arrangement: {name}",
         list(ARRANGEMENTS),
         key=MENU,
         on_click=arrange,

@@ -8,8 +8,8 @@ import streamlit as st
 
 from addnorm.player.declare import COLUMNS, Chart
 from components.charts import figures
-from components.controls import settled
-from components.controls.field import field
+from components.controls import shown_config
+from components.controls.field import draw_field
 from components.lessons import progress, runs
 from components.lessons.progress import TEXTS
 from components.player.page import player
@@ -69,7 +69,7 @@ def _draw_fields(lesson: Lesson) -> None:
     for column, knob in zip(st.columns(max(2, len(challenge.fields))), challenge.fields, strict=False):
         with column:
             bounds = [bound for limited, *limits in challenge.limits if limited == knob for bound in limits if bound]
-            field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_change_field, before=bounds)
+            draw_field(knob, getattr(cfg, knob), key=f"{name}_{knob}", change=_change_field, before=bounds)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             TEXTS("reset the attempt"),
@@ -94,7 +94,7 @@ def _draw_import(lesson: Lesson) -> None:
     name = f"attempt_{lesson.key}"
     take = ATTEMPT.of(name).put
     label, tip = TEXTS("from the playground"), TEXTS("from the playground: help")
-    st.button(label, key=f"{name}_take", help=tip, on_click=take, args=(settled.last(),))
+    st.button(label, key=f"{name}_take", help=tip, on_click=take, args=(shown_config.last_good(),))
     text = st.text_input(
         TEXTS("link"),
         key=f"{name}_text",

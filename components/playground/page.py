@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from addnorm.player.declare import Headline, Panel
-from components.controls import form, settled
+from components.controls import form, shown_config
 from components.instruments import draw_instruments, remedies
 from components.instruments.panel import INSTRUMENT
 from components.player.page import panels_below, player, playhead
@@ -113,7 +113,7 @@ def _draw_player(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> DeltaG
 
 def _toggle_residual(_run: int, block: int) -> None:
     """Toggles the residual of the clicked block, as an override in the configuration."""
-    cfg = settled.last()
+    cfg = shown_config.last_good()
     overrides = {key: value for number, key, value in cfg.overrides if number == block}
     residual = not overrides.get("residual", cfg.residual)
     value = None if residual == cfg.residual else residual
@@ -159,7 +159,7 @@ def _draw_panels(cfg: RunConfig, others: list[tuple[str, RowProfile]]) -> None:
         if form.keep(OpenPanel, "", OpenPanel(names[0])).panel not in names:  # from a link or another task
             form.put("", panel=names[0])
         legal = {"panel": names}
-        name = form.draw(OpenPanel, "", legal=legal, kept=True, places=[row], label_visibility="collapsed").panel
+        name = form.draw(OpenPanel, "", legal=legal, bound=True, places=[row], label_visibility="collapsed").panel
         st.button("Pin this profile", icon=":material/keep:", on_click=_pin, args=(cfg,), key="pin")
         st.button("Rescale", on_click=_fit_axes, key="fit")
         with st.popover("More"):

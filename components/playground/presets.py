@@ -23,12 +23,12 @@ PRESETS = {  # by name, under which TEXTS has the hint; the outcome is left for 
 def preset_hint(cfg: RunConfig) -> str:
     """Where to look in a preset's net; empty for other nets, or where a link hides what presets set."""
     hint = next((TEXTS(name) for name, preset in PRESETS.items() if preset == cfg), "")
-    return hint if panel.arranges(knobs()) else ""
+    return hint if panel.shows_arrangements(knobs()) else ""
 
 
 def draw_presets(cfg: RunConfig) -> None:
     """Draws the row of presets, unless a link hides what they set."""
-    if not panel.arranges(knobs()):
+    if not panel.shows_arrangements(knobs()):
         return
     put({KEY: next((name for name, preset in PRESETS.items() if preset == cfg), None)})
     st.pills("Presets", list(PRESETS), key=KEY, on_change=_adopt, persist_state="session", label_visibility="collapsed")

@@ -16,7 +16,7 @@ import streamlit as st
 
 from components.classroom import answers, board, following, ways_in
 from components.classroom.route import students_present
-from components.controls import form, settled
+from components.controls import form, shown_config
 from components.shell import address, hidden_parts, projector, qr, session, visitor
 from components.shell.session import Key
 from models.content import Texts
@@ -227,7 +227,7 @@ def _csv(results: list[tuple[str, str, str, int]]) -> str:
 
 def _draw_plan(code: str, key: str, state: Now | None, plan: Sequence[str]) -> None:
     """Draws the plan of the lesson, and the choice of anything else to show."""
-    current = stops.playground(settled.last())
+    current = stops.playground(shown_config.last_good())
     story = [f"{stops.STORY}-{scene}" for scene in range(1, stops.STORY_SCENES + 1)]
     all_stops = list(dict.fromkeys([stops.START, *LESSONS, *story, current, *plan, *(state.plan if state else ())]))
     session.set_widget(PLANNED, list(plan))
@@ -284,7 +284,7 @@ def _draw_handout() -> None:
     key = f"teacher_{target in LESSONS}{'_page' * (target in ('start', 'story'))}"
     legal = {"hide": {name: _part_label(name) for name in names}}
     hidden = form.draw(Handout, key, usual, only=["hide"], legal=legal).hide
-    base, cfg = address.app_url("teacher"), settled.last()
+    base, cfg = address.app_url("teacher"), shown_config.last_good()
     link = f"{base}/{link_to(target, cfg, hidden)}"
     left, right = st.columns(2)
     with left:

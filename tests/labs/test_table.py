@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from components.controls.number_table import MAX_CELLS, checked, parsed
+from components.controls.number_table import MAX_CELLS, parse_table, validated
 
 
 @pytest.mark.parametrize(
     "text", ["1 2 -1\n3,1,0.5", "1;2;-1\n\n3\t1\t0.5\n", "[[1, 2, -1], [3, 1, 0.5]]", "1.0, 2e0, -1,\n3, 1, .5,"]
 )
 def test_a_table_is_read_however_its_cells_are_parted(text):
-    np.testing.assert_array_equal(parsed(text), [[1, 2, -1], [3, 1, 0.5]])
+    np.testing.assert_array_equal(parse_table(text), [[1, 2, -1], [3, 1, 0.5]])
 
 
 @pytest.mark.parametrize(
@@ -32,25 +32,25 @@ def test_a_table_is_read_however_its_cells_are_parted(text):
 )
 def test_what_is_no_table_is_refused_in_a_sentence(text, sentence):
     with pytest.raises(ValueError, match=sentence):
-        parsed(text)
+        parse_table(text)
 
 
 def test_the_largest_table_is_taken():
-    assert parsed("\n".join(["1 2"] * (MAX_CELLS // 2))).shape == (MAX_CELLS // 2, 2)
+    assert parse_table("\n".join(["1 2"] * (MAX_CELLS // 2))).shape == (MAX_CELLS // 2, 2)
 
 
 def test_an_emptied_cell_is_named_by_its_place():
     with pytest.raises(ValueError, match="Row 2, column 1"):
-        checked(np.array([[1.0, 2.0], [np.nan, 1.0]]))
+        validated(np.array([[1.0, 2.0], [np.nan, 1.0]]))
 
 
 def script():
     import numpy as np
     import streamlit as st
 
-    from components.controls.number_table import table
+    from components.controls.number_table import draw_table
 
-    found = table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), name="t", rows=["x", "y"], columns=["a", "b"])
+    found = draw_table("t", np.array([[1.0, 2.0], [3.0, 4.0]]), name="t", rows=["x", "y"], columns=["a", "b"])
     st.markdown(f"sum {found.sum():g}")
 
 

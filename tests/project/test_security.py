@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from components.controls.number_table import MAX_CELLS, parsed
+from components.controls.number_table import MAX_CELLS, parse_table
 from components.labs.autoregression.text import reading_notes
 from components.lessons.attempt import parse_link
 from components.shell import compare_link, hidden_parts
@@ -154,7 +154,7 @@ def test_json_of_any_form_is_refused_in_a_sentence(tree, text):
 def test_a_pasted_table_is_numbers_or_is_refused_in_harmless_words(text):
     said = ""
     try:
-        assert parsed(text).size <= MAX_CELLS
+        assert parse_table(text).size <= MAX_CELLS
     except ValueError as error:
         said = str(error)
     assert harmless(unescaped(said))

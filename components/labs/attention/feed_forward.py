@@ -49,7 +49,7 @@ def draw() -> None:
     left, middle, right = st.columns(3)
     nets = form.draw(NetsWithout, KEY, places=[left, middle])
     usual = TrainingSteps(STEPS[nets.task])
-    steps = form.draw(TrainingSteps, KEY, usual, of=nets.task, places=[right]).steps
+    steps = form.draw(TrainingSteps, KEY, usual, variant=nets.task, places=[right]).steps
     cfgs = {name: configuration(nets.task, without, nets.depth, steps) for name, without in NETS.items()}
     compare_nets(KEY, cfgs, " all three", _draw_results)
 

@@ -119,7 +119,7 @@ def _draw_table(part: str, example: Projection, place: DeltaGenerator) -> np.nda
     columns = features if part == "x" else [f"{part[2]}{i + 1}" for i in range(values.shape[1])]
     with place:
         st.markdown(f"**{PROJECTED[part]}**")
-        return table.table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
+        return table.draw_table(f"{KEY}_{part}", values, name=part.replace("_", ""), rows=rows, columns=columns)
 
 
 def _draw_direct_tables(example: Projection) -> Tables:
@@ -133,7 +133,7 @@ def _draw_direct_tables(example: Projection) -> Tables:
         with place:
             st.markdown(f"**{name}**")
             key = f"{KEY}_{part}_given"
-            tables.append(table.table(key, values, name=f"{letter}-given", rows=example.words, columns=columns))
+            tables.append(table.draw_table(key, values, name=f"{letter}-given", rows=example.words, columns=columns))
     q, k, v = tables
     problem = direct_mismatch(q, k, v)
     error = TEXTS("last that fit", problem=problem) if problem else ""

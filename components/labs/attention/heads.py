@@ -62,7 +62,7 @@ def draw(head: Head, token: int, x: np.ndarray, matrices: Matrices) -> None:
     with beside:
         st.markdown(f"**W_O** ({d_v}, {x.shape[1]})")
         rows = [f"{name}, v{entry + 1}" for name in names.values() for entry in range(d_v // count)]
-        w_o = table.table(f"{KEY}_wo", first_w_o(d_v, x.shape[1]), name="wo", rows=rows)
+        w_o = table.draw_table(f"{KEY}_wo", first_w_o(d_v, x.shape[1]), name="wo", rows=rows)
     if w_o.shape != (d_v, x.shape[1]):
         st.error(TEXTS("output matrix does not fit", rows=d_v, columns=x.shape[1], given=w_o.shape))
         return

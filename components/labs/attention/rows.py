@@ -36,7 +36,7 @@ class ShownRow(Settings):
 def draw() -> None:
     st.subheader("Softmax of one row of scores", anchor=False)
     example = _choose_example()
-    numbers, *others = table.table(
+    numbers, *others = table.draw_table(
         f"{KEY}_row",
         np.array([example.numbers]),
         name="scores",
@@ -66,7 +66,9 @@ def draw() -> None:
 
 def _draw_weighted_sum(weights: np.ndarray, example: AttentionRow) -> None:
     """The values, one row per token, and their weighted sum."""
-    values = table.table(f"{KEY}_values", np.array(example.values or next(iter(ROWS.values())).values), name="values")
+    values = table.draw_table(
+        f"{KEY}_values", np.array(example.values or next(iter(ROWS.values())).values), name="values"
+    )
     if len(values) != len(weights):
         st.error(TEXTS("values do not fit", numbers=len(weights), rows=len(values)))
         return

@@ -54,7 +54,7 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     usual = Replaced(middle, next(symbol for symbol in reversed(symbols) if symbol != tokens[middle]))
     names = {position: f"{position + 1}: {shown(token)}" for position, token in enumerate(tokens)}
     st.subheader("Replace a token", anchor=False)
-    edit = form.draw(Replaced, KEY, usual, of=cfg.task, legal={"replaced": names})
+    edit = form.draw(Replaced, KEY, usual, variant=cfg.task, legal={"replaced": names})
     token = edit.instead if edit.instead in symbols else edit.instead.strip()
     if token not in symbols:
         unit = "character" if is_text else "number"

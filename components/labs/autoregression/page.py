@@ -63,7 +63,7 @@ def draw_controls() -> RunConfig | None:
         task = form.draw(LabNet, KEY, usual, only=["task"]).task
         st.caption(as_sentence(TASKS[task].reading))
         arrangement = form.draw(LabNet, KEY, usual, only=["arrangement"]).arrangement
-        size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), of=task)
+        size = form.draw(NetOfTask, KEY, NetOfTask(*NETS[task][:2]), variant=task)
     text.keep_prompt(task, example)
     cfg = configuration(task, arrangement, size.depth, size.steps)
     if refusal := over_budget(cfg):
@@ -143,4 +143,4 @@ def _draw_player(cfg: RunConfig) -> Playhead:
 def _load_example() -> None:
     example = EXAMPLES[str(session.widget_value(f"{KEY}_example"))]
     form.put(KEY, task=example.task, temperature=example.temperature, length=example.length)
-    form.put(KEY, of=example.task, prompt=example.prompt, end=example.end)
+    form.put(KEY, variant=example.task, prompt=example.prompt, end=example.end)

@@ -145,29 +145,29 @@ def choose_position(measured: Measured[Any], text: str, name: str) -> int:
     names = {i: f"{i + 1}: {shown(token)}" for i, token in enumerate(tokens)}
     last = len(tokens) - 1
     is_outdated = measured.args != {"text": text}  # another text has other positions
-    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, kept=is_outdated)
+    drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, bound=is_outdated)
     return int(getattr(drawn, name))
 
 
 def keep_prompt(task: str, example: PromptExample) -> None:
     """Takes prompt and settings from the address, before their controls are drawn."""
     prompt = Prompt(example.prompt, example.end) if example.task == task else Prompt(PROMPTS[task])
-    form.keep(Prompt, KEY, prompt, of=task, legal={"end": _end_symbols(task)})
+    form.keep(Prompt, KEY, prompt, variant=task, legal={"end": _end_symbols(task)})
     form.keep(Generation, KEY, Generation(example.temperature, length=example.length))
 
 
 def _draw_prompt(cfg: RunConfig) -> str:
     symbols = "characters, ↵ for a new line" if _is_endless(cfg) else "symbols as numbers, separated by spaces"
     knob = Knob(f"Prompt: {symbols}", high=MAX_PROMPT)
-    typed = form.draw(Prompt, KEY, of=cfg.task, only=["prompt"], legal={"prompt": knob}, kept=True).prompt
+    typed = form.draw(Prompt, KEY, variant=cfg.task, only=["prompt"], legal={"prompt": knob}, bound=True).prompt
     return typed.replace("↵", "\n")
 
 
 def _draw_settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
     """Temperature, seed of the draws and end symbol ("" for none) as arguments of a question, and the length."""
-    drawn = form.draw(Generation, KEY, kept=True)
+    drawn = form.draw(Generation, KEY, bound=True)
     ends = {end: shown(end) for end in _end_symbols(cfg.task)}
-    end = form.draw(Prompt, KEY, of=cfg.task, only=["end"], legal={"end": ends}, kept=True).end
+    end = form.draw(Prompt, KEY, variant=cfg.task, only=["end"], legal={"end": ends}, bound=True).end
     end = "" if end == NO_END else end
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
 

@@ -110,7 +110,7 @@ def _draw_factors(preset: tuple[float, ...]) -> np.ndarray:
         settings = form.draw(Chain, KEY, usual, only=["factor", "depth"], places=st.columns(2))
         return np.full(settings.depth, settings.factor)
     names, default = partial(numbered_names, "layer"), np.array([custom])
-    return table.table(f"{KEY}_own", default, name="factors", rows=["factor"], columns=names).ravel()
+    return table.draw_table(f"{KEY}_own", default, name="factors", rows=["factor"], columns=names).ravel()
 
 
 def _draw_products(factors: np.ndarray, plain: float, residual: float) -> None:

@@ -73,7 +73,7 @@ def draw_two_norms(lab: LabTable) -> None:
             try:
                 normed = normalised(values, method, eps=eps)
                 measured[method] = aspects(values, method, eps=eps)
-                draw_coloured(normed, method, lab.names, table.names(KEY)[1], f"After {method}, table")
+                draw_coloured(normed, method, lab.names, table.axis_names(KEY)[1], f"After {method}, table")
             except ValueError as problem:
                 st.error(str(problem))
     if not measured:
@@ -93,7 +93,7 @@ def draw_block() -> None:
         for name, count in zip(("sample", "token", "feature"), shape, strict=True)
     }
     legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
-    settings = form.draw(NormedBlock, CUBE, legal=legal, idle=["groups"] if size.norm != "group norm" else [])
+    settings = form.draw(NormedBlock, CUBE, legal=legal, disabled=["groups"] if size.norm != "group norm" else [])
     groups = settings.groups if settings.norm == "group norm" else 1
     cell = settings.sample, settings.token, settings.feature
     x = cube.block(*shape)

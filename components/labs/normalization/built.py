@@ -95,11 +95,11 @@ def draw_learned_rows(lab: LabTable) -> None:
     with left:
         st.markdown("**Start**")
         start = np.array([np.ones(values.shape[1]), np.zeros(values.shape[1])])
-        rows = table.table(f"{ROWS}_start", start, name="rows", rows=("gamma", "beta"))
+        rows = table.draw_table(f"{ROWS}_start", start, name="rows", rows=("gamma", "beta"))
     with right:
         st.markdown("**Targets**")
         part, link = ("one", "target") if settings.fit == THIS_TOKEN else ("all", "targets")
-        target = table.table(f"{ROWS}_{part}", values[tokens], name=link, rows=[names[token] for token in tokens])
+        target = table.draw_table(f"{ROWS}_{part}", values[tokens], name=link, rows=[names[token] for token in tokens])
     if rows.shape != start.shape or target.shape != normed.shape:
         st.error(TEXTS("rows do not fit", tokens=len(tokens), features=values.shape[1]))
         return

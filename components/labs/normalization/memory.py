@@ -31,7 +31,7 @@ class Inference(Settings):
 
 def draw_memory(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, Running | None]:
     """Draws running statistics and mode. Returns the table to normalise and, in eval mode, the statistics to use."""
-    _, features = table.names(KEY)
+    _, features = table.axis_names(KEY)
     running = RUNNING.get() or fresh(len(features))
     if len(running.mean) != len(features):
         running = fresh(len(features))

@@ -71,11 +71,11 @@ def draw() -> None:
     before, after = st.columns(2)
     with before:
         st.markdown("**In**")
-        values = table.table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
+        values = table.draw_table(KEY, example.values, name="table", rows=example.rows, columns=example.columns)
     arguments = _draw_arguments(values, settings, usual)
     if method == "batch norm":
         values, arguments["running"] = draw_memory(values, arguments["counted"])
-    names, features = table.names(KEY)
+    names, features = table.axis_names(KEY)
     normed = _normalise(values, method, arguments)
     if normed is not None:
         with picture:
@@ -111,7 +111,7 @@ def _choose_example() -> ExampleTable:
         form.put(KEY, method=example.method, padding=_padding_rows(example), wilder=1)
 
     def load_wilder() -> None:
-        table.put(KEY, wild(form.held(Norming, KEY).wilder))
+        table.put(KEY, wild(form.read(Norming, KEY).wilder))
 
     example = TABLES[choose_example(KEY, TABLES, load, first=FIRST_EXAMPLE, with_reset=True)]
     if example.note:
@@ -146,9 +146,9 @@ def _draw_arguments(values: np.ndarray, settings: Norming, usual: Norming) -> di
 
 def _draw_padding(tokens: int, usual: Norming) -> np.ndarray | None:
     """Which tokens count in statistics over tokens (N,); None if all do."""
-    legal = {"padding": dict(enumerate(table.names(KEY)[0]))}
-    idle = () if form.held(Norming, KEY, usual).padding else ["left_out"]
-    settings = form.draw(Norming, KEY, usual, only=["padding", "left_out"], legal=legal, idle=idle)
+    legal = {"padding": dict(enumerate(table.axis_names(KEY)[0]))}
+    idle = () if form.read(Norming, KEY, usual).padding else ["left_out"]
+    settings = form.draw(Norming, KEY, usual, only=["padding", "left_out"], legal=legal, disabled=idle)
     if not settings.left_out or not settings.padding:
         return None
     return np.array([token not in settings.padding for token in range(tokens)])

@@ -25,7 +25,7 @@ HALF_BAND = 0.36  # of its height, in rows
 
 def draw_picture(values: np.ndarray, normed: NormedTable, method: str, settings: dict[str, Any]) -> None:
     sets = cells_by_set(normed, method)
-    names = set_names(normed, method, *table.names(KEY))
+    names = set_names(normed, method, *table.axis_names(KEY))
     before, after = zip(*bands(normed, method, settings), strict=True)
     draw_charts(
         KEY,

@@ -115,7 +115,7 @@ def _draw_table(name: str) -> np.ndarray:
     rows = () if name in ("embedding", "position") else lambda count: [str(i + 1) for i in range(count)]
     st.markdown(f"**{name}**")
     columns = [str(i + 1) for i in range(values.shape[1])]
-    return table.table(f"{KEY}_{name}", values, name=name.replace("_", "").lower(), rows=rows, columns=columns)
+    return table.draw_table(f"{KEY}_{name}", values, name=name.replace("_", "").lower(), rows=rows, columns=columns)
 
 
 def _draw_pictures(block: ComputedBlock, moved: Mapping[str, np.ndarray]) -> None:
@@ -142,7 +142,7 @@ def _choose_number(block: ComputedBlock, token: int, x: Any, y: Any) -> None:
 def _draw_terms(block: ComputedBlock, tokens: Mapping[int, str]) -> None:
     """The terms of the chosen number."""
     operations = {name: _page_name(name) for name in block.operations}
-    before = form.held(PressedNumber, KEY).operation
+    before = form.read(PressedNumber, KEY).operation
     operation = before if before in operations else PressedNumber().operation
     columns = {i: str(i + 1) for i in range(block.values[operation].shape[1])}
     chosen = form.draw(PressedNumber, KEY, legal={"operation": operations, "row": tokens, "column": columns})

@@ -45,9 +45,9 @@ def draw() -> np.ndarray:
     usual = Token(example.placement)
     placement = form.draw(Token, KEY, usual, only=["placement"], places=[right]).placement
     picture = st.container()
-    values = table.table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
+    values = table.draw_table(f"{KEY}_token", _rows(example), name="table", rows=row_names)
     replaces_relu = PLACEMENTS[placement].norm_add
-    settings = form.draw(Token, KEY, usual, only=["skip", "relu"], idle=["relu"] if replaces_relu else ())
+    settings = form.draw(Token, KEY, usual, only=["skip", "relu"], disabled=["relu"] if replaces_relu else ())
     skip, relu = settings.skip, settings.relu and not replaces_relu
     steps = walk(values[0], values[1:], placement, skip=skip, relu=relu)
     if not steps:

@@ -15,8 +15,8 @@ from models.spec.rules import repaired
 LAST_GOOD: Key[RunConfig] = Key("last_good", RunConfig())  # the last configuration that could be shown
 
 
-def settle(cfg: RunConfig | None) -> RunConfig:
-    """The configuration to show: the one given, or the last good one if that is illegal or over budget.
+def config_to_show(cfg: RunConfig | None) -> RunConfig:
+    """The given configuration, or the last good one if it is illegal or over budget.
 
     Without a last good one, as after a link to a configuration over budget, it is the nearest that fits.
     """
@@ -24,16 +24,16 @@ def settle(cfg: RunConfig | None) -> RunConfig:
         LAST_GOOD.put(cfg)
     if not LAST_GOOD.is_set:
         LAST_GOOD.put(fitted(cfg or RunConfig()))
-    return last()
+    return last_good()
 
 
-def last() -> RunConfig:
+def last_good() -> RunConfig:
     """The last good configuration of this visitor, or the default."""
     return LAST_GOOD.get()
 
 
-def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
-    """Shows what was changed in a link, what is refused with the nearest legal change, and cautions."""
+def draw_messages(cfg: RunConfig, notes: list[str], problem: str) -> None:
+    """Draws notes on a link, a refusal with the nearest legal change, and cautions. `cfg`: the configuration shown."""
     if notes:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info("From the link: " + "; ".join(notes) + ".", width="stretch")
@@ -43,13 +43,13 @@ def say(cfg: RunConfig, notes: list[str], problem: str) -> None:
         st.error(f"{problem} The picture below is still the last one that was legal.")
         _offer(change)
     else:
-        wanted, _ = panel.assemble()
-        refusal = over_budget(wanted) if wanted is not None else None
-        if wanted is not None and refusal:
-            parts = [f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(wanted, cfg).items()]
-            below = f"what fits: {', '.join(parts)}" if cfg == fitted(wanted) else "still the last one that fits"
+        requested, _ = panel.assemble()
+        refusal = over_budget(requested) if requested is not None else None
+        if requested is not None and refusal:
+            parts = [f"{knobs()[name][1].label.lower()} {value}" for name, value in changed(requested, cfg).items()]
+            below = f"what fits: {', '.join(parts)}" if cfg == fitted(requested) else "still the last one that fits"
             st.error(f"{refusal} The picture below is {below}.")
-            _offer(dict([affordable(wanted)]))
+            _offer(dict([affordable(requested)]))
     if caution := note(cfg):
         st.warning(caution)
 
