@@ -24,7 +24,7 @@ EXAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "gradient shares": (BOTH, {}),
     "path lengths": (BOTH, {}),
     "signal": (BOTH, {}),
-    "trial": (BOTH, {"first": [], "without": []}),
+    "trial": (BOTH, {"first": [], "fixed": []}),
     "translation": ((), {}),  # trains a net of its own, on a task that neither of these has
     "few samples": ((), {"norms": ["none"], "samples": 20, "seeds": 1}),  # trains nets of its own
     "update": (BOTH, {}),

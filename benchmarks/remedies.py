@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from benchmarks.report import Figure
-from models.insight.baseline import LEARNT, loss_of_guessing
+from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
 from models.insight.outcome import final_loss
 from models.insight.postmortem import postmortem
-from models.insight.remedy import candidates, failed, ranked
+from models.insight.remedy import candidates, has_failed, rank_helpful
 from models.instruments.trial import trial
 from models.spec import RunConfig
 from models.training import Replays, Run
@@ -62,17 +62,17 @@ def remedies(failing: Mapping[str, RunConfig] = FAILING) -> Iterator[Figure]:
     for name, cfg in failing.items():
         run = _trained(cfg)
         trace = run.trace()
-        assert failed(cfg, trace, len(trace) - 1), name
-        first = postmortem(cfg, trace).first if trace.divergence else ()
-        every, tried = candidates(cfg, first), finished(trial(Replays(), cfg, first=first, without=())).tried
-        helping = ranked(every, tried, diverged=trace.divergence is not None)
+        assert has_failed(cfg, trace, len(trace) - 1), name
+        first = postmortem(cfg, trace).remedies if trace.divergence else ()
+        every, tried = candidates(cfg, first), finished(trial(Replays(), cfg, first=first, fixed=())).results
+        helping = rank_helpful(every, tried, diverged=trace.divergence is not None)
         if not helping:
             yield Figure(name, None, note=f"none of {len(tried)} changes helps")
             continue
         remedy = every[helping[0]]
         after = _trained(replace(cfg, **remedy.fields)).trace()
         loss = final_loss(after)
-        good = after.divergence is None and loss < LEARNT * loss_of_guessing(cfg.task)
+        good = after.divergence is None and loss < LEARNED_BELOW * loss_of_guessing(cfg.task)
         learned += good
         note = f"{remedy.label}; {len(helping)} of {len(tried)} tried help{'' if good else '; IT DOES NOT LEARN'}"
         yield Figure(name, loss, "loss", note=note)

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.report import Figure
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import final_loss, learned
-from models.insight.starts import COUNTS, GRID, OF_NET, RATES, STEPS
+from models.insight.similar_nets import COUNTS, GRID, NET_GRIDS, RATES, STEPS
 from models.insight.verdict import verdict
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, RunConfig
 from models.spec.cautions import note
@@ -50,7 +50,7 @@ def _drawn(dice: Random) -> list[RunConfig]:
     """A shape at TOGETHER learning rates, each net with its own seed, gain and, in mixtures, initialisation."""
     net = dice.choice(("mlp", "mlp", "transformer"))
     shape: dict[str, Any] = {"net": net, "steps": STEPS, "device": "cpu"}
-    shape |= NET_DEFAULTS[net] | {name: dice.choice(values) for name, values in OF_NET[net].items()}
+    shape |= NET_DEFAULTS[net] | {name: dice.choice(values) for name, values in NET_GRIDS[net].items()}
     named = dice.choice(list(ARRANGEMENTS)) if dice.random() < 1 / 3 else ""
     if not named:
         # Half of the draws of a weight are 1, so that not every net has an odd one.
@@ -98,7 +98,7 @@ def shape_of(cfg: RunConfig) -> RunConfig:
 
 
 def verdicts(count: int = COUNT, seed: int = SEED) -> Iterator[Figure]:
-    """The table of `starts.COUNTS`: the share that learns by verdict, and how often a verdict does not come true."""
+    """The table of `similar_nets.COUNTS`: share of nets that learn by verdict, and how often a verdict is wrong."""
     table: dict[str, Counter[str]] = {}
     for one in outcomes(configurations(count, seed)):
         table.setdefault(one.start, Counter())[one.became] += 1

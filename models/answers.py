@@ -140,9 +140,9 @@ class PathLengths:
 class GradientCheck:
     """Slopes of the loss along directions of length 1, by autograd and by central differences with K steps; float64."""
 
-    what: tuple[str, ...]  # what each direction moves: a block's weights, or the stream after it
-    along: tuple[str, ...]  # the name of each direction
-    rms: dict[str, float]  # of the gradient, by what is moved
+    target: tuple[str, ...]  # what each check moves: a block's weights, or the stream after it
+    direction: tuple[str, ...]  # name of the direction of each check
+    rms: dict[str, float]  # of the gradient, by target
     loss: float
     analytic: np.ndarray  # slope by autograd, (directions,)
     difference: np.ndarray  # slope by central differences, (directions, K)
@@ -311,7 +311,7 @@ class CovariateShift:
 
 
 @dataclass(frozen=True)
-class Tried:
+class TrialResult:
     """The result of one change to a run."""
 
     steps: int  # trained
@@ -319,17 +319,17 @@ class Tried:
     end: float  # mean loss of the last steps
     held_out: float  # loss on held-out samples at the end
     diverged: int  # the step, or -1
-    learns: bool  # as of a whole run
+    learns: bool  # by the criterion for a whole run
     better: bool  # at least slightly better than guessing
-    steady: bool  # down at least to about the loss of guessing
-    falling: bool  # until the end
+    steady: bool  # loss at most about that of guessing
+    falling: bool  # whether the loss still falls at the end
 
 
 @dataclass(frozen=True)
 class Trial:
     """The results of changes to a run, in the order in which they were tried."""
 
-    tried: tuple[Tried, ...]
+    results: tuple[TrialResult, ...]
 
 
 # --- steps of gradient descent, of K seeds ---
@@ -383,8 +383,8 @@ class Lens:
     read: np.ndarray  # whether the output head can read a site, (S,)
     probabilities: np.ndarray  # at the end, (T, C)
     top: np.ndarray  # likeliest class, (S, T)
-    chance: np.ndarray  # its probability, (S, T)
-    final_chance: np.ndarray  # probability of the class that is likeliest at the end, (S, T)
+    probability: np.ndarray  # its probability, (S, T)
+    final_probability: np.ndarray  # probability of the class that is likeliest at the end, (S, T)
     kl: np.ndarray  # KL(end || here), (S, T)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from addnorm.player.declare import Figure, colour_bar, figure_of, layout_of
 from components.charts.colour import SIGNAL
 from components.charts.parts import annotation, fixed_map, frame_around, numbers
-from models.insight.lens import shown
+from models.insight.lens import visible_token
 
 MAX_TEXT_ROWS = 30  # of a map with texts in its cells
 MAX_TICK_LETTERS = 40  # that fit below a narrow chart
@@ -72,7 +72,7 @@ def candidates_chart(
     order = np.argsort(-np.asarray(p, float), kind="stable")[:CANDIDATES].tolist()
     if chosen is not None and chosen not in order:
         order.append(chosen)
-    labels = [shown(names[token]) for token in order]
+    labels = [visible_token(names[token]) for token in order]
     layout["xaxis"] |= _ticks(labels, ALL_LETTERS)
     layout["yaxis"] |= {"rangemode": "tozero"}
     layout["barmode"] = "group"

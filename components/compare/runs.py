@@ -17,7 +17,7 @@ from components.shell import compare_link, link, projector, session
 from components.shell.hidden_parts import is_hidden
 from components.shell.naming import names_of, settings_text
 from components.shell.text import with_explained_words
-from models.insight.compared import ahead, learners, sizes
+from models.insight.comparison import ranking_sentence, learners_sentence, signal_sentence
 from models.service.client import RequestedLog, key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget
@@ -96,11 +96,11 @@ def _draw_findings(
     task = COLUMNS.get()[0].task
     sentences = []
     if "loss" not in without and is_over and seeds > 1:
-        sentences.append(f"**{learners(reached, task)}**")
+        sentences.append(f"**{learners_sentence(reached, task)}**")
     if "loss" not in without and step:
-        sentences.append(f"**{ahead(reached, step, task)}**")
+        sentences.append(f"**{ranking_sentence(reached, step, task)}**")
     if "depth" not in without:
-        sentences.append(sizes(reached, step))
+        sentences.append(signal_sentence(reached, step))
     st.markdown(with_explained_words(" ".join(sentences)))
 
 

@@ -15,7 +15,7 @@ from components.shell.link import field_help, with_glossary_link
 from components.shell.naming import ARRANGEMENT_FIELDS
 from components.shell.session import Key
 from components.shell.sources import with_links
-from models.insight.theory import keeping_gain
+from models.insight.theory import preserving_init_gain
 from models.lessons.glossary import ARRANGEMENT
 from models.spec import ARRANGEMENTS, NET_DEFAULTS, TASKS, RunConfig, arrangement_of, knobs
 from models.spec.arrangements import architecture_fields
@@ -127,7 +127,7 @@ def _draw_field(name: str, knob: Knob) -> None:
     if name in ON_CHANGE:
         options["on_change"] = ON_CHANGE[name]
     draw_widget(name, session.field(name, 1.0), key=name, control=knob.control, **options)
-    if name == "init_gain" and (cfg := assemble()[0]) and (gain := keeping_gain(cfg)):
+    if name == "init_gain" and (cfg := assemble()[0]) and (gain := preserving_init_gain(cfg)):
         change = {name: float(f"{gain:.4g}")}
         st.button(f"Keep the mean square: {gain:.4g}", key="keep_gain", on_click=put, args=(change,))
 

@@ -11,7 +11,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, Measured, 
 from models import answers
 from models.answers import GradientCheck
 from models.content import Texts
-from models.insight.check import check_sentence, relative_error, rounding, single_sentence
+from models.insight.check import check_sentence, relative_error, rounding_error, float32_sentence
 from models.insight.words import number
 from models.spec import plan
 from models.spec.plan import block_name, normed_over_batch
@@ -32,10 +32,10 @@ def draw(panel: InstrumentPanel) -> None:
     if measured is None:
         return
     value = measured.value
-    chosen = np.arange(len(value.what)), value.chosen
+    chosen = np.arange(len(value.target)), value.chosen
     difference, step, kinks = value.difference[chosen], value.step[chosen], value.kinks[chosen]
     analytic = value.analytic
-    rounding_error = rounding(value.loss, step)
+    rounding = rounding_error(value.loss, step)
     is_finite = np.isfinite(analytic).all() and np.isfinite(difference).all()
     if is_finite:
         left, right = st.columns(2)
@@ -45,21 +45,21 @@ def draw(panel: InstrumentPanel) -> None:
             log = pd.DataFrame(log_rows(measured, panel.view.trace))
             st.dataframe(log, hide_index=True, alt="Log beside float64, table")
     panel.write(
-        check_sentence(what=value.what, analytic=analytic, difference=difference, kinks=kinks, floor=rounding_error)
+        check_sentence(target=value.target, analytic=analytic, difference=difference, kinks=kinks, rounding=rounding)
     )
     if not is_finite:
         return  # the sentence says so, and charts and tables of NaN would add nothing
     if normed_over_batch(measured.cfg):
         st.caption(WORDS("batch norm"))
     table = {
-        "gradient of": value.what,
-        "along": value.along,
+        "gradient of": value.target,
+        "along": value.direction,
         "by autograd": _digits(analytic),
         "by difference": _digits(difference),
         "relative error": [number(error, 2) for error in relative_error(analytic, difference)],
         "step": [number(length, 2) for length in step],
         "kinks within": kinks,
-        "rounding may leave": [number(error, 1) for error in rounding_error],
+        "rounding may leave": [number(error, 1) for error in rounding],
     }
     with st.expander("Every slope by autograd and by difference", key=panel.key("slopes")):
         st.dataframe(pd.DataFrame(table), hide_index=True, alt="Slopes by autograd and by difference, table")
@@ -69,7 +69,7 @@ def error_chart(value: GradientCheck) -> Figure:
     """Relative error of each of C slopes over the H lengths of the difference's step, (C, H)."""
     roles = ("now", "other", "formula", "initial")
     errors = relative_error(value.analytic[:, None], value.difference)
-    names = [f"{what}, {along}" for what, along in zip(value.what, value.along, strict=True)]
+    names = [f"{target}, {direction}" for target, direction in zip(value.target, value.direction, strict=True)]
     series = [Series(name, row, role) for name, row, role in zip(names, errors, roles, strict=False)]
     steps = [f"1e-{2 + index}" for index in range(errors.shape[1])]
     return depth_profile(
@@ -97,7 +97,7 @@ def log_rows(measured: Measured[GradientCheck], trace: Trace) -> dict[str, list[
         if measured.step < len(series) and column < series.shape[1]:
             single = float(series[measured.step, column])
             table["log"].append(f"{single:.8g}")
-            table["difference"].append(single_sentence(single, exact))
+            table["difference"].append(float32_sentence(single, exact))
         else:
             table["log"].append("no row of the log")
             table["difference"].append("")

@@ -15,7 +15,7 @@ from components.shell import session
 from models import answers
 from models.answers import Distributions
 from models.content import Texts
-from models.insight.distributions import GAUSSIAN, tails_sentence, units_sentence
+from models.insight.distributions import GAUSSIAN_KURTOSIS, tails_sentence, units_sentence
 from models.insight.words import vectors
 from models.spec import plan
 
@@ -78,7 +78,7 @@ def _draw_step(panel: InstrumentPanel, measured: Measured[Distributions]) -> Non
         Series(f"largest of a {vector}", value.kurtosis_max, "other"),
     ]
     kurtosis = depth_profile(
-        title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails, guides=[GAUSSIAN]
+        title="Kurtosis by depth", unit="kurtosis", hue=SIGNAL, sites=sites, series=tails, guides=[GAUSSIAN_KURTOSIS]
     )
     shares = {name: getattr(value, field) for field, name in UNIT_SHARES.items() if len(getattr(value, field))}
     roles = ("now", "other")

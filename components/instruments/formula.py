@@ -12,8 +12,8 @@ from components.charts.parts import Figure
 from components.instruments.panel import Instrument, InstrumentPanel, branch_weights
 from models import answers
 from models.content import Texts
-from models.insight.formula import formula_sentence, geometric_mean, relative
-from models.insight.theory import Law, branch_gains, law, rate
+from models.insight.formula import formula_sentence, geometric_mean, relative_to_last
+from models.insight.theory import Law, branch_gains, law, factor_per_sublayer
 from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS
@@ -34,7 +34,7 @@ def draw(panel: InstrumentPanel) -> None:
         return
     value, sites, predicted = measured.value, plan(measured.cfg).sites, law(measured.cfg)
     stream = value.mean_square, predicted.mean_square
-    gradient = relative(value.grad_norm), predicted.gradient
+    gradient = relative_to_last(value.grad_norm), predicted.gradient
     panel.row(
         prediction_chart("Mean square of the stream at the start", "mean square", sites, *stream, hue=SIGNAL),
         prediction_chart("Gradient over its end at the start", "ratio", sites, *gradient, hue=GRADIENT),
@@ -52,11 +52,11 @@ def factors(law: Law, mean_square: np.ndarray, grad_norm: np.ndarray) -> dict[st
     """
     gradient_law = None if law.gradient is None else law.gradient[::-1]
     laws = (law.mean_square, gradient_law)
-    measurements = (mean_square, relative(grad_norm)[:, ::-1])
+    measurements = (mean_square, relative_to_last(grad_norm)[:, ::-1])
     return {
         "of": ["stream, mean square", "gradient, on its way back"],
-        "formula": [np.nan if theory is None else rate(theory) for theory in laws],
-        "fitted": [rate(geometric_mean(measured)) for measured in measurements],
+        "formula": [np.nan if theory is None else factor_per_sublayer(theory) for theory in laws],
+        "fitted": [factor_per_sublayer(geometric_mean(measured)) for measured in measurements],
     }
 
 

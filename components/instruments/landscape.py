@@ -13,7 +13,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, branch_wei
 from models import answers
 from models.answers import Sharpness
 from models.content import Texts
-from models.insight.landscape import edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
+from models.insight.landscape import stability_edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
 from models.spec import RunConfig
 from models.spec.parametrization import uniform
 
@@ -117,7 +117,7 @@ def _draw_sharpness(panel: InstrumentPanel) -> None:
         return
     value, cfg = measured.value, measured.cfg
     columns = {key: getattr(value, key) for key in ("steps", "rate", "sharpness", "residual")}
-    panel.chart(sharpness_chart(value.steps, value.sharpness, edge(cfg.optimizer, value.rate)), height=340)
+    panel.chart(sharpness_chart(value.steps, value.sharpness, stability_edge(cfg.optimizer, value.rate)), height=340)
     panel.write(sharpness_sentence(cfg.optimizer, **columns), bold=False)
     panel.table("How far power iteration came", **columns, products=value.products)
     st.caption(" ".join(_cautions(cfg, value)))

@@ -19,7 +19,7 @@ from components.shell.session import Key
 from models import answers
 from models.answers import Lens
 from models.content import Texts
-from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, shown, tempered
+from models.insight.lens import SEED, attention_sentence, lens_sentence, next_class, visible_token, with_temperature
 from models.insight.words import number
 from models.spec import TASKS, RunConfig, plan
 
@@ -89,7 +89,7 @@ def _chosen_position_and_head(panel: InstrumentPanel, value: Lens) -> tuple[int,
         "Position",
         range(len(tokens)),
         index=len(tokens) - 1,
-        format_func=lambda index: f"{index + 1}: {shown(tokens[index])}",
+        format_func=lambda index: f"{index + 1}: {visible_token(tokens[index])}",
         key=panel.key(f"position of {len(tokens)}"),
     )
     head = right.selectbox(
@@ -122,7 +122,7 @@ def _draw_attention(panel: InstrumentPanel, measured: Measured[Lens], position: 
     value = measured.value
     if not len(value.attention):
         return
-    tokens, weights = [shown(token) for token in value.tokens], value.attention
+    tokens, weights = [visible_token(token) for token in value.tokens], value.attention
     count, block = len(tokens), f"block {measured.args['block']}"
     later = np.triu(np.ones((count, count), bool), 1) & (measured.cfg.mask == "causal")
     heads = [f"head {index + 1}" for index in range(len(weights))]
@@ -165,14 +165,14 @@ def _draw_lens(panel: InstrumentPanel, measured: Measured[Lens], position: int) 
 
 def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> Figure:
     """The likeliest class at every site and token, shaded by its probability; bold where the last site agrees."""
-    top, names = value.top, [shown(name) for name in value.classes]
+    top, names = value.top, [visible_token(name) for name in value.classes]
     texts = [[_class_label(names, best, last) for best, last in zip(row, top[-1], strict=True)] for row in top]
     return token_map(
         title=title,
-        tokens=[shown(token) for token in value.tokens],
+        tokens=[visible_token(token) for token in value.tokens],
         rows=row_labels(sites),
         y="block",
-        values=value.chance,
+        values=value.probability,
         unit="probability",
         x="token read",
         texts=texts,
@@ -212,9 +212,9 @@ def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFram
         [
             {
                 "site": site_word(sites[row]),
-                "says": "not finite" if top[row] < 0 else shown(names[top[row]]),
-                "probability": number(value.chance[row, position]),
-                "of the final answer": number(value.final_chance[row, position]),
+                "says": "not finite" if top[row] < 0 else visible_token(names[top[row]]),
+                "probability": number(value.probability[row, position]),
+                "of the final answer": number(value.final_probability[row, position]),
                 "KL, nats": number(value.kl[row, position]),
                 "agrees": "yes" if top[row] == top[-1] >= 0 else "no",
             }
@@ -241,9 +241,9 @@ def _draw_continuation(panel: InstrumentPanel, measured: Measured[Lens]) -> None
         longer_text = text + name if TASKS[measured.cfg.task].kind == "text" else f"{text.strip()} {name}"
         session.set_widget(key, longer_text.replace("\n", "↵"))
         entry = {
-            "token": shown(name),
+            "token": visible_token(name),
             "probability": float(probabilities[token]),
-            "at the temperature": float(tempered(probabilities, temperature)[token]),
+            "at the temperature": float(with_temperature(probabilities, temperature)[token]),
             "step of the net": measured.step,
         }
         written.put((measured.cfg, longer_text, [*entries, entry]))

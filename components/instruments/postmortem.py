@@ -15,9 +15,9 @@ from components.shell import compare_link, link
 from components.shell.hidden_parts import is_hidden
 from models.content import Texts
 from models.export.findings import progress_sentence
-from models.insight.baseline import LEARNT
-from models.insight.postmortem import GROWN, postmortem, vanished_from
-from models.insight.remedy import LONGER, LONGEST, STEPS, failed
+from models.insight.baseline import LEARNED_BELOW
+from models.insight.postmortem import GROWN, postmortem, gradient_loss_sentence
+from models.insight.remedy import LONGER, LONGEST, STEPS, has_failed
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig
 from models.trace import Divergence, Trace
@@ -30,7 +30,7 @@ WORDS = Texts(
     steps=STEPS,
     longer=LONGER,
     longest=LONGEST,
-    learnt=LEARNT,
+    learnt=LEARNED_BELOW,
 )
 
 
@@ -38,7 +38,7 @@ def draw(panel: InstrumentPanel) -> None:
     view, trace = panel.view, panel.view.trace
     if trace.divergence is None:
         panel.write(progress_sentence(view.cfg, trace))
-        st.markdown(f"{verdict(view.cfg, trace, view.row).sentence} {vanished_from(trace)}")
+        st.markdown(f"{verdict(view.cfg, trace, view.row).sentence} {gradient_loss_sentence(trace)}")
     else:
         _draw_divergence(panel, trace, trace.divergence)
     if not is_hidden("export"):  # it also hides the way to Compare
@@ -46,7 +46,7 @@ def draw(panel: InstrumentPanel) -> None:
 
 
 def _unfit(view: View) -> str:
-    return "" if failed(view.cfg, view.trace, view.row) else WORDS("nothing to explain")
+    return "" if has_failed(view.cfg, view.trace, view.row) else WORDS("nothing to explain")
 
 
 def _draw_divergence(panel: InstrumentPanel, trace: Trace, divergence: Divergence) -> None:

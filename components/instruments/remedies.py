@@ -9,11 +9,11 @@ from components.player.view import View
 from components.shell.hidden_parts import is_hidden
 from components.shell.visitor import address, visitor_id
 from models import answers
-from models.answers import Tried
+from models.answers import TrialResult
 from models.content import Texts
 from models.insight.baseline import guess_in_words
 from models.insight.postmortem import postmortem
-from models.insight.remedy import Remedy, candidates, ranked
+from models.insight.remedy import Remedy, candidates, rank_helpful
 from models.insight.words import number
 from models.service.client import Requester
 from models.spec import knobs
@@ -37,20 +37,20 @@ def remedy_search(view: View) -> RemedySearch:
     """State of the search for changes that help a view's failed run; it tries no field that a link hides."""
     cfg, trace = view.cfg, view.trace
     lost = trace.divergence.step if trace.divergence else -1
-    first = postmortem(cfg, trace).first if trace.divergence else ()
-    without = [name for name in knobs() if is_hidden(name)]
-    remedies = candidates(cfg, first, without)
+    first = postmortem(cfg, trace).remedies if trace.divergence else ()
+    fixed = [name for name in knobs() if is_hidden(name)]
+    remedies = candidates(cfg, first, fixed)
     if not remedies:
         return RemedySearch([])
-    args: dict[str, Any] = {"first": list(first), "without": without, "lost": lost}
+    args: dict[str, Any] = {"first": list(first), "fixed": fixed, "diverged": lost}
     # On the open instrument's screen, because a question from another screen would end that instrument's questions.
     owner = Requester(visitor_id(), str(INSTRUMENT.get() or "remedies"), "remedies", address=address())
     reply = answer(answers.TRIAL, cfg, owner=owner, **args)
     if reply.value is None:
         sentence = WORDS("trying", share=reply.share) if reply.is_waiting else literal(reply.refusal)
         return RemedySearch([], sentence, waiting=reply.is_waiting)
-    trials = reply.value.tried
-    helpful = ranked(remedies, trials, diverged=trace.divergence is not None)  # indices
+    trials = reply.value.results
+    helpful = rank_helpful(remedies, trials, diverged=trace.divergence is not None)  # indices
     offers = [(remedies[index], _result(trials[index])) for index in helpful]
     tried = remedies[: len(trials)]
     failed = tuple(remedy.label for index, remedy in enumerate(tried) if index not in helpful)
@@ -62,7 +62,7 @@ def remedy_search(view: View) -> RemedySearch:
     return RemedySearch(offers, failed=failed, cause=cause)
 
 
-def _result(trial: Tried) -> str:
+def _result(trial: TrialResult) -> str:
     comparison = ""
     if not trial.learns:
         comparison = ", slightly better than guessing" if trial.better else ", about that of guessing"
@@ -70,7 +70,7 @@ def _result(trial: Tried) -> str:
     return f"loss {number(trial.start)} to {number(trial.end)} in {trial.steps} steps{comparison}"
 
 
-def _cause(helpful: list[tuple[Remedy, Tried]], lost: int) -> str:
+def _cause(helpful: list[tuple[Remedy, TrialResult]], lost: int) -> str:
     """A sentence on the first single change with which a run that diverged at step `lost` goes on; empty if none."""
     single = [remedy.label for remedy, trial in helpful if not remedy.several and trial.steps > lost >= 0]
     return WORDS("cause", change=single[0]) if single else ""

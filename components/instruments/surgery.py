@@ -14,7 +14,7 @@ from models import answers
 from models.answers import Lesions, Question, Value
 from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
-from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, partners
+from models.insight.surgery import OPERATIONS, SWAP, UNNORM, cut_sentence, lesion_sentence, norm_slots, swappable_blocks
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import normed_over_batch
 
@@ -76,7 +76,7 @@ def _chosen_operation(panel: InstrumentPanel) -> dict[str, Any] | None:
         block = panel.choose("Block to cut", range(1, depth + 1), index=depth // 2)
     args: dict[str, Any] = {"operation": operation, "block": block}
     if operation == SWAP:
-        others = partners(panel.cfg, block)
+        others = swappable_blocks(panel.cfg, block)
         if not others:
             st.info(WORDS("no partner", block=block))
             return None

@@ -5,7 +5,7 @@ from typing import Any
 
 from addnorm.player.declare import COLUMNS, BlockPicture, SamplePaths, Text
 from components.charts.diagram import NUMBERED, block_shape, small_diagram
-from models.insight.lens import SHOWN
+from models.insight.lens import VISIBLE_STAND_INS
 from models.spec import TASKS, RunConfig, plan
 from models.spec.plan import SublayerPlan
 
@@ -30,7 +30,7 @@ def text_panel(
     title: str = "What the net writes", run: int = 0, span: int = COLUMNS, note: str = TEXT_NOTE, **options: Any
 ) -> Text:
     """The text of a language model; `options` are those of `Text`."""
-    return Text(title, run, span, note=note, signs=SHOWN, **options)
+    return Text(title, run, span, note=note, signs=VISIBLE_STAND_INS, **options)
 
 
 def stack_blocks(cfg: RunConfig) -> list[dict[str, Any]]:

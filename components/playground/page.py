@@ -23,7 +23,7 @@ from components.shell.naming import ARRANGEMENT_FIELDS
 from components.shell.page_links import link_to_compare
 from components.shell.session import Key
 from components.shell.waiting import poll_while
-from models.insight.remedy import failed
+from models.insight.remedy import has_failed
 from models.insight.verdict import thresholds
 from models.spec import RunConfig, arrangement_of
 from models.spec.equation import equation
@@ -187,7 +187,7 @@ def _comparison_profiles(cfg: RunConfig) -> list[tuple[str, RowProfile]]:
 
 def _draw_remedy(view: View) -> bool:
     """Draws the best remedy for a failed run. Returns whether the search is still running."""
-    if not failed(view.cfg, view.trace, view.row):
+    if not has_failed(view.cfg, view.trace, view.row):
         return False
     search = remedies.remedy_search(view)
     with st.container(horizontal=True, vertical_alignment="center"):

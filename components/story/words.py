@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from components.player.view import View
 from components.shell.naming import guessing_loss
 from models.content import Texts
-from models.insight.baseline import LEARNT
-from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share
+from models.insight.baseline import LEARNED_BELOW
+from models.insight.outcome import BLOWS_UP, LEARNS, final_loss, outcome, share_in_words
 from models.insight.path_outcome import growth
 from models.insight.words import number
 from models.service.client import RequestedLog
@@ -74,7 +74,7 @@ def _fades(run: SceneRun) -> str:
         return ""
     depth = run.cfg.depth
     share_per_block = run.growth ** (1 / depth)
-    return TEXTS("fades, measured", kept=share_per_block, blocks=depth, left=share(run.growth))
+    return TEXTS("fades, measured", kept=share_per_block, blocks=depth, left=share_in_words(run.growth))
 
 
 def _grows(run: SceneRun) -> str:
@@ -126,7 +126,7 @@ def outcome_sentence(run: SceneRun) -> str:
     if result == BLOWS_UP:
         return TEXTS("is lost", loss=loss, chance=chance_loss)
     if loss < chance_loss:
-        return TEXTS("is stuck", loss=loss, part=LEARNT, chance=chance_loss)
+        return TEXTS("is stuck", loss=loss, part=LEARNED_BELOW, chance=chance_loss)
     return TEXTS("is stuck at chance", loss=loss, chance=chance_loss)
 
 

@@ -15,8 +15,8 @@ from models.claims.judging import (
 )
 from models.experiment import Judgement, Values, judge
 from models.insight.formula import geometric_mean
-from models.insight.outcome import final_loss, gradient_change, likeness
-from models.insight.theory import rate
+from models.insight.outcome import final_cosine, final_loss, gradient_change
+from models.insight.theory import factor_per_sublayer
 from models.insight.words import change_in_words, factor, number
 from models.lessons.judges import DIGITS, learned
 
@@ -136,7 +136,7 @@ def all_train(values: Values, *, about: list[str]) -> Judgement:
 @judge("v factor")
 def doubles(values: Values) -> Judgement:
     """The factor by which a block multiplies the stream's mean square, and the v of its branch."""
-    measured = {name: rate(geometric_mean(value.mean_square)) for name, value in values.items()}
+    measured = {name: factor_per_sublayer(geometric_mean(value.mean_square)) for name, value in values.items()}
     v = {name: float(np.mean(value.v_f)) for name, value in values.items()}
     table = {"weights": list(measured), "v of a branch": list(v.values()), "factor per block": list(measured.values())}
     holds = [abs(value - 2) < 2 * DOUBLE for value in measured.values()]
@@ -163,7 +163,7 @@ def one_chart(values: Values) -> Judgement:
     """Whether a level gradient means that the net learns, and any other that it does not."""
     change = {name: gradient_change(value) for name, value in values.items()}
     spread = {name: float(np.ptp(np.log10(value.weight_grad_rms[0]))) for name, value in values.items()}
-    alike = {name: likeness(value) for name, value in values.items()}
+    alike = {name: final_cosine(value) for name, value in values.items()}
     learns = {name: learned(value) for name, value in values.items()}
     table = {
         "net": list(values),
@@ -184,7 +184,7 @@ def one_chart(values: Values) -> Judgement:
 @judge("factors condition")
 def factor_per_layer(values: Values, *, claimed: dict[str, float]) -> Judgement:
     """The gradient's factor a layer, beside the factor that the claim has for the activation."""
-    measured = {name: 1 / rate(lengths(value)) for name, value in values.items()}
+    measured = {name: 1 / factor_per_sublayer(lengths(value)) for name, value in values.items()}
     near = {name: abs(value / claimed[name.split(",")[0]] - 1) < CLOSE_FACTORS for name, value in measured.items()}
     named = [name for name in measured if near[name] and name.endswith(", he")]
     condition = "if the net has ReLU and He's initialisation" if named else "if the weights are chosen for it"

@@ -1,4 +1,4 @@
-"""From numbers to findings. The one part that needs torch is loaded on first use, for pages import the rest."""
+"""Findings computed from the numbers of runs. Pages import them, so `signal`, which needs torch, loads on first use."""
 
 from typing import TYPE_CHECKING, Any
 

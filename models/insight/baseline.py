@@ -1,4 +1,4 @@
-"""The loss of guessing: that of the best answer that ignores the question, from each task's own data."""
+"""The loss of guessing: the loss of the best answer that ignores the input, from each task's own data."""
 
 import gzip
 import math
@@ -11,36 +11,36 @@ from pathlib import Path
 from models.spec import TASKS
 from models.spec.tasks import SYMBOLS
 
-LEARNT = 0.9  # times the loss of guessing, below which a net has learned something
-BETTER = 0.98  # times the same, below which a loss is better than it by more than the noise of a mean over batches
-UNIFORM = 0.99  # of ln(classes), above which all classes are about equally frequent
+LEARNED_BELOW = 0.9  # share of the loss of guessing; a net below it has learned something
+BETTER_BELOW = 0.98  # the same share; a loss below it beats guessing by more than the noise of a mean over batches
+MIN_UNIFORM_ENTROPY = 0.99  # share of ln(classes) from which all classes count as equally frequent
 DATA = Path(__file__).parents[1] / "tasks" / "data"
 
 
 @cache
 def loss_of_guessing(task: str) -> float:
-    """Cross-entropy in nats of the best constant guess; in `sort`, of the best guess for each place.
+    """Cross-entropy in nats of the best constant guess; for `sort`, of the best constant guess at each position.
 
-    It is the entropy of the digits, of the book's characters, or of the symbols that a toy task draws. KeyError for an
-    unknown task.
+    It equals the entropy of the digits' labels, of the book's characters, or of the symbols that a toy task draws.
+    KeyError for an unknown task.
     """
-    measured = {"digits": _digits, "book": lambda: entropy(_letters()), "sort": _sorted}
-    return measured[task]() if task in measured else math.log(TASKS[task].classes)
+    entropies = {"digits": _digits_entropy, "book": lambda: entropy(_character_counts()), "sort": _sort_entropy}
+    return entropies[task]() if task in entropies else math.log(TASKS[task].classes)
 
 
 def name_of_guessing(task: str) -> str:
-    """What charts and sentences call the loss of guessing: chance where all classes are about equally frequent."""
-    uniform = loss_of_guessing(task) > UNIFORM * math.log(TASKS[task].classes)
+    """Name of the loss of guessing in charts and sentences: "chance" if all classes are about equally frequent."""
+    uniform = loss_of_guessing(task) > MIN_UNIFORM_ENTROPY * math.log(TASKS[task].classes)
     return "chance" if uniform else "the best constant guess"
 
 
 def guess_in_words(task: str) -> str:
-    """The loss of guessing by its name: "chance (2.30)"."""
+    """Name and value of the loss of guessing: "chance (2.30)"."""
     return f"{name_of_guessing(task)} ({loss_of_guessing(task):.2f})"
 
 
 def label_of_guessing(task: str) -> str:
-    """The name of the loss of guessing, for a line or a column."""
+    """Name of the loss of guessing as the label of a line or a column, without "the"."""
     return name_of_guessing(task).removeprefix("the ")
 
 
@@ -53,35 +53,35 @@ def entropy(counts: Iterable[float]) -> float:
 
 @cache
 def guess_spread(task: str) -> float:
-    """By how much, in nats, the best constant guess sets the logit of a usual answer above that of any answer.
+    """Frequency-weighted mean of the best constant guess's logits above their plain mean, in nats.
 
-    The mean log frequency over answers as they occur, less that over all answers alike: 0 where all are as frequent.
+    It is 0 for every task but the book, because the other tasks' answers are about equally frequent.
     """
-    frequencies = list(_letters()) if task == "book" else []
-    whole = sum(frequencies)
-    return sum((part / whole - 1 / len(frequencies)) * math.log(part) for part in frequencies)
+    counts = list(_character_counts()) if task == "book" else []
+    total = sum(counts)
+    return sum((count / total - 1 / len(counts)) * math.log(count) for count in counts)
 
 
-def _digits() -> float:
+def _digits_entropy() -> float:
     rows = gzip.decompress((DATA / "digits.csv.gz").read_bytes()).decode("ascii").split()
     return entropy(Counter(row.rpartition(",")[2] for row in rows).values())
 
 
-def _letters() -> Iterable[int]:
+def _character_counts() -> Iterable[int]:
     return Counter((DATA / "moby_dick.txt").read_text(encoding="ascii")).values()
 
 
-def _sorted() -> float:
-    """The mean over k of the entropy of the k-th smallest of SYMBOLS symbols that are drawn uniformly."""
-    return sum(entropy(_smallest(place)) for place in range(1, SYMBOLS + 1)) / SYMBOLS
+def _sort_entropy() -> float:
+    """Mean over k of the entropy of the k-th smallest of SYMBOLS uniform draws from SYMBOLS symbols."""
+    return sum(entropy(_order_statistic(k)) for k in range(1, SYMBOLS + 1)) / SYMBOLS
 
 
-def _smallest(place: int) -> list[float]:
-    """The probability of each symbol at this place: that `place` draws are at or below it, but not all below."""
-    below = [_at_least(place, symbol / SYMBOLS) for symbol in range(SYMBOLS + 1)]
-    return [upto - before for before, upto in pairwise(below)]
+def _order_statistic(k: int) -> list[float]:
+    """Probability that each symbol is the k-th smallest draw: k draws at or below it, but not k draws below it."""
+    cumulative = [_binomial_tail(k, symbol / SYMBOLS) for symbol in range(SYMBOLS + 1)]
+    return [upper - lower for lower, upper in pairwise(cumulative)]
 
 
-def _at_least(place: int, share: float) -> float:
-    """The probability that at least `place` draws fall into a share of the symbols."""
-    return sum(math.comb(SYMBOLS, n) * share**n * (1 - share) ** (SYMBOLS - n) for n in range(place, SYMBOLS + 1))
+def _binomial_tail(k: int, p: float) -> float:
+    """Probability of at least k successes in SYMBOLS trials that each succeed with probability p."""
+    return sum(math.comb(SYMBOLS, n) * p**n * (1 - p) ** (SYMBOLS - n) for n in range(k, SYMBOLS + 1))

@@ -1,4 +1,4 @@
-"""The activations and their slopes, and Gaussian averages of both by quadrature. The keys are those of the spec."""
+"""Activations, their slopes, and Gaussian averages of both by quadrature. Keys are the spec's names of activations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from math import erf, sqrt
 
 import numpy as np
 
-# The standard normal density on a grid that, unlike Gauss-Hermite nodes, is fine enough for the kink of ReLU. The kink
-# itself is not on it.
+# A grid of the standard normal density. Unlike Gauss-Hermite nodes it resolves the kink of ReLU, which lies between two
+# of its points.
 Z = np.linspace(-10, 10, 4000)
 WEIGHT = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
 
-# SELU's slope above 0 and its floor over that slope: for them N(0, 1) is a fixed point (Klambauer 2017, 1706.02515).
+# SELU's slope above 0, and its floor divided by that slope: N(0, 1) is then a fixed point (Klambauer 2017, 1706.02515).
 SELU, SELU_ALPHA = 1.0507009873554805, 1.6732632423543772
 
 Curve = Callable[[np.ndarray], np.ndarray]
 
 
 def _normal_cdf(z: np.ndarray) -> np.ndarray:
-    """The standard normal probability of being below z."""
+    """Standard normal cumulative distribution."""
     return 0.5 * (1 + np.vectorize(erf, otypes=[float])(z / sqrt(2)))
 
 
@@ -28,12 +28,12 @@ def _logistic(z: np.ndarray) -> np.ndarray:
 
 
 def _bell(z: np.ndarray) -> np.ndarray:
-    """The logistic function's slope, without the rounding to 0 of logistic(z) (1 - logistic(z)) far out."""
-    small = np.exp(-np.abs(z))
-    return np.asarray(small / (1 + small) ** 2)
+    """Slope of the logistic function; unlike logistic(z) (1 - logistic(z)) it does not round to 0 for large z."""
+    decay = np.exp(-np.abs(z))
+    return np.asarray(decay / (1 + decay) ** 2)
 
 
-# Each activation and its slope.
+# Each activation with its slope.
 ACTIVATIONS: dict[str, tuple[Curve, Curve]] = {
     "relu": (lambda z: np.maximum(z, 0), lambda z: (z > 0).astype(float)),  # slope 0 at 0, as in PyTorch
     "gelu": (lambda z: z * _normal_cdf(z), lambda z: _normal_cdf(z) + z * np.exp(-(z**2) / 2) / sqrt(2 * np.pi)),
@@ -58,17 +58,17 @@ def slope(activation: str, z: np.ndarray) -> np.ndarray:
     return ACTIVATIONS[activation][1](np.asarray(z, float))
 
 
-def steepest(activation: str) -> tuple[float, float]:
-    """The z where φ' is largest, to a thousandth and nearest 0 if there are several, and that φ'."""
+def steepest_point(activation: str) -> tuple[float, float]:
+    """The z with the largest slope, to a thousandth, and that slope; of several maxima, the one nearest 0."""
     grid = np.arange(-8000, 8001) / 1000
     slopes = slope(activation, grid)
-    best = grid[slopes >= slopes.max() - 1e-12]
-    return float(best[np.abs(best).argmin()]), float(slopes.max())
+    maxima = grid[slopes >= slopes.max() - 1e-12]
+    return float(maxima[np.abs(maxima).argmin()]), float(slopes.max())
 
 
 @dataclass(frozen=True)
 class Moments:
-    """E act, Var act and E act'^2 at sqrt(q) z, with z standard normal."""
+    """E φ, Var φ and E φ'^2 at sqrt(q) z, with z standard normal."""
 
     mean: float
     variance: float
@@ -76,7 +76,7 @@ class Moments:
 
     @property
     def square(self) -> float:
-        """E act^2."""
+        """E φ^2."""
         return self.variance + self.mean * self.mean  # inf where a power would raise
 
 
@@ -88,5 +88,5 @@ def moments(activation: str, q: float = 1.0) -> Moments:
         return Moments(np.nan, np.nan, np.nan)
     with np.errstate(over="ignore"):
         values, slopes = act(sqrt(q) * Z), slope(sqrt(q) * Z)
-        mean, square, steepness = (float((of * WEIGHT).sum()) for of in (values, values**2, slopes**2))
-    return Moments(mean, square - mean * mean, steepness)
+        mean, mean_square, slope_square = (float((x * WEIGHT).sum()) for x in (values, values**2, slopes**2))
+    return Moments(mean, mean_square - mean * mean, slope_square)

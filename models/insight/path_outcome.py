@@ -1,4 +1,4 @@
-"""What becomes of ten samples on their way through a net, in three words."""
+"""The outcome of ten sample paths through a net, as one of four phrases."""
 
 import math
 from collections.abc import Mapping
@@ -8,23 +8,26 @@ import numpy as np
 
 VANISH, FLY, MERGE, APART = "vanish", "fly out", "merge", "stay distinct"
 PATH_OUTCOMES = (VANISH, FLY, MERGE, APART)
-FADED, GROWN = 0.1, 16.0  # times the input's size: the smaller is hardly seen, the larger has left the picture
-MERGED = 0.9  # mean cosine between the ten; the verdict, of many samples, asks for more
+FADED, GROWN = (
+    0.1,
+    16.0,
+)  # times the input's size: below the first a path is invisible, above the second off the picture
+MERGED = 0.9  # mean cosine between the ten samples; lower than a verdict's bound, which rests on many samples
 
 
 def growth(picture: Mapping[str, Any]) -> float:
-    """The mean size of the ten after the last block, in times that of the input; NaN if some size is not finite."""
+    """RMS size of the ten samples after the last block over that of the input; NaN if some size is not finite."""
     size = np.sqrt(np.mean(np.square(picture["ten_size"]), axis=1))
     return float(size[-1] / size[0]) if np.isfinite(size).all() else math.nan
 
 
 def path_outcome(picture: Mapping[str, Any]) -> str:
-    """One of PATH_OUTCOMES, by mean size and cosine after the last block (`models.training.ten`); "" without them."""
+    """One of PATH_OUTCOMES, by size and cosine after the last block; "" for a picture without sample paths."""
     if "ten_size" not in picture:
         return ""
-    grown = growth(picture)
-    if grown < FADED:
+    factor = growth(picture)
+    if factor < FADED:
         return VANISH
-    if not grown <= GROWN:
+    if not factor <= GROWN:
         return FLY
     return MERGE if picture["ten_cosine"][-1] > MERGED else APART

@@ -1,4 +1,4 @@
-"""The sentences on the gradient's paths through skips and branches, and how many paths there are."""
+"""Sentences on the gradient's paths through residuals and branches, and the number of paths of each length."""
 
 from collections.abc import Sequence
 
@@ -8,46 +8,45 @@ from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.trace import site_in_words
 
-DOMINANT = 0.75  # projection above which the skips carry most of the gradient
-FAINT = 0.25  # projection below which the branches do
+RESIDUAL_CARRIES = 0.75  # projection above which residuals carry most of the gradient
+BRANCHES_CARRY = 0.25  # projection below which branches carry most of it
 
 
 def shares_sentence(sites: Sequence[str], skip_projection: np.ndarray) -> str:
-    """How much of the gradient the skips carry, and where least, from the projections (M,) at the sublayers' sites."""
+    """Share of the gradient that residuals carry: its median and its minimum over the adds, (M,)."""
     if not np.isfinite(skip_projection).any():
         return "No gradient reaches the adds, or it is not finite: there is no share of it to tell."
     if not skip_projection.any():
         return "No residual carries any gradient: all of it comes through the branches."
-    middle, least = float(np.nanmedian(skip_projection)), int(np.nanargmin(skip_projection))
-    who = (
-        "the residuals carry most of it"
-        if middle > DOMINANT
-        else "the branches carry most of it"
-        if middle < FAINT
-        else "both count"
-    )
+    median, lowest = float(np.nanmedian(skip_projection)), int(np.nanargmin(skip_projection))
+    if median > RESIDUAL_CARRIES:
+        verdict = "the residuals carry most of it"
+    elif median < BRANCHES_CARRY:
+        verdict = "the branches carry most of it"
+    else:
+        verdict = "both count"
     return (
-        f"At a typical add, {middle:.0%} of the gradient comes through the residual, so {who}; the lowest share is "
-        f"{skip_projection[least]:.0%}, at {site_in_words(sites[least])}."
+        f"At a typical add, {median:.0%} of the gradient comes through the residual, so {verdict}; the lowest share is "
+        f"{skip_projection[lowest]:.0%}, at {site_in_words(sites[lowest])}."
     )
 
 
 def lengths_sentence(share: np.ndarray) -> str:
-    """How many branches the gradient at the input has passed, from the shares (K,) of `path_lengths`."""
+    """Mean and median number of branches that the gradient at the input has passed; `share` is by number, (M + 1,)."""
     if not np.isfinite(share).all():
         return "No gradient reaches the input, or it is not finite: it has no path lengths."
     counts = np.arange(len(share))
-    half = int(np.searchsorted(np.cumsum(share), 0.5))
+    median = int(np.searchsorted(np.cumsum(share), 0.5))
     return (
         f"On average the gradient at the input has passed through {number(counts @ share)} of {len(share) - 1} "
-        f"branches; half of it through {half} or fewer."
+        f"branches; half of it through {median} or fewer."
     )
 
 
 def path_counts(cfg: RunConfig) -> np.ndarray | None:
-    """The share of paths from the head to x0 that pass k branches (K,): Binomial(M, 1/2) if every skip is open.
+    """Share of the paths from the head to x0 that pass k branches, (M + 1,): Binomial(M, 1/2) if every skip is open.
 
-    None for stacks that join blocks in other ways, for recursive skips, and without any skip, when one path is left.
+    None for stacks with several streams, for recursive skips, and for a net without skips, which has a single path.
     """
     sublayers = [sublayer for sublayer in plan(cfg).sublayers if not sublayer.identity]
     if cfg.stack != "single" or cfg.skip_repeats > 1 or not any(sublayer.skip for sublayer in sublayers):

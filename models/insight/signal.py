@@ -1,4 +1,4 @@
-"""Signal and gradient at initialisation on Gaussian input, which the closed-form laws predict."""
+"""Measured signal and gradient at initialisation on Gaussian input, as the laws of `theory` predict them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from models.training.modes import dropouts, masked
 
 @dataclass(frozen=True)
 class Signal:
-    """mean(x^2) and the L2 norm of the gradient at every point of the stream, (K, S) each, one row per seed.
+    """mean(x^2) and L2 norm of the gradient at every site of the stream, (K, S) each, one row for each seed.
 
-    Average rows in log space: a product of many random factors is log-normal.
+    Average rows in log space, because a product of many random factors is log-normal.
     """
 
     sites: tuple[str, ...]
@@ -28,10 +28,10 @@ class Signal:
 
 
 def signal_at_init(cfg: RunConfig, seeds: Sequence[int] = (0, 1), rows: int = 256) -> Signal:
-    """The signal for Gaussian x_0 of unit mean square, fed to the stream without embedding, and random labels.
+    """Runs untrained nets on Gaussian x_0 of unit mean square, in place of the embedding, with random labels.
 
-    `rows` tokens in all, in sequences of MAX_TOKENS for transformers. Norms run in train mode, and their statistics are
-    restored; dropout draws the masks of step 0.
+    Each net reads `rows` tokens in all, in sequences of MAX_TOKENS for transformers. Norms run in train mode, and their
+    statistics are restored; dropout draws the masks of step 0.
     """
     measured = [_measure(replace(cfg, seed=seed), rows) for seed in seeds]
     mean_square, grad_norm = (np.stack(series) for series in zip(*measured, strict=True))

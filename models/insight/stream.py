@@ -1,4 +1,4 @@
-"""The sentence on the growth of the stream and the shares of the branches."""
+"""The growth of the stream and the shares of its branches, as a sentence."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from models.trace import site_in_words
 
 
 def stream_sentence(sites: tuple[str, ...], stream_rms: np.ndarray, share: np.ndarray) -> str:
-    """How much the stream grows (S,), and which sublayers write the most and the least beside what they read (M,)."""
-    grown = change_in_words("The stream", decades(float(stream_rms[0]), float(stream_rms[-1])), "over depth")
+    """How much the stream (S,) grows, and which sublayers have the largest and smallest branch over stream (M,)."""
+    growth = change_in_words("The stream", decades(float(stream_rms[0]), float(stream_rms[-1])), "over depth")
     if not np.isfinite(share).any():
-        return f"{grown}; no branch can be compared with it."
-    most, least = int(np.nanargmax(share)), int(np.nanargmin(share))
+        return f"{growth}; no branch can be compared with it."
+    largest, smallest = int(np.nanargmax(share)), int(np.nanargmin(share))
     return (
-        f"{grown}; the branch of {site_in_words(sites[most + 1])} adds {number(share[most], 2)} times what it "
-        f"reads, that of {site_in_words(sites[least + 1])} {number(share[least], 2)} times."
+        f"{growth}; the branch of {site_in_words(sites[largest + 1])} adds {number(share[largest], 2)} times what it "
+        f"reads, that of {site_in_words(sites[smallest + 1])} {number(share[smallest], 2)} times."
     )

@@ -1,4 +1,4 @@
-"""What can be cut out of a net, and the sentences on a cut and on the whole lesion curve."""
+"""The parts that can be cut out of a net, and sentences on one cut and on the whole lesion curve."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from models.content import Texts
-from models.insight.baseline import LEARNT, guess_in_words, loss_of_guessing
+from models.insight.baseline import LEARNED_BELOW, guess_in_words, loss_of_guessing
 from models.insight.words import signed
 from models.spec import RunConfig, plan
 from models.spec.plan import block_name
@@ -16,59 +16,62 @@ TEXTS = Texts("instruments/surgery")
 SKIP, ZERO, UNNORM, SWAP = "skip a block", "zero its branches", "remove a norm", "swap two blocks"
 OPERATIONS = (SKIP, ZERO, UNNORM, SWAP)
 
-SLIGHT = 0.1  # share of what the net has learned, below which a cut costs little
-FATAL = 0.9  # of it, above which a cut costs everything
+SLIGHT = 0.1  # share of what the net has learned; a cut that loses less costs little
+FATAL = 0.9  # share of what the net has learned; a cut that loses more costs everything
 
 
 def norm_slots(cfg: RunConfig, block: int) -> dict[str, str]:
-    """The norms of a block by their names in the equation, each with the path of its module in the stack.
+    """Module path in the stack of every norm of a block, by the norm's name in the equation.
 
-    A DLCL block's output has one in the stack itself. Norms that belong to no block are left out.
+    They include the norm of a DLCL block's output, which the stack holds. Norms that belong to no block are left out.
     """
     paths: dict[str, str] = {}
     sublayers = [sublayer for sublayer in plan(cfg).of_block(block) if not sublayer.identity]
     for sublayer in sublayers:
-        place = f"blocks.{block_name(block)}.{sublayer.kind}"
+        sublayer_path = f"blocks.{block_name(block)}.{sublayer.kind}"
         prefix = f"{sublayer.kind} " if len(sublayers) > 1 else ""
         slots = {"N_in": "norm_in", "N_mid": "function.norm_mid", "N_out": "norm_out", "N_add": "norm_add"}
-        paths |= {
-            f"{prefix}{name}": f"{place}.{module}"
-            for (name, module), norm in zip(slots.items(), sublayer.norms, strict=True)
-            if norm != "none"
-        }
+        for (name, module), norm in zip(slots.items(), sublayer.norms, strict=True):
+            if norm != "none":
+                paths[f"{prefix}{name}"] = f"{sublayer_path}.{module}"
         if sublayer.repeats > 1 and sublayer.norm_add != "none":
-            paths[f"{prefix}N_add of the second add"] = f"{place}.norm_again"
+            paths[f"{prefix}N_add of the second add"] = f"{sublayer_path}.norm_again"
         if sublayer.kind == "attn" and cfg.qk_norm:
-            paths |= {f"{prefix}N of {what}": f"{place}.function.norm_{what[0]}" for what in ("queries", "keys")}
+            paths[f"{prefix}N of queries"] = f"{sublayer_path}.function.norm_q"
+            paths[f"{prefix}N of keys"] = f"{sublayer_path}.function.norm_k"
     if cfg.stack == "dlcl" and cfg.norm != "none":
         paths["N of its output, before the sums"] = f"norms.{block}"
     return paths
 
 
-def partners(cfg: RunConfig, block: int) -> list[int]:
-    """The blocks whose weights fit this one, because they have the same parts."""
-    return [other for other in range(1, cfg.depth + 1) if other != block and _parts(cfg, other) == _parts(cfg, block)]
+def swappable_blocks(cfg: RunConfig, block: int) -> list[int]:
+    """The other blocks with the same parts, whose weights therefore fit this block."""
+    parts = _parts(cfg, block)
+    return [other for other in range(1, cfg.depth + 1) if other != block and _parts(cfg, other) == parts]
 
 
-def cut_sentence(what: str, loss: Sequence[float], accuracy: Sequence[float], changed: float) -> str:
-    """What an operation named `what` did to held-out loss and accuracy [before, after], and to the answers."""
+def cut_sentence(operation: str, loss: Sequence[float], accuracy: Sequence[float], changed: float) -> str:
+    """Effect of an operation on held-out loss and accuracy, each (before, after), and the share of changed answers."""
     before, after = loss
     if not math.isfinite(before):
-        return TEXTS("not finite before the cut", cut=what)
+        return TEXTS("not finite before the cut", cut=operation)
     if not math.isfinite(after):
-        return TEXTS("not finite after the cut", cut=what, before=before, changed=changed)
-    return TEXTS("the cut", cut=what, before=before, after=after, accuracy=accuracy, changed=changed)
+        return TEXTS("not finite after the cut", cut=operation, before=before, changed=changed)
+    return TEXTS("the cut", cut=operation, before=before, after=after, accuracy=accuracy, changed=changed)
 
 
 def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, guessing: float) -> str:
-    """How much depends on single blocks, from the losses without each (depth,), intact, and of guessing."""
+    """How much the net depends on single blocks.
+
+    `intact`: loss of the whole net. `skipped`: losses without each block, (depth,). `guessing`: loss of guessing.
+    """
     if not math.isfinite(intact):
         return TEXTS("no lesion")
     cost = np.where(np.isfinite(skipped), skipped - intact, np.inf)
-    worst, middle = int(np.argmax(cost)), float(np.median(cost))
-    most = signed(cost[worst]) if np.isfinite(cost[worst]) else "no finite loss at all"
-    figures = TEXTS("lesion figures", block=site_in_words(names[worst]), most=most, median=signed(middle))
-    if intact > LEARNT * guessing:
+    worst, median = int(np.argmax(cost)), float(np.median(cost))
+    highest = signed(cost[worst]) if np.isfinite(cost[worst]) else "no finite loss at all"
+    figures = TEXTS("lesion figures", block=site_in_words(names[worst]), most=highest, median=signed(median))
+    if intact > LEARNED_BELOW * guessing:
         return TEXTS("lesion of an untrained net", figures=figures)
     share = cost / (guessing - intact)
     fatal, slight = int((share > FATAL).sum()), int((share < SLIGHT).sum())
@@ -82,22 +85,22 @@ def lesion_sentence(names: Sequence[str], intact: float, skipped: np.ndarray, gu
     return TEXTS("lesion", figures=figures, outcome=outcome)
 
 
-def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:
-    """What the feed-forward nets of a transformer contribute, compared with attention.
+def feed_forward_sentence(losses: Mapping[str, float], cuts: Mapping[str, float], task: str, step: int) -> str:
+    """Contribution of a transformer's feed-forward nets, compared with that of attention.
 
     `losses`: held-out losses of the whole net (key "") and of nets trained without one kind of sublayer (a key of
-    PARTS). `cuts`: those of the whole net with all sublayers of a kind skipped.
+    PARTS). `cuts`: held-out losses of the whole net with all sublayers of a kind skipped.
     """
     whole, guessing = losses[""], loss_of_guessing(task)
     if not all(map(math.isfinite, (*losses.values(), *cuts.values()))):
         return TEXTS("nothing to compare", step=step)
-    if whole > LEARNT * guessing:
+    if whole > LEARNED_BELOW * guessing:
         return TEXTS("whole net untrained", step=step, loss=whole, guess=guess_in_words(task))
-    missed = (losses["ffn"] - whole) / (guessing - whole)
+    lost_share = (losses["ffn"] - whole) / (guessing - whole)
     return TEXTS(
         "trained without",
         step=step,
-        does="no worse" if missed <= 0 else "hardly worse" if missed < SLIGHT else "worse",
+        does="no worse" if lost_share <= 0 else "hardly worse" if lost_share < SLIGHT else "worse",
         losses=losses,
         whole=whole,
         slight=SLIGHT,
@@ -106,5 +109,5 @@ def trained_without(losses: Mapping[str, float], cuts: Mapping[str, float], task
 
 
 def _parts(cfg: RunConfig, block: int) -> list[tuple[object, ...]]:
-    """What decides which weights the sublayers of a block have."""
+    """The fields that decide which weights each sublayer of a block has."""
     return [(sublayer.identity, *sublayer.norms, sublayer.gate) for sublayer in plan(cfg).of_block(block)]

@@ -1,4 +1,4 @@
-"""How sentences write sizes and numbers: "63,000 times larger", "12% of their size", "2 seeds"."""
+"""Sizes and numbers as sentences write them: "63,000 times larger", "12% of their size", "2 seeds"."""
 
 import math
 
@@ -8,14 +8,14 @@ from models.spec import RunConfig
 
 TEXTS = Texts("changes")
 
-UNCHANGED_DECADES = 0.3  # decades, a factor of two, up to which nothing has changed
+UNCHANGED_DECADES = 0.3  # a change by less, a factor of two, counts as none
 __all__ = [
     "change_in_words",
     "counted",
     "decades",
     "factor",
     "number",
-    "of_their_size",
+    "relative_size",
     "signed",
     "times_larger",
     "two_places",
@@ -33,10 +33,10 @@ def decades(start: float, end: float) -> float:
 
 
 def factor(change: float) -> str:
-    """A change in decades, up or down, as a factor of 1 or more in two digits: "1.5", "63,000", "3.0·10⁷"."""
+    """A change in decades, up or down, as a factor of at least 1 with two digits: "1.5", "63,000", "3.0·10⁷"."""
     whole = math.floor(abs(change))
-    digits, carried = f"{10 ** (abs(change) - whole):.1e}".split("e")
-    power = whole + int(carried)
+    digits, carry = f"{10 ** (abs(change) - whole):.1e}".split("e")
+    power = whole + int(carry)
     if power >= WRITTEN_OUT:
         return f"{digits}·10{str(power).translate(SUPERSCRIPT)}"
     return f"{float(digits) * 10**power:,.0f}" if power else f"{float(digits):g}"
@@ -48,7 +48,7 @@ def signed(value: float, digits: int = 2) -> str:
 
 
 def times_larger(change: float) -> str:
-    """A change in decades as a comparison: "63,000 times larger"."""
+    """A change in decades as a comparison: "63,000 times larger" or "1.5 times smaller"."""
     return f"{factor(change)} times {'larger' if change > 0 else 'smaller'}"
 
 
@@ -57,27 +57,27 @@ def counted(count: int, thing: str, plural: str = "s") -> str:
     return f"{count:,} {thing}{'' if count == 1 else plural}"
 
 
-def of_their_size(share: float) -> str:
-    """A change relative to what it changes: "12% of their size", "30 times their size"."""
+def relative_size(share: float) -> str:
+    """A relative change: "12% of their size", "30 times their size"."""
     return f"{share:.0%} of their size" if share < 1 else f"{factor(math.log10(share))} times their size"
 
 
 def change_in_words(name: str, change: float, path: str) -> str:
-    """A change in decades along a path, as a sentence without a full stop."""
-    place = {"name": name, "path": path}
+    """A change in decades of `name` along `path`, as a sentence without its full stop."""
+    words = {"name": name, "path": path}
     if math.isinf(change):
-        return TEXTS("to infinity", **place) if change > 0 else TEXTS("to zero", **place)
+        return TEXTS("to infinity", **words) if change > 0 else TEXTS("to zero", **words)
     if abs(change) < UNCHANGED_DECADES:
         same = factor(change) == "1"
-        return TEXTS("the same", **place) if same else TEXTS("within", factor=factor(change), **place)
-    return TEXTS("larger" if change > 0 else "smaller", factor=factor(change), **place)
+        return TEXTS("the same", **words) if same else TEXTS("within", factor=factor(change), **words)
+    return TEXTS("larger" if change > 0 else "smaller", factor=factor(change), **words)
 
 
 def vectors(cfg: RunConfig) -> str:
-    """The name of what the cosine compares: samples of one token each, else tokens."""
+    """Name of the vectors that a cosine compares: "samples" if they have one token each, else "tokens"."""
     return "samples" if cfg.tokens == 1 else "tokens"
 
 
 def two_places(value: float) -> str:
-    """A number with two places, and no -0.00."""
+    """A number with two decimal places, and no -0.00."""
     return f"{round(value, 2) + 0.0:.2f}"

@@ -77,15 +77,15 @@ def _by_site(logits_STC: Tensor, read: list[int], sites: int) -> dict[str, np.nd
     """The last four fields of `Lens`: numbers at the sites that are read, blanks at the others."""
     log_STC = logits_STC.to(accumulate_dtype(logits_STC.device)).log_softmax(-1)
     p_STC = log_STC.exp()
-    chance_ST, top_ST = p_STC.max(-1)
+    max_p_ST, top_ST = p_STC.max(-1)
     last_TC, final_T = p_STC[-1], top_ST[-1]
     terms_STC = last_TC * (log_STC[-1] - log_STC)
     # A class whose final probability is 0 adds nothing, whatever it had here; rounding may bring a sum below 0.
     kl_ST = torch.where(last_TC == 0, 0.0, terms_STC).sum(-1).clamp(min=0)
     numbers = {
-        "top": torch.where(chance_ST.isfinite(), top_ST, UNREAD).int(),
-        "chance": chance_ST.float(),
-        "final_chance": p_STC.gather(-1, final_T.expand(len(read), -1)[..., None])[..., 0].float(),
+        "top": torch.where(max_p_ST.isfinite(), top_ST, UNREAD).int(),
+        "probability": max_p_ST.float(),
+        "final_probability": p_STC.gather(-1, final_T.expand(len(read), -1)[..., None])[..., 0].float(),
         "kl": kl_ST.float(),
     }
     by_site = {}

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from models.answers import Lesions, Sublayers, Surgery, Without
-from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, partners
+from models.insight.surgery import OPERATIONS, SKIP, SWAP, UNNORM, ZERO, norm_slots, swappable_blocks
 from models.nets import IdentitySublayer, Net
 from models.nets.stacks import Stack
 from models.spec.knob import check_whole
@@ -146,7 +146,7 @@ def _parts(snapshot: Snapshot, operation: str, block: int, slot: str | None) -> 
 
 def _swapped(snapshot: Snapshot, block: int, other: int | None) -> Parts:
     """Two blocks with the same parts, each with the weights and statistics of the other."""
-    fitting = partners(snapshot.cfg, block)
+    fitting = swappable_blocks(snapshot.cfg, block)
     if other not in fitting:
         legal = (
             f"one of {', '.join(map(str, fitting))}" if fitting else "none: no other block is built of the same parts"

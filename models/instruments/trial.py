@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from models.answers import Trial, Tried
+from models.answers import Trial, TrialResult
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import LAST
-from models.insight.remedy import LONGER, LONGEST, STEPS, candidates, judged
+from models.insight.remedy import LONGER, LONGEST, STEPS, candidates, judge_trial
 from models.spec import RunConfig
 from models.training import Replays, Run, Work, cross_entropy
 from models.training.modes import evaluating
@@ -21,18 +21,18 @@ BEST = 2  # trials that go on to LONGEST
 
 
 def trial(
-    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], without: Sequence[str], lost: int = -1, step: int = 0
+    _replays: Replays, cfg: RunConfig, *, first: Sequence[str], fixed: Sequence[str], diverged: int = -1, step: int = 0
 ) -> Work[Trial]:
-    """The results of training `candidates(cfg, first, without)` in order, until ENOUGH of them learn.
+    """The results of training `candidates(cfg, first, fixed)` in order, until ENOUGH of them learn.
 
     `lost`: the step at which the run diverged, or -1. `step` is not used: a trial starts where the run did.
     """
-    remedies = candidates(cfg, first, without)
+    remedies = candidates(cfg, first, fixed)
     runs: list[Run] = []
-    tried: list[Tried] = []
+    tried: list[TrialResult] = []
     for at, remedy in enumerate(remedies):
         run = Run(replace(cfg, **remedy.fields), probe=False, frames=False)
-        further = max(lost, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
+        further = max(diverged, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
         for steps in (STEPS, LONGER):
             goal = min(cfg.steps, LONGEST, steps + further)
             low, high = (at + done / (LONGER + further + LONGEST) for done in (run.step, goal))
@@ -52,13 +52,13 @@ def trial(
     return Trial(tuple(tried))
 
 
-def _result(run: Run) -> Tried:
+def _result(run: Run) -> TrialResult:
     loss = run.trace().loss
     window = min(LAST, max(1, len(loss) // 6))
     before, end = (float(np.mean(part)) for part in (loss[-2 * window : -window], loss[-window:]))
     lost = run.divergence.step if run.divergence else -1
     held_out = _held_out(run) if lost < 0 else float("inf")
-    return judged(
+    return judge_trial(
         steps=run.step,
         start=float(loss[0]),
         before=before,

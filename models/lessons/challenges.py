@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.insight.outcome import LATELY, gradient_change, likeness, recent_losses, stream_change
+from models.insight.outcome import LATELY, final_cosine, gradient_change, recent_losses, stream_change
 from models.insight.words import change_in_words, number
 from models.spec import RunConfig, knobs
 from models.spec.overrides import value_in_words
@@ -132,7 +132,7 @@ def cosine_at_most(cosine: float) -> Goal:
     """Before training, different samples whose cosine at the end of the stream is at most this."""
 
     def met(trace: Trace) -> tuple[bool, str]:
-        return likeness(trace) <= cosine, f"it is {likeness(trace):.2f}"
+        return final_cosine(trace) <= cosine, f"it is {final_cosine(trace):.2f}"
 
     return Goal(f"before training, a sample cosine of at most {cosine:g} at the end of the stream", met)
 

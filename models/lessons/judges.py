@@ -9,7 +9,7 @@ import numpy as np
 from models.content import Texts
 from models.experiment import Judgement, Values, judge
 from models.insight.baseline import loss_of_guessing
-from models.insight.outcome import LAST, LATELY, final_loss, gradient_change, likeness, recent_losses, stream_change
+from models.insight.outcome import LAST, LATELY, final_cosine, final_loss, gradient_change, recent_losses, stream_change
 from models.insight.words import change_in_words, number
 from models.trace import Trace
 
@@ -63,7 +63,7 @@ def number_of_a_net(
     values: Values, *, net: str, measure: str, bounds: Sequence[float], options: Sequence[str]
 ) -> Judgement:
     """A net's `sample cosine`, or its `first loss` over chance: the first option is below bounds[0]."""
-    value = likeness(values[net]) if measure == "sample cosine" else float(values[net].loss[0]) / DIGITS
+    value = final_cosine(values[net]) if measure == "sample cosine" else float(values[net].loss[0]) / DIGITS
     return Judgement(options[int(np.searchsorted(bounds, value, "right"))], _said(values) | {"value": value})
 
 

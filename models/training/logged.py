@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from models.insight.said import changes
+from models.insight.sentences import sentence_changes
 from models.runlog import END, LogHead, RunLog, divergence_event, frame_event, made_here, said_event
 from models.service.wire import Message
 from models.spec import RunConfig
@@ -37,7 +37,7 @@ def opening(cfg: RunConfig, seeds: int) -> tuple[LogHead, np.ndarray, list[Messa
         run.advance(1)
     trace = replace(run.traces()[0], frames=tuple(first.frames))
     ends = [divergence_event(end, seed) for seed, end in enumerate(run.divergences) if end]
-    event = said_event(1, changes(cfg, trace, range(1), {}))
+    event = said_event(1, sentence_changes(cfg, trace, range(1), {}))
     return head_of(run), run.rows()[:1], [frame_event(first.frames[0], 0, draft=True), *ends, event]
 
 
@@ -70,4 +70,4 @@ def _new_words(cfg: RunConfig, log: RunLog) -> list[Message]:
     if (trace := log.trace()) is None or log.spoken >= log.length:
         return []
     last = {kind: texts[-1][1] for kind, texts in log.said().items()}
-    return [said_event(log.length, changes(cfg, trace, range(log.spoken, len(trace)), last))]
+    return [said_event(log.length, sentence_changes(cfg, trace, range(log.spoken, len(trace)), last))]

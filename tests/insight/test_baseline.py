@@ -14,8 +14,8 @@ from components.shell import naming
 from models.export.findings import progress_sentence
 from models.generator import generator
 from models.insight.baseline import entropy, loss_of_guessing
-from models.insight.remedy import failed
-from models.insight.said import said_at
+from models.insight.remedy import has_failed
+from models.insight.sentences import sentences_at
 from models.spec import TASKS, RunConfig
 from models.tasks import open_task
 from models.tasks.base import NO_LOSS
@@ -62,10 +62,10 @@ def test_charts_sentences_and_remedies_have_the_same_loss_of_guessing(task):
     name = "chance" if task == "digits" else "best constant guess"  # the digits are about equally frequent
     assert figures.loss(cfg)["layout"]["bind"]["levels"] == [{"name": name, "at": guessing}]
     assert f"{name} is {guessing:.2f}" in progress_sentence(cfg, trace)
-    assert f"{name} is {guessing:.2f}" in said_at(cfg, trace, 0)["loss"]
+    assert f"{name} is {guessing:.2f}" in sentences_at(cfg, trace, 0)["loss"]
     for share, lost in ((0.89, False), (0.91, True)):
         ended = replace(trace, loss=np.full(5, share * guessing, np.float32))
-        assert failed(cfg, ended, cfg.steps) == lost
+        assert has_failed(cfg, ended, cfg.steps) == lost
 
 
 def test_entropy_by_hand():

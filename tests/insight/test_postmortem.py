@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.insight.postmortem import RULES, postmortem, vanished_from
+from models.insight.postmortem import RULES, postmortem, gradient_loss_sentence
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.insight.words import decades, factor, times_larger
 from models.spec import RunConfig
@@ -59,7 +59,7 @@ def test_there_is_a_run_for_every_rule():
 def test_a_run_that_triggers_a_rule_is_explained_by_it(kind, cfg):
     found = postmortem(cfg, finished(cfg, cfg.steps))
     assert found.kind == kind
-    assert found.first == next(rule.first for rule in RULES if rule.kind == kind)
+    assert found.remedies == next(rule.remedies for rule in RULES if rule.kind == kind)
 
 
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
@@ -136,7 +136,7 @@ def test_a_stream_behind_norms_is_not_blamed_where_the_learning_rate_ends_the_ru
     found = postmortem(cfg, trace)
     assert found.kind not in ("stream explodes over depth", "gradient explodes over depth")
     assert "cause" not in found.sentence
-    assert found.first[0] == "lr"
+    assert found.remedies[0] == "lr"
     good = trained(replace(cfg, lr=0.01)).trace()
     assert good.divergence is None
     assert good.loss[-20:].mean() < 1.0
@@ -167,10 +167,10 @@ def test_the_step_from_which_the_gradient_vanishes_is_read_off_the_log():
     back = trace.grad_rms[:, 0].astype(float) / trace.grad_rms[:, -1]
     first = max(at for at, share in enumerate(back) if share >= 1 / 30) + 1
     assert 0 < first < 40
-    assert vanished_from(trace) == f"From step {first} on less than 1/30 of the gradient comes back to the input."
+    assert gradient_loss_sentence(trace) == f"From step {first} on less than 1/30 of the gradient comes back to the input."
     plain = Run(RunConfig.arranged("plain", depth=48, width=16, batch=8))
     plain.advance(3)
-    assert vanished_from(plain.trace()).startswith("From the start less than")
+    assert gradient_loss_sentence(plain.trace()).startswith("From the start less than")
     normed = Run(RunConfig.arranged("pre-norm", depth=8, width=16, batch=8))
     normed.advance(3)
-    assert vanished_from(normed.trace()) == ""
+    assert gradient_loss_sentence(normed.trace()) == ""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from models.insight.baseline import LEARNT, loss_of_guessing
+from models.insight.baseline import LEARNED_BELOW, loss_of_guessing
 from models.insight.postmortem import RULES, UNEXPLAINED, postmortem
-from models.insight.remedy import LONGER, LONGEST, NEARLY, ORDER, candidates, failed, judged, ranked
+from models.insight.remedy import LONGER, LONGEST, NEARLY, ORDER, candidates, has_failed, judge_trial, rank_helpful
 from models.instruments.trial import trial
 from models.spec import RunConfig, knobs
 from models.spec.pairings import differing
@@ -42,12 +42,12 @@ def trained(cfg: RunConfig, steps: int = 0) -> Run:
     return run
 
 
-def offered(cfg: RunConfig, first=(), without=(), diverged=True):
+def offered(cfg: RunConfig, first=(), fixed=(), diverged=True):
     """What helps, the best first, and all that was tried."""
     lost = trained(cfg).trace().divergence if diverged else None
-    asked = {"first": first, "without": without, "lost": lost.step if lost else -1}
-    every, tried = candidates(cfg, first, without), finished(trial(Replays(), cfg, **asked)).tried
-    return [every[at] for at in ranked(every, tried, diverged=diverged)], dict(
+    asked = {"first": first, "fixed": fixed, "diverged": lost.step if lost else -1}
+    every, tried = candidates(cfg, first, fixed), finished(trial(Replays(), cfg, **asked)).results
+    return [every[at] for at in rank_helpful(every, tried, diverged=diverged)], dict(
         zip([one.label for one in every], tried, strict=False)
     )
 
@@ -64,14 +64,14 @@ IN_SHORT = ("a learning rate of 10",)
 )
 def test_a_run_that_fails_learns_with_what_is_offered_first(cfg):
     trace = trained(cfg).trace()
-    assert failed(cfg, trace, len(trace) - 1)
+    assert has_failed(cfg, trace, len(trace) - 1)
     lost = trace.divergence is not None
-    (first, *_), tried = offered(cfg, postmortem(cfg, trace).first if lost else (), diverged=lost)
+    (first, *_), tried = offered(cfg, postmortem(cfg, trace).remedies if lost else (), diverged=lost)
     other = replace(cfg, **first.fields)
     assert set(differing((cfg, other))) == set(first.fields)
     good = trained(replace(other, steps=300)).trace()
     assert good.divergence is None
-    share = LEARNT if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
+    share = LEARNED_BELOW if tried[first.label].learns else NEARLY  # a transformer that copies takes longer
     assert good.loss[-20:].mean() < share * loss_of_guessing(cfg.task)
 
 
@@ -110,33 +110,33 @@ def test_every_candidate_is_legal_says_what_it_sets_and_leaves_what_must_stay(cf
         assert set(differing((cfg, other))) == set(one.fields)
         for name in one.fields:
             assert knobs()[name][1].label.lower() in one.label
-    assert all("lr" not in one.fields for one in candidates(cfg, ("lr", "clip"), without=("lr",)))
+    assert all("lr" not in one.fields for one in candidates(cfg, ("lr", "clip"), fixed=("lr",)))
 
 
 def test_every_cause_suggests_changes_that_there_are():
     for rule in (*RULES, UNEXPLAINED):
-        assert set(rule.first) <= set(ORDER)
+        assert set(rule.remedies) <= set(ORDER)
 
 
 def test_a_plain_net_that_explodes_is_offered_the_skip_and_every_run_that_fails_a_warm_up():
     plain = RunConfig.arranged("plain", **(SHORT | {"depth": 32}), init="he")
     exploding = next(rule for rule in RULES if rule.kind == "stream explodes over depth")
-    assert candidates(plain, exploding.first)[0].fields == {"residual": True}
+    assert candidates(plain, exploding.remedies)[0].fields == {"residual": True}
     for rule in (*RULES, UNEXPLAINED):
-        assert "warmup" in {field for one in candidates(plain, rule.first) for field in one.fields}
+        assert "warmup" in {field for one in candidates(plain, rule.remedies) for field in one.fields}
 
 
 def test_a_run_that_knows_no_more_of_the_book_than_its_letters_has_failed():
     """ln(75) would call it a run that has learned: letter frequencies alone bring the loss down to 3.06."""
     cfg = RunConfig(task="book", depth=2, width=16, batch=4, steps=30, device="cpu")
     stuck = replace(trained(replace(cfg, lr=1e-6)).trace(), loss=np.full(31, 3.05, np.float32))
-    assert failed(cfg, stuck, cfg.steps)
-    assert not failed(cfg, replace(stuck, loss=np.full(31, 2.6, np.float32)), cfg.steps)
+    assert has_failed(cfg, stuck, cfg.steps)
+    assert not has_failed(cfg, replace(stuck, loss=np.full(31, 2.6, np.float32)), cfg.steps)
 
 
 def came(end, held_out=None, before=9.0, steps=120, lost=-1):
     held_out = end if held_out is None else held_out
-    return judged(steps=steps, start=5.0, before=before, end=end, held_out=held_out, diverged=lost, guessing=3.066)
+    return judge_trial(steps=steps, start=5.0, before=before, end=end, held_out=held_out, diverged=lost, guessing=3.066)
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_a_trial_is_judged_as_a_run_is(one, learns, better, steady):
 def test_what_is_slightly_better_than_guessing_is_offered_where_nothing_learns():
     """2.89 where the best constant guess is 3.07: the post-mortem once called this a trial without success."""
     every = candidates(STUCK)[:3]
-    assert ranked(every, [came(3.1), came(2.89), came(3.05)], diverged=False) == [1]
-    assert ranked(every, [came(3.1), came(2.89), came(2.5)], diverged=False) == [2]
-    assert ranked(every, [came(3.1), came(3.2), came(3.3)], diverged=False) == []
+    assert rank_helpful(every, [came(3.1), came(2.89), came(3.05)], diverged=False) == [1]
+    assert rank_helpful(every, [came(3.1), came(2.89), came(2.5)], diverged=False) == [2]
+    assert rank_helpful(every, [came(3.1), came(3.2), came(3.3)], diverged=False) == []
 
 
 @pytest.mark.full
@@ -178,6 +178,6 @@ def test_pre_norm_is_named_as_what_helps_a_post_norm_transformer_of_48_blocks():
 
 def test_only_the_end_of_a_run_can_fail_without_diverging():
     trace = trained(STUCK).trace()
-    assert failed(STUCK, trace, STUCK.steps)
-    assert not failed(STUCK, trace, STUCK.steps - 1)
+    assert has_failed(STUCK, trace, STUCK.steps)
+    assert not has_failed(STUCK, trace, STUCK.steps - 1)
     assert np.isfinite(trace.loss).all()

@@ -15,7 +15,7 @@ import torch
 
 from models.insight import signal_at_init
 from models.insight.signal import Signal
-from models.insight.theory import keeping_gain
+from models.insight.theory import preserving_init_gain
 from models.spec import NETS, NORMS, RunConfig, plan
 from tests import hand, traces
 
@@ -259,12 +259,12 @@ KEEPING = {
 @pytest.mark.parametrize(("activation", "layers", "init"), KEEPING)
 def test_the_gain_that_keeps_the_mean_square_is_the_closed_form_where_there_is_one(activation, layers, init):
     cfg = RunConfig(activation=activation, layers_per_branch=layers, init=init)
-    assert keeping_gain(cfg) == pytest.approx(KEEPING[activation, layers, init], rel=1e-4)
+    assert preserving_init_gain(cfg) == pytest.approx(KEEPING[activation, layers, init], rel=1e-4)
 
 
 @pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "selu", "tanh", "sigmoid", "identity"])
 def test_with_the_offered_gain_a_branch_passes_on_the_mean_square_of_random_numbers(activation):
-    gain = keeping_gain(RunConfig(activation=activation))
+    gain = preserving_init_gain(RunConfig(activation=activation))
     cfg = arranged("plain", depth=1, activation=activation, init_gain=gain)
     assert mean_square(traces.signal(cfg, seeds=SEEDS))[-1] == pytest.approx(1, rel=0.06)
     z = np.random.default_rng(0).standard_normal(400_000)
@@ -274,7 +274,7 @@ def test_with_the_offered_gain_a_branch_passes_on_the_mean_square_of_random_numb
 
 
 def test_no_gain_is_offered_where_none_keeps_the_mean_square():
-    assert keeping_gain(RunConfig(activation="tanh", layers_per_branch=1)) is None  # below 1 however large
-    assert keeping_gain(RunConfig(init="zero last")) is None
-    assert keeping_gain(RunConfig(norm="batch norm", placement="mid-norm")) is None
-    assert keeping_gain(RunConfig(overrides=((1, "activation", "tanh"),))) is None
+    assert preserving_init_gain(RunConfig(activation="tanh", layers_per_branch=1)) is None  # below 1 however large
+    assert preserving_init_gain(RunConfig(init="zero last")) is None
+    assert preserving_init_gain(RunConfig(norm="batch norm", placement="mid-norm")) is None
+    assert preserving_init_gain(RunConfig(overrides=((1, "activation", "tanh"),))) is None

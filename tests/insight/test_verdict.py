@@ -9,8 +9,8 @@ import torch
 
 from models.export import findings
 from models.insight.baseline import DATA, guess_spread, loss_of_guessing
+from models.insight.estimates import first_drop, first_update, freezing_spread, logit_reach, score_spread, update_reach
 from models.insight.outcome import LEARNS, STAYS, outcome
-from models.insight.reads import first_drop, first_update, logit_reach, one_token, score_spread, update_reach
 from models.insight.verdict import (
     LARGE_UPDATE,
     Verdict,
@@ -25,7 +25,7 @@ from models.insight.verdict import (
     verdicts,
     weight_sentence,
 )
-from models.insight.words import decades, factor, number, of_their_size
+from models.insight.words import decades, factor, number, relative_size
 from models.lessons.lessons import LESSONS
 from models.spec import RunConfig
 from models.spec.pairings import DEEP_PLACEMENTS, PAIRINGS
@@ -347,7 +347,7 @@ def test_a_softmax_rests_on_few_tokens_where_scores_spread_by_more_than_the_boun
     cfg = RunConfig(**BOOK)
     scores = np.random.default_rng(0).standard_normal((2000, cfg.tokens))
     largest = [(np.exp(s * scores) / np.exp(s * scores).sum(1, keepdims=True)).max(1).mean() for s in (1, 4)]
-    assert one_token(cfg) == pytest.approx(2.63, abs=0.01)
+    assert freezing_spread(cfg) == pytest.approx(2.63, abs=0.01)
     assert largest[0] < 0.25
     assert largest[1] > 0.5
 
@@ -583,7 +583,7 @@ def test_a_learning_rate_that_is_too_large_is_said_with_the_size_of_its_updates(
     run = Run(cfg)
     run.advance(2)
     size = max(run.frames[0].update_to_weight)
-    assert f"by {of_their_size(float(size))}." in verdicts(cfg, run.trace(), 1)[1].sentence
+    assert f"by {relative_size(float(size))}." in verdicts(cfg, run.trace(), 1)[1].sentence
 
 
 def test_adams_usual_updates_are_no_headline():

@@ -6,7 +6,7 @@ import torch
 
 from components.instruments.check import error_chart, log_rows
 from components.instruments.panel import Measured
-from models.insight.check import check_sentence, relative_error, rounding
+from models.insight.check import check_sentence, relative_error, rounding_error
 from models.instruments.check import DIFFERENCE_STEPS, check
 from models.spec import RunConfig
 from models.training import Replays, Run, finished
@@ -38,13 +38,13 @@ def snapshot(cfg, step=3):
 
 
 def chosen(found, key):
-    return getattr(found, key)[np.arange(len(found.what)), found.chosen]
+    return getattr(found, key)[np.arange(len(found.target)), found.chosen]
 
 
 def sentence_of(found):
     picked = {key: chosen(found, key) for key in ("difference", "kinks")}
-    floor = rounding(found.loss, chosen(found, "step"))
-    return check_sentence(what=found.what, analytic=found.analytic, floor=floor, **picked)
+    rounding = rounding_error(found.loss, chosen(found, "step"))
+    return check_sentence(target=found.target, analytic=found.analytic, rounding=rounding, **picked)
 
 
 @pytest.mark.parametrize("cfg", CASES, ids=named)
@@ -52,10 +52,12 @@ def test_every_arrangement_agrees_with_differences_and_with_its_log(cfg):
     run = Run(cfg)
     run.advance(4)
     found = finished(check(snapshot(cfg), block=2))
-    assert found.what == ("weights", "weights", "stream", "stream")
+    assert found.target == ("weights", "weights", "stream", "stream")
     error = np.abs(found.analytic - chosen(found, "difference"))
     smooth = chosen(found, "kinks") == 0
-    assert (error <= 1e-5 * np.abs(found.analytic) + 20 * rounding(found.loss, chosen(found, "step")))[smooth].all()
+    assert (error <= 1e-5 * np.abs(found.analytic) + 20 * rounding_error(found.loss, chosen(found, "step")))[
+        smooth
+    ].all()
     assert smooth.any()
     trace = run.trace()
     assert found.loss == pytest.approx(trace.loss[3], rel=1e-4)
@@ -122,7 +124,7 @@ def test_kinks_of_relu_are_counted_at_large_steps():
 def test_a_block_without_weights_has_a_stream_only_and_an_absent_block_is_refused():
     cfg = RunConfig(**TINY, overrides=((1, "identity", True),))
     found = finished(check(snapshot(cfg), block=1))
-    assert found.what == ("stream", "stream")
+    assert found.target == ("stream", "stream")
     assert list(found.rms) == ["stream"]
     with pytest.raises(ValueError, match="block is 3; legal is a whole number from 1 to 2"):
         finished(check(snapshot(cfg), block=3))

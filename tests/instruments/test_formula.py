@@ -16,9 +16,9 @@ from scipy import stats as scipy_stats
 from components.charts.colour import SIGNAL
 from components.instruments.formula import FORMULA, factors, prediction_chart
 from models.insight import signal_at_init
-from models.insight.formula import formula_sentence, geometric_mean, relative
+from models.insight.formula import formula_sentence, geometric_mean, relative_to_last
 from models.insight.gaussian import moments
-from models.insight.theory import Law, branch_gains, law, rate
+from models.insight.theory import Law, branch_gains, factor_per_sublayer, law
 from models.instruments.signal import signal
 from models.spec import ARRANGEMENTS, INITS, RunConfig, plan
 from models.training import Replays, finished
@@ -95,13 +95,15 @@ def test_a_law_that_is_drawn_is_what_six_seeds_show_at_every_site(case):
         assert predicted.gradient is None
     else:
         assert predicted.gradient is not None
-        assert np.abs(np.log10(geometric_mean(relative(measured.grad_norm)) / predicted.gradient)).max() < backward
+        assert (
+            np.abs(np.log10(geometric_mean(relative_to_last(measured.grad_norm)) / predicted.gradient)).max() < backward
+        )
 
 
 def test_the_coherent_gradient_of_one_layer_without_a_norm_is_not_what_independent_factors_say():
     """Why no law is offered there: the mean's slope adds up, and the gradient is several times what v_b gives."""
     cfg = RunConfig.arranged("residual only", depth=L, width=64, layers_per_branch=1, device="cpu")
-    grad = geometric_mean(relative(traces.signal(cfg, SEEDS, rows=128).grad_norm))[0]
+    grad = geometric_mean(relative_to_last(traces.signal(cfg, SEEDS, rows=128).grad_norm))[0]
     assert log10(grad / 1.5 ** (L / 2)) > 0.4
 
 
@@ -246,9 +248,9 @@ def test_a_sublayer_that_was_taken_out_has_no_gain_and_one_that_overflows_no_law
 
 
 def test_the_rate_is_the_slope_of_the_logarithms():
-    assert rate(3.0 * 1.5 ** np.arange(9)) == pytest.approx(1.5)
-    assert np.isnan(rate(np.array([1.0, 0.0, 2.0])))
-    assert np.isnan(rate(np.ones(1)))
+    assert factor_per_sublayer(3.0 * 1.5 ** np.arange(9)) == pytest.approx(1.5)
+    assert np.isnan(factor_per_sublayer(np.array([1.0, 0.0, 2.0])))
+    assert np.isnan(factor_per_sublayer(np.ones(1)))
 
 
 def test_the_rate_of_the_gradient_is_that_of_its_way_back_and_multiplies_to_what_the_sentence_says():

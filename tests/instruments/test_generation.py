@@ -140,7 +140,7 @@ def test_the_refinement_is_the_lens_with_the_attention_of_every_block_by_hand():
     one = snapshot()
     found = refinement(one, text=TEXT)
     plain = lens(one, text=TEXT)
-    for name in ("top", "chance", "kl", "probabilities"):
+    for name in ("top", "probability", "kl", "probabilities"):
         np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
     net = one.model.double().eval()
     with torch.no_grad():

@@ -13,7 +13,14 @@ from torch.nn.utils import parameters_to_vector
 
 from components.instruments import landscape as panel
 from components.instruments.landscape import slice_map
-from models.insight.landscape import edge, edge_sentence, jacobian_sentence, minima, sharpness_sentence, slice_sentence
+from models.insight.landscape import (
+    count_minima,
+    edge_sentence,
+    jacobian_sentence,
+    sharpness_sentence,
+    slice_sentence,
+    stability_edge,
+)
 from models.instruments import curvature
 from models.instruments.curvature import hessian, largest, sharpness, stream_jacobian
 from models.instruments.landscape import direction, landscape
@@ -181,7 +188,7 @@ def test_the_largest_eigenvalue_is_found_where_a_negative_one_is_larger_or_as_la
 @pytest.mark.parametrize(("share", "stays"), [(0.97, True), (1.03, False)])
 def test_descent_on_a_quadratic_leaves_it_just_above_the_edge(optimizer, share, stays):
     rate = 0.01
-    curve, w, m = share * float(edge(optimizer, np.array(rate))), 1.0, 0.0
+    curve, w, m = share * float(stability_edge(optimizer, np.array(rate))), 1.0, 0.0
     for _ in range(2000):
         m = (0.9 * m if optimizer == "momentum" else 0.0) + curve * w
         w -= rate * m
@@ -189,7 +196,7 @@ def test_descent_on_a_quadratic_leaves_it_just_above_the_edge(optimizer, share, 
 
 
 def test_adam_has_no_line_and_the_sentence_says_so():
-    assert np.isnan(edge("adam", np.array([0.1]))).all()
+    assert np.isnan(stability_edge("adam", np.array([0.1]))).all()
     assert "does not apply" in edge_sentence("adamw", 0.001)
     assert "at a sharpness of 380" in edge_sentence("momentum", 0.01)
     assert "at a sharpness of 200, 2 / learning rate" in edge_sentence("sgd", 0.01)
@@ -271,10 +278,10 @@ def test_a_run_that_diverged_has_no_numbers_and_says_so(net):
 def test_separate_hollows_are_counted():
     loss = np.ones((7, 7))
     loss[2, 2] = loss[4, 5] = 0.5
-    assert minima(loss) == 2
-    assert minima(np.ones((7, 7))) == 0
+    assert count_minima(loss) == 2
+    assert count_minima(np.ones((7, 7))) == 0
     loss[0, 0] = 0.1  # at the rim nobody knows what comes after
-    assert minima(loss) == 2
+    assert count_minima(loss) == 2
 
 
 def test_the_sentences_judge_by_their_numbers():

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from components.charts.tokens import candidates_chart, token_map
 from components.instruments.lens import MAX_LABELS, distance_chart, lens_map, lens_rows, row_labels
-from models.insight.lens import lens_sentence, next_class, settled, tempered
+from models.insight.lens import lens_sentence, next_class, settling_site, with_temperature
 from models.instruments.lens import class_names, codes, lens
 from models.nets.norms import TokenBatchNorm
 from models.nets.sublayer import IdentitySublayer
@@ -101,8 +101,8 @@ def test_every_site_and_every_head_is_that_of_a_forward_pass_by_hand():
     said = p[-1].argmax(-1)
     for site, here in enumerate(p):
         np.testing.assert_array_equal(found.top[site], here.argmax(-1))
-        np.testing.assert_allclose(found.chance[site], here.max(-1), rtol=1e-3)
-        np.testing.assert_allclose(found.final_chance[site], here[range(len(TEXT)), said], rtol=1e-3)
+        np.testing.assert_allclose(found.probability[site], here.max(-1), rtol=1e-3)
+        np.testing.assert_allclose(found.final_probability[site], here[range(len(TEXT)), said], rtol=1e-3)
         np.testing.assert_allclose(found.kl[site], stats.entropy(p[-1], here, axis=-1), rtol=2e-3, atol=1e-6)
 
 
@@ -126,7 +126,9 @@ def test_the_lens_of_a_site_is_the_net_cut_off_there(arrangement):
     for site, (block, kind) in reversed(list(enumerate(places))):
         block[kind] = IdentitySublayer()
         cut = read_by_net(snapshot)
-        np.testing.assert_allclose(found.chance[site], cut.max(-1), rtol=1e-4, err_msg=plan(snapshot.cfg).sites[site])
+        np.testing.assert_allclose(
+            found.probability[site], cut.max(-1), rtol=1e-4, err_msg=plan(snapshot.cfg).sites[site]
+        )
         np.testing.assert_array_equal(found.top[site], cut.argmax(-1))
 
 
@@ -142,7 +144,7 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
             for weight, y in zip(weights[1:], outputs[1:], strict=True):
                 x = x + weight * y
             p = net.read_out(x)[0].softmax(-1)
-            np.testing.assert_allclose(found.chance[2 * at], p.max(-1).values, rtol=1e-4)
+            np.testing.assert_allclose(found.probability[2 * at], p.max(-1).values, rtol=1e-4)
             if block is not None:
                 outputs.append(net.stream.norms[at + 1](block["ffn"](block["attn"](x))))
     np.testing.assert_allclose(found.probabilities, read_by_net(snapshot), rtol=1e-4)
@@ -171,11 +173,11 @@ CASES += in_turn(
 def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
     found, sites = lens(still_at(cfg), sample=2, block=2), plan(cfg).sites
     assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
-    assert found.top.shape == found.chance.shape == found.kl.shape == (len(sites), cfg.tokens)
+    assert found.top.shape == found.probability.shape == found.kl.shape == (len(sites), cfg.tokens)
     assert (found.kl[-1] == 0).all()
     assert (found.kl[found.read] >= 0).all()
-    np.testing.assert_allclose(found.chance[-1], found.probabilities.max(-1), rtol=1e-5)
-    assert (found.final_chance[found.read] <= found.chance[found.read]).all()
+    np.testing.assert_allclose(found.probability[-1], found.probabilities.max(-1), rtol=1e-5)
+    assert (found.final_probability[found.read] <= found.probability[found.read]).all()
     gone = cfg.net == "mlp" or any(key == "identity" for _, key, _ in cfg.overrides)
     assert found.attention.shape == (0 if gone else cfg.heads, cfg.tokens, cfg.tokens)
     np.testing.assert_allclose(found.attention.sum(-1), 1, atol=1e-5)
@@ -262,31 +264,31 @@ def test_a_run_that_diverged_says_nothing_and_says_that():
 def test_the_sentence_names_what_is_said_since_when_and_whether_it_is_right():
     found = lens(still_at(RunConfig(**TINY)), text=TEXT)
 
-    def said(top, truth, chance=(1.0, 1.0, 1.0, 1.0), kl=0.0):
-        columns = {name: np.array(one)[:, None] for name, one in {"top": top, "chance": chance}.items()}
+    def said(top, truth, probability=(1.0, 1.0, 1.0, 1.0), kl=0.0):
+        columns = {name: np.array(one)[:, None] for name, one in {"top": top, "probability": probability}.items()}
         columns |= {"kl": np.full((4, 1), kl), "truth": np.array([truth])}
         spoken = replace(found, tokens=("x",), classes=("p", " "), **columns)
         return lens_sentence(spoken, ("x0", "a", "b", "c"), 0)
 
-    right = said([0, 1, 1, 1], truth=1, chance=(0.4, 0.5, 0.6, 0.7), kl=1.0)
+    right = said([0, 1, 1, 1], truth=1, probability=(0.4, 0.5, 0.6, 0.7), kl=1.0)
     assert right.startswith('At token 1, "x", the net says "␣" with 70%, which is right. From a on, the lens already ')
     assert right.endswith('predicts this; at the input it predicts "p" (KL 1 nats).')
     assert said([0, 0, 0, 0], truth=-1).endswith("At the input the lens already predicts this.")
     late = said([1, 1, 1, 0], truth=1)
     assert 'right is "␣"' in late
     assert "Only at the end, c, does the lens predict this; at the input" in late
-    assert settled(np.array([1, -1, 0, -1, 1])) == 4
-    assert settled(np.array([1, -1, 1])) == 0
+    assert settling_site(np.array([1, -1, 0, -1, 1])) == 4
+    assert settling_site(np.array([1, -1, 1])) == 0
 
 
 def test_a_text_goes_on_with_the_likeliest_or_as_often_as_its_tempered_probability_says():
     p = np.array([0.2, 0.0, 0.5, 0.3])
     assert [next_class(p, 0.0, at) for at in range(20)] == [2] * 20
     expected = special.softmax(np.log(p[[0, 2, 3]]) / 0.7)
-    np.testing.assert_allclose(tempered(p, 0.7), [expected[0], 0, expected[1], expected[2]], rtol=1e-12)
+    np.testing.assert_allclose(with_temperature(p, 0.7), [expected[0], 0, expected[1], expected[2]], rtol=1e-12)
     drawn = [next_class(p, 0.7, at) for at in range(4000)]
     counts = np.bincount(drawn, minlength=4) / 4000
-    assert np.abs(counts - tempered(p, 0.7)).max() < 0.03
+    assert np.abs(counts - with_temperature(p, 0.7)).max() < 0.03
     assert counts[1] == 0
     assert [next_class(p, 0.7, at) for at in range(50)] == drawn[:50]
 

@@ -19,7 +19,7 @@ from models.insight.surgery import (
     cut_sentence,
     lesion_sentence,
     norm_slots,
-    partners,
+    swappable_blocks,
 )
 from models.instruments.surgery import lesions, sublayers, surgery
 from models.nets import IdentitySublayer, build_model
@@ -182,8 +182,8 @@ def test_a_swap_is_the_net_with_the_weights_of_two_blocks_exchanged_and_nothing_
 
 def test_only_blocks_of_the_same_parts_are_swapped():
     cfg = RunConfig.arranged("Mix-LN", **TINY | {"depth": 8})
-    assert partners(cfg, 1) == [2]
-    assert partners(cfg, 5) == [3, 4, 6, 7, 8]
+    assert swappable_blocks(cfg, 1) == [2]
+    assert swappable_blocks(cfg, 5) == [3, 4, 6, 7, 8]
     with pytest.raises(ValueError, match="other is 5; legal for block 1 is one of 2"):
         cut(cfg, operation=SWAP, block=1, other=5)
     with pytest.raises(ValueError, match="no other block"):

@@ -7,7 +7,7 @@ import pytest
 
 from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights_in_blocks
 from models.answers import Sublayers, Without
-from models.insight.surgery import trained_without
+from models.insight.surgery import feed_forward_sentence
 from models.instruments.surgery import held_out
 from models.nets import build_model
 from models.training import Run
@@ -45,7 +45,7 @@ def test_what_all_three_share_is_drawn_alike():
     ],
 )
 def test_the_sentence_says_what_was_measured(losses, said):
-    sentence = trained_without(
+    sentence = feed_forward_sentence(
         dict(zip(("", "ffn", "attn"), losses, strict=True)), {"ffn": 3.5, "attn": 3.0}, "copy", 7
     )
     assert sentence.startswith("At step 7 ")

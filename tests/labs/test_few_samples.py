@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from components.labs.normalization import few
-from models.insight.few_samples import flatter, generalises
+from models.insight.few_samples import flatness_sentence, overfitting_sentence
 from models.instruments.few_samples import DIRECTIONS, MEASURED_STEPS, REACH, AllOfThem, FewSamples, few_samples, rise
 from models.instruments.landscape import direction, matrices
 from models.instruments.surgery import held_out
@@ -118,7 +118,7 @@ def test_too_few_and_too_many_samples_are_refused():
     ],
 )
 def test_overfitting_is_judged_by_its_numbers(held, accuracy, said):
-    assert said in generalises(NORMS, np.array(held), np.array(accuracy))
+    assert said in overfitting_sentence(NORMS, np.array(held), np.array(accuracy))
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_overfitting_is_judged_by_its_numbers(held, accuracy, said):
     ],
 )
 def test_the_landscape_is_judged_by_its_numbers(rises, said):
-    assert said in flatter(NORMS, np.array(rises))
+    assert said in flatness_sentence(NORMS, np.array(rises))
 
 
 def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
@@ -144,6 +144,6 @@ def test_the_part_trains_at_a_button(trainer_in_this_process, monkeypatch):
     press(page, "Train 6 nets")
     until(page, lambda: "Held-out loss" in charts(page))
     expected = finished(few_samples(Replays(), TINY, norms=few.NORMS, samples=20, seeds=2))
-    assert generalises(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
-    assert flatter(few.NORMS, expected.rise) in words(page)
+    assert overfitting_sentence(few.NORMS, expected.held_out[..., -1], expected.accuracy[..., -1]) in words(page)
+    assert flatness_sentence(few.NORMS, expected.rise) in words(page)
     drawn(charts(page)["Held-out loss"])

@@ -15,7 +15,7 @@ from components.labs.gradients.chain import chain_chart, paths_sentence, updates
 from components.labs.gradients.net import INITS, anchored_lines, expectation_sentence, net_chart
 from components.labs.gradients.slopes import curve_chart
 from models.insight.gaussian import ACTIVATIONS as FUNCTIONS
-from models.insight.gaussian import moments, slope, steepest, value
+from models.insight.gaussian import moments, slope, steepest_point, value
 from models.insight.theory import branch_gains, law, weight_variance
 from models.labs.chain import (
     PRESETS,
@@ -109,7 +109,7 @@ def test_random_factors_add_in_squares_as_a_random_matrix_does():
 
 def test_the_presets_hold_what_the_derivatives_say():
     assert PRESETS["Sigmoid at Xavier"][0] == pytest.approx(moments("sigmoid").slope ** 0.5, abs=5e-5)
-    assert PRESETS["Sigmoid, its bound 1/4"][0] == steepest("sigmoid")[1]
+    assert PRESETS["Sigmoid, its bound 1/4"][0] == steepest_point("sigmoid")[1]
     torchs = RunConfig(layers_per_branch=1, init="torch", depth=1)
     assert PRESETS["ReLU at PyTorch's default"][0] == pytest.approx(branch_gains(torchs, "mlp")[1] ** 0.5, abs=5e-5)
     xavier = RunConfig(layers_per_branch=1, init="xavier", depth=1)
@@ -176,10 +176,10 @@ def test_the_gaussian_means_follow_the_spread_as_samples_do():
 
 
 def test_the_steepest_places_are_known():
-    assert steepest("sigmoid") == (0.0, 0.25)
-    assert steepest("tanh") == (0.0, 1.0)
-    assert steepest("gelu")[0] == pytest.approx(2**0.5, abs=1e-3)
-    assert steepest("relu")[1] == 1
+    assert steepest_point("sigmoid") == (0.0, 0.25)
+    assert steepest_point("tanh") == (0.0, 1.0)
+    assert steepest_point("gelu")[0] == pytest.approx(2**0.5, abs=1e-3)
+    assert steepest_point("relu")[1] == 1
 
 
 # --- the product against real nets ---

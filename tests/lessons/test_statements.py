@@ -16,7 +16,7 @@ from components.labs.gradients.net import deviation_reason, expectation_sentence
 from components.labs.normalization.scale import bounds_sentence
 from components.labs.residual.token import end_sentence
 from models.claims.claims import CLAIMS
-from models.insight.compared import sizes
+from models.insight.comparison import signal_sentence
 from models.labs.attention import straightness
 from models.labs.chain import PRESETS, arriving, reading
 from models.labs.residual import walk
@@ -317,4 +317,4 @@ def test_two_seeds_have_one_median_in_the_chart_and_in_the_sentence() -> None:
         def __len__(self) -> int:
             return 1
 
-    assert "is 0.1 (A)" in sizes({"A": [Seed(0.01), Seed(1.0)]}, 0)  # type: ignore[list-item]
+    assert "is 0.1 (A)" in signal_sentence({"A": [Seed(0.01), Seed(1.0)]}, 0)  # type: ignore[list-item]

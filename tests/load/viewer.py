@@ -131,7 +131,7 @@ class Viewer:
         return len(self.player.runs[0].sites) if self.player.runs else 0
 
     def says(self, kind: str) -> str:
-        """The sentence of the step that is shown, of a kind as in `models.insight.said.KINDS`."""
+        """The sentence of the step that is shown, of a kind as in `models.insight.sentences.KINDS`."""
         loss = number(self.losses[self.step]) if self.losses else ""
         return self.player.runs[0].sentence(kind, self.step).replace("{step}", str(self.step)).replace("{loss}", loss)
 

@@ -21,7 +21,7 @@ from components.shell.naming import names_of
 from models.export import comparison_csv, comparison_json, configuration_from
 from models.insight import signal_at_init
 from models.insight.baseline import loss_of_guessing
-from models.insight.compared import ahead
+from models.insight.comparison import ranking_sentence
 from models.service.client import key_of
 from models.spec import RunConfig
 from models.spec.budget import over_budget
@@ -416,17 +416,17 @@ def ran(losses: list[float], accuracy: float = 0.5, outcome: int | None = None) 
     ],
 )
 def test_the_lead_is_judged_by_the_held_out_losses(runs: dict[str, list[list[float]]], verdict: str) -> None:
-    said = ahead({name: [ran(one) for one in seeds] for name, seeds in runs.items()}, 1, "digits")
+    said = ranking_sentence({name: [ran(one) for one in seeds] for name, seeds in runs.items()}, 1, "digits")
     assert verdict in said
 
 
 def test_a_run_that_diverged_is_behind_all_others_and_says_when() -> None:
-    said = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2, 0.5])]}, 1, "digits")
+    said = ranking_sentence({"A": [ran([2, 3], outcome=1)], "B": [ran([2, 0.5])]}, 1, "digits")
     assert "B alone is left" in said
     assert "A diverged at step 1" in said
-    both = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2, 3], outcome=1)]}, 1, "digits")
+    both = ranking_sentence({"A": [ran([2, 3], outcome=1)], "B": [ran([2, 3], outcome=1)]}, 1, "digits")
     assert "none has a finite loss" in both
-    before = ahead({"A": [ran([2, 3], outcome=1)], "B": [ran([2.1, 3])]}, 0, "digits")
+    before = ranking_sentence({"A": [ran([2, 3], outcome=1)], "B": [ran([2.1, 3])]}, 0, "digits")
     assert "diverged" not in before
 
 

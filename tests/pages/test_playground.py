@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from components.player.feed import frame_json
 from components.playground.presets import PRESETS, preset_hint
-from models.insight.said import said_at
+from models.insight.sentences import sentences_at
 from models.service.client import trainer
 from models.service.worker_process import ROOT
 from models.spec import ARRANGEMENTS, TASKS, RunConfig, knobs
@@ -257,7 +257,7 @@ def test_every_task_shows_what_the_net_says(task, net):
     cfg, kind = configuration(page), TASKS[task].kind
     (log,) = logs(page, 1)
     frame = log.trace().frame_at(1)
-    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in said_at(cfg, log.trace(), 1)["answers"]
+    assert f"held-out accuracy {frame.held_out_accuracy:.1%}" in sentences_at(cfg, log.trace(), 1)["answers"]
     picture = frame_json(cfg, frame)["picture"]
     if kind == "text":
         assert set(panels(page, "text")) == {"What the net writes"}

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from components.player.view import failure_sentence
-from models.insight.said import said_at
+from models.insight.sentences import sentences_at
 from models.service.client import trainer
 from models.spec import RunConfig, knobs
 from models.spec.budget import over_budget
@@ -244,7 +244,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     cfg = configuration(page)
     log = trainer().log(cfg)
     (found,), trace = log.divergences, log.trace()
-    said = said_at(cfg, trace, found.step)
+    said = sentences_at(cfg, trace, found.step)
     assert said["kind"] == "diverged"
     assert f"Diverged at step {found.step}" in said["verdict"]
     assert f"{found.quantity} of {site_in_words(found.site)}." in said["verdict"]
@@ -253,7 +253,7 @@ def test_a_divergence_is_named_its_picture_kept_and_its_button_changes_what_it_s
     if found.step:
         rests(page, found.step - 1)
         assert all(y is not None for y in line(page, "Signal by depth", step=found.step - 1))
-        assert "diverged" not in said_at(cfg, trace, found.step - 1)["kind"]
+        assert "diverged" not in sentences_at(cfg, trace, found.step - 1)["kind"]
         assert "remedy" in {button.key for button in page.button}  # where a run that diverged rests, it is over
     if found.step > 1:
         rests(page, found.step - 2)
@@ -276,7 +276,7 @@ def test_a_run_that_ends_without_learning_gets_an_offer_too_and_what_is_offered_
     page = tried(trained(playground(residual="false", norm="none", depth="32", width="32", steps="60")))
     press(page, page.button(key="remedy").label)
     trace = logs(page)[0].trace()
-    assert "learns" in said_at(configuration(page), trace, len(trace) - 1)["loss"]
+    assert "learns" in sentences_at(configuration(page), trace, len(trace) - 1)["loss"]
     rests(page)
     assert "remedy" not in {button.key for button in page.button}
 

@@ -41,7 +41,7 @@ from components.player.feed import RunFeed
 from components.player.panels import blocks_with_diagrams, stack_blocks
 from components.server.tickets import TICKETS
 from components.shell import player_files
-from models.insight import said as insight_said
+from models.insight import sentences
 from models.insight.verdict import activation_sentence, gradient_sentence, loss_sentence, verdicts
 from models.service.client import Requester, key_of
 from models.spec import RunConfig, plan
@@ -87,7 +87,7 @@ def test_every_number_of_a_row_can_be_bound():
 
 
 def test_a_chart_can_say_every_kind_of_sentence():
-    assert SENTENCES == insight_said.KINDS
+    assert SENTENCES == sentences.KINDS
 
 
 # --- panels ---

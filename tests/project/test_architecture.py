@@ -123,7 +123,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "models.tasks": ("models.spec", "models.generator"),
     "models.training.logged": (
         "models.training",
-        "models.insight.said",
+        "models.insight.sentences",
         "models.runlog",
         "models.service.wire",
         "models.spec",

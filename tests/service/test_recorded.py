@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from components.start.cells import CELLS
-from models.insight.said import said_at
+from models.insight.sentences import sentences_at
 from models.runlog import HEAD
 from models.service import client, recorded
 from models.spec import RunConfig
@@ -27,7 +27,7 @@ NEVER_UP = (sys.executable, "-c", "import sys; sys.stdin.read()")
 def test_the_recording_is_what_a_fresh_computation_gives(cfg):
     kept, fresh = recorded.recorded_log(cfg).trace(), profile_at_init(cfg)
     said = {kind: sentences[0][1] for kind, sentences in recorded.recorded_log(cfg).said().items()}
-    assert said == said_at(cfg, kept, 0), "python -m models.service.record"
+    assert said == sentences_at(cfg, kept, 0), "python -m models.service.record"
     assert kept.sites == fresh.sites
     for name in ("step", "loss", "lr", "act_rms", "grad_rms", "branch_rms", "weight_grad_rms", "grad_norm"):
         # Another processor adds in another order: float32 rounding over 32 blocks, no more.

@@ -19,7 +19,7 @@ from models import answers
 from models.answers import Sublayers
 from models.content import Texts
 from models.insight.baseline import label_of_guessing, loss_of_guessing
-from models.insight.surgery import trained_without
+from models.insight.surgery import feed_forward_sentence
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.overrides import PARTS
@@ -61,7 +61,7 @@ def _draw_results(panels: dict[str, InstrumentPanel]) -> None:
         losses = {without: nets[name].value.loss for name, without in NETS.items()}
         cuts = {part: whole.without[part] for part in PARTS}
         all_losses = {part: cut.all_loss for part, cut in cuts.items()}
-        draw_finding(trained_without(losses, all_losses, cfg.task, nets[WHOLE].step), "measured")
+        draw_finding(feed_forward_sentence(losses, all_losses, cfg.task, nets[WHOLE].step), "measured")
         trained = [net.value for net in nets.values()]
         accuracies = [net.accuracy for net in trained] + [cut.all_accuracy for cut in cuts.values()]
         sizes = [weights_in_blocks(net.cfg) for net in nets.values()] + [weights_in_blocks(cfg)] * len(cuts)

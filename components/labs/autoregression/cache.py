@@ -12,7 +12,7 @@ from components.shell.text import named_table
 from models import answers
 from models.answers import Cached
 from models.content import Texts
-from models.insight.lens import shown
+from models.insight.lens import visible_token
 from models.insight.words import number
 from models.labs.cache import DecoderSize
 from models.spec import TASKS
@@ -36,7 +36,7 @@ def draw(panel: InstrumentPanel, text: str, count: int) -> None:
         value = answer.value
         draw_finding(cache_sentence(value), "measured")
         columns = {
-            "token": list(map(shown, value.tokens)),
+            "token": list(map(visible_token, value.tokens)),
             "largest difference": list(map(number, value.difference)),
         }
         with st.expander("Token by token"):

@@ -16,7 +16,7 @@ from components.player.answer import answer
 from models import answers
 from models.answers import Change
 from models.content import Texts
-from models.insight.lens import shown
+from models.insight.lens import visible_token
 from models.insight.words import counted
 from models.spec import TASKS
 from models.spec.knob import Knob
@@ -52,13 +52,13 @@ def draw(panel: InstrumentPanel, text: str, symbols: Sequence[str]) -> None:
     tokens = list(text) if is_text else text.split()
     middle = len(tokens) // 2
     usual = Replaced(middle, next(symbol for symbol in reversed(symbols) if symbol != tokens[middle]))
-    names = {position: f"{position + 1}: {shown(token)}" for position, token in enumerate(tokens)}
+    names = {position: f"{position + 1}: {visible_token(token)}" for position, token in enumerate(tokens)}
     st.subheader("Replace a token", anchor=False)
     edit = form.draw(Replaced, KEY, usual, variant=cfg.task, legal={"replaced": names})
     token = edit.instead if edit.instead in symbols else edit.instead.strip()
     if token not in symbols:
         unit = "character" if is_text else "number"
-        st.error(TEXTS("no such token", what=unit, known=literal(" ".join(map(shown, symbols)))))
+        st.error(TEXTS("no such token", what=unit, known=literal(" ".join(map(visible_token, symbols)))))
         return
     if token == tokens[edit.replaced]:
         st.info(TEXTS("the same token"))
@@ -95,7 +95,7 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
         st.info(line)
     st.code(join_text(panel.cfg, prompt, value.said), language=None, wrap_lines=True)
     wrote = counted(len(value.said), "token")
-    slip = {"slip": shown(text[position]), "place": position + 1, "wrote": wrote, "step": panel.step}
+    slip = {"slip": visible_token(text[position]), "place": position + 1, "wrote": wrote, "step": panel.step}
     draw_finding(TEXTS("the slip stays", **slip), "measured")
 
 

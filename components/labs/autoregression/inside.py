@@ -22,7 +22,7 @@ from components.shell.static_chart import static_chart
 from models import answers
 from models.answers import Change, Refinement
 from models.content import Texts
-from models.insight.lens import lens_sentence, shown
+from models.insight.lens import lens_sentence, visible_token
 from models.insight.words import counted
 from models.spec import TASKS, RunConfig, plan
 from models.spec.knob import Knob
@@ -102,7 +102,7 @@ def revision_sentence(causal: Change, unmasked: Change, token: str) -> str:
     return TEXTS(
         "revision",
         verdict="Earlier tokens never change" if largest < ROUNDING else "Earlier tokens change",
-        token=shown(token),
+        token=visible_token(token),
         causal=largest,
         bare=largest_unmasked,
         positions=counted(count, "position"),
@@ -119,7 +119,7 @@ def attention_sentence(tokens: Sequence[str], weights: np.ndarray, position: int
     targets: list[str] = []
     for row in weights:
         i = int(row.argmax())
-        name = "itself" if i == position else f'token {i + 1}, "{shown(tokens[i])}"'
+        name = "itself" if i == position else f'token {i + 1}, "{visible_token(tokens[i])}"'
         targets.append(f"{name} ({row[i]:.0%})")
     later = [f"in block {block} to {target}" for block, target in enumerate(targets[1:], start=2)]
     return "; ".join([f"In block 1 token {position + 1} attends most to {targets[0]}", *later]) + "."
@@ -132,18 +132,18 @@ def revision_chart(tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarr
 
 def change_chart(title: str, tokens: Sequence[str], causal: np.ndarray, unmasked: np.ndarray) -> Figure:
     """The largest change of a logit by position, with the causal mask and without, on a log axis."""
-    names = [f"{i} {shown(token)}" for i, token in enumerate(tokens, start=1)]
+    names = [f"{i} {visible_token(token)}" for i, token in enumerate(tokens, start=1)]
     lines, unit = {"no mask": unmasked, "causal mask": causal}, "largest change of a logit"
     figure = line_chart(title, names, lines, ("other", "now"), unit=unit, hue=SIGNAL)
     positions = list(range(0, len(tokens), max(1, -(-len(tokens) // MAX_TICKS))))
-    ticks = {"tickvals": positions, "ticktext": [shown(tokens[i]) for i in positions], "tickangle": 0}
+    ticks = {"tickvals": positions, "ticktext": [visible_token(tokens[i]) for i in positions], "tickangle": 0}
     figure["layout"]["xaxis"] |= {"title": {"text": "token read", "standoff": 4}, **ticks}
     return figure
 
 
 def attention_map(tokens: Sequence[str], weights: np.ndarray, position: int) -> Figure:
     """The attention of one position in each block (L, T); later tokens are masked."""
-    axes: dict[str, Any] = {"tokens": list(map(shown, tokens)), "rows": numbered_names("block", len(weights))}
+    axes: dict[str, Any] = {"tokens": list(map(visible_token, tokens)), "rows": numbered_names("block", len(weights))}
     hidden = np.tile(np.arange(len(tokens)) > position, (len(weights), 1))
     return token_map(
         title="Attention by block", values=weights, unit="share", hidden=hidden, marked=position + 1, **axes

@@ -18,7 +18,7 @@ from components.shell.text import badge, named_table
 from models import answers
 from models.answers import Continuation
 from models.content import Texts
-from models.insight.lens import shown, tempered
+from models.insight.lens import visible_token, with_temperature
 from models.insight.words import counted
 from models.spec import TASKS, RunConfig
 from models.spec.knob import Knob
@@ -93,7 +93,7 @@ class GeneratedToken:
     @property
     def tempered(self) -> np.ndarray:
         """The probabilities at the temperature (C,)."""
-        return tempered(self.p, self.temperature)
+        return with_temperature(self.p, self.temperature)
 
 
 @dataclass
@@ -142,7 +142,7 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
 def choose_position(measured: Measured[Any], text: str, name: str) -> int:
     """Draws a choice among the positions of a text, a field of Places. The default is the last position."""
     tokens = measured.value.tokens
-    names = {i: f"{i + 1}: {shown(token)}" for i, token in enumerate(tokens)}
+    names = {i: f"{i + 1}: {visible_token(token)}" for i, token in enumerate(tokens)}
     last = len(tokens) - 1
     is_outdated = measured.args != {"text": text}  # another text has other positions
     drawn = form.draw(Places, KEY, Places(last, last), only=[name], legal={name: names}, bound=is_outdated)
@@ -166,7 +166,7 @@ def _draw_prompt(cfg: RunConfig) -> str:
 def _draw_settings(cfg: RunConfig) -> tuple[dict[str, Any], int]:
     """Temperature, seed of the draws and end symbol ("" for none) as arguments of a question, and the length."""
     drawn = form.draw(Generation, KEY, bound=True)
-    ends = {end: shown(end) for end in _end_symbols(cfg.task)}
+    ends = {end: visible_token(end) for end in _end_symbols(cfg.task)}
     end = form.draw(Prompt, KEY, variant=cfg.task, only=["end"], legal={"end": ends}, bound=True).end
     end = "" if end == NO_END else end
     return {"temperature": round(drawn.temperature, 3), "seed": drawn.seed, "end": end}, drawn.length
@@ -229,7 +229,7 @@ def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> No
 
 def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: float, step: int) -> None:
     """The candidates for a token of the text, or for the next one, which was measured at `step`."""
-    names = [f"{i}: {shown(token.token)}" for i, token in enumerate(written.tokens, start=1)]
+    names = [f"{i}: {visible_token(token.token)}" for i, token in enumerate(written.tokens, start=1)]
     following = _tokens_of(upcoming, temperature)
     tokens = [*written.tokens, *following]
     if not tokens:
@@ -242,11 +242,11 @@ def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: 
     draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.index))
     p = {"p": token.chosen_p, "temperature": token.temperature, "tempered": token.tempered[token.index]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
-    st.markdown(TEXTS("chosen", token=shown(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
+    st.markdown(TEXTS("chosen", token=visible_token(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
     if written.tokens:
         with st.popover("All generated tokens", key=f"{KEY}_all", icon=":material/table:"):
             columns = {
-                "token": [shown(token.token) for token in written.tokens],
+                "token": [visible_token(token.token) for token in written.tokens],
                 "probability": [token.chosen_p for token in written.tokens],
                 "at the temperature": [token.tempered[token.index] for token in written.tokens],
                 "temperature": [token.temperature for token in written.tokens],
@@ -279,7 +279,7 @@ def stop_sentence(stopped: str, count: int, requested: int, end: str, limit: int
     if stopped != "end":
         return TEXTS(STOP_HEADINGS[stopped], count=counted(count, "token"), limit=limit)
     heading = "stopped at the end symbol" if count < requested else "stopped at both"
-    return TEXTS(heading, number=count, end=shown(end), asked=requested)
+    return TEXTS(heading, number=count, end=visible_token(end), asked=requested)
 
 
 def _current_text(panel: InstrumentPanel, prompt: str) -> WrittenText:

@@ -13,7 +13,7 @@ from components.labs.parts import draw_finding, draw_sentence, number_cells
 from components.shell.text import badge, named_table, vector
 from models.answers import LOOKUP, Lookup
 from models.content import Texts
-from models.insight.lens import shown
+from models.insight.lens import visible_token
 from models.labs.subwords import MAX_JOINS, READ, learned, pieces
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -52,7 +52,7 @@ def draw_lookup(panel: InstrumentPanel, text: str) -> None:
     named_table(
         "Most similar rows",
         {
-            "symbol": [shown(value.names[row]) for row in nearest],
+            "symbol": [visible_token(value.names[row]) for row in nearest],
             "cosine with its row": number_cells(cosines, 3),
             "dot product": number_cells(value.table[row] @ value.table[symbol] for row in nearest),
         },
@@ -100,7 +100,7 @@ def lookup_text(value: Lookup, position: int) -> str:
         enters = TEXTS("enters with a position", position=added, enters=stream)
     table = {"symbols": symbols, "width": width, "numbers": symbols * width, "used": len(set(value.ids.tolist()))}
     entries = _first_entries(value.table[row])
-    token = {"symbol": shown(value.tokens[position]), "id": row, "row": entries, "enters": enters}
+    token = {"symbol": visible_token(value.tokens[position]), "id": row, "row": entries, "enters": enters}
     lines = TEXTS("lookup", tokens=len(value.tokens), apart=value.apart, **table, **token)
     return lines.replace("\n\n", "  \n")
 
@@ -111,4 +111,4 @@ def _first_entries(row: np.ndarray) -> str:
 
 def _visible(piece: str) -> str:
     """A piece with its spaces visible."""
-    return "".join(map(shown, piece))
+    return "".join(map(visible_token, piece))

@@ -14,7 +14,7 @@ from components.controls import form
 from components.labs.parts import draw_charts, draw_sentence, number_cells
 from components.shell.text import named_table, number
 from models.content import Texts
-from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest, value
+from models.insight.gaussian import ACTIVATIONS, moments, slope, steepest_point, value
 from models.spec.knob import Knob
 from models.spec.settings import Settings
 
@@ -40,7 +40,7 @@ def draw() -> None:
     settings = form.draw(ShownSlopes, KEY)
     shown, z, spread = settings.shown, settings.z, settings.spread
     draw_charts(KEY, curve_chart("Activation φ(z)", shown, False, z), curve_chart("Derivative φ'(z)", shown, True, z))
-    (steepest_z, steepest_slope), square = steepest("sigmoid"), moments("sigmoid", spread**2).slope
+    (steepest_z, steepest_slope), square = steepest_point("sigmoid"), moments("sigmoid", spread**2).slope
     steep = {"most": steepest_slope, "at": steepest_z}
     draw_sentence(TEXTS("bound", spread=spread, square=square, passed=square**0.5, **steep))
     _draw_table(shown, z, spread)
@@ -49,7 +49,7 @@ def draw() -> None:
 def _draw_table(shown: Sequence[str], z: float, spread: float) -> None:
     """φ' at z, its maximum, and the Gaussian means by quadrature."""
     names = [name for name in ACTIVATIONS if name in shown]
-    maxima = [steepest(name) for name in names]
+    maxima = [steepest_point(name) for name in names]
     means = [moments(name, spread**2) for name in names]
     columns = {
         "activation": names,

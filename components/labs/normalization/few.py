@@ -16,7 +16,7 @@ from components.shell.text import named_table
 from models import answers
 from models.answers import Overfitting
 from models.content import Texts
-from models.insight.few_samples import flatter, generalises
+from models.insight.few_samples import flatness_sentence, overfitting_sentence
 from models.spec import RunConfig
 from models.spec.knob import Knob
 from models.spec.settings import Settings
@@ -51,11 +51,11 @@ def draw_overfitting(_table: LabTable) -> None:
 
 def _draw_results(result: Overfitting) -> None:
     held_out, accuracy = result.held_out[..., -1], result.accuracy[..., -1]
-    draw_sentence(f"**Overfitting.** {generalises(NORMS, held_out, accuracy)}", "measured")
+    draw_sentence(f"**Overfitting.** {overfitting_sentence(NORMS, held_out, accuracy)}", "measured")
     steps = [int(step) for step in result.steps]
     losses = {"Loss on the samples": result.train, "Held-out loss": result.held_out}
     draw_charts(KEY, *(loss_chart(title, steps, loss) for title, loss in losses.items()))
-    draw_sentence(f"**Landscape.** {flatter(NORMS, result.rise)}", "measured")
+    draw_sentence(f"**Landscape.** {flatness_sentence(NORMS, result.rise)}", "measured")
     named_table(
         "With and without a norm",
         {

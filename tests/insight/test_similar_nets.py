@@ -1,4 +1,4 @@
-"""What became of nets that start alike: said of nets like those that were counted, and of no others."""
+"""What similar_nets_sentence of nets that start alike: said of nets like those that were counted, and of no others."""
 
 from collections import Counter
 from dataclasses import replace
@@ -6,8 +6,18 @@ from dataclasses import replace
 import pytest
 
 from benchmarks import verdicts as drawn
-from models.insight import starts
-from models.insight.starts import COUNTS, FIELDS_NOT_COMPARED, GRID, MIN_NETS, OF_NET, RATES, STEPS, Count, became
+from models.insight import similar_nets
+from models.insight.similar_nets import (
+    COUNTS,
+    FIELDS_OFF_GRID,
+    GRID,
+    MIN_NETS,
+    NET_GRIDS,
+    RATES,
+    STEPS,
+    Count,
+    similar_nets_sentence,
+)
 from models.spec import RunConfig, knobs
 
 MLP = RunConfig(depth=8, width=32, batch=32, lr=0.01, device="cpu")
@@ -18,15 +28,15 @@ TRANSFORMER = RunConfig.arranged("pre-norm", net="transformer", task="book", dep
 def counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts of which most, half and none learn."""
     counts = {"healthy": Count(95, 100), "borderline": Count(51, 100), "exploding": Count(2, 100)}
-    monkeypatch.setattr(starts, "COUNTS", counts | {"dead": Count(1, MIN_NETS - 1)})
+    monkeypatch.setattr(similar_nets, "COUNTS", counts | {"dead": Count(1, MIN_NETS - 1)})
 
 
 @pytest.mark.usefixtures("counted")
 def test_nothing_is_promised_to_a_shorter_run_nor_denied_to_a_longer_one() -> None:
     shorter, longer = (replace(MLP, steps=steps) for steps in (STEPS - 100, STEPS + 100))
-    assert (became(shorter, "healthy"), became(longer, "exploding")) == ("", "")
-    assert became(longer, "healthy")
-    assert became(shorter, "exploding")
+    assert (similar_nets_sentence(shorter, "healthy"), similar_nets_sentence(longer, "exploding")) == ("", "")
+    assert similar_nets_sentence(longer, "healthy")
+    assert similar_nets_sentence(shorter, "exploding")
 
 
 ASIDE = {
@@ -57,20 +67,20 @@ ASIDE = {
 @pytest.mark.parametrize("field", ASIDE)
 def test_nothing_is_said_of_a_net_that_differs_in_one_field_from_all_that_was_drawn(field: str) -> None:
     cfg = replace(TRANSFORMER if field == "optimizer" else MLP, **{field: ASIDE[field]})
-    assert became(cfg, "healthy") == ""
+    assert similar_nets_sentence(cfg, "healthy") == ""
 
 
 @pytest.mark.usefixtures("counted")
 def test_every_field_has_bounds_and_every_net_that_is_drawn_lies_within_them() -> None:
-    assert set(GRID) | set(OF_NET["mlp"]) | set(FIELDS_NOT_COMPARED) <= set(knobs())
+    assert set(GRID) | set(NET_GRIDS["mlp"]) | set(FIELDS_OFF_GRID) <= set(knobs())
     for cfg in drawn.configurations():
-        assert became(cfg, "healthy") or starts.note(cfg), cfg
+        assert similar_nets_sentence(cfg, "healthy") or similar_nets.note(cfg), cfg
 
 
 @pytest.mark.usefixtures("counted")
 def test_nothing_is_said_where_the_task_is_beyond_the_net_or_gives_its_answer_away() -> None:
-    assert became(replace(TRANSFORMER, mask="none"), "healthy") == ""
-    assert became(replace(TRANSFORMER, norm="batch norm"), "healthy") == ""
+    assert similar_nets_sentence(replace(TRANSFORMER, mask="none"), "healthy") == ""
+    assert similar_nets_sentence(replace(TRANSFORMER, norm="batch norm"), "healthy") == ""
 
 
 @pytest.mark.parametrize(
@@ -84,14 +94,14 @@ def test_a_run_whose_rates_add_up_to_little_is_told_so(fields: dict[str, object]
     said = (
         f"Slow: the learning rates of these {cfg.steps} steps add up to {sum(rates):.1g}; small nets that learned had"
     )
-    assert became(cfg, "healthy") == f"{said} {least:.2g} or more."
+    assert similar_nets_sentence(cfg, "healthy") == f"{said} {least:.2g} or more."
 
 
 def test_the_counts_are_those_of_the_benchmark() -> None:
     assert sum(count.nets for count in COUNTS.values()) == drawn.COUNT
     assert all(count.learn <= count.nets for count in COUNTS.values())
     assert set(RATES) == {
-        (net, task, one) for net, of in OF_NET.items() for task in of["task"] for one in of["optimizer"]
+        (net, task, one) for net, of in NET_GRIDS.items() for task in of["task"] for one in of["optimizer"]
     }
 
 
@@ -102,7 +112,7 @@ def test_nets_that_were_not_counted_bear_the_verdicts_out() -> None:
     table: Counter[tuple[str, bool]] = Counter()
     for one in drawn.outcomes(others[: 16 * drawn.TOGETHER]):
         start = "failing" if one.start in drawn.FAILING else one.start
-        table[start, one.became == "learns"] += 1
+        table[start, one.similar_nets_sentence == "learns"] += 1
     assert table["healthy", True] >= 20
     assert table["healthy", False] <= 0.15 * table["healthy", True]
     assert table["failing", True] <= 2

@@ -1,7 +1,7 @@
-"""What became of small nets drawn at random, by their verdict before any update, as sentences on nets like them.
+"""How many small random nets with the same verdict before training went on to learn, as a sentence on a similar net.
 
-`python -m benchmarks verdicts` draws them from GRID, trains them and prints COUNTS. Nothing is said of a net that
-differs in any field from all that was drawn.
+`python -m benchmarks verdicts` draws the nets from GRID, trains them and prints COUNTS. A net gets a sentence only if
+every field of it lies within GRID.
 """
 
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from models.spec.cautions import note
 from models.spec.overrides import mix_ln
 from models.spec.schedule import learning_rates
 
-STEPS = 300  # that each net was trained for
-MIN_NETS = 20  # for a sentence
-SLOW = 1 / 3  # a run is slow whose learning rates add up to less than this share of the lowest rate times STEPS
+STEPS = 300  # for which each net was trained
+MIN_NETS = 20  # fewest nets behind a sentence
+SLOW = 1 / 3  # a run is slow if its learning rates sum to less than this share of STEPS times the lowest rate of RATES
 
 Values = tuple[object, ...]
 
-# What was drawn, by field. Numbers in between count as drawn; any other field had its net's default.
+# Values drawn, by field. A number between two of them counts as drawn; every other field had its net's default.
 GRID: Mapping[str, Values] = {
     "residual": (True, False),
     "placement": tuple(PLACEMENTS),
@@ -35,8 +35,8 @@ GRID: Mapping[str, Values] = {
     "init": tuple(INITS),
     "init_gain": (0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
 }
-# A value that is repeated is drawn more often.
-OF_NET: Mapping[str, Mapping[str, Values]] = {
+# The same by kind of net; a repeated value is drawn more often.
+NET_GRIDS: Mapping[str, Mapping[str, Values]] = {
     "mlp": {
         "task": ("digits", "digits", "spiral"),
         "optimizer": ("momentum", "momentum", "sgd", "adam", "adam", "adamw"),
@@ -52,7 +52,7 @@ OF_NET: Mapping[str, Mapping[str, Values]] = {
         "batch": (8, 16),
     },
 }
-# Learning rates with which a pre-norm net of such a size learns the task in STEPS: the least and the greatest.
+# Lowest and highest learning rate with which a pre-norm net of these sizes learns the task in STEPS.
 RATES: Mapping[tuple[str, str, str], tuple[float, float]] = {
     ("mlp", "digits", "sgd"): (0.01, 0.3),
     ("mlp", "digits", "momentum"): (0.003, 0.1),
@@ -69,11 +69,11 @@ RATES: Mapping[tuple[str, str, str], tuple[float, float]] = {
     ("transformer", "book", "adam"): (1e-3, 0.01),
     ("transformer", "book", "adamw"): (1e-3, 0.01),
 }
-FIELDS_NOT_COMPARED = ("net", "seed", "device", "steps", "lr", "overrides")  # by the grid; `became` looks at some
+FIELDS_OFF_GRID = ("net", "seed", "device", "steps", "lr", "overrides")  # `similar_nets_sentence` checks some of them
 
 
 class Count(NamedTuple):
-    """How many of some nets learn, as `outcome.learned` says."""
+    """How many of some nets learn, by `outcome.learned`."""
 
     learn: int
     nets: int
@@ -91,39 +91,40 @@ COUNTS: Mapping[str, Count] = {
 }
 
 
-def became(cfg: RunConfig, start: str) -> str:
-    """What became of the nets like this one that had this verdict before any update; empty where that is not known."""
+def similar_nets_sentence(cfg: RunConfig, start: str) -> str:
+    """How many similar nets with the verdict `start` before training learned; empty if too few were drawn to say."""
     rates = RATES.get((cfg.net, cfg.task, cfg.optimizer))
     if rates is None or note(cfg):
         return ""
-    lr_sum, least = sum(learning_rates(cfg)), rates[0] * STEPS
-    if start in ("healthy", "inert", "borderline") and lr_sum < SLOW * least:
+    lowest, highest = rates
+    lr_sum, lr_sum_needed = sum(learning_rates(cfg)), lowest * STEPS
+    if start in ("healthy", "inert", "borderline") and lr_sum < SLOW * lr_sum_needed:
         return (
             f"Slow: the learning rates of these {cfg.steps} steps add up to {number(lr_sum, 1)}; small nets that "
-            f"learned had {number(least, 2)} or more."
+            f"learned had {number(lr_sum_needed, 2)} or more."
         )
     count = COUNTS.get(start)
-    if count is None or count.nets < MIN_NETS or not rates[0] <= cfg.lr <= rates[1] or not _within_grid(cfg):
+    if count is None or count.nets < MIN_NETS or not lowest <= cfg.lr <= highest or not _is_within_grid(cfg):
         return ""
-    mostly = 2 * count.learn > count.nets
-    too_short = mostly and cfg.steps < STEPS  # it may not have learned yet
-    too_long = not mostly and cfg.steps > STEPS  # it may still learn
-    if too_short or too_long:
+    most_learn = 2 * count.learn > count.nets
+    may_need_longer = most_learn and cfg.steps < STEPS
+    may_learn_later = not most_learn and cfg.steps > STEPS
+    if may_need_longer or may_learn_later:
         return ""
     return f"Of {count.nets} small nets drawn at random that start like this, {count.learn} learn in {STEPS} steps."
 
 
-def _within_grid(cfg: RunConfig) -> bool:
-    """Whether every field of a net is among what was drawn, or is the default."""
-    grid = {**GRID, **OF_NET[cfg.net]}
-    usual = {name: getattr(RunConfig, name) for name in knobs()} | NET_DEFAULTS[cfg.net]
+def _is_within_grid(cfg: RunConfig) -> bool:
+    """Whether every field of a net has a value that was drawn, or its default if the field was not varied."""
+    defaults = {name: getattr(RunConfig, name) for name in knobs()} | NET_DEFAULTS[cfg.net]
+    grid = {**{name: (value,) for name, value in defaults.items()}, **GRID, **NET_GRIDS[cfg.net]}
     return cfg.overrides in ((), mix_ln(cfg.depth)) and all(
-        _among(getattr(cfg, name), grid.get(name, (usual[name],))) for name in usual if name not in FIELDS_NOT_COMPARED
+        _is_drawn(getattr(cfg, name), grid[name]) for name in defaults if name not in FIELDS_OFF_GRID
     )
 
 
-def _among(value: object, drawn: Values) -> bool:
+def _is_drawn(value: object, drawn: Values) -> bool:
     """Whether a value was drawn, or is a number between two that were."""
-    numbers = [one for one in drawn if isinstance(one, int | float) and not isinstance(one, bool)]
+    numbers = [option for option in drawn if isinstance(option, int | float) and not isinstance(option, bool)]
     between = isinstance(value, int | float) and numbers and min(numbers) <= value <= max(numbers)
     return value in drawn or bool(between)

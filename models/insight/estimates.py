@@ -1,0 +1,149 @@
+"""Estimates from a configuration and row 0 of its run: whether norms fix what is read, and what training can reach."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from models.insight.landscape import MOMENTUM
+from models.insight.theory import weight_variance
+from models.spec import NORMS, RunConfig, plan
+from models.spec.parametrization import branch_gain, output_factor, scaling_of, score_scale, uniform
+from models.spec.plan import SublayerPlan, one_layer
+from models.spec.schedule import summed_rates
+from models.trace import Trace
+
+SIZE_FIXING_NORMS = {name for name, norm in NORMS.items() if norm.over}
+SCALING_ACTIVATIONS = ("relu", "identity", "gelu", "silu", "selu")  # their output grows with their input
+ADAM_LIKE = ("adam", "adamw")  # optimisers whose step does not grow with the gradient
+MIN_GRADIENT = 1e-7  # RMS well above Adam's eps; from it on, Adam's first update equals the learning rate
+
+
+@lru_cache(maxsize=256)
+def is_head_normed(cfg: RunConfig) -> bool:
+    """Whether the head reads the stream through a norm that fixes its size."""
+    final_norm = plan(cfg).final_norm if cfg.stack == "single" else cfg.norm
+    return bool(SIZE_FIXING_NORMS & {final_norm, plan(cfg).sublayers[-1].norm_add})
+
+
+@lru_cache(maxsize=256)
+def is_fully_normed(cfg: RunConfig) -> bool:
+    """Whether every branch and the head read the stream through a size-fixing norm, so that its size does no harm."""
+    if not is_head_normed(cfg):
+        return False
+    normed = True  # the embedding fixes the size of the input
+    for sublayer in plan(cfg).sublayers:
+        if not sublayer.identity:
+            if not (normed or cfg.stack == "dlcl" or _is_scale_invariant(cfg, sublayer)):
+                return False
+            normed = sublayer.norm_add in SIZE_FIXING_NORMS
+    return True
+
+
+def _is_scale_invariant(cfg: RunConfig, sublayer: SublayerPlan) -> bool:
+    """Whether a branch's output does not depend on the size of its input."""
+    if sublayer.norm_in in SIZE_FIXING_NORMS:
+        return True
+    if sublayer.kind == "attn":
+        return False  # its scores grow with the input
+    if sublayer.norm_mid in SIZE_FIXING_NORMS:
+        return True
+    return sublayer.norm_out in SIZE_FIXING_NORMS and sublayer.activation in SCALING_ACTIVATIONS
+
+
+def first_update(cfg: RunConfig, trace: Trace) -> np.ndarray:
+    """Predicted |change| / |weights| of the first update by block, (depth,); 0 for blocks whose weights are all 0.
+
+    SGD and momentum take a gradient step; Adam's first step changes every weight by the learning rate.
+    """
+    gradient = trace.weight_grad_rms[0].astype(float)
+    rate = float(trace.lr[0]) * scaling_of(cfg, "stream.blocks.b01.mlp.function.w1.weight", cfg.width**2)[0]
+    if cfg.optimizer in ADAM_LIKE:
+        change = np.where(gradient > MIN_GRADIENT, rate, 0.0)
+    else:
+        change = rate * float(trace.clip_factor[0]) * gradient
+    size = np.array([_weight_rms(cfg, plan(cfg).of_block(block)) for block in range(1, cfg.depth + 1)])
+    return np.divide(change, size, out=np.zeros(cfg.depth), where=size > 0)
+
+
+def first_drop(cfg: RunConfig, trace: Trace) -> float:
+    """Relative decrease of the loss by the first gradient step, to first order.
+
+    It is 0 for Adam, and under parametrisations in which learning rates differ between parameters.
+    """
+    if cfg.optimizer in ADAM_LIKE or not uniform(cfg):
+        return 0.0
+    gradient = float(trace.grad_norm[0])
+    return float(trace.lr[0]) * float(trace.clip_factor[0]) * gradient**2 / float(trace.loss[0])
+
+
+def update_reach(cfg: RunConfig, trace: Trace) -> float:
+    """|change| / |weights| of the median block if all updates of the run pointed in the direction of the first."""
+    first = first_update(cfg, trace)
+    rate = float(trace.lr[0])
+    if rate == 0 or not first.any():
+        return math.inf
+    steps = summed_rates(cfg) / rate / (1 - MOMENTUM if cfg.optimizer == "momentum" else 1)
+    return float(np.median(first[first > 0])) * steps
+
+
+def logit_reach(cfg: RunConfig, size: float) -> float:
+    """Largest change of a logit that Adam can reach by the head's weights alone; infinite for other optimisers.
+
+    The head reads `width` numbers of RMS `size`, which counts as 1 if it is larger. A step moves each weight by at most
+    the learning rate (Kingma & Ba 2014, section 2.1).
+    """
+    if cfg.optimizer not in ADAM_LIKE:
+        return math.inf
+    return summed_rates(cfg) * cfg.width * output_factor(cfg) * min(size, 1.0)
+
+
+def score_spread(cfg: RunConfig, trace: Trace) -> float:
+    """Largest standard deviation of the attention scores q.k/sqrt(K) over the untrained blocks; 0 without attention.
+
+    For independent weights and inputs it is width * variance of W_Q and W_K * mean square of attention's input.
+    """
+    sublayers = plan(cfg).sublayers
+    attentions = [at for at, sublayer in enumerate(sublayers) if sublayer.kind == "attn" and not sublayer.identity]
+    if not attentions or cfg.qk_norm:
+        return float(bool(attentions))
+    width, head_size = cfg.width, cfg.width // cfg.heads
+    variance = branch_gain(cfg) ** 2 * weight_variance(cfg.init, width, width, last=False, sublayers=cfg.sublayers)
+    mean_squares = [
+        1.0
+        if sublayers[at].norm_in in SIZE_FIXING_NORMS
+        else (sublayers[at].input_scale * float(trace.act_rms[0, at])) ** 2
+        for at in attentions
+    ]
+    return width * variance * max(mean_squares) * (score_scale(cfg) or head_size**-0.5) * head_size**0.5
+
+
+def freezing_spread(cfg: RunConfig) -> float:
+    """Standard deviation of independent scores above which a softmax over T tokens is dominated by one or few.
+
+    sqrt(2 ln T), where the random energy model freezes (Derrida 1981).
+    """
+    return math.sqrt(2 * math.log(cfg.tokens)) if cfg.tokens > 1 else math.inf
+
+
+def _weight_rms(cfg: RunConfig, sublayers: tuple[SublayerPlan, ...]) -> float:
+    """RMS of a block's weights at initialisation; 0 without weights."""
+    square_sum = count = 0.0
+    matrices = [matrix for sublayer in sublayers for matrix in _matrices(cfg, sublayer)]
+    for inputs, outputs, last in matrices:
+        count += inputs * outputs
+        variance = weight_variance(cfg.init, inputs, outputs, last=last, sublayers=cfg.sublayers)
+        square_sum += inputs * outputs * variance * branch_gain(cfg) ** 2
+    return float(np.sqrt(square_sum / count)) if count else 0.0
+
+
+def _matrices(cfg: RunConfig, sublayer: SublayerPlan) -> list[tuple[int, int, bool]]:
+    """Inputs, outputs, and whether it is the last, for each matrix of a branch."""
+    width, hidden = cfg.width, cfg.expansion * cfg.width
+    if sublayer.identity:
+        return []
+    if sublayer.kind == "attn":
+        return [(width, width, False)] * 3 + [(width, width, True)]
+    if one_layer(cfg, sublayer.kind):
+        return [(width, width, True)]
+    return [(width, hidden, False), (hidden, width, True)]
