@@ -377,10 +377,10 @@ class Lens:
     samples: int  # in the held-out split
     classes: tuple[str, ...]  # (C,)
     batch_norm: bool
-    asked: np.ndarray  # where training takes a loss, (T,)
+    has_loss: np.ndarray  # whether training takes a loss at a position, (T,)
     truth: np.ndarray  # the correct class of a held-out sample, (T,), else -1
     attention: np.ndarray  # of one block, (H, T, T); H = 0 if it has none
-    read: np.ndarray  # whether the output head can read a site, (S,)
+    readable: np.ndarray  # whether the output head can read a site, (S,)
     probabilities: np.ndarray  # at the end, (T, C)
     top: np.ndarray  # likeliest class, (S, T)
     probability: np.ndarray  # its probability, (S, T)
@@ -397,10 +397,10 @@ class Refinement(Lens):
 class Continuation:
     """What the net says after a text, and why it stopped: length, end, full, unasked or not finite."""
 
-    said: tuple[str, ...]  # (K,)
+    written: tuple[str, ...]  # (K,)
     classes: tuple[str, ...]  # (C,)
     probabilities: np.ndarray  # from which each token was chosen, (K, C)
-    read: tuple[str, ...]  # the tokens before the first one that was said
+    context: tuple[str, ...]  # the tokens that the net read to write the first one
     limit: int  # how many tokens the net can read
     unknown: tuple[str, ...]  # tokens of the text that were left out
     cut: int  # how many tokens of the text did not fit
@@ -446,10 +446,10 @@ class Translation:
     steps: np.ndarray  # at which the net was measured, (K,)
     held_out: np.ndarray  # loss, (K,)
     accuracy: np.ndarray  # (K,)
-    aim: np.ndarray  # share of attention on source tokens that hold the symbol to be written, (K, L, H)
-    looks: np.ndarray  # attention on the first sample, (K, L, H, T written, T read)
-    said: np.ndarray  # what the net writes for that sample, (K, T)
-    even: float  # the aim of uniform attention
+    alignment: np.ndarray  # share of attention on source tokens that hold the symbol to be written, (K, L, H)
+    attention: np.ndarray  # on the first sample, (K, L, H, T written, T read)
+    written: np.ndarray  # what the net writes for that sample, (K, T)
+    even: float  # the alignment of uniform attention
     source: np.ndarray  # of that sample, (T,)
     target: np.ndarray  # of that sample, (T,)
     parameters: int

@@ -104,7 +104,7 @@ def _cautions(measured: Measured[Lens], position: int) -> list[str]:
     cautions = []
     if cfg.task not in PROMPTS:
         cautions.append(WORDS("sample", sample=measured.args["sample"], last=value.samples - 1))
-    if not value.asked[position]:
+    if not value.has_loss[position]:
         cautions.append(WORDS("no loss here"))
     if cfg.mask == "none" and len(value.tokens) > 1:
         cautions.append(WORDS("no mask"))
@@ -176,7 +176,7 @@ def lens_map(title: str, sites: tuple[str, ...], value: Lens, position: int) -> 
         unit="probability",
         x="token read",
         texts=texts,
-        hidden=np.repeat(~value.read[:, None], top.shape[1], 1),
+        hidden=np.repeat(~value.readable[:, None], top.shape[1], 1),
         marked=position + 1,
     )
 
@@ -199,7 +199,7 @@ def _class_label(names: list[str], top: int, last: int) -> str:
 
 def distance_chart(sites: tuple[str, ...], value: Lens, position: int) -> Figure:
     """KL(end || site) in nats, at the sites that the lens reads."""
-    read = value.read
+    read = value.readable
     names = tuple(site for site, is_read in zip(sites, read, strict=True) if is_read)
     series = [Series("KL to the end", value.kl[read, position])]
     return depth_profile(title="Distance from the end by site", unit="KL, nats", hue=SIGNAL, sites=names, series=series)
@@ -218,7 +218,7 @@ def lens_rows(sites: tuple[str, ...], value: Lens, position: int) -> pd.DataFram
                 "KL, nats": number(value.kl[row, position]),
                 "agrees": "yes" if top[row] == top[-1] >= 0 else "no",
             }
-            for row in np.flatnonzero(value.read)
+            for row in np.flatnonzero(value.readable)
         ]
     )
 
@@ -263,7 +263,7 @@ def _obstacle(value: Lens) -> str:
     """Why the net cannot continue its text; empty if it can."""
     if len(value.tokens) >= value.limit:
         return WORDS("full", tokens=value.limit)
-    if not value.asked[-1]:
+    if not value.has_loss[-1]:
         return WORDS("not asked")
     return "" if np.isfinite(value.probabilities[-1]).all() else WORDS("not finite")
 

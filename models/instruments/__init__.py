@@ -1,18 +1,18 @@
-"""Instruments: what can be measured, with torch, of a net at one step of its run.
+"""Instruments: measurements of a net at one step of its run, with torch.
 
-An instrument takes the replays, a configuration and plain arguments, yields the share of its work that is done, and
-returns the class of `models.answers` that its question names.
+An instrument takes the replays, a configuration and plain arguments. It yields the share of its work that is done, and
+returns the answer class that its question names in `models.answers`.
 """
 
 from collections.abc import Callable, Generator
 from typing import Any
 
-from models.instruments.cache import cached
+from models.instruments.cache import cached_reading
 from models.instruments.check import check
 from models.instruments.collapse import collapse
 from models.instruments.covariate import covariate_shift
 from models.instruments.curvature import sharpness, stream_jacobian
-from models.instruments.descent import edge_of_stability, noisy_smoothness, smoothness, update
+from models.instruments.descent import edge_of_stability, smoothness, smoothness_with_noise, update
 from models.instruments.distributions import distributions, layer_film
 from models.instruments.few_samples import few_samples
 from models.instruments.generation import continuation, refinement, replacement, revision
@@ -21,7 +21,7 @@ from models.instruments.landscape import landscape
 from models.instruments.lens import lens
 from models.instruments.lookup import lookup
 from models.instruments.paths import gradient_shares, path_lengths
-from models.instruments.position import beyond, place
+from models.instruments.position import beyond, probe_positions
 from models.instruments.signal import signal
 from models.instruments.stream import stream
 from models.instruments.surgery import lesions, sublayers, surgery
@@ -33,50 +33,50 @@ from models.training import Replays, Snapshot, Work, followed
 Instrument = Callable[..., Work[Any]]
 
 
-def of_still(measure: Callable[..., Any]) -> Instrument:
-    """An instrument on the net of one step: `step` goes to the replay, all other arguments to `measure`."""
+def on_snapshot(measure: Callable[..., Any]) -> Instrument:
+    """Makes an instrument of a measurement of one snapshot: `step` selects it, other arguments go to `measure`."""
 
     def instrument(replays: Replays, cfg: RunConfig, *, step: int, **args: Any) -> Work[Any]:
-        def measured(snapshot: Snapshot) -> Work[Any]:
+        def measure_snapshot(snapshot: Snapshot) -> Work[Any]:
             result = measure(snapshot, **args)
             return (yield from result) if isinstance(result, Generator) else result
 
-        return (yield from followed(replays.snapshot(cfg, min(max(0, int(step)), cfg.steps)), measured))
+        return (yield from followed(replays.snapshot(cfg, min(max(0, int(step)), cfg.steps)), measure_snapshot))
 
     return instrument
 
 
 INSTRUMENTS: dict[str, Instrument] = {
-    "stream": of_still(stream),
-    "distributions": of_still(distributions),
+    "stream": on_snapshot(stream),
+    "distributions": on_snapshot(distributions),
     "layer film": layer_film,
-    "gradient shares": of_still(gradient_shares),
-    "path lengths": of_still(path_lengths),
+    "gradient shares": on_snapshot(gradient_shares),
+    "path lengths": on_snapshot(path_lengths),
     "signal": signal,
-    "check": of_still(check),
-    "health": of_still(health),
-    "surgery": of_still(surgery),
-    "lesions": of_still(lesions),
-    "sublayers": of_still(sublayers),
-    "collapse": of_still(collapse),
-    "lens": of_still(lens),
-    "continuation": of_still(continuation),
-    "revision": of_still(revision),
-    "replacement": of_still(replacement),
-    "cached": of_still(cached),
-    "refinement": of_still(refinement),
-    "lookup": of_still(lookup),
-    "place": of_still(place),
-    "beyond": of_still(beyond),
-    "landscape": of_still(landscape),
+    "check": on_snapshot(check),
+    "health": on_snapshot(health),
+    "surgery": on_snapshot(surgery),
+    "lesions": on_snapshot(lesions),
+    "sublayers": on_snapshot(sublayers),
+    "collapse": on_snapshot(collapse),
+    "lens": on_snapshot(lens),
+    "continuation": on_snapshot(continuation),
+    "revision": on_snapshot(revision),
+    "replacement": on_snapshot(replacement),
+    "cached": on_snapshot(cached_reading),
+    "refinement": on_snapshot(refinement),
+    "lookup": on_snapshot(lookup),
+    "place": on_snapshot(probe_positions),
+    "beyond": on_snapshot(beyond),
+    "landscape": on_snapshot(landscape),
     "sharpness": sharpness,
-    "stream jacobian": of_still(stream_jacobian),
+    "stream jacobian": on_snapshot(stream_jacobian),
     "trial": trial,
     "translation": translation,
     "few samples": few_samples,
     "update": update,
     "smoothness": smoothness,
-    "smoothness with noise": noisy_smoothness,
+    "smoothness with noise": smoothness_with_noise,
     "edge of stability": edge_of_stability,
     "covariate shift": covariate_shift,
 }

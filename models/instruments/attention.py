@@ -1,9 +1,10 @@
-"""Attention step by step: the module itself uses a fused kernel, which never returns its weights.
+"""Attention computed step by step, because the module's fused kernel does not return its weights.
 
 Legend: B samples, T tokens, D width, H heads, K head size.
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,16 @@ from torch import Tensor, nn
 from models.nets.branches import Attention
 
 
-def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits and weights (B, H, T, T), and values (B, H, T, K).
+class AttentionParts(NamedTuple):
+    """Logits and weights (B, H, T, T), and values (B, H, T, K); a row of weights sums to 1."""
 
-    The weights are the softmax of the logits over the tokens that a row may see, and 0 elsewhere.
-    """
+    logits: Tensor
+    weights: Tensor
+    values: Tensor
+
+
+def attention_parts(module: Attention, x_BTD: Tensor) -> AttentionParts:
+    """Attention on x: weights are the softmax of the logits over the tokens visible to a row, and 0 elsewhere."""
     q_BHTK, k_BHTK, v_BHTK = (
         layer(x_BTD).unflatten(-1, (module.heads, -1)).transpose(1, 2) for layer in (module.w_q, module.w_k, module.w_v)
     )
@@ -24,20 +30,15 @@ def attention_of(module: Attention, x_BTD: Tensor) -> tuple[Tensor, Tensor, Tens
     logits_BHTT = logits_BHTT / q_BHTK.shape[-1] ** 0.5 if module.scale is None else logits_BHTT * module.scale
     if module.relative is not None:
         logits_BHTT = logits_BHTT + module.relative(x_BTD.shape[1], False)
-    return logits_BHTT, logits_BHTT.masked_fill(~visible(module, x_BTD.shape[1]), -math.inf).softmax(-1), v_BHTK
+    weights_BHTT = logits_BHTT.masked_fill(~visibility(module, x_BTD.shape[1]), -math.inf).softmax(-1)
+    return AttentionParts(logits_BHTT, weights_BHTT, v_BHTK)
 
 
-def attention_weights(module: Attention, x_BTD: Tensor) -> Tensor:
-    """The weight that each row gives each token, (B, H, T, T); a row adds up to 1."""
-    return attention_of(module, x_BTD)[1]
-
-
-def visible(module: Attention, tokens: int) -> Tensor:
-    """Which tokens each row may see, (T, T): all, or with a causal mask only itself and earlier ones."""
+def visibility(module: Attention, tokens: int) -> Tensor:
+    """Whether each row may see each token, (T, T): with a causal mask only itself and earlier ones."""
     all_TT = torch.ones(tokens, tokens, dtype=torch.bool, device=module.w_q.weight.device)
     return all_TT.tril() if module.causal else all_TT
 
 
 def attention_in(block: nn.Module) -> Attention | None:
-    """The attention of a block, or None."""
     return next((part for part in block.modules() if isinstance(part, Attention)), None)

@@ -23,14 +23,14 @@ from models.tasks.base import NO_LOSS
 from models.training import Replays, Snapshot, Work, cross_entropy
 from models.training.replay import even_steps, within
 
-MEASURED_STEPS = 8  # steps at which the sharpness is measured, the last of them the one that was asked for
-ITERATIONS = 100
-RESIDUAL = 0.02  # |Hv - qv| / |q| below which q counts as an eigenvalue
-PRODUCT_WORK = 4e9  # most multiplications of one Hessian-vector product; a costlier one is taken over fewer samples
-PRODUCT_PASSES = 6  # passes through the weights that one product takes
-PART_WORK = 2e8  # multiplications of one part of a product: other work can go on between parts
-WIDEST = 64  # width up to which the whole Jacobian is taken
-SLICE = 2e8  # multiplications of one slice of its rows
+MEASURED_STEPS = 8  # at which the sharpness is measured; the last one is the requested step
+MAX_ITERATIONS = 100  # of power iteration
+MAX_RESIDUAL = 0.02  # |Hv - qv| / |q| below which q counts as an eigenvalue
+MAX_PRODUCT_WORK = 4e9  # multiplications of a Hessian-vector product; a costlier one is taken over fewer samples
+PRODUCT_PASSES = 6  # passes through the weights that a product takes
+MAX_PART_WORK = 2e8  # multiplications of one part of a product; other work can run between parts
+MAX_WIDTH = 64  # up to which the Jacobian is computed
+MAX_SLICE_WORK = 2e8  # multiplications of one slice of the Jacobian's rows
 
 Product = Callable[[Tensor], Tensor]  # v (P,) -> (P,)
 
@@ -43,57 +43,70 @@ class Eigenvalue(NamedTuple):
     products: int  # Hessian-vector products taken
     vector: Tensor  # (P,)
 
+    @property
+    def finite_vector(self) -> Tensor | None:
+        """The eigenvector, as the start of another power iteration; None if it is not finite."""
+        return self.vector if self.vector.isfinite().all() else None
+
 
 def sharpness(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Sharpness]:
-    """The largest eigenvalue of the loss's Hessian, at MEASURED_STEPS even steps up to `step`, each on its own batch.
+    """Largest eigenvalue of the loss's Hessian at MEASURED_STEPS even steps up to `step`, each on its own batch.
 
-    Fewer steps where the run diverges earlier.
+    There are fewer steps if the run diverges earlier.
     """
-    last = min(max(0, int(step)), cfg.steps)
-    steps = even_steps(last, MEASURED_STEPS)
-    rates, rows, start, samples = learning_rates(cfg), [], None, 0
-    for at, look in enumerate(steps):
-        snapshot = yield from within(replays.snapshot(cfg, look), at / len(steps), (at + 0.3) / len(steps))
-        if snapshot.step < look:
+    steps = even_steps(min(max(0, int(step)), cfg.steps), MEASURED_STEPS)
+    rates = learning_rates(cfg)
+    measured: dict[int, Eigenvalue] = {}
+    start, samples = None, 0
+    for at, step_to_measure in enumerate(steps):
+        low, middle, high = ((at + part) / len(steps) for part in (0, 0.3, 1))
+        snapshot = yield from within(replays.snapshot(cfg, step_to_measure), low, middle)
+        if snapshot.step < step_to_measure:
             break
-        power, samples = yield from within(
-            sharpness_of(snapshot, start), (at + 0.3) / len(steps), (at + 1) / len(steps)
-        )
-        start = power.vector if power.vector.isfinite().all() else None
-        rows.append((look, rates[min(look, cfg.steps - 1)], power.value, power.residual, power.products))
-    return Sharpness(samples, *(np.array([row[at] for row in rows]) for at in range(5)))
+        eigenvalue, samples = yield from within(sharpness_of(snapshot, start), middle, high)
+        start = eigenvalue.finite_vector
+        measured[step_to_measure] = eigenvalue
+    return Sharpness(
+        samples,
+        steps=np.array([*measured]),
+        rate=np.array([rates[min(step, cfg.steps - 1)] for step in measured]),
+        sharpness=np.array([eigenvalue.value for eigenvalue in measured.values()]),
+        residual=np.array([eigenvalue.residual for eigenvalue in measured.values()]),
+        products=np.array([eigenvalue.products for eigenvalue in measured.values()]),
+    )
 
 
 def sharpness_of(snapshot: Snapshot, start: Tensor | None = None) -> Work[tuple[Eigenvalue, int]]:
-    """The largest eigenvalue of the Hessian of the batch's loss, and over how many samples it was taken.
+    """Largest eigenvalue of the Hessian of the batch's loss, and the number of samples it was taken over.
 
-    Power iteration begins at `start`, else at a random vector that the seed decides.
+    Power iteration begins at `start`, or at a random vector that the seed decides.
     """
-    parts, samples = yield from within(hessian(snapshot), 0.0, 1 / 7)
+    parts, samples = yield from within(hessian_products(snapshot), 0.0, 1 / 7)
     if start is None:
         count = sum(p.numel() for p in snapshot.model.parameters() if p.requires_grad)
         start = torch.randn(count, generator=generator(snapshot.cfg.seed, "sharpness"), dtype=torch.float64)
-    return (yield from within(largest(parts, start), 1 / 7, 1.0)), samples
+    return (yield from within(largest_eigenvalue(parts, start), 1 / 7, 1.0)), samples
 
 
-def hessian(snapshot: Snapshot) -> Work[tuple[list[Product], int]]:
-    """Products with the Hessian over parts of the step's batch, which add up to H v, and the number of samples.
+def hessian_products(snapshot: Snapshot) -> Work[tuple[list[Product], int]]:
+    """Hessian-vector products over parts of the step's batch, which sum to H v, and the number of samples in all.
 
-    Batch norm mixes samples, so there is then one part.
+    There is one part under batch norm, which mixes samples.
     """
     model, x, y = snapshot.exact()
-    work = PRODUCT_PASSES * max(1, matrix_size(model.stream)) * snapshot.cfg.tokens
-    samples = max(1, min(len(x), int(PRODUCT_WORK / work)))
-    size = samples if normed_over_batch(snapshot.cfg) else max(1, min(samples, int(PART_WORK / work)))
-    parts, counted = [], (y[:samples] != NO_LOSS).sum()
+    sample_work = PRODUCT_PASSES * max(1, matrix_size(model.stream)) * snapshot.cfg.tokens
+    samples = max(1, min(len(x), int(MAX_PRODUCT_WORK / sample_work)))
+    size = samples if normed_over_batch(snapshot.cfg) else max(1, min(samples, int(MAX_PART_WORK / sample_work)))
+    losses = (y[:samples] != NO_LOSS).sum()
+    parts = []
     for part_x, part_y in zip(x[:samples].split(size), y[:samples].split(size), strict=True):
-        parts.append(_product(model, part_x, part_y, (part_y != NO_LOSS).sum() / counted))
+        parts.append(_product(model, part_x, part_y, (part_y != NO_LOSS).sum() / losses))
         yield len(parts) * size / samples
     return parts, samples
 
 
 def _product(model: Net, x: Tensor, y: Tensor, share: Tensor) -> Product:
-    """The product with the Hessian of a share of the loss; its first derivative is computed once."""
+    """Product with the Hessian of `share` times the loss; the first derivative is computed once."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     with sdpa_kernel(SDPBackend.MATH):  # the only attention kernel that can be differentiated twice
         loss = share * cross_entropy(model(x), y)
@@ -105,52 +118,52 @@ def _product(model: Net, x: Tensor, y: Tensor, share: Tensor) -> Product:
     return product
 
 
-def largest(parts: Sequence[Product], start: Tensor) -> Work[Eigenvalue]:
-    """The largest eigenvalue of H, the sum of some symmetric products.
+def largest_eigenvalue(parts: Sequence[Product], start: Tensor) -> Work[Eigenvalue]:
+    """Largest eigenvalue of H, the sum of some symmetric products.
 
-    Power iteration finds the eigenvalue of largest size. If that is negative, or a negative one of similar size keeps
-    it from settling, it runs again on H plus that size, where the wanted eigenvalue is the largest.
+    Power iteration finds the eigenvalue of largest magnitude. If that is negative, or if a negative one of similar
+    magnitude prevents convergence, it runs again on H plus that magnitude, whose largest eigenvalue is the one sought.
     """
-    power = yield from _power(parts, start, 0.0)
-    if (power.value >= 0 and power.residual < RESIDUAL) or not math.isfinite(power.value):
-        return power
-    shifted = yield from _power(parts, start, -abs(power.value))
-    return shifted._replace(products=power.products + shifted.products)
+    plain = yield from _power_iteration(parts, start, 0.0)
+    if (plain.value >= 0 and plain.residual < MAX_RESIDUAL) or not math.isfinite(plain.value):
+        return plain
+    shifted = yield from _power_iteration(parts, start, -abs(plain.value))
+    return shifted._replace(products=plain.products + shifted.products)
 
 
-def _power(parts: Sequence[Product], start: Tensor, shift: float) -> Work[Eigenvalue]:
-    """The eigenvalue of H that power iteration with H - shift converges to."""
+def _power_iteration(parts: Sequence[Product], start: Tensor, shift: float) -> Work[Eigenvalue]:
+    """The eigenvalue of H to which power iteration with H - shift converges."""
     v = start / start.norm()
     value, residual = math.nan, math.nan
-    for done in range(1, ITERATIONS + 1):
+    for products in range(1, MAX_ITERATIONS + 1):
         image = torch.zeros_like(v)
         for product in parts:
             image += product(v)
-            yield (done - 1) / ITERATIONS
+            yield (products - 1) / MAX_ITERATIONS
         value = (v @ image).item()
         residual = (image - value * v).norm().item() / max(abs(value), 1e-300)
-        moved = image - shift * v
-        size = moved.norm().item()
-        if residual < RESIDUAL or size == 0 or not math.isfinite(size):
-            return Eigenvalue(value if math.isfinite(size) else math.nan, residual, done, v)
-        v = moved / size
-    return Eigenvalue(value, residual, ITERATIONS, v)
+        shifted = image - shift * v
+        size = shifted.norm().item()
+        if residual < MAX_RESIDUAL or size == 0 or not math.isfinite(size):
+            return Eigenvalue(value if math.isfinite(size) else math.nan, residual, products, v)
+        v = shifted / size
+    return Eigenvalue(value, residual, MAX_ITERATIONS, v)
 
 
 def stream_jacobian(snapshot: Snapshot) -> Work[StreamJacobian]:
-    """The singular values of d x_end / d x0 of the last token, before the final norm. ValueError beyond WIDEST."""
+    """Singular values of d x_end / d x0 of the last token, before the final norm. ValueError beyond MAX_WIDTH."""
     width = snapshot.cfg.width
-    if width > WIDEST:
-        raise ValueError(f"width is {width}; the Jacobian is taken up to {WIDEST}")
+    if width > MAX_WIDTH:
+        raise ValueError(f"width is {width}; the Jacobian is taken up to {MAX_WIDTH}")
     model, x, _ = snapshot.exact()
     x = x if normed_over_batch(snapshot.cfg) else x[:1]  # without batch norm no other sample matters
-    weights = matrix_size(model)
     model.requires_grad_(False)
     x0 = model.position(model.embed(x)).requires_grad_()
     with sdpa_kernel(SDPBackend.MATH):  # the only attention kernel whose backward takes several gradients at once
         end = model.stream(x0)[0, -1]
+    rows_per_slice = max(1, int(MAX_SLICE_WORK / (matrix_size(model) * x0[..., 0].numel())))
     rows = []
-    for directions in torch.eye(width, dtype=x0.dtype).split(max(1, int(SLICE / (weights * x0[..., 0].numel())))):
+    for directions in torch.eye(width, dtype=x0.dtype).split(rows_per_slice):
         (slopes,) = torch.autograd.grad(end, x0, directions, retain_graph=True, is_grads_batched=True)
         rows.append(slopes[:, 0, -1])
         yield min(1.0, sum(map(len, rows)) / width)

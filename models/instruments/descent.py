@@ -1,11 +1,11 @@
-"""What steps of gradient descent do: how far one moves the logits, how the gradient changes along it, and how sharp the
-loss gets where every step takes all samples.
+"""Effects of gradient descent steps: change of the logits, change of the gradient along a step, and sharpness of the
+loss under full-batch descent.
 
-Each measures SEEDS seeds, from the configuration's own on. Legend: K seeds, F looks, N steps.
+Each instrument measures SEEDS seeds, starting with the configuration's own. Legend: K seeds, F measured steps.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from models.answers import EdgeOfStability, Smoothness, Update
 from models.generator import generator
 from models.instruments.curvature import sharpness_of
-from models.instruments.few_samples import AllOfThem
+from models.instruments.few_samples import FullBatch
 from models.nets.norms import TokenBatchNorm
 from models.spec import RunConfig
 from models.training import Replays, Run, Snapshot, Work, cross_entropy, snapshot_of
@@ -24,14 +24,13 @@ from models.training.replay import even_steps, trained, within
 
 SEEDS = 3
 SAMPLES = 200  # of full-batch descent
-LOOKS = 11  # at the gradient along a step, of a run
-SHARPNESS_STEPS = 25  # between two measurements of the sharpness
-REACH = (0.5, 1.0, 2.0, 4.0)  # how far along a step, in steps (Santurkar 2018)
-SHIFT, SCALE = 0.5, 1.25  # of the noise behind a norm: a mean up to the first either way, a factor from 1 to the second
+GRADIENT_STEPS = 11  # steps of a run at which the gradient along a step is measured
+SHARPNESS_STEPS = 25  # steps between two measurements of the sharpness
+REACHES = (0.5, 1.0, 2.0, 4.0)  # distances along a step, in steps (Santurkar 2018)
+SHIFT, SCALE = 0.5, 1.25  # of the noise behind a norm: a mean of -SHIFT to SHIFT, a factor of 1 to SCALE
 
 
-def seeds_of(cfg: RunConfig) -> list[RunConfig]:
-    """The configuration with SEEDS seeds, from its own on."""
+def with_seeds(cfg: RunConfig) -> list[RunConfig]:
     return [replace(cfg, seed=cfg.seed + at) for at in range(SEEDS)]
 
 
@@ -39,31 +38,31 @@ def seeds_of(cfg: RunConfig) -> list[RunConfig]:
 
 
 def update(replays: Replays, cfg: RunConfig, *, step: int) -> Work[Update]:
-    """How far a step of gradient descent moves the logits of its batch: a step of the blocks' matrices, and of all."""
+    """How far a step of gradient descent, of the blocks' matrices or of all parameters, moves its batch's logits."""
     rows = []
-    for at, one in enumerate(seeds_of(cfg)):
-        snapshot = yield from within(replays.snapshot(one, min(step, cfg.steps)), at / SEEDS, (at + 1) / SEEDS)
-        rows.append(moved(snapshot))
+    for at, seeded in enumerate(with_seeds(cfg)):
+        snapshot = yield from within(replays.snapshot(seeded, min(step, cfg.steps)), at / SEEDS, (at + 1) / SEEDS)
+        rows.append(logit_changes(snapshot))
     matrices, everything = np.array(rows).T
     return Update(matrices, everything)
 
 
-def moved(snapshot: Snapshot) -> tuple[float, float]:
-    """The RMS of the change of the logits when the blocks' matrices take a step, and when all parameters do."""
+def logit_changes(snapshot: Snapshot) -> tuple[float, float]:
+    """RMS change of the logits if only the blocks' matrices take a step, and if all parameters do."""
     model, x, y = snapshot.exact()
-    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    matrices = {name for name, p in parameters.items() if name.startswith("stream.blocks.") and p.ndim > 1}
     before = model(x)
-    gradients = torch.autograd.grad(cross_entropy(before, y), [p for _, p in named], allow_unused=True)
+    gradients = torch.autograd.grad(cross_entropy(before, y), [*parameters.values()], allow_unused=True)
+    start = [p.detach().clone() for p in parameters.values()]
     changes = []
-    for everything in (False, True):
+    for stepping in (matrices, set(parameters)):
         with torch.no_grad():
-            start = [p.clone() for _, p in named]
-            for (name, p), g in zip(named, gradients, strict=True):
-                if g is not None and (everything or (name.startswith("stream.blocks.") and p.ndim > 1)):
-                    p.sub_(g, alpha=snapshot.cfg.lr)
+            for (name, p), gradient in zip(parameters.items(), gradients, strict=True):
+                if gradient is not None and name in stepping:
+                    p.sub_(gradient, alpha=snapshot.cfg.lr)
             changes.append((model(x) - before).square().mean().sqrt().item())
-            for (_, p), old in zip(named, start, strict=True):
-                p.copy_(old)
+        _copy_into([*parameters.values()], start)
     return changes[0], changes[1]
 
 
@@ -71,24 +70,24 @@ def moved(snapshot: Snapshot) -> tuple[float, float]:
 
 
 def smoothness(_replays: Replays, cfg: RunConfig, *, step: int, noise: bool = False) -> Work[Smoothness]:
-    """How much the gradient changes along a step, at LOOKS steps of training; with `noise`, behind every batch norm."""
-    steps = even_steps(min(step, cfg.steps), LOOKS)
+    """Change of the gradient along a step, at GRADIENT_STEPS steps; `noise` adds noise behind every batch norm."""
+    steps = even_steps(min(step, cfg.steps), GRADIENT_STEPS)
     changes, losses = np.full((SEEDS, len(steps)), np.nan), np.full((SEEDS, max(steps[-1], 1)), np.nan)
-    for seed, one in enumerate(seeds_of(cfg)):
-        run = Run(one, probe=False, frames=False)
-        with noisy(run.model, one.seed, on=noise):
-            for look, at in enumerate(steps):
-                low, high = ((seed + part / len(steps)) / SEEDS for part in (look, look + 1))
-                yield from within(trained(run, at), low, high)
-                if run.step < at:
+    for seed, seeded in enumerate(with_seeds(cfg)):
+        run = Run(seeded, probe=False, frames=False)
+        with noise_behind_norms(run.model, seeded.seed) if noise else nullcontext():
+            for at, step_to_measure in enumerate(steps):
+                low, high = ((seed + part / len(steps)) / SEEDS for part in (at, at + 1))
+                yield from within(trained(run, step_to_measure), low, high)
+                if run.step < step_to_measure:
                     break
-                changes[seed, look] = gradient_change(run)
+                changes[seed, at] = gradient_change(run)
         losses[seed, : run.step] = run.trace().loss[: run.step]
     return Smoothness(np.array(steps), changes, losses)
 
 
 def gradient_change(run: Run) -> float:
-    """The largest |g(w - t lr g) - g(w)| / |g(w)| over t in REACH, on the batch of the run's next step."""
+    """Largest |g(w - t lr g) - g(w)| / |g(w)| over t in REACHES, on the batch of the run's next step."""
     x, y = run.next_batch()
     parameters = [p for p in run.model.parameters() if p.requires_grad]
 
@@ -96,28 +95,28 @@ def gradient_change(run: Run) -> float:
         return list(torch.autograd.grad(cross_entropy(run.model(x), y), parameters, materialize_grads=True))
 
     buffers = [buffer.clone() for buffer in run.model.buffers()]
-    here, start, largest = gradient(), [p.detach().clone() for p in parameters], 0.0
-    for t in REACH:
-        _put(parameters, [old - t * run.cfg.lr * g for old, g in zip(start, here, strict=True)])
-        away = gradient()
-        difference = _length([a - g for a, g in zip(away, here, strict=True)])
-        largest = max(largest, difference / max(_length(here), 1e-30))
-    _put(parameters, start)
-    _put(list(run.model.buffers()), buffers)
+    start = [p.detach().clone() for p in parameters]
+    gradient_here = gradient()
+    largest = 0.0
+    for t in REACHES:
+        _copy_into(parameters, [p - t * run.cfg.lr * g for p, g in zip(start, gradient_here, strict=True)])
+        difference = _length([there - here for there, here in zip(gradient(), gradient_here, strict=True)])
+        largest = max(largest, difference / max(_length(gradient_here), 1e-30))
+    _copy_into(parameters, start)
+    _copy_into(list(run.model.buffers()), buffers)
     return largest
 
 
 @contextmanager
-def noisy(model: nn.Module, seed: int, *, on: bool = True) -> Iterator[None]:
-    """Behind every batch norm, a mean and a factor for each feature that are drawn anew at every forward pass."""
+def noise_behind_norms(model: nn.Module, seed: int) -> Iterator[None]:
+    """Shifts and scales each feature behind every batch norm, by numbers drawn anew at every forward pass."""
     source = generator(seed, "noise behind a norm")
 
-    def disturbed(_module: nn.Module, _given: object, x: Tensor) -> Tensor:
+    def add_noise(_module: nn.Module, _inputs: object, x: Tensor) -> Tensor:
         mean, factor = (torch.rand(x.shape[-1], generator=source).to(x) for _ in range(2))
         return x * (1 + (SCALE - 1) * factor) + SHIFT * (2 * mean - 1)
 
-    norms = [module for module in model.modules() if isinstance(module, TokenBatchNorm)] if on else []
-    hooks = [module.register_forward_hook(disturbed) for module in norms]
+    hooks = [part.register_forward_hook(add_noise) for part in model.modules() if isinstance(part, TokenBatchNorm)]
     try:
         yield
     finally:
@@ -125,7 +124,7 @@ def noisy(model: nn.Module, seed: int, *, on: bool = True) -> Iterator[None]:
             hook.remove()
 
 
-def _put(tensors: list[nn.Parameter] | list[Tensor], values: list[Tensor]) -> None:
+def _copy_into(tensors: list[nn.Parameter] | list[Tensor], values: list[Tensor]) -> None:
     with torch.no_grad():
         for tensor, value in zip(tensors, values, strict=True):
             tensor.copy_(value)
@@ -139,23 +138,25 @@ def _length(parts: list[Tensor]) -> float:
 
 
 def edge_of_stability(_replays: Replays, cfg: RunConfig, *, step: int) -> Work[EdgeOfStability]:
-    """The sharpness every SHARPNESS_STEPS steps up to `step` where every step takes the same SAMPLES samples."""
+    """Sharpness every SHARPNESS_STEPS steps up to `step` of descent in which every step takes the same samples."""
     last = min(step, cfg.steps)
     steps = [*range(0, last + 1, SHARPNESS_STEPS)]
     values, losses = np.full((SEEDS, len(steps)), np.nan), np.full((SEEDS, max(last, 1)), np.nan)
-    for seed, one in enumerate(seeds_of(cfg)):
-        run, start = Run(one, probe=False, frames=False), None
-        run.task = AllOfThem(run.task, SAMPLES)  # type: ignore[assignment]
-        for look, at in enumerate(steps):
-            low, middle, high = ((seed + (look + part) / len(steps)) / SEEDS for part in (0, 0.3, 1))
-            yield from within(trained(run, at), low, middle)
-            if run.step < at:
+    for seed, seeded in enumerate(with_seeds(cfg)):
+        run = Run(seeded, probe=False, frames=False)
+        run.task = FullBatch(run.task, SAMPLES)  # type: ignore[assignment]
+        start = None
+        for at, step_to_measure in enumerate(steps):
+            low, middle, high = ((seed + (at + part) / len(steps)) / SEEDS for part in (0, 0.3, 1))
+            yield from within(trained(run, step_to_measure), low, middle)
+            if run.step < step_to_measure:
                 break
-            power, _ = yield from within(sharpness_of(snapshot_of(run), start), middle, high)
-            values[seed, look], start = power.value, power.vector if power.vector.isfinite().all() else None
+            eigenvalue, _ = yield from within(sharpness_of(snapshot_of(run), start), middle, high)
+            values[seed, at] = eigenvalue.value
+            start = eigenvalue.finite_vector
         yield from trained(run, last)
         losses[seed, : run.step] = run.trace().loss[: run.step]
     return EdgeOfStability(np.array(steps), values, losses, cfg.lr)
 
 
-noisy_smoothness: Callable[..., Work[Smoothness]] = partial(smoothness, noise=True)
+smoothness_with_noise: Callable[..., Work[Smoothness]] = partial(smoothness, noise=True)

@@ -1,4 +1,4 @@
-"""Distributions of values at a step: in the stream, and after the activation functions inside the branches."""
+"""Distributions of values at one step: in the stream, and after the activation functions inside branches."""
 
 from typing import NamedTuple
 
@@ -7,20 +7,20 @@ import torch
 from torch import Tensor, nn
 
 from models.answers import Distributions, Film
-from models.instruments.stream import rms, watched
+from models.instruments.stream import module_outputs, rms
 from models.nets import Net
 from models.spec import RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Snapshot, Work
 
-BIN = 0.25  # width of a bin, in units of the RMS: distributions of all sizes then share one axis
-FURTHEST = 24  # bins on either side of the one at 0; the outermost are open, so that no value is lost
-SATURATED_TANH = 0.97  # |tanh| above which a unit has less than 6% of its slope left (Karpathy, makemore 3)
+BIN_WIDTH = 0.25  # in units of the RMS, so that distributions of all sizes share one axis
+BINS_PER_SIDE = 24  # on either side of the bin at 0; the outermost are open, so that every value falls into a bin
+SATURATED_TANH = 0.97  # |tanh| above which less than 6% of the slope is left (Karpathy, makemore 3)
 SATURATED_SIGMOID = 0.05  # slope of a sigmoid, a fifth of its largest, below which a unit is saturated
 
 
 class Histogram(NamedTuple):
-    """One site's shares (bins,), the RMS in whose units the bins are, and the share of values that is not finite."""
+    """Shares by bin (bins,), RMS that the bins are in units of, and share of values that are not finite."""
 
     shares: np.ndarray
     rms: float
@@ -28,39 +28,38 @@ class Histogram(NamedTuple):
 
 
 def distributions(snapshot: Snapshot) -> Work[Distributions]:
-    """The stream's values by site on the step's batch, and the units of the branches that have an activation."""
+    """Values of the stream by site, and of the units in branches that have an activation, on the step's batch."""
     net, sites = snapshot.model.stream, plan(snapshot.cfg).sites
-    inside = [at for at, sublayer in enumerate(net.sublayers, 1) if _activation(sublayer) is not None]
-    tensors = watched(snapshot, [*net.stream_taps, *(_place(snapshot.model, at, inside=True) for at in inside)])
+    inside = [site for site, sublayer in enumerate(net.sublayers, 1) if _activation(sublayer) is not None]
+    modules = [*net.stream_taps, *(_module_at(snapshot.model, site, inside=True) for site in inside)]
+    tensors = module_outputs(snapshot, modules)
     points, activations = tensors[: len(sites)], tensors[len(sites) :]
     histograms, tails = [], []
     for x in points:
         histograms.append(histogram(x))
         tails.append(kurtosis(x))
         yield len(tails) / len(points)
-    kinds = [plan(snapshot.cfg).sublayers[at - 1].activation for at in inside]
-    units = [shares_of_units(a, kind) for a, kind in zip(activations, kinds, strict=True)]
-    dead, always_on, saturated = (
-        np.array([shares.get(key, np.nan) for shares in units] if any(key in one for one in units) else [], np.float32)
-        for key in ("dead", "always_on", "saturated")
-    )
+    kinds = [plan(snapshot.cfg).sublayers[site - 1].activation for site in inside]
+    units = [unit_shares(a, kind) for a, kind in zip(activations, kinds, strict=True)]
+    columns: dict[str, np.ndarray] = {}
+    for key in ("dead", "always_on", "saturated"):
+        is_defined = any(key in shares for shares in units)
+        columns[key] = np.array([shares.get(key, np.nan) for shares in units] if is_defined else [], np.float32)
     return Distributions(
-        **_stacked(histograms),
+        **_histogram_fields(histograms),
+        **columns,
         tokens=points[0].shape[:-1].numel(),
         kurtosis=np.array([mean for mean, _ in tails], np.float32),
         kurtosis_max=np.array([largest for _, largest in tails], np.float32),
-        inside=tuple(sites[at] for at in inside),
-        dead=dead,
-        always_on=always_on,
-        saturated=saturated,
+        inside=tuple(sites[site] for site in inside),
     )
 
 
 def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside: bool = False) -> Work[Film]:
-    """The histograms of one site at the frames up to `step`, each on its own batch.
+    """Histograms of one site at the frames up to `step`, each on its own batch.
 
-    `inside` measures after the activation function of the site's branch. ValueError for a site that the net does not
-    have, or whose branch has no activation.
+    `inside` selects the values after the activation function of the site's branch. ValueError for a site that the net
+    does not have, or whose branch has no activation.
     """
     arranged = plan(cfg)
     if site not in arranged.sites:
@@ -68,31 +67,34 @@ def layer_film(replays: Replays, cfg: RunConfig, *, step: int, site: str, inside
     active = [sub.site for sub in arranged.sublayers if sub.kind != "attn" and not sub.identity]
     if inside and site not in active:
         raise ValueError(f"site is {site!r}, whose branch has no activation; legal is one of {', '.join(active)}")
-    at = arranged.sites.index(site)
+    index = arranged.sites.index(site)
     steps = [frame for frame in frame_steps(cfg.steps) if frame <= max(0, int(step))]
-    histograms = yield from replays.film(
-        cfg, steps, lambda snapshot: histogram(watched(snapshot, [_place(snapshot.model, at, inside=inside)])[0])
-    )
-    return Film(**_stacked(histograms), steps=np.array(steps[: len(histograms)]))
+
+    def measure(snapshot: Snapshot) -> Histogram:
+        return histogram(module_outputs(snapshot, [_module_at(snapshot.model, index, inside=inside)])[0])
+
+    histograms = yield from replays.film(cfg, steps, measure)
+    return Film(**_histogram_fields(histograms), steps=np.array(steps[: len(histograms)]))
 
 
-def centres() -> np.ndarray:
-    """The middles of the bins in units of the RMS, symmetric about 0; the first and the last bin are open."""
-    return BIN * np.arange(-FURTHEST, FURTHEST + 1, dtype=np.float32)
+def bin_centres() -> np.ndarray:
+    """Centres of the bins in units of the RMS, symmetric about 0; the first and the last bin are open."""
+    return BIN_WIDTH * np.arange(-BINS_PER_SIDE, BINS_PER_SIDE + 1, dtype=np.float32)
 
 
 def histogram(x: Tensor) -> Histogram:
-    """The histogram of a tensor: shares of the finite values, which sum to 1, or NaN without any."""
+    """Histogram of a tensor; shares of the finite values sum to 1, and are NaN if there are none."""
     finite = x[x.isfinite()]
     size = rms(finite)
-    places = (finite / size / BIN).round().clamp(-FURTHEST, FURTHEST) if size > 0 else torch.zeros_like(finite)
-    counts = torch.bincount(places.long() + FURTHEST, minlength=2 * FURTHEST + 1)
+    bins = (finite / size / BIN_WIDTH).round() if size > 0 else torch.zeros_like(finite)
+    indices = bins.clamp(-BINS_PER_SIDE, BINS_PER_SIDE).long() + BINS_PER_SIDE
+    counts = torch.bincount(indices, minlength=2 * BINS_PER_SIDE + 1)
     shares = counts / len(finite) if len(finite) else counts * torch.nan
     return Histogram(shares.cpu().numpy(), size.item(), 1 - finite.numel() / x.numel())
 
 
 def kurtosis(x: Tensor) -> tuple[float, float]:
-    """Kurtosis E(x - mean)^4 / variance^2 over a token's features: its mean and maximum over tokens (..., D).
+    """Mean and maximum over tokens (..., D) of the kurtosis E(x - mean)^4 / variance^2 over a token's features.
 
     NaN where no token has a variance.
     """
@@ -105,8 +107,8 @@ def kurtosis(x: Tensor) -> tuple[float, float]:
     return ratios.mean().item(), ratios.max().item()
 
 
-def shares_of_units(a: Tensor, activation: str) -> dict[str, float]:
-    """The shares of `Distributions` that this activation has, of units (..., D); NaN where a number is not finite."""
+def unit_shares(a: Tensor, activation: str) -> dict[str, float]:
+    """The shares of `Distributions` defined for this activation, of units (..., D); NaN if a value is not finite."""
     tokens = a.flatten(0, -2)
     if activation == "relu":
         shares = {"dead": (tokens == 0).all(0), "always_on": (tokens > 0).all(0)}
@@ -126,14 +128,14 @@ def _activation(sublayer: nn.Module) -> nn.Module | None:
     return activation
 
 
-def _place(net: Net, at: int, *, inside: bool) -> nn.Module:
-    """The module whose output is the stream at site `at`, or its branch after the activation."""
-    module = _activation(net.stream.sublayers[at - 1]) if inside else net.stream.stream_taps[at]
+def _module_at(net: Net, site: int, *, inside: bool) -> nn.Module:
+    """The module that outputs the stream at a site, or the site's branch after its activation."""
+    module = _activation(net.stream.sublayers[site - 1]) if inside else net.stream.stream_taps[site]
     assert module is not None
     return module
 
 
-def _stacked(histograms: list[Histogram]) -> dict[str, np.ndarray]:
-    """The fields of `Histograms`."""
+def _histogram_fields(histograms: list[Histogram]) -> dict[str, np.ndarray]:
+    """The fields of `models.answers.Histograms`."""
     columns = (np.array(values, np.float32) for values in zip(*histograms, strict=True))
-    return {"centres": centres(), **dict(zip(Histogram._fields, columns, strict=True))}
+    return {"bin_centres": bin_centres(), **dict(zip(Histogram._fields, columns, strict=True))}

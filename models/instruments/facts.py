@@ -1,6 +1,6 @@
-"""Facts about torch's own layers that are often told wrong: each builds the layers, feeds them and measures.
+"""Facts about torch's own layers that are often stated wrongly: each function builds layers, runs and measures them.
 
-Every fact uses the same seed. Legend: B batch, T tokens, D features.
+All use the same seed. Legend: B batch, T tokens, D features.
 """
 
 from collections.abc import Callable
@@ -29,17 +29,17 @@ CLOSED: dict[str, Any] = {"depth": 8, "width": 32, "batch": 32}
 
 
 def by_hand() -> ByHand:
-    """By how much (x - mean) / (x.std() + eps) is shorter than nn.LayerNorm's result, by features, in float64."""
-    short = []
+    """By what share (x - mean) / (x.std() + eps) is shorter than nn.LayerNorm's output, by number of features."""
+    shares = []
     for size in SIZES:
         x = torch.randn(16, size, dtype=torch.float64)
         hand = (x - x.mean(-1, keepdim=True)) / (x.std(-1, keepdim=True) + 1e-5)
-        short.append(1 - (hand.norm() / nn.LayerNorm(size, dtype=torch.float64)(x).norm()).item())
-    return ByHand(SIZES, tuple(short))
+        shares.append(1 - (hand.norm() / nn.LayerNorm(size, dtype=torch.float64)(x).norm()).item())
+    return ByHand(SIZES, tuple(shares))
 
 
 def small_tokens() -> SmallTokens:
-    """The RMS of tokens of RMS 1e-4 after torch's RMS norm and layer norm with their defaults, in float32."""
+    """RMS of tokens of RMS 1e-4 after torch's RMS norm and layer norm with their defaults, in float32."""
     x = torch.randn(64, 256)
     x = x - x.mean(-1, keepdim=True)
     x = 1e-4 * x / _rms(x)[:, None]
@@ -53,9 +53,9 @@ def small_tokens() -> SmallTokens:
 
 
 def who_is_seen() -> WhoIsSeen:
-    """How far the first token's result moves when another number changes, by norm and by what is changed.
+    """How much a norm's output for the first token changes with a later token, or with another sequence.
 
-    LayerNorm(D), LayerNorm([T, D]) and BatchNorm1d on (B, D, T), in training mode on sequences (2, T, D).
+    For LayerNorm(D), LayerNorm([T, D]) and BatchNorm1d on (B, D, T), in training mode on sequences (2, T, D).
     """
     x = torch.randn(2, TOKENS, WIDTH)
     future, neighbour = x.clone(), x.clone()
@@ -74,61 +74,58 @@ def who_is_seen() -> WhoIsSeen:
 
 
 def batch_norm_memory() -> BatchNormMemory:
-    """What nn.BatchNorm1d remembers by default, and what it does with small batches and in eval mode."""
+    """Running statistics of nn.BatchNorm1d with its defaults, and its outputs for small batches and in eval mode."""
     x = 3.0 + 2.0 * torch.randn(8, 4)
     norm = nn.BatchNorm1d(4)
     norm.running_mean.fill_(1.0)  # type: ignore[union-attr]
     trained = norm(x)
-    momentum_kept = ((norm.running_mean - x.mean(0)) / (1.0 - x.mean(0))).mean().item()  # type: ignore[operator]
-    remembered = (norm.running_var - 0.9) / 0.1  # type: ignore[operator]
-    unbiased = (remembered - x.var(0)).abs().max() < (remembered - x.var(0, correction=0)).abs().max()
+    old_weight = ((norm.running_mean - x.mean(0)) / (1.0 - x.mean(0))).mean().item()  # type: ignore[operator]
+    variance = (norm.running_var - 0.9) / 0.1  # type: ignore[operator]
+    unbiased = (variance - x.var(0)).abs().max() < (variance - x.var(0, correction=0)).abs().max()
     try:
         nn.BatchNorm1d(4)(x[:1])
-        refused = ""
+        message = ""
     except ValueError as error:
-        refused = str(error)
+        message = str(error)
     pair = nn.BatchNorm1d(4)(x[:2])
     return BatchNormMemory(
         momentum=float(norm.momentum or 0.0),
-        kept=momentum_kept,
+        kept=old_weight,
         unbiased=bool(unbiased),
-        refused=refused,
+        refused=message,
         pair=pair.abs().mean().item(),
         eval=(norm.eval()(x) - trained).abs().max().item(),
     )
 
 
 def copies() -> Copies:
-    """How far apart the layers of nn.TransformerEncoder start, beside layers that were each built anew."""
-    layer = _layer(norm_first=True)
-    stacked = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
-    fresh = nn.TransformerEncoder(layer, 6, enable_nested_tensor=False)
-    for layer in fresh.layers:
-        layer.load_state_dict(_layer(norm_first=True).state_dict())
-    return Copies(("nn.TransformerEncoder", "each layer built anew"), (_apart(stacked), _apart(fresh)))
+    """How much the layers of nn.TransformerEncoder differ at the start, and those of one with layers built anew."""
+    encoder = nn.TransformerEncoder(_layer(norm_first=True), 6, enable_nested_tensor=False)
+    copied = _smallest_difference(encoder)
+    _initialise_layers(encoder)
+    return Copies(("nn.TransformerEncoder", "each layer built anew"), (copied, _smallest_difference(encoder)))
 
 
 def final_norm() -> FinalNorm:
-    """The RMS of nn.TransformerEncoder(norm_first=True)'s output by depth, as it comes and with a final norm.
+    """Output RMS of nn.TransformerEncoder(norm_first=True) by depth, without and with a final norm.
 
-    Also how far a final norm moves the output of a post-norm encoder.
+    Also the largest change that a final norm makes to the output of a post-norm encoder.
     """
     x = torch.randn(4, TOKENS, WIDTH)
     bare, normed = [], []
     for depth in DEPTHS:
         encoder = nn.TransformerEncoder(_layer(norm_first=True), depth, enable_nested_tensor=False)
-        for layer in encoder.layers:
-            layer.load_state_dict(_layer(norm_first=True).state_dict())
+        _initialise_layers(encoder)
         out = encoder(x)
         bare.append(_rms(out).mean().item())
         normed.append(_rms(nn.LayerNorm(WIDTH)(out)).mean().item())
     post = nn.TransformerEncoder(_layer(norm_first=False), 6, enable_nested_tensor=False)
-    moved = (nn.LayerNorm(WIDTH)(post(x)) - post(x)).abs().max().item()
-    return FinalNorm(DEPTHS, tuple(bare), tuple(normed), absent=encoder.norm is None, moved=moved)
+    change = (nn.LayerNorm(WIDTH)(post(x)) - post(x)).abs().max().item()
+    return FinalNorm(DEPTHS, tuple(bare), tuple(normed), absent=encoder.norm is None, moved=change)
 
 
 def gradient_sizes() -> GradientSizes:
-    """The length and RMS of each tensor's gradient in a small net on random labels."""
+    """Length and RMS of each tensor's gradient in a small net on random labels."""
     net = nn.Sequential(nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 10))
     x, y = torch.randn(64, 64), torch.randint(10, (64,))
     nn.functional.cross_entropy(net(x), y).backward()
@@ -143,27 +140,27 @@ def gradient_sizes() -> GradientSizes:
 
 
 def closed_branches() -> ClosedBranches:
-    """The RMS of the first gradient by part, in nets whose branches start at 0: ReZero, and a last matrix of 0."""
-    parts = {
+    """RMS of the first gradient by part, in nets whose branches start at 0: by ReZero, and by a last matrix of 0."""
+    name_parts = {
         "embedding": "embed.",
         "gate": ".gate",
         "first matrix": ".w1.weight",
         "last matrix": ".w2.weight",
         "head": "head.",
     }
-    closed = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
+    nets = {"ReZero": RunConfig.arranged("ReZero", **CLOSED), "zero last": RunConfig(init="zero last", **CLOSED)}
     by_net: dict[str, dict[str, float]] = {}
-    for name, cfg in closed.items():
+    for net, cfg in nets.items():
         run = Run(cfg, probe=False, frames=False)
         x, y = run.next_batch()
         cross_entropy(run.model(x), y).backward()
         run.close()
-        grads = {parameter: p.grad for parameter, p in run.model.named_parameters() if p.grad is not None}
-        by_part = {
-            part: [grad.flatten() for parameter, grad in grads.items() if piece in parameter]
-            for part, piece in parts.items()
-        }
-        by_net[name] = {part: _rms(torch.cat(pieces)).item() for part, pieces in by_part.items() if pieces}
+        grads = {name: p.grad.flatten() for name, p in run.model.named_parameters() if p.grad is not None}
+        by_net[net] = {}
+        for part, name_part in name_parts.items():
+            part_grads = [grad for name, grad in grads.items() if name_part in name]
+            if part_grads:
+                by_net[net][part] = _rms(torch.cat(part_grads)).item()
     return ClosedBranches(by_net)
 
 
@@ -172,12 +169,18 @@ def _rms(x: Tensor) -> Tensor:
 
 
 def _layer(*, norm_first: bool) -> nn.TransformerEncoderLayer:
-    """One of torch's layers without dropout, initialised by torch."""
+    """A torch layer without dropout, with torch's initialisation."""
     return nn.TransformerEncoderLayer(WIDTH, HEADS, 4 * WIDTH, dropout=0.0, batch_first=True, norm_first=norm_first)
 
 
-def _apart(encoder: nn.TransformerEncoder) -> float:
-    """The least RMS difference between the first feed-forward matrix of the first layer and of any other."""
+def _initialise_layers(encoder: nn.TransformerEncoder) -> None:
+    """Initialises each layer independently; torch makes all of them copies of one."""
+    for layer in encoder.layers:
+        layer.load_state_dict(_layer(norm_first=True).state_dict())
+
+
+def _smallest_difference(encoder: nn.TransformerEncoder) -> float:
+    """Smallest RMS difference between the first feed-forward matrix of the first layer and of any other layer."""
     first, *others = [layer.linear1.weight for layer in encoder.layers]
     return float(min((first - other).square().mean().sqrt().item() for other in others))
 
@@ -194,9 +197,9 @@ FACTS: dict[str, Callable[[], Any]] = {
 }
 
 
-def fact(name: str) -> Any:
-    """The numbers of one of FACTS, the same every time."""
-    # torch's layers draw from the global generator, which is put back as it was.
+def measure_fact(name: str) -> Any:
+    """The answer of one of FACTS, the same every time."""
+    # torch's layers draw from the global generator, so its state is saved and restored.
     with torch.enable_grad(), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return FACTS[name]()

@@ -1,6 +1,6 @@
-"""Generation token by token, whether a new token changes what was said before, and how each token comes about.
+"""Generation token by token, effect of a new token on earlier answers, and attention of all blocks.
 
-Legend: T tokens, L blocks, H heads, C classes.
+Legend: T tokens, C classes.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from addnorm.probe import accumulate_dtype
 from models.answers import Change, Continuation, Refinement, Revision
 from models.insight.lens import next_class
 from models.instruments.attention import attention_in
-from models.instruments.lens import class_names, codes, lens, pieces, symbols
+from models.instruments.lens import class_names, lens, split_tokens, token_ids, vocabulary
 from models.nets import Net
 from models.spec import TASKS
 from models.spec.knob import check_whole
@@ -19,31 +19,31 @@ from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work
 from models.training.modes import evaluating
 
-MAX_ANSWER_TOKENS = 200  # tokens of one answer
-MAX_PROMPT_TOKENS = 2000  # tokens of a prompt, of which the rest is dropped
+MAX_ANSWER_TOKENS = 200
+MAX_PROMPT_TOKENS = 2000  # later tokens of a longer prompt are dropped
 
 
 def continuation(
     snapshot: Snapshot, *, text: str, count: int = 1, temperature: float = 0.0, seed: int = 0, end: str = ""
 ) -> Work[Continuation]:
-    """What the net says after a text: at most `count` tokens, fewer if it says the `end` symbol.
+    """Continues a text by at most `count` tokens, until the net writes the `end` symbol.
 
-    A net that writes text reads the last T tokens; a sequence stops when its T places are full, or where the task takes
-    no loss. ValueError for a text without a known token, and for a count beyond MAX_ANSWER_TOKENS.
+    A net that writes text reads the last T tokens. A sequence stops when its T positions are full, or at a position
+    where the task takes no loss. ValueError for a text without a known token, and for a count beyond MAX_ANSWER_TOKENS.
     """
     check_whole("count", count, 1, MAX_ANSWER_TOKENS)
-    cfg, names, known = snapshot.cfg, class_names(snapshot.cfg), symbols(snapshot.cfg)
-    prompt = pieces(cfg, text)[:MAX_PROMPT_TOKENS]
-    unknown = [token for token in prompt if token not in known]
-    tokens = [token for token in prompt if token in known]
+    cfg, names, ids = snapshot.cfg, class_names(snapshot.cfg), vocabulary(snapshot.cfg)
+    prompt = split_tokens(cfg, text)[:MAX_PROMPT_TOKENS]
+    unknown = [token for token in prompt if token not in ids]
+    tokens = [token for token in prompt if token in ids]
     if not tokens:
         raise ValueError("there is nothing in the prompt that the net can read: it needs one known token to begin with")
     slides = TASKS[cfg.task].kind == "text"
     cut = max(0, len(tokens) - cfg.tokens)
     if not slides:
         tokens = tokens[: cfg.tokens]
-    read = tokens[-cfg.tokens :]
-    asked = (snapshot.task.held_out[1][0] != NO_LOSS).tolist()
+    context = tokens[-cfg.tokens :]
+    has_loss = (snapshot.task.held_out[1][0] != NO_LOSS).tolist()
     written: list[str] = []
     probabilities: list[np.ndarray] = []
     stopped = "length"
@@ -51,10 +51,10 @@ def continuation(
         if not slides and len(tokens) == cfg.tokens:
             stopped = "full"
             break
-        if not asked[min(len(tokens), cfg.tokens) - 1]:
+        if not has_loss[min(len(tokens), cfg.tokens) - 1]:
             stopped = "unasked"
             break
-        p_C = _next_probabilities(snapshot.model, [known[token] for token in tokens[-cfg.tokens :]])
+        p_C = _next_probabilities(snapshot.model, [ids[token] for token in tokens[-cfg.tokens :]])
         if not np.isfinite(p_C).all():
             stopped = "not finite"
             break
@@ -66,10 +66,10 @@ def continuation(
             stopped = "end"
             break
     return Continuation(
-        said=tuple(written),
+        written=tuple(written),
         classes=tuple(names),
         probabilities=np.stack(probabilities) if probabilities else np.empty((0, len(names)), np.float32),
-        read=tuple(read),
+        context=tuple(context),
         limit=cfg.tokens,
         unknown=tuple(unknown),
         cut=cut,
@@ -78,41 +78,41 @@ def continuation(
 
 
 def revision(snapshot: Snapshot, *, text: str) -> Revision:
-    """Whether the last token of a text changes what the net says at the places before it, in eval mode and float64.
+    """Change of the net's answers at earlier positions when the last token of a text is appended.
 
-    ValueError for fewer than two tokens.
+    Computed in eval mode and float64. ValueError for fewer than two tokens.
     """
-    ids = codes(snapshot.cfg, text)
+    ids = token_ids(snapshot.cfg, text)
     if len(ids) < 2:
         raise ValueError("text has one token; two are needed, one to be said first and one to be appended")
-    return _revised(snapshot, ids[:-1], ids, text)
+    return _revision(snapshot, ids[:-1], ids, text)
 
 
 def replacement(snapshot: Snapshot, *, text: str, at: int, token: str) -> Revision:
-    """What another token at a place of a text, counted from 0, changes of what the net says at all places.
+    """Change of the net's answers at all positions when the token at position `at`, from 0, is replaced.
 
-    ValueError for a place that the text does not have, and for what is no token.
+    ValueError for a position outside the text, and for a `token` that is not exactly one token.
     """
-    before, tokens = codes(snapshot.cfg, text), pieces(snapshot.cfg, text)
+    before, tokens = token_ids(snapshot.cfg, text), split_tokens(snapshot.cfg, text)
     check_whole("at", at, 0, len(tokens) - 1)
-    if len(pieces(snapshot.cfg, token)) != 1:
+    if len(split_tokens(snapshot.cfg, token)) != 1:
         raise ValueError(f"token is {token[:20]!r}; exactly one takes the place of another")
     tokens[at] = token.strip() or token
-    changed = ("" if TASKS[snapshot.cfg.task].kind == "text" else " ").join(tokens)
-    return _revised(snapshot, before, codes(snapshot.cfg, changed), changed)
+    revised = ("" if TASKS[snapshot.cfg.task].kind == "text" else " ").join(tokens)
+    return _revision(snapshot, before, token_ids(snapshot.cfg, revised), revised)
 
 
-def _revised(snapshot: Snapshot, before: list[int], after: list[int], text: str) -> Revision:
-    """What another text changes at the places that both have, in eval mode and float64."""
+def _revision(snapshot: Snapshot, before: list[int], after: list[int], text: str) -> Revision:
+    """Change of the answers from token ids `before` to `after`, which spell `text`, at the positions that both have."""
     model = snapshot.copy()
     device = next(model.parameters()).device
     model = model.to(accumulate_dtype(device))
-    both = torch.tensor([before], device=device), torch.tensor([after], device=device)
+    before_1T, after_1T = (torch.tensor([ids], device=device) for ids in (before, after))
     return Revision(
-        tokens=tuple(pieces(snapshot.cfg, text)),
+        tokens=tuple(split_tokens(snapshot.cfg, text)),
         classes=tuple(class_names(snapshot.cfg)),
-        causal=_changed(model, *both, causal=True),
-        none=_changed(model, *both, causal=False),
+        causal=_change(model, before_1T, after_1T, causal=True),
+        none=_change(model, before_1T, after_1T, causal=False),
     )
 
 
@@ -123,13 +123,13 @@ def refinement(snapshot: Snapshot, *, text: str) -> Refinement:
 
 
 def _next_probabilities(model: Net, ids: list[int]) -> np.ndarray:
-    """The probabilities (C,) of the token after these."""
+    """Probabilities (C,) of the token after `ids`."""
     with torch.no_grad(), evaluating(model):
         logits = model(torch.tensor([ids], device=next(model.parameters()).device))
     return np.asarray(logits[0, -1].softmax(-1).cpu().numpy())
 
 
-def _changed(model: Net, before_1T: Tensor, after_1T: Tensor, *, causal: bool) -> Change:
+def _change(model: Net, before_1T: Tensor, after_1T: Tensor, *, causal: bool) -> Change:
     for block in model.stream.blocks.values():
         attention = attention_in(block)
         if attention is not None:

@@ -1,6 +1,6 @@
-"""How a token becomes a row of numbers: its id, the one-hot row of that id, and the row of the table it selects.
+"""Embedding of a text: token ids, and the rows of the table that they select.
 
-Legend: T tokens, V symbols of the vocabulary, D width.
+Legend: T tokens, D width.
 """
 
 import torch
@@ -8,27 +8,29 @@ import torch.nn.functional as F
 from torch import nn
 
 from models.answers import Lookup
-from models.instruments.lens import codes, pieces, symbols
+from models.instruments.lens import split_tokens, token_ids, vocabulary
 from models.training import Snapshot
 from models.training.modes import evaluating
 
 
 def lookup(snapshot: Snapshot, *, text: str) -> Lookup:
-    """The rows of a text's tokens on their way into the net. ValueError for a text that the task cannot read."""
-    ids = codes(snapshot.cfg, text)
+    """Embedding rows of a text's tokens, and their positions. ValueError for a text that the task cannot read."""
+    ids = token_ids(snapshot.cfg, text)
     embed = snapshot.model.embed
     assert isinstance(embed, nn.Embedding)
     x_T = torch.tensor(ids, device=embed.weight.device)
     with torch.no_grad(), evaluating(snapshot.model):
         rows_TD = embed(x_T)
-        product_TD = F.one_hot(x_T, embed.num_embeddings).to(embed.weight) @ embed.weight
+        one_hot_TD = F.one_hot(x_T, embed.num_embeddings).to(embed.weight) @ embed.weight
         enters_TD = snapshot.model.position(rows_TD[None])[0]
-        added_TD = snapshot.model.position(torch.zeros_like(rows_TD)[None])[0]
-    numbers = {"table": embed.weight, "enters": enters_TD, "position": added_TD[: len(ids) if added_TD.any() else 0]}
+        position_TD = snapshot.model.position(torch.zeros_like(rows_TD)[None])[0]
+    if not position_TD.any():
+        position_TD = position_TD[:0]
+    arrays = {"table": embed.weight, "enters": enters_TD, "position": position_TD}
     return Lookup(
-        tokens=tuple(pieces(snapshot.cfg, text)),
+        tokens=tuple(split_tokens(snapshot.cfg, text)),
         ids=x_T.cpu().numpy(),
-        names=tuple(symbols(snapshot.cfg)),
-        apart=(product_TD - rows_TD).abs().max().item(),
-        **{name: value.detach().float().cpu().numpy() for name, value in numbers.items()},
+        names=tuple(vocabulary(snapshot.cfg)),
+        apart=(one_hot_TD - rows_TD).abs().max().item(),
+        **{name: array.detach().float().cpu().numpy() for name, array in arrays.items()},
     )

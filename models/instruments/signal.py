@@ -1,4 +1,4 @@
-"""Signal, gradient and branch gains at initialisation over several seeds, which `models.insight.theory` predicts."""
+"""Signal, gradient and branch gains at initialisation over several seeds, as `models.insight.theory` predicts them."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ from models.spec import RunConfig
 from models.spec.tasks import MAX_TOKENS
 from models.training import Replays, Work
 
-SEEDS = 6  # enough log-normal factors for a mean that is worth comparing
+SEEDS = 6  # enough for a stable mean of log-normal factors
 TOKENS = 128  # Gaussian tokens fed to each net
 
 
 def signal(replays: Replays, cfg: RunConfig, *, step: int) -> Work[SignalAtInit]:
-    """Measurements at SEEDS seeds, from the configuration's own up. `step` is not used: all are before training."""
+    """Measures SEEDS untrained nets, starting with the configuration's own seed. `step` is not used."""
     rows: list[tuple[np.ndarray, ...]] = []
     seeds = tuple((cfg.seed + at) % 2**31 for at in range(SEEDS))
     for at, seed in enumerate(seeds):

@@ -1,4 +1,4 @@
-"""How the stream grows, and what each branch adds to it (ShortGPT 2403.03853; Gromov 2403.17887)."""
+"""Growth of the stream, and size and direction of each branch (ShortGPT 2403.03853; Gromov 2403.17887)."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from models.training import Snapshot, probe_outputs, statistics_kept
 
 
 def stream(snapshot: Snapshot) -> Stream:
-    """Sizes and angles of the stream and its branches on the step's batch."""
-    points, branches = passed(snapshot)
+    """Sizes and cosines of the stream and its branches on the step's batch."""
+    points, branches = stream_and_branches(snapshot)
     before, after = points[:-1], points[1:]
     return Stream(
         stream_rms=_numbers([rms(x) for x in points]),
@@ -25,16 +25,16 @@ def stream(snapshot: Snapshot) -> Stream:
     )
 
 
-def passed(snapshot: Snapshot) -> tuple[list[Tensor], list[Tensor]]:
+def stream_and_branches(snapshot: Snapshot) -> tuple[list[Tensor], list[Tensor]]:
     """The stream at every site and every branch before its add, (B, T, D) each."""
     net = snapshot.model.stream
-    tensors = watched(snapshot, [*net.stream_taps, *net.branch_taps])
+    tensors = module_outputs(snapshot, [*net.stream_taps, *net.branch_taps])
     points, branches = tensors[: len(net.stream_taps)], tensors[len(net.stream_taps) :]
     return points, [branch.expand_as(points[0]) for branch in branches]
 
 
-def watched(snapshot: Snapshot, modules: Sequence[nn.Module]) -> list[Tensor]:
-    """The outputs of some modules on the step's batch, in float64 where the device has it."""
+def module_outputs(snapshot: Snapshot, modules: Sequence[nn.Module]) -> list[Tensor]:
+    """Outputs of some modules on the step's batch, in float64 where the device has it."""
     x, _ = snapshot.batch()
     with torch.no_grad(), statistics_kept(snapshot.model), probe_outputs(modules, gradients=False) as probe:
         snapshot.model(x)
@@ -42,19 +42,16 @@ def watched(snapshot: Snapshot, modules: Sequence[nn.Module]) -> list[Tensor]:
 
 
 def rms(x: Tensor) -> Tensor:
-    """The root of the mean square of all numbers."""
     return x.square().mean().sqrt()
 
 
 def cosine(x: Tensor, y: Tensor) -> Tensor:
-    """Mean cosine over tokens between two streams (..., D); NaN where no token has a direction in both."""
+    """Mean cosine over tokens between two streams (..., D); NaN if every token is 0 in one of them."""
     lengths = x.norm(dim=-1) * y.norm(dim=-1)
-    alive = lengths > 0
-    return (
-        F.cosine_similarity(x[alive], y[alive], dim=-1, eps=0.0).mean()
-        if alive.any()
-        else lengths.new_tensor(torch.nan)
-    )
+    nonzero = lengths > 0
+    if not nonzero.any():
+        return lengths.new_tensor(torch.nan)
+    return F.cosine_similarity(x[nonzero], y[nonzero], dim=-1, eps=0.0).mean()
 
 
 def _numbers(values: list[Tensor]) -> np.ndarray:

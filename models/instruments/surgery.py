@@ -1,7 +1,8 @@
-"""What a trained net loses when a block is skipped, silenced, stripped of a norm or swapped (Veit 2016, 1605.06431)."""
+"""Effect of skipping, silencing, un-norming or swapping blocks of a trained net (Veit 2016, 1605.06431)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,11 +20,11 @@ from models.tasks.base import NO_LOSS
 from models.training import Snapshot, Work, cross_entropy
 from models.training.modes import evaluating
 
-Parts = dict[str, nn.Module]  # new modules by their path in the stack
+Replacements = dict[str, nn.Module]  # new modules by their path in the stack
 
 
 class Silent(nn.Module):
-    """Zeros of the input's shape; 0 * x would be NaN once x has overflowed."""
+    """Returns zeros of the input's shape; 0 * x would be NaN once x has overflowed."""
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.zeros_like(x)
@@ -32,109 +33,132 @@ class Silent(nn.Module):
 def surgery(
     snapshot: Snapshot, *, operation: str, block: int, other: int | None = None, slot: str | None = None
 ) -> Work[Surgery]:
-    """The held-out split in eval mode, before and after one operation on the net.
+    """Evaluates the held-out split in eval mode, before and after one operation on the net.
 
     `other` is the block to swap with, `slot` (a key of `norm_slots`) the norm to remove. ValueError for an operation, a
     block or a slot that this net does not have.
     """
-    net = snapshot.model.stream
     check_whole("block", block, 1, snapshot.cfg.depth)
-    parts = _swapped(snapshot, block, other) if operation == SWAP else _parts(snapshot, operation, block, slot)
-    before = held_out(snapshot.model, snapshot.task)
+    replacements = _replacements(snapshot, operation, block, other=other, slot=slot)
+    before = evaluate_held_out(snapshot.model, snapshot.task)
     yield 0.5
-    with replaced(net, parts):
-        after = held_out(snapshot.model, snapshot.task)
-    changed = (before[2] != after[2]).float().mean().item()
-    return Surgery(loss=(before[0], after[0]), accuracy=(before[1], after[1]), changed=changed)
+    with replaced(snapshot.model.stream, replacements):
+        after = evaluate_held_out(snapshot.model, snapshot.task)
+    changed = (before.answers != after.answers).float().mean().item()
+    return Surgery((before.loss, after.loss), (before.accuracy, after.accuracy), changed)
 
 
 def lesions(snapshot: Snapshot) -> Work[Lesions]:
-    """The held-out split for the intact net, and with each single block skipped or its branches zeroed."""
-    figures: dict[str, list[tuple[float, float]]] = {"skipped": [], "zeroed": []}
-    loss, accuracy, _ = held_out(snapshot.model, snapshot.task)
+    """Evaluates the held-out split for the intact net, and with each block alone skipped or its branches zeroed."""
+    net = snapshot.model.stream
+    intact = evaluate_held_out(snapshot.model, snapshot.task)
+    skipped, zeroed = [], []
     for block in range(1, snapshot.cfg.depth + 1):
-        for name, parts in (("skipped", skipping), ("zeroed", zeroing)):
-            with replaced(snapshot.model.stream, parts(snapshot.model.stream, block)):
-                figures[name].append(held_out(snapshot.model, snapshot.task)[:2])
-            yield (block - (name == "skipped") / 2) / snapshot.cfg.depth
-    curves = {
-        f"{name}_{what}": np.array([pair[at] for pair in pairs])
-        for name, pairs in figures.items()
-        for at, what in enumerate(("loss", "accuracy"))
-    }
-    return Lesions(loss, accuracy, **curves)
+        with replaced(net, skipping(net, block)):
+            skipped.append(evaluate_held_out(snapshot.model, snapshot.task))
+        yield (block - 0.5) / snapshot.cfg.depth
+        with replaced(net, zeroing(net, block)):
+            zeroed.append(evaluate_held_out(snapshot.model, snapshot.task))
+        yield block / snapshot.cfg.depth
+    return Lesions(
+        intact.loss,
+        intact.accuracy,
+        skipped_loss=np.array([result.loss for result in skipped]),
+        skipped_accuracy=np.array([result.accuracy for result in skipped]),
+        zeroed_loss=np.array([result.loss for result in zeroed]),
+        zeroed_accuracy=np.array([result.accuracy for result in zeroed]),
+    )
 
 
 def sublayers(snapshot: Snapshot) -> Work[Sublayers]:
-    """The held-out split with the attention or the feed-forward net of one block skipped, and of all blocks.
+    """Evaluates the held-out split with attention or feed-forward net skipped, in each block and in all of them.
 
-    ValueError for a net without them.
+    ValueError for a net other than a transformer.
     """
     net, blocks = snapshot.model.stream, range(1, snapshot.cfg.depth + 1)
     if snapshot.cfg.net != "transformer":
         raise ValueError(f"net is {snapshot.cfg.net!r}; only a transformer has attention and feed-forward nets")
-    loss, accuracy, _ = held_out(snapshot.model, snapshot.task)
+    intact = evaluate_held_out(snapshot.model, snapshot.task)
     without: dict[str, Without] = {}
     for at, kind in enumerate(PARTS):
-        figures = []
+        results: list[HeldOut] = []
+        in_all_blocks: Replacements = {}
         for block in blocks:
-            with replaced(net, skipping(net, block, kind)):
-                figures.append(held_out(snapshot.model, snapshot.task)[:2])
+            replacements = skipping(net, block, kind)
+            in_all_blocks |= replacements
+            with replaced(net, replacements):
+                results.append(evaluate_held_out(snapshot.model, snapshot.task))
             yield (at + block / snapshot.cfg.depth) / len(PARTS)
-        with replaced(net, {place: part for block in blocks for place, part in skipping(net, block, kind).items()}):
-            all_loss, all_accuracy, _ = held_out(snapshot.model, snapshot.task)
-        losses, accuracies = np.array(figures).T
-        without[kind] = Without(losses, accuracies, all_loss, all_accuracy)
-    return Sublayers(loss, accuracy, without)
+        with replaced(net, in_all_blocks):
+            all_skipped = evaluate_held_out(snapshot.model, snapshot.task)
+        without[kind] = Without(
+            loss=np.array([result.loss for result in results]),
+            accuracy=np.array([result.accuracy for result in results]),
+            all_loss=all_skipped.loss,
+            all_accuracy=all_skipped.accuracy,
+        )
+    return Sublayers(intact.loss, intact.accuracy, without)
+
+
+class HeldOut(NamedTuple):
+    """Loss and accuracy on the held-out split, and the answers (N,) at the positions that take a loss."""
+
+    loss: float
+    accuracy: float
+    answers: Tensor
 
 
 @torch.no_grad()
-def held_out(model: Net, task: TaskData) -> tuple[float, float, Tensor]:
-    """Loss and accuracy on the held-out split in eval mode, and the answers (N,) wherever one is asked for."""
+def evaluate_held_out(model: Net, task: TaskData) -> HeldOut:
+    """Evaluates the held-out split in eval mode."""
     x, y = task.held_out
     with evaluating(model):
         logits = model(x)
-    asked = y != NO_LOSS
-    answers = logits.argmax(-1)[asked]
-    return cross_entropy(logits, y).item(), (answers == y[asked]).float().mean().item(), answers
+    has_loss = y != NO_LOSS
+    answers = logits.argmax(-1)[has_loss]
+    return HeldOut(cross_entropy(logits, y).item(), (answers == y[has_loss]).float().mean().item(), answers)
 
 
-def skipping(net: Stack, block: int, only: str = "") -> Parts:
-    """The parts that skip every sublayer of a block, or `only` the one of that kind.
+def skipping(net: Stack, block: int, only: str = "") -> Replacements:
+    """The replacements that skip every sublayer of a block, or `only` the one of that kind.
 
     ResiDual then collects nothing there; in DLCL the block outputs the sum that it reads.
     """
-    return {f"{_place(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block) if only in ("", kind)}
+    return {f"{_path(block)}.{kind}": IdentitySublayer() for kind in _sublayers(net, block) if only in ("", kind)}
 
 
-def zeroing(net: Stack, block: int) -> Parts:
-    """The parts that make every branch of a block 0; a sublayer that was taken out has no branch."""
+def zeroing(net: Stack, block: int) -> Replacements:
+    """The replacements that make every branch of a block 0; a sublayer that was taken out has no branch."""
     kinds = [kind for kind, sublayer in _sublayers(net, block).items() if not isinstance(sublayer, IdentitySublayer)]
-    return {f"{_place(block)}.{kind}.scale": Silent() for kind in kinds}
+    return {f"{_path(block)}.{kind}.scale": Silent() for kind in kinds}
 
 
 @contextmanager
-def replaced(net: nn.Module, parts: Mapping[str, nn.Module]) -> Iterator[None]:
-    """Puts other modules into some places of a net within a `with` block."""
-    before = {place: net.get_submodule(place) for place in parts}
-    _put(net, parts)
+def replaced(net: nn.Module, replacements: Mapping[str, nn.Module]) -> Iterator[None]:
+    """Replaces modules of a net within a `with` block."""
+    originals = {path: net.get_submodule(path) for path in replacements}
+    _set_modules(net, replacements)
     try:
         yield
     finally:
-        _put(net, before)
+        _set_modules(net, originals)
 
 
-def _put(net: nn.Module, parts: Mapping[str, nn.Module]) -> None:
-    for place, module in parts.items():
-        owner, _, name = place.rpartition(".")
-        net.get_submodule(owner)._modules[name] = module
+def _set_modules(net: nn.Module, modules: Mapping[str, nn.Module]) -> None:
+    for path, module in modules.items():
+        parent, _, name = path.rpartition(".")
+        net.get_submodule(parent)._modules[name] = module
 
 
-def _parts(snapshot: Snapshot, operation: str, block: int, slot: str | None) -> Parts:
-    """The parts of an operation other than a swap."""
-    plain: dict[str, Callable[[Stack, int], Parts]] = {SKIP: skipping, ZERO: zeroing}
-    if operation in plain:
-        return plain[operation](snapshot.model.stream, block)
+def _replacements(
+    snapshot: Snapshot, operation: str, block: int, *, other: int | None, slot: str | None
+) -> Replacements:
+    if operation == SWAP:
+        return _swapped_blocks(snapshot, block, other)
+    if operation == SKIP:
+        return skipping(snapshot.model.stream, block)
+    if operation == ZERO:
+        return zeroing(snapshot.model.stream, block)
     if operation != UNNORM:
         raise ValueError(f"operation is {operation!r}; legal is one of {', '.join(OPERATIONS)}")
     slots = norm_slots(snapshot.cfg, block)
@@ -144,24 +168,24 @@ def _parts(snapshot: Snapshot, operation: str, block: int, slot: str | None) -> 
     return {slots[slot]: nn.Identity()}
 
 
-def _swapped(snapshot: Snapshot, block: int, other: int | None) -> Parts:
+def _swapped_blocks(snapshot: Snapshot, block: int, other: int | None) -> Replacements:
     """Two blocks with the same parts, each with the weights and statistics of the other."""
-    fitting = swappable_blocks(snapshot.cfg, block)
-    if other not in fitting:
-        legal = (
-            f"one of {', '.join(map(str, fitting))}" if fitting else "none: no other block is built of the same parts"
-        )
+    swappable = swappable_blocks(snapshot.cfg, block)
+    if other not in swappable:
+        legal = "none: no other block is built of the same parts"
+        if swappable:
+            legal = f"one of {', '.join(map(str, swappable))}"
         raise ValueError(f"other is {other!r}; legal for block {block} is {legal}")
     assert other is not None
-    target, spare = snapshot.model.stream, snapshot.copy().stream
-    for here, there in ((block, other), (other, block)):
-        spare.get_submodule(_place(here)).load_state_dict(target.get_submodule(_place(there)).state_dict())
-    return {_place(moved): spare.get_submodule(_place(moved)) for moved in (block, other)}
+    net, copy = snapshot.model.stream, snapshot.copy().stream
+    for target, source in ((block, other), (other, block)):
+        copy.get_submodule(_path(target)).load_state_dict(net.get_submodule(_path(source)).state_dict())
+    return {_path(swapped): copy.get_submodule(_path(swapped)) for swapped in (block, other)}
 
 
-def _place(block: int) -> str:
+def _path(block: int) -> str:
     return f"blocks.{block_name(block)}"
 
 
 def _sublayers(net: Stack, block: int) -> dict[str, nn.Module]:
-    return dict(net.get_submodule(_place(block)).named_children())
+    return dict(net.get_submodule(_path(block)).named_children())

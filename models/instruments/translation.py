@@ -1,7 +1,4 @@
-"""An encoder and a decoder, trained on a task with a question and an answer, and where their cross-attention looks.
-
-Legend: N steps, F looks, L blocks, H heads, T tokens written, S tokens of the source.
-"""
+"""Training of an encoder and a decoder on a task with questions and answers, and their cross-attention."""
 
 import time
 from typing import Any
@@ -24,9 +21,9 @@ MEASURED_STEPS = 13  # steps at which the net is measured, including 0 and the l
 
 
 def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Translation]:
-    """The training of an encoder and a decoder of `depth` blocks each, for all steps of a configuration.
+    """Trains an encoder and a decoder of `depth` blocks each for all steps of a configuration, and measures both.
 
-    `step` is not used. ValueError for a task without question and answer.
+    `step` is not used. ValueError for a task without questions and answers.
     """
     if cfg.task not in TRANSLATED or cfg.net != "transformer":
         raise ValueError(
@@ -38,31 +35,31 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
     optimizer = build_optimizer(
         cfg.optimizer, net.parameters(), lr=cfg.lr, weight_decay=cfg.weight_decay, decay_all=cfg.decayed == "all"
     )
-    look_steps = even_steps(cfg.steps, MEASURED_STEPS)
+    measured_steps = even_steps(cfg.steps, MEASURED_STEPS)
     losses: list[float] = []
-    looks: list[dict[str, Any]] = []
+    measurements: list[dict[str, Any]] = []
     began = time.monotonic()
-    for at in range(cfg.steps + 1):
-        if at in look_steps:
-            looks.append(look(net, task))
-        if at == cfg.steps:
+    for current_step in range(cfg.steps + 1):
+        if current_step in measured_steps:
+            measurements.append(measure_translation(net, task))
+        if current_step == cfg.steps:
             break
         for group in optimizer.param_groups:
-            group["lr"] = rates[at]
-        source, answer = parts(task.batch(at)[0])
+            group["lr"] = rates[current_step]
+        source, answer = question_and_answer(task.batch(current_step)[0])
         loss = cross_entropy(net(source, shifted(answer, net.start)), answer)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
         if time.monotonic() - began > SLICE_SECONDS:
-            yield (at + 1) / cfg.steps
+            yield (current_step + 1) / cfg.steps
             began = time.monotonic()
-    source, answer = parts(task.held_out[0])
+    source, answer = question_and_answer(task.held_out[0])
     return Translation(
         loss=np.array(losses),
-        steps=np.array(look_steps),
-        **{name: np.array([numbers[name] for numbers in looks]) for name in looks[0]},
+        steps=np.array(measured_steps),
+        **{name: np.array([numbers[name] for numbers in measurements]) for name in measurements[0]},
         even=(source[:, None] == answer[:, :, None]).double().mean().item(),
         source=source[0].cpu().numpy(),
         target=answer[0].cpu().numpy(),
@@ -71,22 +68,22 @@ def translation(_replays: Replays, cfg: RunConfig, *, step: int = 0) -> Work[Tra
 
 
 @torch.no_grad()
-def look(net: Translator, task: TaskData) -> dict[str, Any]:
-    """Held-out loss, accuracy and cross-attention, with the correct symbols written before each place."""
-    source, answer = parts(task.held_out[0])
-    written = shifted(answer, net.start)
-    logits, looks = net(source, written), net.looks()
-    right = (source[:, None] == answer[:, :, None])[None, :, None]
+def measure_translation(net: Translator, task: TaskData) -> dict[str, Any]:
+    """Fields of `Translation` on the held-out split; the decoder reads the correct symbols before each position."""
+    source, answer = question_and_answer(task.held_out[0])
+    logits = net(source, shifted(answer, net.start))
+    attention = net.looks()
+    is_aligned = (source[:, None] == answer[:, :, None])[None, :, None]
     return {
         "held_out": cross_entropy(logits, answer).item(),
         "accuracy": (logits.argmax(-1) == answer).float().mean().item(),
-        "aim": (looks * right).sum(-1).mean((1, 3)).cpu().numpy(),
-        "looks": looks[:, 0].cpu().numpy(),
-        "said": logits[0].argmax(-1).cpu().numpy(),
+        "alignment": (attention * is_aligned).sum(-1).mean((1, 3)).cpu().numpy(),
+        "attention": attention[:, 0].cpu().numpy(),
+        "written": logits[0].argmax(-1).cpu().numpy(),
     }
 
 
-def parts(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The questions and answers of a batch (B, 32), each (B, 16)."""
+def question_and_answer(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Questions and answers of a batch (B, 32), each (B, 16)."""
     source, answer = x.split(SYMBOLS, dim=1)
     return source, answer

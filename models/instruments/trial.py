@@ -1,76 +1,65 @@
-"""Trials of changes to a run that failed: each is trained before anyone is told that it helps."""
+"""Trials of changes to a run that failed. A change is offered only after a trial has shown that it helps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 
 from models.answers import Trial, TrialResult
 from models.insight.baseline import loss_of_guessing
 from models.insight.outcome import LAST
 from models.insight.remedy import LONGER, LONGEST, STEPS, candidates, judge_trial
+from models.instruments.surgery import evaluate_held_out
 from models.spec import RunConfig
-from models.training import Replays, Run, Work, cross_entropy
-from models.training.modes import evaluating
+from models.training import Replays, Run, Work
 from models.training.replay import trained, within
 
-MAX_WARMUP_STEPS = 60
-ENOUGH = 3  # trials that learn, after which no further changes are tried
-BEST = 2  # trials that go on to LONGEST
+MAX_WARMUP_STEPS = 60  # by which a trial is extended
+MAX_LEARNING = 3  # trials that learn, after which no further changes are tried
+MAX_CONTINUED = 2  # trials that continue up to LONGEST if none has learned
 
 
 def trial(
     _replays: Replays, cfg: RunConfig, *, first: Sequence[str], fixed: Sequence[str], diverged: int = -1, step: int = 0
 ) -> Work[Trial]:
-    """The results of training `candidates(cfg, first, fixed)` in order, until ENOUGH of them learn.
+    """Trains `candidates(cfg, first, fixed)` in order, until MAX_LEARNING of them learn.
 
-    `lost`: the step at which the run diverged, or -1. `step` is not used: a trial starts where the run did.
+    `diverged` is the step at which the run diverged, or -1. `step` is not used: a trial starts where the run did.
     """
     remedies = candidates(cfg, first, fixed)
     runs: list[Run] = []
-    tried: list[TrialResult] = []
+    results: list[TrialResult] = []
     for at, remedy in enumerate(remedies):
         run = Run(replace(cfg, **remedy.fields), probe=False, frames=False)
-        further = max(diverged, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
+        extension = max(diverged, 0) + min(run.cfg.warmup, MAX_WARMUP_STEPS)
         for steps in (STEPS, LONGER):
-            goal = min(cfg.steps, LONGEST, steps + further)
-            low, high = (at + done / (LONGER + further + LONGEST) for done in (run.step, goal))
-            yield from within(trained(run, goal), low / len(remedies), high / len(remedies))
+            end = min(cfg.steps, LONGEST, steps + extension)
+            low, high = (at + done / (LONGER + extension + LONGEST) for done in (run.step, end))
+            yield from within(trained(run, end), low / len(remedies), high / len(remedies))
             result = _result(run)
             if result.learns or not (result.steady or result.falling):
                 break
         runs.append(run)
-        tried.append(result)
-        if sum(result.learns for result in tried) == ENOUGH:
+        results.append(result)
+        if sum(result.learns for result in results) == MAX_LEARNING:
             break
-    if not any(result.learns for result in tried):
-        steady = [at for at, result in enumerate(tried) if result.steady]
-        for at in sorted(steady, key=lambda at: tried[at].held_out)[:BEST]:
+    if not any(result.learns for result in results):
+        steady = [at for at, result in enumerate(results) if result.steady]
+        for at in sorted(steady, key=lambda at: results[at].held_out)[:MAX_CONTINUED]:
             yield from within(trained(runs[at], min(cfg.steps, LONGEST)), 0.99, 1.0)
-            tried[at] = _result(runs[at])
-    return Trial(tuple(tried))
+            results[at] = _result(runs[at])
+    return Trial(tuple(results))
 
 
 def _result(run: Run) -> TrialResult:
     loss = run.trace().loss
     window = min(LAST, max(1, len(loss) // 6))
-    before, end = (float(np.mean(part)) for part in (loss[-2 * window : -window], loss[-window:]))
-    lost = run.divergence.step if run.divergence else -1
-    held_out = _held_out(run) if lost < 0 else float("inf")
     return judge_trial(
         steps=run.step,
         start=float(loss[0]),
-        before=before,
-        end=end,
-        held_out=held_out,
-        diverged=lost,
+        before=float(np.mean(loss[-2 * window : -window])),
+        end=float(np.mean(loss[-window:])),
+        held_out=float("inf") if run.divergence else evaluate_held_out(run.model, run.task).loss,
+        diverged=run.divergence.step if run.divergence else -1,
         guessing=loss_of_guessing(run.cfg.task),
     )
-
-
-def _held_out(run: Run) -> float:
-    """The loss on held-out samples, nats."""
-    x, y = run.task.held_out
-    with evaluating(run.model), torch.no_grad():
-        return float(cross_entropy(run.model(x), y))

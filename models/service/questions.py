@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from models.answers import TorchNormed
-from models.instruments.facts import FACTS, fact
+from models.instruments.facts import FACTS, measure_fact
 from models.spec import RunConfig
 
 
@@ -26,7 +26,7 @@ def layer_norm(_cfg: RunConfig, args: dict[str, Any]) -> TorchNormed:
 
 
 def _fact(name: str, _cfg: RunConfig, _args: dict[str, Any]) -> Any:
-    return fact(name)
+    return measure_fact(name)
 
 
 # Each takes the configuration and the caller's arguments, and returns the class that its question names.

@@ -18,7 +18,7 @@ from models.claims.judging import FAILS, HOLDS, PARTLY, gradient, growth
 from models.experiment import JUDGES, Finding, Trained
 from models.insight.formula import geometric_mean
 from models.insight.theory import law
-from models.instruments.facts import FACTS, fact
+from models.instruments.facts import FACTS, measure_fact
 from models.nets import build_model
 from models.spec import RunConfig
 from models.spec.budget import over_budget, step_seconds
@@ -243,7 +243,7 @@ def test_what_an_exponential_law_would_give_is_the_first_halfs_factor_once_more(
 
 @pytest.mark.parametrize("name", FACTS)
 def test_a_fact_is_the_same_every_time(name: str) -> None:
-    assert fact(name) == fact(name)
+    assert measure_fact(name) == measure_fact(name)
 
 
 # --- a verdict that can come out otherwise ---

@@ -7,9 +7,9 @@ import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
 from models.instruments import INSTRUMENTS
-from models.instruments.cache import _keeping, _next, cached
+from models.instruments.cache import _install_cache, _next_logits, cached_reading
 from models.instruments.generation import replacement
-from models.instruments.lens import codes
+from models.instruments.lens import token_ids
 from models.labs.cache import DecoderSize
 from models.nets.branches import Attention
 from models.service.wire import size
@@ -24,7 +24,7 @@ from tests.instruments.test_lens import TINY
     [*((name, "sinusoidal") for name in ARRANGEMENTS), *(("pre-norm", name) for name in POSITIONS)],
 )
 def test_token_by_token_gives_the_logits_of_reading_it_whole(arrangement, position):
-    found = cached(snapshot(RunConfig.arranged(arrangement, **TINY | {"position": position})), text=TEXT)
+    found = cached_reading(snapshot(RunConfig.arranged(arrangement, **TINY | {"position": position})), text=TEXT)
     assert found.difference.shape == (len(TEXT),)
     assert found.difference.max() < 1e-12
 
@@ -38,7 +38,7 @@ def test_a_window_that_slides_makes_kept_keys_wrong_unless_neither_place_nor_wha
         ("alibi", 1, False),
     ):
         cfg = RunConfig.arranged("pre-norm", **TINY | {"position": position, "depth": blocks})
-        assert (cached(snapshot(cfg), text=TEXT).slid > 1e-6) == wrong, (position, blocks)
+        assert (cached_reading(snapshot(cfg), text=TEXT).slid > 1e-6) == wrong, (position, blocks)
 
 
 def test_the_multiplications_are_those_that_torch_counts(monkeypatch):
@@ -47,17 +47,17 @@ def test_the_multiplications_are_those_that_torch_counts(monkeypatch):
 
     monkeypatch.setattr(F, "scaled_dot_product_attention", by_hand)
     one = snapshot()
-    cfg, model, x = one.cfg, one.model.eval(), torch.tensor([codes(one.cfg, TEXT)])
+    cfg, model, x = one.cfg, one.model.eval(), torch.tensor([token_ids(one.cfg, TEXT)])
     net = DecoderSize(cfg.depth, cfg.width, cfg.expansion * cfg.width, TASKS[cfg.task].classes)
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(x)
     assert counter.get_total_flops() == 2 * net.again(np.array(len(TEXT)))
-    memories = [_keeping(part) for part in model.modules() if isinstance(part, Attention)]
+    memories = [_install_cache(part) for part in model.modules() if isinstance(part, Attention)]
     for at in range(len(TEXT)):
         with torch.no_grad(), FlopCounterMode(display=False) as counter:
-            _next(model, memories, x[:, : at + 1], at)
+            _next_logits(model, memories, x[:, : at + 1], at)
         assert counter.get_total_flops() == 2 * net.kept(np.array(at + 1))
-    assert sum(part.numel() for memory in memories for part in memory.kept) == net.memory(len(TEXT))
+    assert sum(part.numel() for memory in memories for part in memory.keys_values) == net.memory(len(TEXT))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_multiplications_are_those_that_torch_counts(monkeypatch):
 )
 def test_what_cannot_be_kept_is_refused(cfg, text):
     with pytest.raises(ValueError, match=r"needed|causal"):
-        cached(snapshot(cfg), text=text)
+        cached_reading(snapshot(cfg), text=text)
 
 
 def test_another_token_moves_logits_from_its_place_on_and_without_the_mask_everywhere():
@@ -77,7 +77,7 @@ def test_another_token_moves_logits_from_its_place_on_and_without_the_mask_every
     assert found.none.difference.min() > 1e-9
     model = one.model.double().eval()
     with torch.no_grad():
-        before, after = (model(torch.tensor([codes(one.cfg, text)]))[0] for text in (TEXT, "Calk me"))
+        before, after = (model(torch.tensor([token_ids(one.cfg, text)]))[0] for text in (TEXT, "Calk me"))
     np.testing.assert_allclose(found.causal.difference, (after - before).abs().amax(-1), atol=1e-12)
     copy = snapshot(RunConfig.arranged("pre-norm", **TINY | {"task": "copy"}))
     assert replacement(copy, text=SIXTEEN, at=0, token="15").tokens[0] == "15"

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from addnorm.cosine import mean_cosines
 from components.instruments.collapse import rank_chart
 from models.insight.collapse import attention_sentence, collapse_sentence
-from models.instruments.attention import attention_of
+from models.instruments.attention import attention_parts
 from models.instruments.collapse import attention_numbers, collapse, site_numbers
 from models.nets.branches import Attention
 from models.spec import RunConfig, plan
@@ -128,7 +128,7 @@ def test_the_explicit_attention_is_the_one_of_the_module(other):
     model = still_at(RunConfig(**TINY | ROWS | other), 3).model
     module, x = attention_modules(model)[1], 2 * random(3, 8, 16).float()
     with torch.no_grad():
-        _, p, v = attention_of(module, x)
+        _, p, v = attention_parts(module, x)
         mixed = module.w_o(module.norm_mid((p @ v).transpose(1, 2).flatten(2)))
         torch.testing.assert_close(mixed, module(x), rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(p.sum(-1), torch.ones(p.shape[:-1]))

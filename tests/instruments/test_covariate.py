@@ -9,7 +9,7 @@ import torch
 
 from components.labs.normalization.shift import shift_sentence
 from models.answers import CovariateShift
-from models.instruments.covariate import SHIFTED, covariate_shift, drawn
+from models.instruments.covariate import SHIFTED, covariate_shift, draw_shift
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -31,7 +31,7 @@ def forward(net, cfg, x, size, *, step, block):
     for at, sublayer in enumerate(net.stream.sublayers):
         x = hand.NORMS[cfg.norm](x, sublayer.norm_in, cfg.eps)
         if size:
-            push, stretch = drawn(cfg, step, at, size)
+            push, stretch = draw_shift(cfg, step, at, size)
             x = x * stretch + push
         read = x if at == block - 1 else read
         x = sublayer.function(x)
@@ -80,7 +80,7 @@ def test_what_a_block_reads_over_training_is_that_of_a_loop_by_hand(found, at, n
 def test_batch_norm_removes_the_shift_of_means_and_injection_puts_it_back(found):
     none, layer, batch, shifted = np.median(found.moves, axis=1)
     assert batch < 0.1 * min(none, layer)
-    # Two numbers drawn evenly from -s to s differ by s √(2/3) (RMS).
+    # Two numbers draw_shift evenly from -s to s differ by s √(2/3) (RMS).
     assert shifted == pytest.approx(SIZE * np.sqrt(2 / 3), rel=0.25)
 
 

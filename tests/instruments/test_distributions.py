@@ -12,7 +12,7 @@ from components.charts.depth import Series, linear_profile
 from components.instruments.distributions import histogram_map
 from models.insight.distributions import tails_sentence
 from models.instruments import INSTRUMENTS
-from models.instruments.distributions import centres, distributions, histogram, kurtosis, shares_of_units
+from models.instruments.distributions import bin_centres, distributions, histogram, kurtosis, unit_shares
 from models.spec import RunConfig, plan
 from models.trace import frame_steps
 from models.training import Replays, Run, finished
@@ -82,7 +82,7 @@ def test_every_number_is_that_of_numpy_and_scipy(activation):
 
 def test_a_histogram_of_known_values():
     found = histogram(torch.tensor([1.0, -1.0, 1.0, -1.0, torch.nan, torch.inf, 1.0, -1.0]))
-    share = dict(zip(centres().tolist(), found.shares.tolist(), strict=True))
+    share = dict(zip(bin_centres().tolist(), found.shares.tolist(), strict=True))
     assert {place: value for place, value in share.items() if value} == {-1.0: 0.5, 1.0: 0.5}
     assert found.rms == 1
     assert found.lost == 0.25
@@ -94,8 +94,8 @@ def test_the_outermost_bins_are_open_and_the_bins_symmetric():
     shares = histogram(x).shares
     assert shares[0] == shares[-1] == pytest.approx(1e-4)
     assert shares.sum() == pytest.approx(1)
-    np.testing.assert_array_equal(centres(), -centres()[::-1])
-    assert (centres()[0], centres()[-1], len(centres())) == (-6, 6, 49)
+    np.testing.assert_array_equal(bin_centres(), -bin_centres()[::-1])
+    assert (bin_centres()[0], bin_centres()[-1], len(bin_centres())) == (-6, 6, 49)
 
 
 def test_zeros_fill_the_middle_and_what_is_not_finite_has_no_share():
@@ -116,11 +116,11 @@ def test_the_kurtosis_of_one_outlier_among_zeros_is_about_the_width():
 
 def test_units_are_judged_over_the_whole_batch_not_by_sample():
     a = torch.tensor([[[0.0, 1.0, 0.0, 2.0]], [[0.0, 3.0, 1.0, 0.0]]])
-    assert shares_of_units(a, "relu") == {"dead": 0.25, "always_on": 0.25}
-    assert shares_of_units(torch.tensor([[0.98, -0.98, 0.5, 0.96]]), "tanh") == {"saturated": 0.5}
-    assert shares_of_units(torch.tensor([[0.04, 0.5, 0.96, 0.1]]), "sigmoid") == {"saturated": 0.5}
-    assert shares_of_units(a, "gelu") == {}
-    assert np.isnan(shares_of_units(a * torch.nan, "relu")["dead"])
+    assert unit_shares(a, "relu") == {"dead": 0.25, "always_on": 0.25}
+    assert unit_shares(torch.tensor([[0.98, -0.98, 0.5, 0.96]]), "tanh") == {"saturated": 0.5}
+    assert unit_shares(torch.tensor([[0.04, 0.5, 0.96, 0.1]]), "sigmoid") == {"saturated": 0.5}
+    assert unit_shares(a, "gelu") == {}
+    assert np.isnan(unit_shares(a * torch.nan, "relu")["dead"])
 
 
 @every_pair
@@ -133,7 +133,7 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
     assert (found.kurtosis <= cfg.width).all()
     assert len(found.inside) == len(found.dead) == 2
     assert (found.dead + found.always_on <= 1).all()
-    drawn(histogram_map(title="t", x="depth", over=list(sites), centres=found.centres, shares=found.shares))
+    drawn(histogram_map(title="t", x="depth", over=list(sites), bin_centres=found.bin_centres, shares=found.shares))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,9 @@ def test_a_layer_that_is_not_there_is_refused_with_what_is(site, inside, legal):
 def test_the_map_keeps_every_share_and_names_its_bins():
     shares = np.zeros((3, 49))
     shares[:, 24], shares[2, 48], shares[1] = 0.75, 0.25, np.nan
-    figure = histogram_map(title="t", x="depth", over=["x0", "b01.attn", "b01.ffn"], centres=centres(), shares=shares)
+    figure = histogram_map(
+        title="t", x="depth", over=["x0", "b01.attn", "b01.ffn"], bin_centres=bin_centres(), shares=shares
+    )
     figure = drawn(figure)
     table = table_of(figure)
     assert table.shape == (49, 3)
@@ -197,7 +199,7 @@ def test_the_map_keeps_every_share_and_names_its_bins():
     assert table.loc["+6.00 and above", 2] == 0.25
     assert np.isnan(table.loc["+0.00", 1])
     assert figure["layout"]["xaxis"]["ticktext"] == ["input", "1"]
-    empty = drawn(histogram_map(title="t", x="depth", over=[], centres=np.empty(0), shares=np.empty((0, 0))))
+    empty = drawn(histogram_map(title="t", x="depth", over=[], bin_centres=np.empty(0), shares=np.empty((0, 0))))
     assert empty["data"] == []
     assert empty["layout"]["annotations"]
 

@@ -22,7 +22,7 @@ from models.insight.landscape import (
     stability_edge,
 )
 from models.instruments import curvature
-from models.instruments.curvature import hessian, largest, sharpness, stream_jacobian
+from models.instruments.curvature import hessian_products, largest_eigenvalue, sharpness, stream_jacobian
 from models.instruments.landscape import direction, landscape
 from models.nets import build_model
 from models.spec import RunConfig
@@ -138,7 +138,9 @@ def full_hessian(cfg, step):
         return F.cross_entropy(logits.flatten(0, 1)[taken], y.flatten()[taken])
 
     with sdpa_kernel(SDPBackend.MATH):
-        return torch.autograd.functional.hessian(loss, parameters_to_vector(model.parameters()).detach()).numpy()
+        return torch.autograd.functional.hessian_products(
+            loss, parameters_to_vector(model.parameters()).detach()
+        ).numpy()
 
 
 SPIRAL = {"task": "spiral", "depth": 1, "activation": "tanh"}
@@ -165,11 +167,11 @@ def test_the_sharpness_is_the_largest_eigenvalue_of_the_full_hessian(cfg):
 @pytest.mark.parametrize("work", [1e9, 1.0], ids=["one part", "a part for each sample"])
 @pytest.mark.full
 def test_a_product_with_a_vector_is_that_of_the_full_hessian_and_of_attention_too(monkeypatch, work):
-    monkeypatch.setattr(curvature, "PART_WORK", work)
+    monkeypatch.setattr(curvature, "MAX_PART_WORK", work)
     cfg = RunConfig(
         net="transformer", task="digits", heads=2, **TINY | {"depth": 1, "width": 8, "batch": 3, "activation": "tanh"}
     )
-    parts, samples = finished(hessian(still_at(cfg, 2)))
+    parts, samples = finished(hessian_products(still_at(cfg, 2)))
     full = full_hessian(cfg, 2)
     v = torch.randn(len(full), dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     assert (len(parts), samples) == (1 if work > 1 else 3, 3)
@@ -180,7 +182,7 @@ def test_a_product_with_a_vector_is_that_of_the_full_hessian_and_of_attention_to
 def test_the_largest_eigenvalue_is_found_where_a_negative_one_is_larger_or_as_large(values):
     turn, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
     matrix = torch.from_numpy(turn @ np.diag(values) @ turn.T)
-    value, _, _, _ = finished(largest([lambda v: matrix @ v], torch.ones(3, dtype=torch.float64)))
+    value, _, _, _ = finished(largest_eigenvalue([lambda v: matrix @ v], torch.ones(3, dtype=torch.float64)))
     assert value == pytest.approx(max(values), abs=0.02)
 
 
@@ -210,7 +212,7 @@ def test_the_rate_is_that_of_the_schedule():
 
 
 def test_a_net_that_is_too_large_for_its_batch_is_measured_on_fewer_samples(monkeypatch):
-    monkeypatch.setattr(curvature, "PRODUCT_WORK", 6 * 2 * 2 * 8 * 8 * 3)
+    monkeypatch.setattr(curvature, "MAX_PRODUCT_WORK", 6 * 2 * 2 * 8 * 8 * 3)
     found = finished(sharpness(Replays(), RunConfig(**TINY), step=0))
     assert found.samples == 3
 
@@ -250,7 +252,7 @@ def test_the_identity_has_singular_values_of_one_and_layer_norm_loses_two_direct
 
 
 def test_a_wide_stream_has_no_whole_jacobian():
-    assert panel.WIDEST == curvature.WIDEST
+    assert panel.WIDEST == curvature.MAX_WIDTH
     with pytest.raises(ValueError, match="width is 72; the Jacobian is taken up to 64"):
         finished(stream_jacobian(still_at(RunConfig(**TINY | {"width": 72}), 0)))
 

@@ -13,7 +13,7 @@ from scipy import special, stats
 from components.charts.tokens import candidates_chart, token_map
 from components.instruments.lens import MAX_LABELS, distance_chart, lens_map, lens_rows, row_labels
 from models.insight.lens import lens_sentence, next_class, settling_site, with_temperature
-from models.instruments.lens import class_names, codes, lens
+from models.instruments.lens import class_names, lens, token_ids
 from models.nets.norms import TokenBatchNorm
 from models.nets.sublayer import IdentitySublayer
 from models.service.wire import size
@@ -59,7 +59,7 @@ def read_by_net(snapshot, text=TEXT):
     """The net's own probabilities (T, C) in eval mode."""
     snapshot.model.eval()
     with torch.no_grad():
-        return snapshot.model(torch.tensor([codes(snapshot.cfg, text)]))[0].double().softmax(-1).numpy()
+        return snapshot.model(torch.tensor([token_ids(snapshot.cfg, text)]))[0].double().softmax(-1).numpy()
 
 
 @pytest.mark.parametrize(("depth", "said"), [(2, ["1", "2"]), (32, [str(block) for block in range(2, 33, 2)])])
@@ -136,7 +136,7 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
     snapshot = still_at(RunConfig.arranged("DLCL", **TINY))
     found, net, outputs = lens(snapshot, text=TEXT), snapshot.model.eval(), []
     with torch.no_grad():
-        x = net.stream.norms[0](net.position(net.embed(torch.tensor([codes(snapshot.cfg, TEXT)]))))
+        x = net.stream.norms[0](net.position(net.embed(torch.tensor([token_ids(snapshot.cfg, TEXT)]))))
         outputs.append(x)
         for at, block in enumerate([*net.stream.blocks.values(), None]):
             weights = net.stream.weights[at].tolist()
@@ -148,7 +148,7 @@ def test_dlcl_is_read_at_the_sums_between_blocks_and_nowhere_else():
             if block is not None:
                 outputs.append(net.stream.norms[at + 1](block["ffn"](block["attn"](x))))
     np.testing.assert_allclose(found.probabilities, read_by_net(snapshot), rtol=1e-4)
-    assert found.read.tolist() == [True, False, True, False, True]
+    assert found.readable.tolist() == [True, False, True, False, True]
     assert (found.top[[1, 3]] == -1).all()
     assert np.isnan(found.kl[[1, 3]]).all()
 
@@ -175,9 +175,9 @@ def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
     assert found.probabilities.sum(-1) == pytest.approx(1, abs=1e-5)
     assert found.top.shape == found.probability.shape == found.kl.shape == (len(sites), cfg.tokens)
     assert (found.kl[-1] == 0).all()
-    assert (found.kl[found.read] >= 0).all()
+    assert (found.kl[found.readable] >= 0).all()
     np.testing.assert_allclose(found.probability[-1], found.probabilities.max(-1), rtol=1e-5)
-    assert (found.final_probability[found.read] <= found.probability[found.read]).all()
+    assert (found.final_probability[found.readable] <= found.probability[found.readable]).all()
     gone = cfg.net == "mlp" or any(key == "identity" for _, key, _ in cfg.overrides)
     assert found.attention.shape == (0 if gone else cfg.heads, cfg.tokens, cfg.tokens)
     np.testing.assert_allclose(found.attention.sum(-1), 1, atol=1e-5)
@@ -187,7 +187,7 @@ def test_every_arrangement_gives_shares_that_add_up_and_ends_in_itself(cfg):
         assert (found.attention > 0).all()
     assert size(found) < 300_000
     all_drawn([lens_map("t", sites, found, 0), distance_chart(sites, found, 0)])
-    assert len(lens_rows(sites, found, 0)) == found.read.sum()
+    assert len(lens_rows(sites, found, 0)) == found.readable.sum()
 
 
 def test_batch_norm_reads_with_its_running_statistics_and_leaves_them_as_they_are():
@@ -210,19 +210,19 @@ def test_a_held_out_sample_is_the_one_of_the_task():
     snapshot.model.eval()
     np.testing.assert_allclose(found.probabilities, snapshot.model(x[7:8])[0].softmax(-1).detach(), rtol=1e-4)
     assert found.truth.tolist() == [-1] * 7 + [int(y[7, -1])]
-    assert found.asked.tolist() == [False] * 7 + [True]
+    assert found.has_loss.tolist() == [False] * 7 + [True]
     assert found.samples == 359
     assert found.tokens == tuple(f"row {at}" for at in range(1, 9))
 
 
 def test_symbols_are_typed_as_numbers_and_a_value_of_recall_is_written_as_its_symbol():
     copy, recall = (RunConfig(**TINY | {"task": task}) for task in ("copy", "recall"))
-    assert codes(copy, " 3 15  0") == [3, 15, 0]
-    assert codes(recall, "3 31") == [3, 31]
+    assert token_ids(copy, " 3 15  0") == [3, 15, 0]
+    assert token_ids(recall, "3 31") == [3, 31]
     assert class_names(copy) == [str(at) for at in range(16)]
     assert class_names(recall) == [str(at) for at in range(16, 32)]
-    assert lens(still_at(copy, 0), text="1 2 3").asked.tolist() == [False] * 3
-    assert lens(still_at(recall, 0), text=" ".join(["3"] * 18)).asked.tolist() == [False] * 16 + [True, False]
+    assert lens(still_at(copy, 0), text="1 2 3").has_loss.tolist() == [False] * 3
+    assert lens(still_at(recall, 0), text=" ".join(["3"] * 18)).has_loss.tolist() == [False] * 16 + [True, False]
     x, y = still_at(recall, 0).task.held_out
     # At the second mention of a key the value that followed the first one is right.
     assert class_names(recall)[int(y[0, 16])] == str(int(x[0, 17]))

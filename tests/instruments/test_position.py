@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models.generator import generator
-from models.instruments.position import LEARNED_FROM, beyond, decoded, place
+from models.instruments.position import LEARNED_FROM, beyond, decode_positions, probe_positions
 from models.nets.embedding import sinusoids
 from models.spec import RunConfig
 from models.tasks.base import HELD_OUT_SEED
@@ -25,11 +25,11 @@ def snapshot(cfg: RunConfig = SMALL, steps: int = 0):
 def test_a_place_that_is_written_into_the_stream_is_read_and_noise_is_not():
     source = torch.Generator().manual_seed(1)
     marks = torch.eye(8, dtype=torch.float64).repeat(40, 1)
-    accuracy, r2 = decoded(marks, marks[:80], 8)
+    accuracy, r2 = decode_positions(marks, marks[:80], 8)
     assert accuracy == 1
     assert r2 > 0.99
     noise = torch.randn(800, 4, generator=source, dtype=torch.float64)
-    accuracy, r2 = decoded(noise[:400], noise[400:], 8)
+    accuracy, r2 = decode_positions(noise[:400], noise[400:], 8)
     assert accuracy < 0.3
     assert r2 < 0.1
 
@@ -44,27 +44,27 @@ def test_the_number_that_is_read_is_that_of_least_squares():
     weights = np.linalg.lstsq(np.hstack([learned, one]), places[:240], rcond=None)[0]
     left = tested @ weights[:5] + weights[5] - places[240:]
     expected = 1 - (left**2).sum() / ((places[240:] - 3.5) ** 2).sum()
-    assert decoded(x[:240], x[240:], 8)[1] == pytest.approx(expected, abs=1e-3)
+    assert decode_positions(x[:240], x[240:], 8)[1] == pytest.approx(expected, abs=1e-3)
 
 
 def test_a_stream_that_is_not_finite_has_no_answer():
     x = torch.full((16, 2), torch.inf)
-    assert np.isnan(decoded(x, x, 8)).all()
+    assert np.isnan(decode_positions(x, x, 8)).all()
 
 
 def test_the_table_is_that_of_the_net_and_rotary_and_none_have_no_rows():
-    found = finished(place(snapshot()))
+    found = finished(probe_positions(snapshot()))
     np.testing.assert_array_equal(found.table, sinusoids(32, 16).numpy())
     assert found.accuracy.shape == found.r2.shape == (5,)
     assert found.chance == 1 / 32
     assert (found.learned_from, found.tested) == (LEARNED_FROM, 64)
     for position in ("rotary", "none"):
-        assert len(finished(place(snapshot(replace(SMALL, position=position)))).table) == 0
+        assert len(finished(probe_positions(snapshot(replace(SMALL, position=position)))).table) == 0
 
 
 def test_with_a_skip_the_place_stays_and_without_it_fades():
     deep = replace(SMALL, depth=6, width=32)
-    kept, lost = (finished(place(snapshot(replace(deep, residual=on)))).accuracy for on in (True, False))
+    kept, lost = (finished(probe_positions(snapshot(replace(deep, residual=on)))).accuracy for on in (True, False))
     assert kept[0] == lost[0] > 0.8
     assert kept[-1] > 0.4
     assert lost[-1] < 0.15
@@ -72,7 +72,8 @@ def test_with_a_skip_the_place_stays_and_without_it_fades():
 
 def test_without_positions_only_the_mask_tells_the_place():
     masked, free = (
-        finished(place(snapshot(replace(SMALL, position="none", mask=mask)))).r2 for mask in ("causal", "none")
+        finished(probe_positions(snapshot(replace(SMALL, position="none", mask=mask)))).r2
+        for mask in ("causal", "none")
     )
     assert masked[0] < 0.02
     assert masked[-1] > 0.05
@@ -81,7 +82,7 @@ def test_without_positions_only_the_mask_tells_the_place():
 
 def test_tasks_without_places_are_refused_in_words():
     with pytest.raises(ValueError, match="no sequences of symbols"):
-        finished(place(snapshot(RunConfig(depth=1, width=8))))
+        finished(probe_positions(snapshot(RunConfig(depth=1, width=8))))
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary", "relative bias", "alibi", "none"])
@@ -112,6 +113,6 @@ def test_the_net_that_was_asked_is_as_it_was():
     with torch.no_grad():
         before = one.model(x)
         finished(beyond(one))
-        finished(place(one))
+        finished(probe_positions(one))
         assert torch.equal(one.model(x), before)
     assert one.model.training

@@ -43,7 +43,7 @@ def test_the_prompts_of_all_examples_can_be_read():
         end = "" if example.end == "none" else example.end
         settings = {"count": example.length, "temperature": example.temperature, "end": end}
         found = finished(continuation(snapshot_of(run), text=example.prompt, **settings))
-        assert found.said
+        assert found.written
         assert found.unknown == ()
 
 
@@ -53,8 +53,8 @@ def test_a_net_of_this_page_learns_to_say_a_sequence_again_token_by_token():
     before = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
     run.advance(300)
     after = finished(continuation(snapshot_of(run), text=SIXTEEN, count=20))
-    assert sum(a == b for a, b in zip(before.said, SIXTEEN.split(), strict=True)) < 8
-    assert sum(a == b for a, b in zip(after.said, SIXTEEN.split(), strict=True)) > 12
+    assert sum(a == b for a, b in zip(before.written, SIXTEEN.split(), strict=True)) < 8
+    assert sum(a == b for a, b in zip(after.written, SIXTEEN.split(), strict=True)) > 12
     assert after.stopped == "full"
 
 

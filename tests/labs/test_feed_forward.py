@@ -8,7 +8,7 @@ import pytest
 from components.labs.attention.feed_forward import NETS, WHOLE, configuration, cut_chart, weights_in_blocks
 from models.answers import Sublayers, Without
 from models.insight.surgery import feed_forward_sentence
-from models.instruments.surgery import held_out
+from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
 from models.training import Run
 from tests.app_page import charts, sound, words
@@ -78,5 +78,5 @@ def test_three_nets_are_trained_and_the_whole_one_is_cut(trainer_in_this_process
     for at, without in enumerate(NETS.values()):
         run = Run(configuration("sort", without, 1, 20), frames=False)
         run.advance(20)
-        assert float(listed["held-out loss"][at]) == pytest.approx(held_out(run.model, run.task)[0], rel=1e-3)
+        assert float(listed["held-out loss"][at]) == pytest.approx(evaluate_held_out(run.model, run.task)[0], rel=1e-3)
     assert listed["net"][0] == f"trained: {WHOLE}"

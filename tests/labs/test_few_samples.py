@@ -10,9 +10,9 @@ import torch
 
 from components.labs.normalization import few
 from models.insight.few_samples import flatness_sentence, overfitting_sentence
-from models.instruments.few_samples import DIRECTIONS, MEASURED_STEPS, REACH, AllOfThem, FewSamples, few_samples, rise
+from models.instruments.few_samples import DIRECTIONS, MEASURED_STEPS, REACH, FewSamples, FullBatch, few_samples, rise
 from models.instruments.landscape import direction, matrices
-from models.instruments.surgery import held_out
+from models.instruments.surgery import evaluate_held_out
 from models.nets import build_model
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -53,7 +53,7 @@ def test_the_nets_are_trained_on_these_samples_and_no_others(found, at, norm):
     net, few_of_it = plainly(norm, 1)
     train = cross_entropy(net(few_of_it.x), few_of_it.y)
     assert found.train[at, 1, -1] == pytest.approx(train.item(), rel=1e-3)
-    assert found.held_out[at, 1, -1] == pytest.approx(held_out(net, few_of_it.task)[0], rel=1e-3)
+    assert found.held_out[at, 1, -1] == pytest.approx(evaluate_held_out(net, few_of_it.task)[0], rel=1e-3)
     assert found.train.shape == (2, 2, MEASURED_STEPS)
     net = net.double()
     parameters = list(net.parameters())
@@ -70,7 +70,7 @@ def test_every_batch_is_drawn_from_the_same_few_for_all_seeds():
     assert not torch.equal(one.batch(0)[0], other.batch(0)[0])
     known = {tuple(row.flatten().tolist()) for row in one.x}
     assert all(tuple(row.flatten().tolist()) in known for row in one.batch(3)[0])
-    assert torch.equal(AllOfThem(one.task, 20).batch(5)[0], one.x)
+    assert torch.equal(FullBatch(one.task, 20).batch(5)[0], one.x)
     assert not {tuple(row.flatten().tolist()) for row in one.held_out[0]} & known
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from components.labs.attention.translation import attention_map, configuration, loss_chart, pair_sentence
-from models.instruments.translation import MEASURED_STEPS, parts, translation
+from models.instruments.translation import MEASURED_STEPS, question_and_answer, translation
 from models.nets.translator import CrossAttention, Translator, shifted
 from models.spec import RunConfig
 from models.tasks import open_task
@@ -37,7 +37,7 @@ def trained():
 
 def pair(**fields):
     cfg = RunConfig(**SMALL | fields)
-    source, answer = parts(open_task(cfg, "cpu").held_out[0])
+    source, answer = question_and_answer(open_task(cfg, "cpu").held_out[0])
     return hand.randomise(Translator(cfg, 16, 16)), source[:4], answer[:4]
 
 
@@ -89,7 +89,7 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
     task, net = open_task(cfg, "cpu"), Translator(cfg, 16, 16)
     adam, losses = torch.optim.Adam(net.parameters(), lr=0.01), []
     for step in range(cfg.steps):
-        source, answer = parts(task.batch(step)[0])
+        source, answer = question_and_answer(task.batch(step)[0])
         loss = nn.functional.cross_entropy(net(source, shifted(answer, 16)).flatten(0, 1), answer.flatten())
         adam.zero_grad()
         loss.backward()
@@ -97,19 +97,19 @@ def test_the_pair_is_trained_as_a_plain_loop_trains_it(trained):
         losses.append(loss.item())
     np.testing.assert_allclose(trained.loss, losses, rtol=1e-4)
     assert losses[-1] < losses[0]
-    source, answer = parts(task.held_out[0])
+    source, answer = question_and_answer(task.held_out[0])
     with torch.no_grad():
         logits, looks = net(source, shifted(answer, 16)), net.looks()
     assert trained.held_out[-1] == pytest.approx(cross_entropy(logits, answer).item(), rel=1e-3)
     assert trained.accuracy[-1] == pytest.approx((logits.argmax(-1) == answer).float().mean().item(), abs=0.01)
-    np.testing.assert_allclose(trained.looks[-1], looks[:, 0], atol=1e-3)
+    np.testing.assert_allclose(trained.attention[-1], looks[:, 0], atol=1e-3)
     aimed = [
         [
             np.mean([looks[0, b, h, t, source[b] == answer[b, t]].sum().item() for b in range(64) for t in range(16)])
             for h in range(2)
         ]
     ]
-    np.testing.assert_allclose(trained.aim[-1], aimed, atol=1e-3)
+    np.testing.assert_allclose(trained.alignment[-1], aimed, atol=1e-3)
     assert trained.steps.tolist() == list(range(13))
     assert trained.parameters == sum(p.numel() for p in net.parameters())
 
@@ -124,7 +124,7 @@ def test_plotly_accepts_the_charts_and_the_sentence_its_numbers(trained):
     drawn(loss_chart(trained, "reverse"))
     for head in range(3):
         drawn(attention_map(trained, 12, 0, head))
-    best = trained.aim[12].max()
+    best = trained.alignment[12].max()
     assert f"aims best: {best:.0%} of its weight" in pair_sentence(trained, 12, "reverse")
     assert pair_sentence(trained, 0, "reverse").startswith("At step 0 the held-out loss is")
     assert "not finite" in pair_sentence(replace(trained, held_out=np.full(13, np.nan)), 3, "reverse")
@@ -146,4 +146,4 @@ def test_the_part_trains_at_a_button_and_shows_any_of_its_steps(trainer_in_this_
     sound(page.run())
     assert pair_sentence(found, 0, "reverse") in words(page)
     shown = np.array(charts(page)["Cross-attention"]["data"][0]["bind"]["values"], float)
-    np.testing.assert_allclose(shown, found.looks[0][0][1], atol=1e-3)
+    np.testing.assert_allclose(shown, found.attention[0][0][1], atol=1e-3)

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from models.instruments.attention import attention_of, attention_weights
+from models.instruments.attention import attention_parts
 from models.nets import ACTIVATIONS, Alibi, Rotary, build_model
 from models.nets.branches import buckets
 from models.spec import RunConfig
@@ -44,7 +44,7 @@ def test_under_mup_scores_are_divided_by_the_size_of_a_head(position):
     scale = math.sqrt(64 / HEADS) / (WIDTH / HEADS)
     mixed = hand.heads(x, attention, heads=HEADS, added=ago[position], scale=scale, eps=hand.EPS)
     hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6)
-    weights, values = attention_of(attention, x)[1:]
+    weights, values = attention_parts(attention, x)[1:]
     hand.assert_close((weights @ values).transpose(1, 2).flatten(2), mixed, 1e-6)
 
 
@@ -65,9 +65,9 @@ def test_what_positions_add_to_the_scores_is_their_formula(heads, mask, position
         x, attention, heads=heads, causal=mask == "causal", added=alibi if position == "alibi" else t5, eps=hand.EPS
     )
     hand.assert_close(attention(x), hand.linear(mixed, attention.w_o), 1e-6 if position == "alibi" else 1e-10)
-    hand.assert_close(attention_weights(attention, x).sum(-1), torch.ones(3, heads, 24).double())
-    values = attention_of(attention, x)[2]
-    hand.assert_close((attention_weights(attention, x) @ values).transpose(1, 2).flatten(2), mixed, 1e-6)
+    hand.assert_close(attention_parts(attention, x).weights.sum(-1), torch.ones(3, heads, 24).double())
+    values = attention_parts(attention, x).values
+    hand.assert_close((attention_parts(attention, x).weights @ values).transpose(1, 2).flatten(2), mixed, 1e-6)
 
 
 def test_the_slopes_of_eight_heads_are_those_of_the_paper():

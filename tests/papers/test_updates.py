@@ -10,8 +10,8 @@ from torch import nn
 
 from models.answers import EdgeOfStability, Smoothness, Update
 from models.instruments import INSTRUMENTS
-from models.instruments.descent import SAMPLES, SHARPNESS_STEPS, SHIFT, gradient_change, noisy
-from models.instruments.few_samples import AllOfThem
+from models.instruments.descent import SAMPLES, SHARPNESS_STEPS, SHIFT, gradient_change, noise_behind_norms
+from models.instruments.few_samples import FullBatch
 from models.nets import build_model
 from models.nets.norms import TokenBatchNorm
 from models.papers.judging import HOLDS, NOT_HERE, PARTLY
@@ -79,7 +79,7 @@ def test_noise_moves_the_features_of_a_norm_at_every_pass_and_leaves_with_its_bl
     norm = TokenBatchNorm(400)
     model, x = nn.Sequential(norm), torch.randn(64, 400)
     quiet = model(x)
-    with noisy(model, 3):
+    with noise_behind_norms(model, 3):
         first, second = model(x), model(x)
     for out in (first, second):
         mean, factor = (out - quiet).detach().mean(0), out.detach().std(0) / quiet.detach().std(0)
@@ -95,7 +95,7 @@ def test_sharpness_under_full_batch_descent_is_the_largest_eigenvalue_along_a_lo
     cfg = replace(PLAIN, optimizer="sgd", lr=0.2)
     found = finished(INSTRUMENTS["edge of stability"](Replays(), cfg, step=SHARPNESS_STEPS))
     assert found.steps.tolist() == [0, SHARPNESS_STEPS]
-    x, y = AllOfThem(open_task(cfg, torch.device("cpu")), SAMPLES).batch(0)
+    x, y = FullBatch(open_task(cfg, torch.device("cpu")), SAMPLES).batch(0)
     model = build_model(cfg)
     descent = torch.optim.SGD(model.parameters(), lr=0.2)
     for step in range(SHARPNESS_STEPS + 1):

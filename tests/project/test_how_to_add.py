@@ -203,13 +203,13 @@ class Lengths:
 import torch
 
 from models.answers import Lengths
-from models.instruments.stream import passed
+from models.instruments.stream import stream_and_branches
 from models.training import Snapshot
 
 
 def lengths(snapshot: Snapshot) -> Lengths:
     """The least and the greatest RMS of a token at every site."""
-    sizes = torch.stack([x.square().mean(-1).sqrt().flatten() for x in passed(snapshot)[0]])
+    sizes = torch.stack([x.square().mean(-1).sqrt().flatten() for x in stream_and_branches(snapshot)[0]])
     return Lengths(sizes.amin(1).cpu().numpy(), sizes.amax(1).cpu().numpy())
 ''',
         ),
@@ -218,7 +218,11 @@ def lengths(snapshot: Snapshot) -> Lengths:
             "from models.instruments.lens import",
             "from models.instruments.lengths import lengths\n",
         ),
-        Edit("models/instruments/__init__.py", '    "distributions": of_still', '    "lengths": of_still(lengths),\n'),
+        Edit(
+            "models/instruments/__init__.py",
+            '    "distributions": on_snapshot',
+            '    "lengths": on_snapshot(lengths),\n',
+        ),
         Edit(
             "models/insight/lengths.py",
             "",

@@ -56,7 +56,7 @@ def draw() -> None:
 
 def _draw_results(cfg: RunConfig, pair: Translation) -> None:
     steps = [int(step) for step in pair.steps]
-    heads = [MEAN_HEAD, *numbered_names("head", pair.looks.shape[2])]
+    heads = [MEAN_HEAD, *numbered_names("head", pair.attention.shape[2])]
     usual = TranslationPair(step=steps[-1], block=cfg.depth)
     legal: dict[str, Any] = {"step": steps, "block": range(1, cfg.depth + 1), "head": heads}
     measurement = steps.index(form.draw(TranslationPair, KEY, usual, only=["step"], legal=legal).step)
@@ -72,7 +72,7 @@ def _draw_results(cfg: RunConfig, pair: Translation) -> None:
         "position": [str(place + 1) for place in range(len(pair.target))],
         "symbol read": list(map(str, pair.source)),
         "to be written": list(map(str, pair.target)),
-        "written": list(map(str, pair.said[measurement])),
+        "written": list(map(str, pair.written[measurement])),
     }
     named_table("What it writes", columns)
     st.caption(TEXTS("what the pair writes", parameters=pair.parameters))
@@ -85,18 +85,18 @@ def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig
 
 def pair_sentence(pair: Translation, measurement: int, task: str) -> str:
     """Loss and accuracy of the pair at measurement `at`, and its attention to the symbol to be written."""
-    aim, step, held_out = pair.aim[measurement], int(pair.steps[measurement]), float(pair.held_out[measurement])
+    alignment, step, held_out = pair.alignment[measurement], int(pair.steps[measurement]), float(pair.held_out[measurement])
     if not np.isfinite(held_out):
         return TEXTS("pair not finite", step=step)
-    block, head = np.unravel_index(int(aim.argmax()), aim.shape)
+    block, head = np.unravel_index(int(alignment.argmax()), alignment.shape)
     guess = {"guess": loss_of_guessing(task), "guesser": name_of_guessing(task)}
-    best = {"block": block + 1, "head": head + 1, "aim": aim.max(), "even": pair.even}
+    best = {"block": block + 1, "head": head + 1, "aim": alignment.max(), "even": pair.even}
     return TEXTS("pair", step=step, held_out=held_out, accuracy=pair.accuracy[measurement], **guess, **best)
 
 
 def attention_map(pair: Translation, measurement: int, block: int, head: int) -> Figure:
     """The weights (T, S) of a decoder block at measurement `at`, of a head from 1 on, or 0 for the mean of all."""
-    weights = np.asarray(pair.looks[measurement][block], float)
+    weights = np.asarray(pair.attention[measurement][block], float)
     source, target = (
         [f"{place}: {symbol}" for place, symbol in enumerate(row, start=1)] for row in (pair.source, pair.target)
     )

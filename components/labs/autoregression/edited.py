@@ -93,8 +93,8 @@ def _draw_correction(panel: InstrumentPanel, text: str, position: int) -> None:
     value = reply.value
     for line in reading_notes(value.unknown, value.cut, value.limit, slides=True):
         st.info(line)
-    st.code(join_text(panel.cfg, prompt, value.said), language=None, wrap_lines=True)
-    wrote = counted(len(value.said), "token")
+    st.code(join_text(panel.cfg, prompt, value.written), language=None, wrap_lines=True)
+    wrote = counted(len(value.written), "token")
     slip = {"slip": visible_token(text[position]), "place": position + 1, "wrote": wrote, "step": panel.step}
     draw_finding(TEXTS("the slip stays", **slip), "measured")
 

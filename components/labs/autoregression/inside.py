@@ -70,7 +70,7 @@ def draw_refinement(panel: InstrumentPanel, text: str) -> None:
     height = max(240, min(460, SITE_PIXELS * len(sites) + 90))
     draw_charts(KEY, lens_map("Lens by site and token", sites, value, position), height=height)
     draw_finding(lens_sentence(value, sites, position), "measured")
-    if not value.asked[position]:
+    if not value.has_loss[position]:
         st.caption(TEXTS("no loss here"))
     weights = np.asarray(value.attention.mean(1) if head == 0 else value.attention[:, head - 1])[:, position]
     draw_charts(KEY, attention_map(value.tokens, weights, position), height=max(160, 30 * len(weights) + 90))

@@ -136,7 +136,7 @@ def draw(panel: InstrumentPanel) -> tuple[str, int] | None:
         _draw_text(written, upcoming)
     with right:
         _draw_candidates(written, upcoming, settings["temperature"], answer.step)
-    return join_text(cfg, "", upcoming.read), len(upcoming.read)
+    return join_text(cfg, "", upcoming.context), len(upcoming.context)
 
 
 def choose_position(measured: Measured[Any], text: str, name: str) -> int:
@@ -190,7 +190,7 @@ def _draw_buttons(
     panel: InstrumentPanel, written: WrittenText, answer: Measured[Continuation] | None, args: dict[str, Any]
 ) -> None:
     """Buttons that append one token or many, or remove all; disabled while the net trains."""
-    is_current = answer is not None and answer.step == written.step and bool(answer.value.said)
+    is_current = answer is not None and answer.step == written.step and bool(answer.value.written)
     can_append = is_current and not panel.playhead.playing and written.request is None
 
     def append_next() -> None:
@@ -222,7 +222,7 @@ def _draw_text(written: WrittenText, upcoming: Continuation | None = None) -> No
     st.code(join_text(written.cfg, written.prompt, tokens), language=None, wrap_lines=True)
     wrote = TEXTS("wrote", step=written.step, count=counted(len(tokens), "token"))
     ending = written.stop_reason
-    if not ending and upcoming and not upcoming.said:
+    if not ending and upcoming and not upcoming.written:
         ending = stop_sentence(upcoming.stopped, 0, 1, "", upcoming.limit)
     st.markdown(f"**{wrote if tokens else 'This is the prompt.'} {ending or 'Press Next token or Generate.'}**")
 
@@ -305,9 +305,9 @@ def _end_symbols(task: str) -> tuple[str, ...]:
 
 def _append(written: WrittenText, value: Continuation, args: dict[str, Any]) -> None:
     written.tokens += _tokens_of(value, args["temperature"])
-    written.stop_reason = stop_sentence(value.stopped, len(value.said), args["count"], args["end"], value.limit)
+    written.stop_reason = stop_sentence(value.stopped, len(value.written), args["count"], args["end"], value.limit)
 
 
 def _tokens_of(value: Continuation, temperature: float) -> list[GeneratedToken]:
-    pairs = zip(value.said, value.probabilities, strict=True)
+    pairs = zip(value.written, value.probabilities, strict=True)
     return [GeneratedToken(token, value.classes.index(token), p, temperature) for token, p in pairs]
