@@ -138,4 +138,4 @@ def _module_at(net: Net, site: int, *, inside: bool) -> nn.Module:
 def _histogram_fields(histograms: list[Histogram]) -> dict[str, np.ndarray]:
     """The fields of `models.answers.Histograms`."""
     columns = (np.array(values, np.float32) for values in zip(*histograms, strict=True))
-    return {"bin_centres": bin_centres(), **dict(zip(Histogram._fields, columns, strict=True))}
+    return {"centres": bin_centres(), **dict(zip(Histogram._fields, columns, strict=True))}

@@ -42,7 +42,7 @@ class FewSamples:
         return self.x[indices], self.y[indices]
 
     @property
-    def evaluate_held_out(self) -> tuple[Tensor, Tensor]:
+    def held_out(self) -> tuple[Tensor, Tensor]:
         """The held-out samples of the whole task."""
         return self.task.held_out
 

@@ -133,7 +133,7 @@ def test_every_arrangement_of_both_nets_has_whole_histograms(arrangement, net):
     assert (found.kurtosis <= cfg.width).all()
     assert len(found.inside) == len(found.dead) == 2
     assert (found.dead + found.always_on <= 1).all()
-    drawn(histogram_map(title="t", x="depth", over=list(sites), bin_centres=found.bin_centres, shares=found.shares))
+    drawn(histogram_map(title="t", x="depth", over=list(sites), centres=found.centres, shares=found.shares))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_the_map_keeps_every_share_and_names_its_bins():
     shares = np.zeros((3, 49))
     shares[:, 24], shares[2, 48], shares[1] = 0.75, 0.25, np.nan
     figure = histogram_map(
-        title="t", x="depth", over=["x0", "b01.attn", "b01.ffn"], bin_centres=bin_centres(), shares=shares
+        title="t", x="depth", over=["x0", "b01.attn", "b01.ffn"], centres=bin_centres(), shares=shares
     )
     figure = drawn(figure)
     table = table_of(figure)
@@ -199,7 +199,7 @@ def test_the_map_keeps_every_share_and_names_its_bins():
     assert table.loc["+6.00 and above", 2] == 0.25
     assert np.isnan(table.loc["+0.00", 1])
     assert figure["layout"]["xaxis"]["ticktext"] == ["input", "1"]
-    empty = drawn(histogram_map(title="t", x="depth", over=[], bin_centres=np.empty(0), shares=np.empty((0, 0))))
+    empty = drawn(histogram_map(title="t", x="depth", over=[], centres=np.empty(0), shares=np.empty((0, 0))))
     assert empty["data"] == []
     assert empty["layout"]["annotations"]
 

@@ -242,7 +242,9 @@ def _draw_candidates(written: WrittenText, upcoming: Continuation, temperature: 
     draw_charts(KEY, candidates_chart("Candidates", upcoming.classes, token.p, token.tempered, token.index))
     p = {"p": token.chosen_p, "temperature": token.temperature, "tempered": token.tempered[token.index]}
     verb, of_step = ("is", written.step) if is_written else ("would be", step)
-    st.markdown(TEXTS("chosen", token=visible_token(token.token), verb=verb, badge=badge("measured"), step=of_step, **p))
+    st.markdown(
+        TEXTS("chosen", token=visible_token(token.token), verb=verb, badge=badge("measured"), step=of_step, **p)
+    )
     if written.tokens:
         with st.popover("All generated tokens", key=f"{KEY}_all", icon=":material/table:"):
             columns = {
