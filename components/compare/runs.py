@@ -17,7 +17,7 @@ from components.shell import compare_link, link, projector, session
 from components.shell.hidden_parts import is_hidden
 from components.shell.naming import names_of, settings_text
 from components.shell.text import with_explained_words
-from models.insight.comparison import ranking_sentence, learners_sentence, signal_sentence
+from models.insight.comparison import learners_sentence, ranking_sentence, signal_sentence
 from models.service.client import RequestedLog, key_of, trainer
 from models.spec import RunConfig, plan
 from models.spec.budget import over_budget

@@ -11,7 +11,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, Measured, 
 from models import answers
 from models.answers import GradientCheck
 from models.content import Texts
-from models.insight.check import check_sentence, relative_error, rounding_error, float32_sentence
+from models.insight.check import check_sentence, float32_sentence, relative_error, rounding_error
 from models.insight.words import number
 from models.spec import plan
 from models.spec.plan import block_name, normed_over_batch

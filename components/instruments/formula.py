@@ -13,7 +13,7 @@ from components.instruments.panel import Instrument, InstrumentPanel, branch_wei
 from models import answers
 from models.content import Texts
 from models.insight.formula import formula_sentence, geometric_mean, relative_to_last
-from models.insight.theory import Law, branch_gains, law, factor_per_sublayer
+from models.insight.theory import Law, branch_gains, factor_per_sublayer, law
 from models.insight.words import number
 from models.spec import RunConfig, plan
 from models.spec.plan import SUBLAYER_KINDS

@@ -13,7 +13,13 @@ from components.instruments.panel import Instrument, InstrumentPanel, branch_wei
 from models import answers
 from models.answers import Sharpness
 from models.content import Texts
-from models.insight.landscape import stability_edge, edge_sentence, jacobian_sentence, sharpness_sentence, slice_sentence
+from models.insight.landscape import (
+    edge_sentence,
+    jacobian_sentence,
+    sharpness_sentence,
+    slice_sentence,
+    stability_edge,
+)
 from models.spec import RunConfig
 from models.spec.parametrization import uniform
 

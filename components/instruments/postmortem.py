@@ -16,7 +16,7 @@ from components.shell.hidden_parts import is_hidden
 from models.content import Texts
 from models.export.findings import progress_sentence
 from models.insight.baseline import LEARNED_BELOW
-from models.insight.postmortem import GROWN, postmortem, gradient_loss_sentence
+from models.insight.postmortem import GROWN, gradient_loss_sentence, postmortem
 from models.insight.remedy import LONGER, LONGEST, STEPS, has_failed
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.spec import RunConfig

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from models.insight.postmortem import RULES, postmortem, gradient_loss_sentence
+from models.insight.postmortem import RULES, gradient_loss_sentence, postmortem
 from models.insight.verdict import EXPLODING, LARGE_UPDATE, verdict
 from models.insight.words import decades, factor, times_larger
 from models.spec import RunConfig
@@ -167,7 +167,9 @@ def test_the_step_from_which_the_gradient_vanishes_is_read_off_the_log():
     back = trace.grad_rms[:, 0].astype(float) / trace.grad_rms[:, -1]
     first = max(at for at, share in enumerate(back) if share >= 1 / 30) + 1
     assert 0 < first < 40
-    assert gradient_loss_sentence(trace) == f"From step {first} on less than 1/30 of the gradient comes back to the input."
+    assert (
+        gradient_loss_sentence(trace) == f"From step {first} on less than 1/30 of the gradient comes back to the input."
+    )
     plain = Run(RunConfig.arranged("plain", depth=48, width=16, batch=8))
     plain.advance(3)
     assert gradient_loss_sentence(plain.trace()).startswith("From the start less than")

@@ -85,7 +85,11 @@ def configuration(task: str, depth: int, steps: int, seed: int = 0) -> RunConfig
 
 def pair_sentence(pair: Translation, measurement: int, task: str) -> str:
     """Loss and accuracy of the pair at measurement `at`, and its attention to the symbol to be written."""
-    alignment, step, held_out = pair.alignment[measurement], int(pair.steps[measurement]), float(pair.held_out[measurement])
+    alignment, step, held_out = (
+        pair.alignment[measurement],
+        int(pair.steps[measurement]),
+        float(pair.held_out[measurement]),
+    )
     if not np.isfinite(held_out):
         return TEXTS("pair not finite", step=step)
     block, head = np.unravel_index(int(alignment.argmax()), alignment.shape)
