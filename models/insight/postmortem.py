@@ -40,7 +40,7 @@ class PostMortem:
 
 
 @dataclass(frozen=True)
-class Rule:
+class DivergenceRule:
     """A kind of divergence: its evidence as a sentence, empty if the rule does not fit, and the remedies to try."""
 
     kind: str
@@ -156,23 +156,27 @@ def _update_clause(cfg: RunConfig, trace: Trace) -> str:
     return f"; {sentence[0].lower()}{sentence[1:]}".removesuffix(".") if sentence else ""
 
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[DivergenceRule, ...] = (
+    DivergenceRule(
         "overflow at initialisation",
         _initial_overflow,
         ("init_gain", "skip_scale", "residual", "norm", "placement", "branch_scale", "init"),
     ),
-    Rule(
+    DivergenceRule(
         "stream explodes over depth",
         _exploding_stream,
         ("residual", "norm", "placement", "branch_scale", "skip_scale", "init", "lr", "warmup"),
     ),
-    Rule(
+    DivergenceRule(
         "gradient explodes over depth",
         _exploding_gradient,
         ("residual", "norm", "placement", "branch_scale", "lr", "warmup"),
     ),
-    Rule("updates too large", _large_update, ("lr", "warmup", "clip")),
-    Rule("stream grows in training", _growing_stream, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")),
+    DivergenceRule("updates too large", _large_update, ("lr", "warmup", "clip")),
+    DivergenceRule(
+        "stream grows in training", _growing_stream, ("lr", "branch_scale", "norm", "residual", "warmup", "clip")
+    ),
 )
-UNEXPLAINED = Rule("unexplained", lambda cfg, trace: "Nothing in the log was unusual before.", ("lr", "warmup", "clip"))
+UNEXPLAINED = DivergenceRule(
+    "unexplained", lambda cfg, trace: "Nothing in the log was unusual before.", ("lr", "warmup", "clip")
+)
