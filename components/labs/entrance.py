@@ -129,9 +129,12 @@ def counts_sentence(drawn: list[MapStack]) -> str:
 def transformer_svg(drawn: list[MapStack]) -> tuple[str, list[str]]:
     """The SVG of the stacks side by side, read upwards, and the names of its boxes."""
     drawing = Drawing(size=SIZE)
-    columns = [_Column(drawing, COLUMN * (i + 0.5), -1 if drawn[i + 1 :] else 1) for i in range(len(drawn))]
-    for column, stack in zip(columns, drawn, strict=True):
-        column.stack(stack, last=stack is drawn[-1])
+    columns = []
+    for i, stack in enumerate(drawn):
+        is_last = stack is drawn[-1]
+        column = _Column(drawing, COLUMN * (i + 0.5), 1 if is_last else -1)
+        column.draw_stack(stack, is_last=is_last)
+        columns.append(column)
     if len(columns) > 1:
         _draw_memory(drawing, *columns)
     top = min(column.y for column in columns) - 12
@@ -146,41 +149,44 @@ class _Column:
     """A stack drawn upwards from y = 0 around `x`, its residuals on the `side` (-1 left, 1 right)."""
 
     def __init__(self, drawing: Drawing, x: float, side: int) -> None:
-        self.drawing, self.x, self.side, self.y = drawing, x, side, -14.0
+        self.drawing = drawing
+        self.x = x
+        self.side = side
+        self.y = -14.0
         self.names: list[str] = []
-        self.cross = 0.0  # height of the cross-attention
+        self.cross_attention_y = 0.0
 
-    def stack(self, stack: MapStack, *, last: bool) -> None:
-        self._text("tokens" if not last else "tokens so far")
-        self._box("embedding", "head")
-        self._add("positions")
-        self._wire(12)
-        begin = self.y
+    def draw_stack(self, stack: MapStack, *, is_last: bool) -> None:
+        self._draw_text("tokens so far" if is_last else "tokens")
+        self._draw_box("embedding", "head")
+        self._draw_add("positions")
+        self._draw_wire(12)
+        start = self.y
         for sublayer in stack.sublayers:
-            self._sublayer(sublayer)
-        self._wire(16)
-        self._frame(begin, self.y)
-        self._wire(6)
+            self._draw_sublayer(sublayer)
+        self._draw_wire(16)
+        self._draw_frame(start, self.y)
+        self._draw_wire(6)
         if stack.final_norm:
-            self._box("final norm", "norm")
-        if last:
-            self._box("linear, softmax", "head")
-            self._wire(GAP)
-            self._text("next token")
+            self._draw_box("final norm", "norm")
+        if is_last:
+            self._draw_box("linear, softmax", "head")
+            self._draw_wire(GAP)
+            self._draw_text("next token")
 
-    def _sublayer(self, sublayer: MapSublayer) -> None:
-        self._wire(8)
+    def _draw_sublayer(self, sublayer: MapSublayer) -> None:
+        self._draw_wire(8)
         fork = self.y
         if sublayer.norm_in:
-            self._box("norm", "norm")
-        self._box(sublayer.branch, "branch")
+            self._draw_box("norm", "norm")
+        self._draw_box(sublayer.branch, "branch")
         if sublayer.branch == "cross-attention":
-            self.cross = self.y + SIZE.box_height / 2
+            self.cross_attention_y = self.y + SIZE.box_height / 2
         if sublayer.norm_add:
-            self._box("add & norm", "norm")
+            self._draw_box("add & norm", "norm")
             joins, reach = self.y + SIZE.box_height / 2, BOX_REACH
         else:
-            self._add("add")
+            self._draw_add("add")
             joins, reach = self.y + SIZE.add_radius, SIZE.add_radius
         outer = self.x + self.side * RESIDUAL_REACH
         corners = [(self.x, fork), (outer, fork), (outer, joins), (self.x + self.side * reach, joins)]
@@ -190,27 +196,27 @@ class _Column:
                 for (x1, y1), (x2, y2) in pairwise(corners):
                     self.drawing.wire(x1, y1, x2, y2, kind)
 
-        self._touchable("residual", draw_line)
+        self._draw_button("residual", draw_line)
 
-    def _wire(self, up: float) -> None:
+    def _draw_wire(self, up: float) -> None:
         self.drawing.wire(self.x, self.y, self.x, self.y - up)
         self.y -= up
 
-    def _text(self, words: str) -> None:
+    def _draw_text(self, words: str) -> None:
         self.y -= 8
         self.drawing.text(words, self.x, self.y, "side")
         self.y -= 10
 
-    def _box(self, name: str, kind: str) -> None:
-        self._wire(GAP)
+    def _draw_box(self, name: str, kind: str) -> None:
+        self._draw_wire(GAP)
         self.y -= SIZE.box_height
-        self._touchable(
+        self._draw_button(
             name, lambda: self.drawing.rect(name, self.x - BOX_REACH, self.y + SIZE.box_height / 2, 2 * BOX_REACH, kind)
         )
 
-    def _add(self, name: str) -> None:
+    def _draw_add(self, name: str) -> None:
         """A circle that adds the positions or a residual."""
-        self._wire(GAP)
+        self._draw_wire(GAP)
         self.y -= 2 * SIZE.add_radius
         drawing = self.drawing
         drawing.x = self.x
@@ -221,16 +227,16 @@ class _Column:
                 drawing.wire(self.x + SIZE.add_radius, self.y + SIZE.add_radius, self.x + 26, self.y + SIZE.add_radius)
                 drawing.text(name, self.x + 58, self.y + SIZE.add_radius, "side")
 
-        self._touchable(name, draw_circle)
+        self._draw_button(name, draw_circle)
 
-    def _frame(self, begin: float, end: float) -> None:
+    def _draw_frame(self, start: float, end: float) -> None:
         """The dashed frame around the repeated sublayers."""
-        place = f'x="{self.x - FRAME_REACH:.0f}" y="{end:.0f}" width="{2 * FRAME_REACH}" height="{begin - end:.0f}"'
+        place = f'x="{self.x - FRAME_REACH:.0f}" y="{end:.0f}" width="{2 * FRAME_REACH}" height="{start - end:.0f}"'
         self.drawing.parts.append(f'<rect class="scale frame" {place} rx="8"/>')
         middle = self.x + self.side * (FRAME_REACH - 20)
-        self._touchable("× N", lambda: self.drawing.rect("× N", middle - 20, end, 40, "head plain"))
+        self._draw_button("× N", lambda: self.drawing.rect("× N", middle - 20, end, 40, "head plain"))
 
-    def _touchable(self, name: str, draw: Callable[[], None]) -> None:
+    def _draw_button(self, name: str, draw: Callable[[], None]) -> None:
         parts = self.drawing.parts
         escaped = name.replace("&", "&amp;")
         parts.append(f'<g role="button" tabindex="0" data-box="{escaped}" aria-label="{escaped}">')
@@ -246,8 +252,8 @@ def _draw_memory(drawing: Drawing, encoder: _Column, decoder: _Column) -> None:
         (encoder.x, encoder.y),
         (encoder.x, top),
         (between, top),
-        (between, decoder.cross),
-        (decoder.x - BOX_REACH, decoder.cross),
+        (between, decoder.cross_attention_y),
+        (decoder.x - BOX_REACH, decoder.cross_attention_y),
     ]
     for (x1, y1), (x2, y2) in pairwise(corners):
         drawing.wire(x1, y1, x2, y2)

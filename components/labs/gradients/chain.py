@@ -40,14 +40,14 @@ MAX_WRITTEN_FACTORS = 8
 FACTORS_PER_LINE = 3
 # The effect of the residual, by the size of the gradient at the input without one and with one.
 PATH_OUTCOMES = {
-    ("gone", "gone"): "vanishes anyway",
-    ("gone", "kept"): "does not vanish",
-    ("gone", "large"): "explodes instead",
-    ("kept", "gone"): "vanishes",
-    ("kept", "kept"): "stays",
-    ("kept", "large"): "explodes",
-    ("large", "gone"): "vanishes instead",
-    ("large", "kept"): "tamed",
+    ("small", "small"): "vanishes anyway",
+    ("small", "moderate"): "does not vanish",
+    ("small", "large"): "explodes instead",
+    ("moderate", "small"): "vanishes",
+    ("moderate", "moderate"): "stays",
+    ("moderate", "large"): "explodes",
+    ("large", "small"): "vanishes instead",
+    ("large", "moderate"): "tamed",
     ("large", "large"): "explodes anyway",
 }
 
@@ -189,7 +189,7 @@ def _mode(factors: tuple[float, ...]) -> str:
 
 def _outcome(gradient: float) -> str:
     size = abs(gradient)
-    return "gone" if size < 0.01 else "large" if size > 100 else "kept"
+    return "small" if size < 0.01 else "large" if size > 100 else "moderate"
 
 
 def _weight_latex(chain: Derivatives, weights: np.ndarray, settings: Weight, *, is_residual: bool) -> str:

@@ -11,7 +11,7 @@ from components.charts.colour import NORM, SIGNAL
 from components.charts.parts import fixed_map, frame_around
 from components.controls import form
 from components.controls import number_table as table
-from components.labs.examples import numbered_names
+from components.labs.examples import numbered_choices, numbered_names
 from components.labs.normalization.table import LabTable, draw_coloured
 from components.labs.parts import draw_charts, draw_finding, draw_note
 from components.shell.text import named_table, number
@@ -89,8 +89,7 @@ def draw_block() -> None:
     size = form.keep(NormedBlock, CUBE, only=["batch", "tokens", "features", "norm"])
     shape = size.batch, size.tokens, size.features
     legal: dict[str, Any] = {
-        name: dict(enumerate(numbered_names(name, count)))
-        for name, count in zip(("sample", "token", "feature"), shape, strict=True)
+        name: numbered_choices(name, count) for name, count in zip(("sample", "token", "feature"), shape, strict=True)
     }
     legal["groups"] = [part for part in range(1, size.features + 1) if size.features % part == 0]
     settings = form.draw(NormedBlock, CUBE, legal=legal, disabled=["groups"] if size.norm != "group norm" else [])

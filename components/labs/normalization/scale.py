@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from components.charts.colour import GRADIENT, LOSS, SIGNAL
+from components.charts.parts import Figure
 from components.controls import form
 from components.labs.examples import numbered_choices
 from components.labs.normalization.bowl import draw_bowl
@@ -141,9 +142,8 @@ def draw_saturation(lab: LabTable) -> None:
     chosen = slopes_at(times)
     bare, normed = chosen[:2]
     sizes = {"bare": bare.rms, "normed": normed.rms}
-    draw_finding(
-        TEXTS("slopes", times=times, **sizes, bare_saturated=bare.saturated, normed_saturated=normed.saturated)
-    )
+    saturated = {"bare_saturated": bare.saturated, "normed_saturated": normed.saturated}
+    draw_finding(TEXTS("slopes", times=times, **sizes, **saturated))
     named_table(
         "Slopes with and without a norm",
         {
@@ -155,15 +155,7 @@ def draw_saturation(lab: LabTable) -> None:
             "RMS of the slope": number_cells((slope.rms for slope in chosen), 3),
         },
     )
-    names = [f"{curve}, {before} before it" for curve, before in ACTIVATION_INPUTS]
-    by_factor = [[slope.rms for slope in slopes_at(factor)] for factor in FACTORS]
-    lines = dict(zip(names, map(list, zip(*by_factor, strict=True)), strict=True))
-    title, sites, roles = (
-        "Slope by size of the input",
-        [f"{size:g}" for size in FACTORS],
-        ("now", "other", "initial", "formula"),
-    )
-    draw_charts(KEY, line_chart(title, sites, lines, roles, x="table times", unit="RMS of the slope", hue=GRADIENT))
+    draw_charts(KEY, slope_chart([slopes_at(factor) for factor in FACTORS]))
     draw_note(bounds_sentence(lab.values.shape[1]))
 
 
@@ -195,6 +187,17 @@ def outlier_sentence(values: np.ndarray, moved: np.ndarray, row: int, feature: i
 def bounds_sentence(features: int) -> str:
     """The definition of saturation, and how large a number after layer norm can be."""
     return TEXTS("saturated", share=SATURATED, bound=np.sqrt(features - 1))
+
+
+def slope_chart(by_factor: list[list[Slopes]]) -> Figure:
+    """RMS of the slope by factor, a line for each of ACTIVATION_INPUTS."""
+    lines = {
+        f"{curve}, {before} before it": [at_factor[i].rms for at_factor in by_factor]
+        for i, (curve, before) in enumerate(ACTIVATION_INPUTS)
+    }
+    sites, roles = [f"{factor:g}" for factor in FACTORS], ("now", "other", "initial", "formula")
+    axes = {"x": "table times", "unit": "RMS of the slope", "hue": GRADIENT}
+    return line_chart("Slope by size of the input", sites, lines, roles, **axes)
 
 
 @st.cache_data(max_entries=32, show_spinner=False)
