@@ -131,7 +131,6 @@ def _as_json(recording: Recording, row: int, findings: Iterable[Diagnostic]) -> 
 
 
 def command() -> int:
-    """The entry point of the `addnorm` script."""
     return main(sys.argv[1:])
 
 

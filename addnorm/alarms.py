@@ -40,12 +40,12 @@ class Alarms:
     def check_row(self, row: Recording, find_operation: Callable[[str, str], str]) -> None:
         """Checks a recording of one row. `find_operation(quantity, place)` names the origin of a non-finite number."""
         step = row.steps[0]
-        if (lost := first_non_finite(row, 0)) is not None:
+        if (non_finite := first_non_finite(row, 0)) is not None:
             if not row.skipped and "not finite" not in self._raised:
-                operation = find_operation(lost.quantity, lost.place)
+                operation = find_operation(non_finite.quantity, non_finite.place)
                 end = f"; {operation} made it." if operation else "."
                 sentence = non_finite_sentence(row, 0).removesuffix(".") + end
-                self._add("not finite", Alarm("not finite", step, lost.place, sentence, operation))
+                self._add("not finite", Alarm("not finite", step, non_finite.place, sentence, operation))
             return
         for name, kind in (("act_rms", "signal"), ("grad_rms", "gradient")):
             jump = largest_jump(row, name, 0)

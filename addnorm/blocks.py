@@ -31,7 +31,7 @@ def blocks_of(graph: Graph, sites: Sequence[Site], model: nn.Module) -> list[Blo
 
     Matrices used only after the last site form a block of their own.
     """
-    remaining = everything = frozenset(matrices(model))
+    remaining = everything = frozenset(trained_matrices(model))
     blocks = []
     used_before = [graph.parameters(before=graph.nodes[site.node]) for site in sites]
     for index, parameters in enumerate([*used_before, graph.parameters()]):
@@ -47,15 +47,14 @@ def blocks_by_name(model: nn.Module) -> list[Block]:
     There are no sites: `site` is the index of the block.
     """
     groups: dict[str, list[str]] = {}
-    for name in matrices(model):
+    for name in trained_matrices(model):
         parts = name.split(".")[:-1]
         end = next((index for index, part in enumerate(parts) if part.isdigit()), len(parts) - 1)
         groups.setdefault(".".join(parts[: end + 1]) or name, []).append(name)
     return [Block(plain_name(name), index, tuple(names)) for index, (name, names) in enumerate(groups.items())]
 
 
-def matrices(model: nn.Module) -> list[str]:
-    """Names of the trained parameters with two axes or more."""
+def trained_matrices(model: nn.Module) -> list[str]:
     return [name for name, p in model.named_parameters() if p.requires_grad and p.ndim > 1]
 
 

@@ -80,7 +80,7 @@ class Faults:
                 f"numbers of {names[first]}."
             )
             step = recording.steps[row]
-            self._copies = Diagnostic.of("AN-I1", step, sentence, copies=len(copies), matrices=len(names))
+            self._copies = Diagnostic.from_rule("AN-I1", step, sentence, copies=len(copies), matrices=len(names))
         return self._copies
 
     def _check_batch(self, recording: Recording, row: int) -> Diagnostic | None:
@@ -91,7 +91,7 @@ class Faults:
         if self._batch is None and first_non_finite(recording, row):
             step = recording.steps[row]
             sentence = f"The batch of step {step} already holds numbers that are not finite."
-            self._batch = Diagnostic.of("AN-N2", step, sentence, input=batch)
+            self._batch = Diagnostic.from_rule("AN-N2", step, sentence, input=batch)
         return self._batch
 
     def _check_leftover(self, recording: Recording, row: int) -> Diagnostic | None:
@@ -108,7 +108,7 @@ class Faults:
             f"Since step {since} the gradients of the step before are still there when the next ones are computed: "
             "without zero_grad an update is made of the sum of all of them."
         )
-        return Diagnostic.of("AN-G3", since, sentence, gradient_left=leftover, rows=len(self._leftover_steps))
+        return Diagnostic.from_rule("AN-G3", since, sentence, gradient_left=leftover, rows=len(self._leftover_steps))
 
     def _check_unreached(self, recording: Recording, row: int) -> Iterable[Diagnostic]:
         """Matrices that no gradient reaches, because the graph is cut or for other reasons."""
@@ -133,13 +133,15 @@ class Faults:
                 f"The graph is cut by {label}: no gradient comes back past it, and {_module_list(recording, cut_off)} "
                 f"{'receives' if len(cut_off) == 1 else 'receive'} none."
             )
-            yield Diagnostic.of("AN-G2", self._cut_since, sentence, place=label, matrices=len(cut_off), of=total)
+            yield Diagnostic.from_rule("AN-G2", self._cut_since, sentence, place=label, matrices=len(cut_off), of=total)
 
         unreached = self._unreached.difference(cut_off)
         rows = self._rows + 1
         if unreached and rows >= RULES["AN-W1"].threshold:
             sentence = f"{from_step(self._first_step)} no gradient has reached {_module_list(recording, unreached)}."
-            yield Diagnostic.of("AN-W1", self._first_step, sentence, matrices=len(unreached), of=total, rows=rows)
+            yield Diagnostic.from_rule(
+                "AN-W1", self._first_step, sentence, matrices=len(unreached), of=total, rows=rows
+            )
 
     def _check_clipping(self, recording: Recording, row: int) -> Iterable[Diagnostic]:
         """Clipping that acts on every update, or hides a gradient that explodes."""
@@ -166,7 +168,7 @@ class Faults:
             f"{number(first.before)} to {number(first.after)}."
         )
         numbers = {"factor": geometric_mean(factors), "before": first.before, "after": first.after}
-        yield self._clipping.setdefault("AN-C1", Diagnostic.of("AN-C1", first.step, sentence, **numbers))
+        yield self._clipping.setdefault("AN-C1", Diagnostic.from_rule("AN-C1", first.step, sentence, **numbers))
 
     def _check_explosion(self, after: float) -> Iterable[Diagnostic]:
         usual = median(self._earlier_norms or [math.inf])
@@ -179,7 +181,7 @@ class Faults:
                 f"{number(latest / usual)} times what it was before."
             )
             numbers = {"gradient": latest, "usual": usual, "after": after}
-            self._clipping["AN-C2"] = Diagnostic.of("AN-C2", since, sentence, **numbers)
+            self._clipping["AN-C2"] = Diagnostic.from_rule("AN-C2", since, sentence, **numbers)
         if "AN-C2" in self._clipping:
             yield self._clipping["AN-C2"]
 
@@ -195,7 +197,7 @@ class Faults:
             f"{from_step(since)} {_short_names(thawed, recording.frozen)}, frozen when the recording began, {verb} a "
             f"gradient; the blocks leave {pronoun} out."
         )
-        return Diagnostic.of("AN-W2", since, sentence, matrices=len(thawed), frozen=len(recording.frozen))
+        return Diagnostic.from_rule("AN-W2", since, sentence, matrices=len(thawed), frozen=len(recording.frozen))
 
     def _check_calls(self, recording: Recording, row: int) -> Diagnostic | None:
         """The module whose number of calls differs most from the first pass."""
@@ -203,19 +205,19 @@ class Faults:
         if not calls or not len(calls) == len(usual) == len(recording.sites):
             return self._calls
         site = max(range(len(calls)), key=lambda index: abs(calls[index] - usual[index]))
-        fewest, most = sorted((calls[site], usual[site]))
-        if most < 2:  # a block that is left out at random
+        fewest_calls, most_calls = sorted((calls[site], usual[site]))
+        if most_calls < 2:  # a block that is left out at random
             return self._calls
-        if self._calls is None or fewest < self._fewest_calls or most > self._most_calls:
+        if self._calls is None or fewest_calls < self._fewest_calls or most_calls > self._most_calls:
             since = self._calls.since if self._calls else recording.steps[row]
-            self._fewest_calls = min(fewest, self._fewest_calls) if self._calls else fewest
-            self._most_calls = max(most, self._most_calls)
+            self._fewest_calls = min(fewest_calls, self._fewest_calls) if self._calls else fewest_calls
+            self._most_calls = max(most_calls, self._most_calls)
             sentence = (
                 f"{recording.sites[site].module} is called {self._fewest_calls} to {self._most_calls} times in a pass; "
                 f"a row holds at most the first {usual[site]} calls."
             )
             numbers = {"fewest": self._fewest_calls, "most": self._most_calls, "row": usual[site]}
-            self._calls = Diagnostic.of("AN-S2", since, sentence, **numbers)
+            self._calls = Diagnostic.from_rule("AN-S2", since, sentence, **numbers)
         return self._calls
 
 

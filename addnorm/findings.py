@@ -101,9 +101,8 @@ class Findings:
         return [finding for finding in findings if finding is not None]
 
     def _check_finite(self, recording: Recording, row: int) -> None:
-        """Looks for the first non-finite number."""
         if self._non_finite is None and (sentence := non_finite_sentence(recording, row)):
-            self._non_finite = Diagnostic.of("AN-N1", recording.steps[row], sentence)
+            self._non_finite = Diagnostic.from_rule("AN-N1", recording.steps[row], sentence)
 
     def _check_loss(self, recording: Recording, row: int) -> None:
         """Looks for a stall whenever there are enough new losses."""
@@ -122,7 +121,7 @@ class Findings:
         if (stall := find_stall(self._losses)) is not None:
             since = self._steps[stall.row]
             sentence = stall_sentence(since, stall)
-            self._stalled = Diagnostic.of("AN-L1", since, sentence, loss_then=stall.then, loss_now=stall.now)
+            self._stalled = Diagnostic.from_rule("AN-L1", since, sentence, loss_then=stall.then, loss_now=stall.now)
 
     def _check_updates(self, recording: Recording, row: int) -> None:
         """Looks for blocks that the update hardly changes although the learning rate is not 0."""
@@ -143,7 +142,7 @@ class Findings:
             first, count = min(self._still_since), len(self._still_since)
             since, name = self._still_since[first], recording.blocks[first].name
             others = f"; {count} of {len(recording.blocks)} blocks stand still now" if count > 1 else ""
-            self._small_update = Diagnostic.of(
+            self._small_update = Diagnostic.from_rule(
                 "AN-U1",
                 since,
                 f"No update measured since step {since} changed {name} by {SMALL_UPDATE:.3%} of its size{others}.",
@@ -163,7 +162,7 @@ class Findings:
         (site, first), (_, last) = values[0], values[-1]
         sentence = vanishing_sentence(self._vanished_since, site)
         numbers = {"gradient_first": first, "gradient_last": last}
-        return Diagnostic.of("AN-G1", self._vanished_since, sentence, site=site, **numbers)
+        return Diagnostic.from_rule("AN-G1", self._vanished_since, sentence, site=site, **numbers)
 
     def _check_cosines(self, recording: Recording, row: int) -> None:
         """Looks for inputs that differ at the first site and have nearly one direction at the last."""
@@ -176,7 +175,7 @@ class Findings:
             return
         if self._alike_since is None:
             self._alike_since = recording.steps[row]
-        self._alike = Diagnostic.of(
+        self._alike = Diagnostic.from_rule(
             "AN-S1",
             self._alike_since,
             f"{from_step(self._alike_since)} inputs become alike over depth: the mean cosine between different ones is "
@@ -187,11 +186,9 @@ class Findings:
 
 
 def stall_sentence(step: int, stall: Stall) -> str:
-    """A sentence on a loss that has stalled since a step."""
     losses = f"{number(stall.then)} then, {number(stall.now)} now"
     return f"Since step {step} the mean loss has fallen by less than {FALL:.0%} ({losses})."
 
 
 def vanishing_sentence(step: int, place: str) -> str:
-    """A sentence on a gradient that has vanished at a place since a step."""
     return f"{from_step(step)} less than 1/{VANISHING:g} of the gradient comes back to {place}."

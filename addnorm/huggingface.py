@@ -27,6 +27,5 @@ class HuggingFaceCallback(TrainerCallback):
         self.recorder = Recorder(objects["model"], self._path, optimizer=optimizer, scaler=scaler, **self._arguments)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
-        """Ends the recording."""
         if self.recorder is not None:
             self.recorder.close()

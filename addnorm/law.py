@@ -4,7 +4,7 @@ A branch that reads a normed copy adds the same mean square at every depth, so t
 depth; one that reads the raw stream adds in proportion to it, which makes it grow exponentially; branches that all add
 in one direction, as training may teach them, make it grow in proportion to depth; a norm after every sum keeps its size
 (Xiong 2020, 2002.04745; He 2016, 1603.05027; Yang 2019, 1902.08129 for nets without skips). Other nets grow like these
-over a few sites, so a law is named where it fits clearly best, and an arrangement where the gradient agrees.
+over a few sites, so a law is named only if it fits clearly best, and an arrangement only if the gradient agrees.
 """
 
 from __future__ import annotations
@@ -144,7 +144,6 @@ def starting_arrangement(recording: Recording) -> str:
 
 
 def law_at(recording: Recording, row: int) -> GrowthLaw:
-    """The law that the signal over depth follows in one row."""
     act = recording.row("act_rms", row)
     return law_of_stream([act[index] for index in stream_of(recording.sites)])
 

@@ -35,7 +35,6 @@ class LightningCallback(Callback):
             self.recorder = Recorder(module, self._path, scaler=scaler, called=False, **self._arguments)
 
     def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
-        """Begins a forward pass."""
         if self.recorder is not None:
             self.recorder.begin_pass()
 
@@ -46,16 +45,13 @@ class LightningCallback(Callback):
             self.recorder.loss(loss * trainer.accumulate_grad_batches)
 
     def on_before_optimizer_step(self, trainer: Any, module: Any, optimizer: Any) -> None:
-        """Closes the row, before the weights change."""
         if self.recorder is not None:
             self.recorder.step()
 
     def on_exception(self, trainer: Any, module: Any, exception: BaseException) -> None:
-        """Ends the recording, with the exception as its reason."""
         if self.recorder is not None:
             self.recorder.__exit__(type(exception), exception, None)
 
     def on_fit_end(self, trainer: Any, module: Any) -> None:
-        """Ends the recording."""
         if self.recorder is not None:
             self.recorder.close()

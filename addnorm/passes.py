@@ -172,7 +172,6 @@ class BackwardPasses:
             self._loss = loss if gradient is None else loss * gradient.detach().reshape(())
 
     def end_call(self) -> None:
-        """Notes that the outermost `backward` is over."""
         self._is_for_all_leaves = False
         self._loss = None
 

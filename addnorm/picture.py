@@ -29,7 +29,6 @@ class LineChart:
     is_log: bool = False
 
     def is_drawable(self, value: float) -> bool:
-        """Whether the axis can show a value."""
         return math.isfinite(value) and (value > 0 or not self.is_log)
 
     def range(self) -> tuple[float, float] | None:

@@ -95,8 +95,7 @@ class Probe:
         self._unhook = self._hook_modules()
 
     def tensors(self) -> list[Tensor]:
-        """The tensors at the places, in their order."""
-        return [tensor for tensor in self.seen if tensor is not None]
+        return [tensor for tensor in self.captured if tensor is not None]
 
     def grads(self) -> list[Tensor]:
         """The gradient of the loss at each place, after `backward`."""
@@ -128,7 +127,7 @@ class Probe:
 
     def forget(self) -> None:
         """Releases the tensors of the last pass. Its gradients are still taken when they come."""
-        self.seen: list[Tensor | None] = [None] * len(self.places)
+        self.captured: list[Tensor | None] = [None] * len(self.places)
         self._received: dict[PassAndPlace, Tensor] = {}
         self._aside: dict[PassAndPlace, Tensor] = {}
         self.number += 1
@@ -144,14 +143,13 @@ class Probe:
 
     def unchanged_tensor(self, place: int) -> Tensor | None:
         """The tensor at a place; None if it was overwritten since, and later passes then take its norm immediately."""
-        tensor = self.seen[place]
+        tensor = self.captured[place]
         if tensor is not None and tensor._version != self._versions[place]:
             self.early_norm_places.add(place)
             return None
         return tensor
 
     def begin(self) -> None:
-        """Begins a forward pass."""
         self._is_in_pass = True
         self._calls = {}
 
@@ -231,7 +229,7 @@ class Probe:
     def _keep(self, index: int, tensor: Tensor) -> None:
         if index in self.early_norm_places:
             self.early_norms[index] = norms([tensor.detach()])
-        self.seen[index] = tensor.detach()  # without the graph, which is freed as usual; shares the version counter
+        self.captured[index] = tensor.detach()  # without the graph, which is freed as usual; shares the version counter
         self._versions[index] = tensor._version
         if self.gradients:
             if tensor.requires_grad:

@@ -247,8 +247,8 @@ def _profile_of(model: nn.Module, run: _Pass) -> Profile:
         graph=tracer.graph if tracer.failure is None else None,
     )
     line = row.line(head)
-    lost = first_non_finite(recording_from_header(head).single_row(line), 0)
-    cause = tracer.cause(lost.quantity) if lost else ""
+    non_finite = first_non_finite(recording_from_header(head).single_row(line), 0)
+    cause = tracer.cause(non_finite.quantity) if non_finite else ""
     head["notes"] += [*run.notes, *rounding_notes, *([cause] if cause else [])]
     end = {"end": "done", "reason": "", "rows": 1, "dropped": 0}
     return Profile(Reader().feed(b"".join(map(encode_line, (head, line, end)))), cause)

@@ -303,7 +303,6 @@ class Recorder(Display):
             _warn(str(error))
 
     def snapshot(self) -> Recording:
-        """The recording so far."""
         return read(self.path, growing=True)
 
     @property
@@ -580,7 +579,7 @@ class Recorder(Display):
         measured = [("grad", site, grad) for site, grad in probe.received_gradients()]
         signals: list[tuple[int, Tensor]] = []
         early_norms = []
-        for site, tensor in enumerate(probe.seen):
+        for site, tensor in enumerate(probe.captured):
             if site in probe.early_norms and tensor is not None:
                 early_norms.append(("act", site, tensor.numel(), probe.early_norms[site]))
             elif (unchanged := probe.unchanged_tensor(site)) is not None:

@@ -457,7 +457,6 @@ def read(path: str | os.PathLike[str], *, growing: bool = False) -> Recording:
 
 
 def recording_from_header(header: Mapping[str, Any]) -> Recording:
-    """A recording without rows."""
     return Reader().feed(encode_line(header))
 
 
@@ -567,7 +566,6 @@ def parse_list(entry: dict[str, Any], key: str) -> list[Any]:
 
 
 def _parse_texts(entry: dict[str, Any], key: str) -> tuple[str, ...]:
-    """An optional list of texts. Raises FaultError."""
     items = parse_list({key: entry.get(key, [])}, key)
     return tuple(parse_text({key: item}, key) for item in items)
 
@@ -684,5 +682,4 @@ def _latest(changes: Sequence[Any], step: int) -> Any:
 
 
 def encode_line(entry: Mapping[str, Any]) -> bytes:
-    """A line of a file."""
     return json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"

@@ -36,7 +36,6 @@ class Fetch:
             self._tensor = tensor
 
     def ready(self) -> bool:
-        """Whether the numbers have arrived."""
         return self._event is None or bool(self._event.query())
 
     def values(self) -> list[float]:
@@ -137,7 +136,6 @@ class PendingRow:
             part.targets = [(new if name == old else name, index, count) for name, index, count in part.targets]
 
     def fetches(self) -> list[Fetch]:
-        """All numbers on their way."""
         fetches = [part.fetch for part in (*self.parts, *self.unclipped)]
         fetches += [fetch for *_, fetch in (*self.cosines, *self.heads, *self.histograms)]
         singles = (self.scale, self.lr, self.leftover, self.fingerprints)
@@ -145,7 +143,6 @@ class PendingRow:
         return [*fetches, *self.losses, *self.roots]
 
     def ready(self) -> bool:
-        """Whether all numbers have arrived."""
         return all(fetch.ready() for fetch in self.fetches())
 
     def loss(self) -> float | None:
@@ -172,7 +169,6 @@ class PendingRow:
         return self.scale.values()[0] if self.scale else 1.0
 
     def _is_counted(self, number: int) -> bool:
-        """Whether the activations of a forward pass count."""
         return not self.reached or number in self.reached
 
     def line(self, header: Mapping[str, Any]) -> dict[str, Any]:

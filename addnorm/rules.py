@@ -54,8 +54,7 @@ class Diagnostic:
     reference: str
 
     @classmethod
-    def of(cls, rule: str, since: int, sentence: str, **numbers: float | str) -> Diagnostic:
-        """A finding by one of RULES."""
+    def from_rule(cls, rule: str, since: int, sentence: str, **numbers: float | str) -> Diagnostic:
         criterion = RULES[rule]
         return cls(rule, since, sentence, numbers, criterion.severity, criterion.threshold, criterion.reference)
 

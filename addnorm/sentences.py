@@ -101,6 +101,5 @@ def _loss_template(recording: Recording, row: int) -> str:
 
 
 def _id_list(findings: Iterable[Diagnostic]) -> str:
-    """The ids of findings, by which a user looks them up and switches them off."""
     listed = ", ".join(f"{finding.id} {finding.severity}" for finding in sorted_by_severity(findings))
     return f"({listed})" if listed else ""

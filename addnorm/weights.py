@@ -96,7 +96,6 @@ class Weights:
 
     @property
     def trained_names(self) -> list[str]:
-        """The names of the trained parameters."""
         return [name for name, p in self._parameters.items() if p.requires_grad]
 
     def parameter_gradients(self) -> list[Part]:
@@ -109,7 +108,6 @@ class Weights:
         return next((p.grad._version for p in self._parameters.values() if p.grad is not None), 0)
 
     def samples(self) -> list[Sample]:
-        """Samples of the matrices in blocks."""
         pairs = zip(self.block_of, self._matrices, strict=True)
         return [Sample(block, p, _sample(p).clone()) for block, p in pairs if block != NOWHERE]
 
@@ -143,7 +141,6 @@ def _concatenate_small(tensors: Iterable[Tensor]) -> list[Tensor]:
 
 
 def _real(tensor: Tensor) -> Tensor:
-    """Complex numbers as pairs of real ones."""
     return torch.view_as_real(tensor).flatten() if tensor.is_complex() else tensor
 
 

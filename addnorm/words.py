@@ -82,11 +82,10 @@ def verdict(recording: Recording, row: int) -> str:
     """One sentence on a row: where it is not finite, or the change of signal and gradient over depth."""
     if not recording.sites:
         return "No sites: only loss and weights were recorded."
-    if (lost := first_non_finite(recording, row)) is not None:
-        where = f" first at {lost.place}" if lost.place else ""
-        return (
-            f"Not finite: the {lost.quantity} of step {recording.steps[row]}{where}{_skipped_update(recording, row)}."
-        )
+    if (non_finite := first_non_finite(recording, row)) is not None:
+        where = f" first at {non_finite.place}" if non_finite.place else ""
+        step = f"step {recording.steps[row]}{where}{_skipped_update(recording, row)}"
+        return f"Not finite: the {non_finite.quantity} of {step}."
     act = [value for _, value in site_values(recording, "act_rms", row)]
     grad = [value for _, value in site_values(recording, "grad_rms", row)]
     clauses = []
@@ -150,22 +149,22 @@ def site_values(recording: Recording, name: str, row: int) -> list[tuple[str, fl
 def first_non_finite(recording: Recording, row: int) -> NonFinite | None:
     """The first non-finite quantity of a row in the order of computation; None if all are finite."""
 
-    def lost(name: str) -> list[int]:
+    def non_finite_indices(name: str) -> list[int]:
         values = enumerate(recording.values_at(name, row))
         return [index for index, value in values if value is not None and not math.isfinite(value)]
 
-    if act := lost("act_rms"):
+    if act := non_finite_indices("act_rms"):
         return NonFinite("signal", recording.sites[act[0]].name)
     for name, quantity in AFTER_SIGNAL.items():
-        if lost(name):
+        if non_finite_indices(name):
             return NonFinite(quantity, "")
-    if grad := lost("grad_rms"):
+    if grad := non_finite_indices("grad_rms"):
         return NonFinite("gradient", recording.sites[grad[-1]].name)
-    if weights := lost("weight_grad_rms"):
+    if weights := non_finite_indices("weight_grad_rms"):
         if len(weights) == len(recording.blocks):  # as clipping leaves them
             return NonFinite("gradient of all weights", "")
         return NonFinite("weights' gradient", recording.blocks[weights[-1]].name)
-    return NonFinite("gradient of a bias or gain", "") if lost("grad_norm") else None
+    return NonFinite("gradient of a bias or gain", "") if non_finite_indices("grad_norm") else None
 
 
 def _skipped_update(recording: Recording, row: int) -> str:
@@ -200,12 +199,12 @@ def weight_sentence(recording: Recording, row: int) -> str:
 
 def non_finite_sentence(recording: Recording, row: int) -> str:
     """A sentence on the first non-finite quantity of a row; empty if all are finite."""
-    lost = first_non_finite(recording, row)
-    if lost is None:
+    non_finite = first_non_finite(recording, row)
+    if non_finite is None:
         return ""
-    where = f"at {lost.place} in" if lost.place else "of"
+    where = f"at {non_finite.place} in" if non_finite.place else "of"
     step = f"step {recording.steps[row]}{_skipped_update(recording, row)}"
-    return f"The first number that is not finite is the {lost.quantity} {where} {step}."
+    return f"The first number that is not finite is the {non_finite.quantity} {where} {step}."
 
 
 def recording_status(recording: Recording, now: float) -> str:

@@ -20,7 +20,7 @@ class Block(nn.Module):
 
 
 def main(path: str = "recordings/digits.jsonl", steps: int = 300) -> None:
-    """Trains and records."""
+    """Trains for `steps` steps and records to `path`."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     x, y = digits()
@@ -28,8 +28,8 @@ def main(path: str = "recordings/digits.jsonl", steps: int = 300) -> None:
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     with watch(model, path, optimizer=optimizer, meta={"task": "digits"}) as recorder:
         for _ in range(steps):
-            chosen = torch.randint(len(x), (128,))
-            loss = nn.functional.cross_entropy(model(x[chosen]), y[chosen])
+            batch = torch.randint(len(x), (128,))
+            loss = nn.functional.cross_entropy(model(x[batch]), y[batch])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()

@@ -12,7 +12,7 @@ from examples.data import book, windows
 
 
 def main(path: str = "recordings/x-transformer.jsonl", steps: int = 150) -> None:
-    """Trains and records."""
+    """Trains for `steps` steps and records to `path`."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     text, symbols = book()

@@ -127,6 +127,6 @@ def test_what_is_no_finding_is_left_out(entry: Any) -> None:
 
 
 def test_findings_are_listed_with_the_errors_first() -> None:
-    made = [Diagnostic.of(name, 0, "") for name in RULES]
+    made = [Diagnostic.from_rule(name, 0, "") for name in RULES]
     order = [one.severity for one in sorted_by_severity(reversed(made))]
     assert order == sorted(order, key=lambda one: -SEVERITIES.index(one))
